@@ -1,0 +1,222 @@
+"""Kinds of argument: what a value must be, and how it is written on the wire.
+
+Every check here exists once more in `lua/arguments.lua`; `lua/catalogue.lua`, which says which argument is of which
+kind, is generated. A value that fails its check is refused with BAD_ARGUMENT before anything is read.
+
+Limits are bounds on work (law 8): names and ids become part of keys, counts bound loops, texts bound memory. Whole
+numbers stay under 10^14 because Lua prints at most fourteen digits.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+MOST = 1000
+"""The most of anything that one operation takes or gives."""
+
+TEXT_BYTES = 1 << 20
+NAME_BYTES = 128
+TIME_END = 10**14
+"""Times are whole milliseconds since the epoch below this one, which falls in the year 5138."""
+
+LONGEST_MS = 10 * 366 * 86_400_000
+RESERVED = ("-data", "-dependencies", "-dependents")
+"""Endings that a job id may not have: `ql:j:<jid>-data` would be two jobs' key."""
+
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
+_ID = re.compile(r"[!-~]+\Z")
+
+
+def _bytes(text: str) -> int:
+    """The length of a text in UTF-8, or one too many when it cannot be encoded (a lone surrogate)."""
+    if text.isascii():
+        return len(text)
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError:
+        return TEXT_BYTES + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What an argument may be. `expected` completes the sentence "it must be ..."."""
+
+    wire: ClassVar[str] = "text"
+
+    def accepts(self, value: Any) -> bool:
+        raise NotImplementedError
+
+    @property
+    def expected(self) -> str:
+        raise NotImplementedError
+
+    def encode(self, value: Any) -> str:
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Kind):
+    """Opaque text: stored, never parsed."""
+
+    wire: ClassVar[str] = "text"
+    most: int = TEXT_BYTES
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is str and _bytes(value) <= self.most
+
+    @property
+    def expected(self) -> str:
+        return f"text of at most {self.most} bytes in UTF-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Kind):
+    """A name of a queue, worker, klass, tag or group: any text without control characters."""
+
+    wire: ClassVar[str] = "name"
+    most: int = NAME_BYTES
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is str and 1 <= _bytes(value) <= self.most and not _CONTROL.search(value)
+
+    @property
+    def expected(self) -> str:
+        return f"1 to {self.most} bytes without control characters"
+
+
+@dataclass(frozen=True, slots=True)
+class Id(Kind):
+    """A job id or request id: visible ASCII without spaces."""
+
+    wire: ClassVar[str] = "id"
+    most: int = NAME_BYTES
+
+    def accepts(self, value: Any) -> bool:
+        return (
+            type(value) is str
+            and len(value) <= self.most
+            and _ID.match(value) is not None
+            and not value.endswith(RESERVED)
+        )
+
+    @property
+    def expected(self) -> str:
+        return f"1 to {self.most} visible ASCII characters, not ending in " + ", ".join(RESERVED)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Kind):
+    """A whole number in a closed range."""
+
+    wire: ClassVar[str] = "whole"
+    low: int
+    high: int
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is int and self.low <= value <= self.high
+
+    @property
+    def expected(self) -> str:
+        return f"a whole number from {self.low} to {self.high}"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag(Kind):
+    """Yes or no; `1` or `0` on the wire."""
+
+    wire: ClassVar[str] = "flag"
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is bool
+
+    @property
+    def expected(self) -> str:
+        return "true or false, written 1 or 0"
+
+    def encode(self, value: Any) -> str:
+        return {True: "1", False: "0"}.get(value, str(value)) if type(value) is bool else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Kind):
+    """One of a few words."""
+
+    wire: ClassVar[str] = "choice"
+    words: tuple[str, ...]
+
+    def accepts(self, value: Any) -> bool:
+        return value in self.words
+
+    @property
+    def expected(self) -> str:
+        return "one of " + ", ".join(self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(Kind):
+    """Several values of one kind, in order. On the wire the argument's name is repeated before each."""
+
+    wire: ClassVar[str] = "list"
+    item: Kind
+    least: int = 0
+
+    def accepts(self, value: Any) -> bool:
+        return (
+            type(value) is tuple
+            and self.least <= len(value) <= MOST
+            and all(map(self.item.accepts, value))
+        )
+
+    @property
+    def expected(self) -> str:
+        return f"{self.least} to {MOST} values, each {self.item.expected}"
+
+
+@dataclass(frozen=True, slots=True)
+class Operations(Kind):
+    """Several operations of one class, inside another one."""
+
+    wire: ClassVar[str] = "operations"
+    of: str
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is tuple and 1 <= len(value) <= MOST and all(type(o).__name__ == self.of for o in value)
+
+    @property
+    def expected(self) -> str:
+        return f"1 to {MOST} operations of class {self.of}"
+
+
+TIME = Whole(0, TIME_END - 1)
+REQUEST = Id(64)
+
+Jid = Annotated[str, Id()]
+Jids = Annotated[tuple[str, ...], ListOf(Id(), 1)]
+AnyJids = Annotated[tuple[str, ...], ListOf(Id())]
+QueueName = Annotated[str, Name()]
+QueueNames = Annotated[tuple[str, ...], ListOf(Name(), 1)]
+WorkerName = Annotated[str, Name()]
+WorkerNames = Annotated[tuple[str, ...], ListOf(Name(), 1)]
+Klass = Annotated[str, Name()]
+Group = Annotated[str, Name(160)]
+"""Longer than other names, to hold `failed-retries-<queue>`."""
+Tag = Annotated[str, Name()]
+Tags = Annotated[tuple[str, ...], ListOf(Name(), 1)]
+AnyTags = Annotated[tuple[str, ...], ListOf(Name())]
+Data = Annotated[str, Text()]
+Message = Annotated[str, Text(1 << 16)]
+LogLine = Annotated[str, Text(1024)]
+Priority = Annotated[int, Whole(-(2**31), 2**31 - 1)]
+Retries = Annotated[int, Whole(0, 1_000_000)]
+Token = Annotated[int, Whole(0, TIME_END - 1)]
+Delay = Annotated[int, Whole(0, LONGEST_MS)]
+Count = Annotated[int, Whole(1, MOST)]
+Offset = Annotated[int, Whole(0, 10**9)]
+Instant = Annotated[int, TIME]
+Sequence = Annotated[int, Whole(0, TIME_END - 1)]
+Option = Annotated[str, Name(160)]
+Value = Annotated[int, Whole(0, TIME_END - 1)]
+Switch = Annotated[bool, Flag()]
+RequestId = Annotated[str, REQUEST]

@@ -1,0 +1,60 @@
+"""The event catalogue: what the stream tells, and the facts that each event carries.
+
+Every transition of a job, and every other change but a heartbeat, is one event. Its sequence is taken in the step
+that makes the change, without gaps: a reader who has seen 41 and then 43 knows that it missed 42.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+EVENTS: dict[str, tuple[str, ...]] = {
+    # a job is placed
+    "put": ("jid", "queue", "klass", "state"),
+    "promoted": ("jid", "queue"),
+    "unblocked": ("jid", "queue", "state"),
+    "delayed": ("jid", "queue", "ready_at"),
+    "unfailed": ("jid", "queue", "group"),
+    # a lease begins and ends
+    "popped": ("jid", "queue", "worker", "token", "wait_ms"),
+    "completed": ("jid", "queue", "worker", "token", "run_ms"),
+    "advanced": ("jid", "queue", "worker", "token", "run_ms", "to", "state"),
+    "failed": ("jid", "queue", "worker", "token", "group"),
+    "retried": ("jid", "queue", "worker", "token", "remaining", "state"),
+    "released": ("jid", "queue", "worker", "token", "state"),
+    "timed_out": ("jid", "queue", "worker", "token"),
+    "lock_lost": ("jid", "queue", "worker", "token", "cause"),
+    # a job is gone
+    "canceled": ("jid", "queue", "state"),
+    "retired": ("jid",),
+    # something about a job changes
+    "blocked": ("jid", "dependencies"),
+    "prioritized": ("jid", "priority"),
+    "updated": ("jid",),
+    "progressed": ("jid",),
+    "logged": ("jid",),
+    "tagged": ("jid", "tag"),
+    "untagged": ("jid", "tag"),
+    "tracked": ("jid",),
+    "untracked": ("jid",),
+    # queues, workers, configuration
+    "paused": ("queue",),
+    "unpaused": ("queue",),
+    "forgotten": ("queue",),
+    "deregistered": ("worker",),
+    "configured": ("option", "value"),
+}
+
+
+class Event(NamedTuple):
+    """One event: its place in the sequence, when it happened, what, and its facts in the catalogue's order."""
+
+    seq: int
+    at: int
+    event: str
+    facts: tuple[str, ...]
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The facts by name."""
+        return dict(zip(EVENTS[self.event], self.facts, strict=True))

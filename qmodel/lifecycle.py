@@ -1,0 +1,70 @@
+"""The states of a job, and the one table of the transitions between them.
+
+A job is in exactly one place, and its state says which. Two states depend on the clock and are true whether or not
+anyone has looked: a `scheduled` job whose time has come counts as `waiting`, and a `running` job whose lease has run
+out counts as `stalled`; `seen_at` says so. The next pop of the queue then writes it down.
+"""
+
+from __future__ import annotations
+
+STATES: dict[str, str] = {
+    "scheduled": "Waiting for its time: put, retried or released with a delay.",
+    "depends": "Waiting for other jobs. When the last of them completes it becomes waiting, or scheduled if its own "
+    "time has not come.",
+    "waiting": "Ready, in its queue's order: by priority, then by the moment it became ready, then by sequence.",
+    "throttled": "Ready, but a throttle that it names is full; parked until it frees.",
+    "running": "Leased to a worker under a token until a moment; only the holder of the token may finish it.",
+    "stalled": "Its lease ran out, or was taken by timeout. It is handed out before any waiting job.",
+    "complete": "Done. Kept for jobs-history and jobs-history-count.",
+    "failed": "Needs a person or a policy. Kept by group until it is unfailed, put again or canceled.",
+}
+
+TRANSITIONS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("", "waiting"): ("put",),
+    ("", "scheduled"): ("put",),
+    ("", "depends"): ("put",),
+    ("scheduled", "waiting"): ("due", "put", "promote", "delay"),
+    ("scheduled", "scheduled"): ("put", "delay"),
+    ("scheduled", "depends"): ("put",),
+    ("scheduled", ""): ("cancel", "drain"),
+    ("depends", "waiting"): ("complete", "depends_off", "put"),
+    ("depends", "scheduled"): ("complete", "depends_off", "put"),
+    ("depends", "depends"): ("put",),
+    ("depends", ""): ("cancel", "drain"),
+    ("waiting", "running"): ("pop",),
+    ("waiting", "waiting"): ("put", "delay"),
+    ("waiting", "scheduled"): ("put", "delay"),
+    ("waiting", "depends"): ("put",),
+    ("waiting", ""): ("cancel", "drain"),
+    ("running", "complete"): ("complete",),
+    ("running", "failed"): ("fail", "retry", "lease ran out"),
+    ("running", "waiting"): ("retry", "release", "complete", "put"),
+    ("running", "scheduled"): ("retry", "release", "complete", "put"),
+    ("running", "depends"): ("complete", "put"),
+    ("running", "stalled"): ("timeout",),
+    ("running", "running"): ("lease ran out",),
+    ("running", ""): ("cancel",),
+    ("stalled", "running"): ("pop",),
+    ("stalled", "waiting"): ("put",),
+    ("stalled", "scheduled"): ("put",),
+    ("stalled", "depends"): ("put",),
+    ("stalled", ""): ("cancel",),
+    ("complete", "waiting"): ("put",),
+    ("complete", "scheduled"): ("put",),
+    ("complete", "depends"): ("put",),
+    ("complete", ""): ("retention",),
+    ("failed", "waiting"): ("unfail", "put"),
+    ("failed", "scheduled"): ("put",),
+    ("failed", "depends"): ("put",),
+    ("failed", ""): ("cancel",),
+}
+"""What may follow what, and by which operation. The empty state is a job that does not exist."""
+
+
+def seen_at(now: int, state: str, ready_at: int, expires_at: int) -> str:
+    """The state as it is true at `now` (milliseconds), given the stored one."""
+    if state == "scheduled" and ready_at <= now:
+        return "waiting"
+    if state == "running" and expires_at <= now:
+        return "stalled"
+    return state

@@ -1,0 +1,115 @@
+"""The refusal catalogue: every reason for which an operation may be refused.
+
+A refusal is data: a code, and its facts in the order given here. Nobody parses a sentence; sentences are made here,
+once, from code and facts, and read the same whatever executed the operation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """What a code means: the names of its facts, the sentence they fill, and what to do next."""
+
+    facts: tuple[str, ...]
+    sentence: str
+    next_step: str
+
+
+REASONS: dict[str, Reason] = {
+    "BAD_ARGUMENT": Reason(
+        ("operation", "argument"),
+        "{operation} was given a bad {argument}.",
+        "See `{operation}` in docs/wire.md for what {argument} may be.",
+    ),
+    "JOB_NOT_FOUND": Reason(
+        ("jid",),
+        "There is no job {jid}.",
+        "It was never put, was canceled, or was completed longer ago than jobs-history keeps.",
+    ),
+    "LOCK_LOST": Reason(
+        ("jid", "token", "state", "worker"),
+        "Job {jid} is not leased under token {token}: it is {state}, its worker is '{worker}'.",
+        "Stop working on it; its history says who took it and when.",
+    ),
+    "WRONG_STATE": Reason(
+        ("jid", "state"),
+        "Job {jid} is {state}, which does not allow that.",
+        "See docs/catalogue.md for the states in which each operation is allowed.",
+    ),
+    "DEPENDENCY_NOT_FOUND": Reason(
+        ("jid", "dependency"),
+        "Job {jid} cannot depend on {dependency}: there is no such job.",
+        "Put {dependency} first, or put both in one put_many.",
+    ),
+    "DEPENDENCY_CYCLE": Reason(
+        ("path",),
+        "Those dependencies would wait for each other for ever: {path}.",
+        "Leave out one of them.",
+    ),
+    "DEPENDENCY_LIMIT": Reason(
+        ("jid",),
+        "Job {jid} has too many dependents, or its dependencies are too many to check for a cycle (1000).",
+        "Put a job in between that the others depend on.",
+    ),
+    "DUPLICATE_JID": Reason(
+        ("jid",), "Job {jid} occurs twice in one operation.", "Give every job its own id."
+    ),
+    "HAS_DEPENDENTS": Reason(
+        ("jid", "dependent"),
+        "Job {jid} cannot be canceled: {dependent} depends on it.",
+        "Name {dependent} too, or cancel with cascade.",
+    ),
+    "CANCEL_LIMIT": Reason(
+        ("jid",),
+        "Canceling {jid} would take more than 1000 jobs with it.",
+        "Cancel its dependents in parts first.",
+    ),
+    "QUEUE_NOT_EMPTY": Reason(
+        ("queue", "length"),
+        "Queue {queue} still has {length} jobs.",
+        "Drain it first, and let its running jobs end.",
+    ),
+    "UNKNOWN_OPTION": Reason(
+        ("option",), "There is no option {option}.", "`qmodel config` lists the options."
+    ),
+    "BAD_VALUE": Reason(
+        ("option", "low", "high"),
+        "Option {option} must be a whole number from {low} to {high}.",
+        "`qmodel config` shows each option's unit.",
+    ),
+}
+
+
+class Refusal(NamedTuple):
+    """Why an operation was refused: a code of REASONS and its facts, all as text."""
+
+    code: str
+    facts: tuple[str, ...]
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The facts by name."""
+        return dict(zip(REASONS[self.code].facts, self.facts, strict=True))
+
+    @property
+    def sentence(self) -> str:
+        """What went wrong and what to do, for a person."""
+        reason = REASONS[self.code]
+        return f"{reason.sentence} {reason.next_step}".format(**self.named)
+
+
+class Refused(Exception):
+    """Raised inside a step, above the blank line, to refuse the operation."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal)
+        self.refusal = refusal
+
+
+def refuse(code: str, *facts: object) -> Refused:
+    """Make the exception that refuses; the caller raises it."""
+    return Refused(Refusal(code, tuple(map(str, facts))))

@@ -1,0 +1,173 @@
+"""What operations reply: plain immutable records, the same from every backend."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+
+class Stage(NamedTuple):
+    """One entry of a job's history: what happened, when, and its facts (named in HISTORY)."""
+
+    what: str
+    at: int
+    facts: tuple[str, ...]
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The facts by name."""
+        return dict(zip(HISTORY[self.what], self.facts, strict=True))
+
+
+HISTORY: dict[str, tuple[str, ...]] = {
+    "put": ("queue",),
+    "popped": ("worker", "token"),
+    "completed": ("token", "state"),
+    "failed": ("token", "group"),
+    "retried": ("token", "remaining"),
+    "released": ("token", "state"),
+    "lapsed": ("worker", "token"),
+    "timed_out": ("worker", "token"),
+    "log": ("message",),
+}
+"""The facts of each kind of stage. Those that end a lease carry its token: a resend is answered from here."""
+
+
+class Failure(NamedTuple):
+    """Why and when a job last failed, and on which worker (empty when its retries ran out unnoticed)."""
+
+    group: str
+    message: str
+    at: int
+    worker: str
+
+
+class Job(NamedTuple):
+    """Everything about a job, true at the moment of the operation. Times are milliseconds; 0 means never."""
+
+    jid: str
+    klass: str
+    queue: str
+    state: str
+    data: str
+    priority: int
+    retries: int
+    remaining: int
+    tags: tuple[str, ...]
+    worker: str
+    token: int
+    expires_at: int
+    put_at: int
+    ready_at: int
+    popped_at: int
+    ended_at: int
+    result: str
+    progress: str
+    failure: Failure | None
+    tracked: bool
+    dependencies: tuple[str, ...]
+    dependents: tuple[str, ...]
+    history: tuple[Stage, ...]
+
+
+class CompletedAndPopped(NamedTuple):
+    """What complete_and_pop did: the state that the finished job is in, and the jobs granted."""
+
+    state: str
+    jobs: tuple[Job, ...]
+
+
+class Page(NamedTuple):
+    """A part of a list, and how long the whole list is."""
+
+    total: int
+    jids: tuple[str, ...]
+
+
+class Tally(NamedTuple):
+    """A name and how many jobs it has: a failure group, or a tag."""
+
+    name: str
+    jobs: int
+
+
+class QueueCounts(NamedTuple):
+    """How many jobs of a queue are in each state, and the next moment at which one becomes ready by itself (or 0)."""
+
+    name: str
+    waiting: int
+    scheduled: int
+    depends: int
+    running: int
+    stalled: int
+    paused: bool
+    next_at: int
+
+
+class Drained(NamedTuple):
+    """How many jobs a drain canceled, and how many the queue still has."""
+
+    canceled: int
+    left: int
+
+
+class WorkerCounts(NamedTuple):
+    """A worker, when it was last seen, and how many leases it holds, valid and lapsed."""
+
+    name: str
+    seen_at: int
+    jobs: int
+    stalled: int
+
+
+class WorkerJobs(NamedTuple):
+    """The jobs that a worker holds: with a valid lease, and with a lapsed one; oldest claim first."""
+
+    jobs: tuple[str, ...]
+    stalled: tuple[str, ...]
+
+
+class Sample(NamedTuple):
+    """Wait or run times of one queue and day, in milliseconds; `squares` is the sum of squared deviations (Welford)."""
+
+    count: int
+    mean: float
+    squares: float
+    histogram: tuple[int, ...]
+
+    @property
+    def variance(self) -> float:
+        """The sample variance, 0 below two values."""
+        return self.squares / (self.count - 1) if self.count > 1 else 0.0
+
+    @property
+    def std(self) -> float:
+        """The sample standard deviation."""
+        return math.sqrt(self.variance)
+
+
+class Stats(NamedTuple):
+    """Statistics of one queue on one day. `failed` is how many that failed that day are still failed."""
+
+    queue: str
+    day: int
+    wait: Sample
+    run: Sample
+    failures: int
+    failed: int
+    retries: int
+
+
+class Tracked(NamedTuple):
+    """The tracked jobs that exist, in order of tracking, and the ids of those that are gone."""
+
+    jobs: tuple[Job, ...]
+    expired: tuple[str, ...]
+
+
+class Setting(NamedTuple):
+    """An option, its value, and whether somebody set it."""
+
+    option: str
+    value: int
+    is_set: bool
