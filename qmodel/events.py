@@ -16,13 +16,12 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "delayed": ("jid", "queue", "ready_at"),
     "unfailed": ("jid", "queue", "group"),
     # a lease begins and ends
-    "popped": ("jid", "queue", "worker", "token", "wait_ms"),
+    "popped": ("jid", "queue", "worker", "wait_ms"),  # its sequence is the token of the lease
     "completed": ("jid", "queue", "worker", "token", "run_ms"),
     "advanced": ("jid", "queue", "worker", "token", "run_ms", "to", "state"),
     "failed": ("jid", "queue", "worker", "token", "group"),
     "retried": ("jid", "queue", "worker", "token", "remaining", "state"),
     "released": ("jid", "queue", "worker", "token", "state"),
-    "timed_out": ("jid", "queue", "worker", "token"),
     "lock_lost": ("jid", "queue", "worker", "token", "cause"),
     # a job is gone
     "canceled": ("jid", "queue", "state"),

@@ -30,7 +30,6 @@ from qmodel.arguments import (
     AnyTags,
     Count,
     Data,
-    Delay,
     Group,
     Instant,
     Jid,
@@ -39,10 +38,11 @@ from qmodel.arguments import (
     Klass,
     LogLine,
     Message,
+    Milliseconds,
     Offset,
     Operations,
     Option,
-    Priority,
+    PriorityLevel,
     QueueName,
     QueueNames,
     RequestId,
@@ -158,8 +158,8 @@ class Put(Operation):
     jid: Jid
     klass: Klass
     data: Data
-    priority: Priority | None = None
-    delay_ms: Delay = 0
+    priority: PriorityLevel | None = None
+    delay_ms: Milliseconds = 0
     retries: Retries | None = None
     tags: AnyTags | None = None
     depends: AnyJids | None = None
@@ -216,7 +216,7 @@ class Complete(Operation):
     result: Data = ""
     data: Data | None = None
     next: QueueName | None = None
-    delay_ms: Delay = 0
+    delay_ms: Milliseconds = 0
     depends: AnyJids = ()
 
 
@@ -245,7 +245,7 @@ class CompleteAndPop(Operation):
     result: Data = ""
     data: Data | None = None
     next: QueueName | None = None
-    delay_ms: Delay = 0
+    delay_ms: Milliseconds = 0
     depends: AnyJids = ()
     request: RequestId = ""
 
@@ -271,7 +271,7 @@ class Retry(Operation):
 
     jid: Jid
     token: Token
-    delay_ms: Delay = 0
+    delay_ms: Milliseconds = 0
     group: Group | None = None
     message: Message = ""
 
@@ -282,7 +282,7 @@ class Release(Operation):
 
     jid: Jid
     token: Token
-    delay_ms: Delay = 0
+    delay_ms: Milliseconds = 0
     data: Data | None = None
 
 
@@ -298,11 +298,12 @@ class Heartbeat(Operation):
     data: Data | None = None
 
 
-@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "timed_out lock_lost", finishes=True)
+@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "lock_lost", finishes=True)
 class Timeout(Operation):
     """Take leases away at once: the jobs are stalled, and the next to be handed out."""
 
     jids: Jids
+    request: RequestId = ""
 
 
 # ---- changing
@@ -314,22 +315,25 @@ class Update(Operation):
 
     jid: Jid
     data: Data
+    request: RequestId = ""
 
 
 @operation("number", "memo", "JOB_NOT_FOUND", "prioritized")
-class Reprioritize(Operation):
+class Priority(Operation):
     """Change a job's priority; a waiting job keeps its place in time among its new equals."""
 
     jid: Jid
-    priority: Priority
+    priority: PriorityLevel
+    request: RequestId = ""
 
 
 @operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "delayed")
-class Postpone(Operation):
+class Delay(Operation):
     """Make a scheduled or waiting job ready in `delay_ms` from now, or a dependent one not before then."""
 
     jid: Jid
-    delay_ms: Delay
+    delay_ms: Milliseconds
+    request: RequestId = ""
 
 
 @operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "promoted")
@@ -337,6 +341,7 @@ class Promote(Operation):
     """Make a scheduled job ready now."""
 
     jid: Jid
+    request: RequestId = ""
 
 
 @operation("jid", "memo", "JOB_NOT_FOUND", "logged")
@@ -345,6 +350,7 @@ class Log(Operation):
 
     jid: Jid
     message: LogLine
+    request: RequestId = ""
 
 
 @operation("jid", "memo", _HELD, "progressed")
@@ -354,6 +360,7 @@ class Progress(Operation):
     jid: Jid
     token: Token
     progress: LogLine
+    request: RequestId = ""
 
 
 # ---- removing
@@ -369,6 +376,7 @@ class Cancel(Operation):
 
     jids: Jids
     cascade: Switch = False
+    request: RequestId = ""
 
 
 @operation("drained", "memo", "", "canceled", finishes=True)
@@ -377,6 +385,7 @@ class Drain(Operation):
 
     queue: QueueName
     count: Count = 1000
+    request: RequestId = ""
 
 
 # ---- dependencies
@@ -388,6 +397,7 @@ class DependsOn(Operation):
 
     jid: Jid
     dependencies: Jids
+    request: RequestId = ""
 
 
 @operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "unblocked")
@@ -397,6 +407,7 @@ class DependsOff(Operation):
     jid: Jid
     dependencies: AnyJids = ()
     all: Switch = False
+    request: RequestId = ""
 
 
 # ---- tags and tracking
@@ -408,6 +419,7 @@ class TagAdd(Operation):
 
     jid: Jid
     tags: Tags
+    request: RequestId = ""
 
 
 @operation("names", "memo", "JOB_NOT_FOUND", "untagged")
@@ -416,6 +428,7 @@ class TagRemove(Operation):
 
     jid: Jid
     tags: Tags
+    request: RequestId = ""
 
 
 @operation("page", "read")
@@ -440,6 +453,7 @@ class Track(Operation):
     """Track a job; replies 1, or 0 if it was tracked already. Tracking outlives the job."""
 
     jid: Jid
+    request: RequestId = ""
 
 
 @operation("number", "memo", "", "untracked")
@@ -447,10 +461,11 @@ class Untrack(Operation):
     """Stop tracking a job, whether or not it still exists; replies 1, or 0 if it was not tracked."""
 
     jid: Jid
+    request: RequestId = ""
 
 
 @operation("tracked", "read")
-class ListTracked(Operation):
+class Tracked(Operation):
     """Show the tracked jobs, and the ids of tracked jobs that are gone."""
 
     offset: Offset = 0
@@ -484,6 +499,7 @@ class Unfail(Operation):
     queue: QueueName
     group: Group
     count: Count = 25
+    request: RequestId = ""
 
 
 # ---- looking

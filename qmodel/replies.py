@@ -158,7 +158,7 @@ class Stats(NamedTuple):
     retries: int
 
 
-class Tracked(NamedTuple):
+class TrackedJobs(NamedTuple):
     """The tracked jobs that exist, in order of tracking, and the ids of those that are gone."""
 
     jobs: tuple[Job, ...]

@@ -1,0 +1,1 @@
+"""Verbs: what may refuse; a blank line; what changes."""

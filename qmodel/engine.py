@@ -1,0 +1,137 @@
+"""The model: `step(store, now, operation)` gives what the operation replies, or why it is refused.
+
+The one dispatch. Its mirror is `lua/register.lua`. Everything that decides stands in `ops`; here arguments are
+checked, resends are recognised that nothing else recognises, and refusals become data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+from qmodel.arguments import TIME, Operations
+from qmodel.operations import CATALOGUE, Operation, Spec
+from qmodel.ops import (
+    changing,
+    configuring,
+    depending,
+    failing,
+    finishing,
+    leasing,
+    looking,
+    putting,
+    removing,
+    tagging,
+    taking,
+)
+from qmodel.refusals import Refusal, Refused
+from qmodel.state import requests
+from qmodel.state.store import Store
+
+Verb = Callable[[Store, int, Any], Any]
+
+VERBS: dict[str, Verb] = {
+    "put": putting.put,
+    "put_many": putting.put_many,
+    "pop": taking.pop,
+    "peek": taking.peek,
+    "complete": finishing.complete,
+    "complete_many": finishing.complete_many,
+    "complete_and_pop": finishing.complete_and_pop,
+    "fail": finishing.fail,
+    "retry": finishing.retry,
+    "release": finishing.release,
+    "heartbeat": leasing.heartbeat,
+    "timeout": leasing.timeout,
+    "update": changing.update,
+    "priority": changing.priority,
+    "delay": changing.delay,
+    "promote": changing.promote,
+    "log": changing.log,
+    "progress": changing.progress,
+    "cancel": removing.cancel,
+    "drain": removing.drain,
+    "depends_on": depending.depends_on,
+    "depends_off": depending.depends_off,
+    "tag_add": tagging.tag_add,
+    "tag_remove": tagging.tag_remove,
+    "tagged": tagging.tagged,
+    "top_tags": tagging.top_tags,
+    "track": tagging.track,
+    "untrack": tagging.untrack,
+    "tracked": tagging.tracked,
+    "failed_groups": failing.failed_groups,
+    "failed": failing.failed,
+    "unfail": failing.unfail,
+    "get": looking.get,
+    "multiget": looking.multiget,
+    "waiting": looking.waiting,
+    "scheduled": looking.scheduled,
+    "depending": looking.depending,
+    "running": looking.running,
+    "stalled": looking.stalled,
+    "completed": looking.list_completed,
+    "queues": looking.list_queues,
+    "queue": looking.queue,
+    "length": looking.length,
+    "workers": looking.list_workers,
+    "worker": looking.worker,
+    "stats": looking.show_stats,
+    "events": looking.events,
+    "pause": configuring.pause,
+    "unpause": configuring.unpause,
+    "forget": configuring.forget,
+    "deregister": configuring.deregister,
+    "config": configuring.list_config,
+    "config_get": configuring.config_get,
+    "config_set": configuring.config_set,
+    "config_unset": configuring.config_unset,
+}
+
+
+def fault(op: Operation) -> str | None:
+    """The first argument of an operation that is not what its kind accepts, or None."""
+    for get, kind, default in _CHECKS[type(op)]:
+        value = get(op)
+        if value is default:
+            continue
+        if not kind.accepts(value):
+            return str(get.__reduce__()[1][0])
+        if type(kind) is Operations:
+            for one in value:
+                if (inner := fault(one)) is not None:
+                    return inner
+    return None
+
+
+def _checks(spec: Spec) -> tuple[tuple[Any, Any, Any], ...]:
+    """How to get each argument, its kind, and the default that needs no check (an object nobody has, if none)."""
+    return tuple((attrgetter(a.name), a.kind, object() if a.required else a.default) for a in spec.arguments)
+
+
+_CHECKS = {spec.cls: _checks(spec) for spec in CATALOGUE.values()}
+_VERBS = {spec.cls: (VERBS[name], spec.resend == "memo") for name, spec in CATALOGUE.items()}
+
+
+def step(store: Store, now: int, op: Operation) -> Any:
+    """Execute one operation at a moment (milliseconds since the epoch); give its reply, or a Refusal."""
+    if not TIME.accepts(now):
+        return Refusal("BAD_ARGUMENT", (op.spec.name, "now"))
+    bad = fault(op)
+    if bad is not None:
+        return Refusal("BAD_ARGUMENT", (op.spec.name, bad))
+    verb, memo = _VERBS[type(op)]
+    try:
+        return _remembered(store, now, op, verb) if memo and op.request else verb(store, now, op)  # type: ignore[attr-defined]
+    except Refused as refused:
+        return refused.refusal
+
+
+def _remembered(store: Store, now: int, op: Any, verb: Verb) -> Any:
+    """Answer a request that was answered before as before, and remember the answer of a new one."""
+    reply = requests.recall(store, op.request)
+    if reply is None:
+        reply = verb(store, now, op)
+        requests.remember(store, op.request, reply)
+    return reply

@@ -1,0 +1,20 @@
+"""How a job fails, whoever says so."""
+
+from __future__ import annotations
+
+from qmodel.replies import Failure
+from qmodel.state import history, jobs, stats
+from qmodel.state.jobs import Job
+from qmodel.state.store import Store, emit
+
+
+def bury(store: Store, now: int, job: Job, group: str, message: str) -> None:
+    """Fail a lifted job into a group. Its token, and its worker if it still has one, say whose failure it is."""
+    emit(store, now, "failed", job.jid, job.queue, job.worker, job.token, group)
+    history.add(store, now, job, "failed", job.token, group)
+    stats.failed(store, now, job.queue)
+    job.failure = Failure(group, message, now, job.worker)
+    job.worker = job.grant = ""
+    job.expires_at = 0
+    job.ended_at = now
+    jobs.place(store, job, "failed")

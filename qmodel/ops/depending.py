@@ -1,0 +1,46 @@
+"""Changing what a job waits for."""
+
+from __future__ import annotations
+
+from qmodel.operations import DependsOff, DependsOn
+from qmodel.ops.putting import begins
+from qmodel.refusals import refuse
+from qmodel.state import dependencies, jobs
+from qmodel.state.jobs import Job
+from qmodel.state.store import Store, emit
+
+
+def depends_on(store: Store, now: int, op: DependsOn) -> tuple[str, ...]:
+    """Add dependencies to a job that waits for others."""
+    job = _waits_for_others(store, op.jid)
+    unfinished = dependencies.check(store, {op.jid: (*dependencies.of(job), *op.dependencies)})[op.jid]
+
+    emit(store, now, "blocked", job.jid, len(unfinished))
+    dependencies.link(store, job, unfinished)
+    return dependencies.of(job)
+
+
+def depends_off(store: Store, now: int, op: DependsOff) -> tuple[str, ...]:
+    """Remove dependencies; when none is left, the job goes on."""
+    job = _waits_for_others(store, op.jid)
+
+    dependencies.unlink(store, job, dependencies.of(job) if op.all else op.dependencies)
+    if not job.dependencies:
+        unblock(store, now, job)
+    return dependencies.of(job)
+
+
+def _waits_for_others(store: Store, jid: str) -> Job:
+    job = jobs.find(store, jid)
+    if job.state != "depends":
+        raise refuse("WRONG_STATE", jid, job.state)
+    return job
+
+
+def unblock(store: Store, now: int, job: Job) -> None:
+    """Let a job go on that waits for nothing more, when its time has come."""
+    jobs.lift(store, job)
+    job.ready_at = max(job.ready_at, now)
+    state = begins(now, job)
+    emit(store, now, "unblocked", job.jid, job.queue, state)
+    jobs.place(store, job, state)

@@ -1,0 +1,167 @@
+"""Finishing leased jobs. Each of these ends a lease, and the job's history keeps its outcome for a resend."""
+
+from __future__ import annotations
+
+from qmodel.operations import Complete, CompleteAndPop, CompleteMany, Fail, Release, Retry
+from qmodel.ops import taking
+from qmodel.ops.burying import bury
+from qmodel.ops.depending import unblock
+from qmodel.ops.putting import begins, check_distinct, enter
+from qmodel.refusals import refuse
+from qmodel.replies import CompletedAndPopped, Failure
+from qmodel.state import completed, dependencies, history, jobs, queues, stats, workers
+from qmodel.state.jobs import Job
+from qmodel.state.store import Store, emit
+
+
+def complete(store: Store, now: int, op: Complete) -> str:
+    """Complete a leased job, or send it on to its next queue."""
+    job, outcome = jobs.held(store, op.jid, op.token, "completed")
+    if outcome is not None:
+        return outcome
+    depends = _check_next(store, op)
+
+    return _complete(store, now, job, op, depends)
+
+
+def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
+    """Complete several leased jobs, all or none."""
+    check_distinct(tuple(one.jid for one in op.jobs))
+    found = [jobs.held(store, one.jid, one.token, "completed") for one in op.jobs]
+    for one in op.jobs:
+        if one.next is not None:
+            raise refuse("BAD_ARGUMENT", "complete_many", "next")
+        _check_next(store, one)
+
+    return tuple(
+        _complete(store, now, job, one, []) if outcome is None else outcome
+        for one, (job, outcome) in zip(op.jobs, found, strict=True)
+    )
+
+
+def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAndPopped:
+    """Complete a leased job, then lease the next ones."""
+    job, outcome = jobs.held(store, op.jid, op.token, "completed")
+    depends = _check_next(store, op) if outcome is None else []
+    again = workers.granted(store, op.worker, op.request)
+
+    if outcome is None:
+        outcome = _complete(store, now, job, op, depends)
+    if again:
+        return CompletedAndPopped(outcome, tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again))
+    return CompletedAndPopped(
+        outcome, taking.grant(store, now, op.queue, op.worker, op.count, op.wait, op.request)
+    )
+
+
+def _check_next(store: Store, op: Complete | CompleteAndPop) -> list[str]:
+    """The unfinished jobs that the job is to wait for in its next queue; or refuse."""
+    if op.next is None:
+        for argument, given in (("delay_ms", op.delay_ms), ("depends", op.depends)):
+            if given:
+                raise refuse("BAD_ARGUMENT", op.spec.name, argument)
+    return dependencies.check(store, {op.jid: op.depends})[op.jid] if op.depends else []
+
+
+def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, depends: list[str]) -> str:
+    queue, worker, token, run_ms = job.queue, job.worker, job.token, max(now - job.popped_at, 0)
+    jobs.lift(store, job)
+    stats.ran(store, now, queue, run_ms)
+    job.result = op.result
+    job.failure = None
+    if op.data is not None:
+        job.data = op.data
+    if op.next is not None:
+        return _advance(store, now, job, op, depends, (queue, worker, token, run_ms))
+
+    emit(store, now, "completed", job.jid, queue, worker, token, run_ms)
+    history.add(store, now, job, "completed", token, "complete")
+    job.worker = job.grant = ""
+    job.expires_at = 0
+    job.remaining = job.retries
+    job.ended_at = now
+    jobs.place(store, job, "complete")
+    for waiting in dependencies.resolve(store, job):
+        unblock(store, now, waiting)
+    for old in completed.expired(store, now):
+        emit(store, now, "retired", old.jid)
+        jobs.remove(store, old)
+    return "complete"
+
+
+def _advance(
+    store: Store,
+    now: int,
+    job: Job,
+    op: Complete | CompleteAndPop,
+    depends: list[str],
+    lease: tuple[str, str, int, int],
+) -> str:
+    assert op.next is not None
+    dependencies.link(store, job, depends)
+    job.ready_at = now + op.delay_ms
+    state = begins(now, job)
+    history.add(store, now, job, "completed", job.token, state)
+    enter(store, now, job, op.next, op.delay_ms)
+    queues.register(store, now, op.next)
+    emit(store, now, "advanced", job.jid, *lease, op.next, state)
+    jobs.place(store, job, state)
+    return state
+
+
+def fail(store: Store, now: int, op: Fail) -> str:
+    """Fail a leased job into a group."""
+    job, outcome = jobs.held(store, op.jid, op.token, "failed")
+    if outcome is not None:
+        return op.jid
+
+    jobs.lift(store, job)
+    if op.data is not None:
+        job.data = op.data
+    bury(store, now, job, op.group, op.message)
+    return op.jid
+
+
+def retry(store: Store, now: int, op: Retry) -> int:
+    """Give a leased job back to be tried again, or bury it when no retries remain."""
+    job, outcome = jobs.held(store, op.jid, op.token, "retried")
+    if outcome is not None:
+        return int(outcome)
+
+    jobs.lift(store, job)
+    history.add(store, now, job, "retried", job.token, job.remaining - 1)
+    if job.remaining == 0:
+        bury(store, now, job, op.group or "failed-retries-" + job.queue, op.message or "No retries remained.")
+        return -1
+    job.remaining -= 1
+    stats.retried(store, now, job.queue)
+    state = _give_back(now, job, op.delay_ms)
+    emit(store, now, "retried", job.jid, job.queue, job.worker, job.token, job.remaining, state)
+    if op.group is not None:
+        job.failure = Failure(op.group, op.message, now, job.worker)
+    job.worker = job.grant = ""
+    jobs.place(store, job, state)
+    return job.remaining
+
+
+def release(store: Store, now: int, op: Release) -> str:
+    """Give a leased job back, uncounted."""
+    job, outcome = jobs.held(store, op.jid, op.token, "released")
+    if outcome is not None:
+        return outcome
+
+    jobs.lift(store, job)
+    if op.data is not None:
+        job.data = op.data
+    state = _give_back(now, job, op.delay_ms)
+    history.add(store, now, job, "released", job.token, state)
+    emit(store, now, "released", job.jid, job.queue, job.worker, job.token, state)
+    job.worker = job.grant = ""
+    jobs.place(store, job, state)
+    return state
+
+
+def _give_back(now: int, job: Job, delay_ms: int) -> str:
+    job.expires_at = 0
+    job.ready_at = now + delay_ms
+    return begins(now, job)

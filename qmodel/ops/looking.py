@@ -1,0 +1,136 @@
+"""Reads. They never write, and are true at `now`."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+
+from qmodel import replies
+from qmodel.events import Event
+from qmodel.operations import (
+    Completed,
+    Depending,
+    Events,
+    Get,
+    Length,
+    Multiget,
+    Queue,
+    Queues,
+    Running,
+    Scheduled,
+    Stalled,
+    Stats,
+    Waiting,
+    Worker,
+    Workers,
+)
+from qmodel.replies import Page, QueueCounts, WorkerCounts, WorkerJobs
+from qmodel.state import completed, config, jobs, queues, stats, workers
+from qmodel.state.store import Store
+
+
+def get(store: Store, now: int, op: Get) -> replies.Job | None:
+    """Show a job."""
+    job = jobs.get(store, op.jid)
+    return jobs.view(store, now, job) if job is not None else None
+
+
+def multiget(store: Store, now: int, op: Multiget) -> tuple[replies.Job, ...]:
+    """Show several jobs."""
+    found = [jobs.get(store, jid) for jid in op.jids]
+    return tuple(jobs.view(store, now, job) for job in found if job is not None)
+
+
+def waiting(store: Store, now: int, op: Waiting) -> Page:
+    """List those in order, then those whose time has come since the last pop."""
+    queue = queues.of(store, op.queue)
+    ready = queues.order(queue, op.offset, op.count)
+    skip = max(op.offset - len(queue.ready), 0)
+    due, rest = queues.page(queue.scheduled, -math.inf, now, skip, op.count - len(ready))
+    return Page(len(queue.ready) + due, (*ready, *rest))
+
+
+def scheduled(store: Store, now: int, op: Scheduled) -> Page:
+    """List the jobs whose time is yet to come."""
+    return Page(*queues.page(queues.of(store, op.queue).scheduled, now, math.inf, op.offset, op.count))
+
+
+def depending(store: Store, now: int, op: Depending) -> Page:
+    """List the jobs that wait for others."""
+    return Page(*queues.page(queues.of(store, op.queue).depends, -math.inf, math.inf, op.offset, op.count))
+
+
+def running(store: Store, now: int, op: Running) -> Page:
+    """List the jobs under a valid lease."""
+    return Page(*queues.page(queues.of(store, op.queue).locks, now, math.inf, op.offset, op.count))
+
+
+def stalled(store: Store, now: int, op: Stalled) -> Page:
+    """List the jobs whose lease has ended by itself or by timeout."""
+    return Page(*queues.page(queues.of(store, op.queue).locks, -math.inf, now, op.offset, op.count))
+
+
+def list_completed(store: Store, now: int, op: Completed) -> Page:
+    """List the complete jobs, latest first."""
+    return Page(*completed.page(store, op.offset, op.count))
+
+
+def list_queues(store: Store, now: int, op: Queues) -> tuple[QueueCounts, ...]:
+    """Count the jobs of the queues on the list."""
+    return tuple(_counts(store, now, name) for name in queues.listed(store)[op.offset : op.offset + op.count])
+
+
+def queue(store: Store, now: int, op: Queue) -> QueueCounts:
+    """Count the jobs of one queue."""
+    return _counts(store, now, op.queue)
+
+
+def _counts(store: Store, now: int, name: str) -> QueueCounts:
+    queue = queues.of(store, name)
+    due = queues.count(queue.scheduled, now)
+    stalled = queues.count(queue.locks, now)
+    return QueueCounts(
+        name,
+        waiting=len(queue.ready) + due,
+        scheduled=len(queue.scheduled) - due,
+        depends=len(queue.depends),
+        running=len(queue.locks) - stalled,
+        stalled=stalled,
+        paused=queue.paused,
+        next_at=queues.next_at(queue, now, config.value(store, "grace-period")),
+    )
+
+
+def length(store: Store, now: int, op: Length) -> int:
+    """Count the jobs of a queue in any state."""
+    return queues.length(queues.of(store, op.queue))
+
+
+def list_workers(store: Store, now: int, op: Workers) -> tuple[WorkerCounts, ...]:
+    """List the workers with the number of their leases."""
+    found = workers.listed(store, now)[op.offset : op.offset + op.count]
+    return tuple(WorkerCounts(name, seen_at, *map(len, _leases(store, now, name))) for seen_at, name in found)
+
+
+def worker(store: Store, now: int, op: Worker) -> WorkerJobs:
+    """List the jobs that a worker holds."""
+    return WorkerJobs(*_leases(store, now, op.worker))
+
+
+def _leases(store: Store, now: int, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The jobs that a worker holds under a valid lease, and under a lapsed one."""
+    held = workers.held(store, name)
+    valid = tuple(jid for jid in held if jobs.load(store, jid).expires_at > now)
+    lapsed = tuple(jid for jid in held if jobs.load(store, jid).expires_at <= now)
+    return valid, lapsed
+
+
+def show_stats(store: Store, now: int, op: Stats) -> replies.Stats:
+    """Show the statistics of a queue on a day."""
+    return stats.view(store, now, op.queue, now if op.at is None else op.at)
+
+
+def events(store: Store, now: int, op: Events) -> tuple[Event, ...]:
+    """Give the events after a sequence number."""
+    skip = max(op.after - (store.seq - len(store.events)), 0)
+    return tuple(islice(store.events, skip, skip + op.count))

@@ -1,0 +1,95 @@
+"""Putting jobs into queues."""
+
+from __future__ import annotations
+
+from qmodel.operations import Put, PutMany
+from qmodel.refusals import refuse
+from qmodel.state import dependencies, history, jobs, queues, stats, tags
+from qmodel.state.jobs import Job
+from qmodel.state.store import Store, emit
+
+
+def put(store: Store, now: int, op: Put) -> str:
+    """Put a job into a queue, or move it there."""
+    if _is_resend(store, op.jid, op.request):
+        return op.jid
+    unfinished = dependencies.check(store, {op.jid: op.depends}) if op.depends else {}
+
+    _put(store, now, op, unfinished.get(op.jid, op.depends), op.request)
+    return op.jid
+
+
+def put_many(store: Store, now: int, op: PutMany) -> tuple[str, ...]:
+    """Put several jobs, which may depend on each other."""
+    jids = tuple(one.jid for one in op.jobs)
+    if any(_is_resend(store, jid, op.request) for jid in jids):
+        return jids
+    check_distinct(jids)
+    unfinished = dependencies.check(store, {one.jid: one.depends for one in op.jobs})
+
+    for jid in jids:
+        if jobs.get(store, jid) is None:
+            jobs.create(store, jid)
+    for one in op.jobs:
+        _put(store, now, one, unfinished.get(one.jid), op.request)
+    return jids
+
+
+def _is_resend(store: Store, jid: str, request: str) -> bool:
+    job = jobs.get(store, jid)
+    return job is not None and request != "" and job.put_request == request
+
+
+def check_distinct(jids: tuple[str, ...]) -> None:
+    """Refuse an operation that names a job twice."""
+    seen = set()
+    for jid in jids:
+        if jid in seen:
+            raise refuse("DUPLICATE_JID", jid)
+        seen.add(jid)
+
+
+def _put(store: Store, now: int, op: Put, depends: list[str] | tuple[str, ...] | None, request: str) -> None:
+    job = jobs.get(store, op.jid) or jobs.create(store, op.jid)
+    queues.register(store, now, op.queue)
+    if job.state == "running":
+        emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "put")
+    elif job.state == "failed":
+        stats.recovered(store, job.ended_at, job.queue)
+
+    jobs.lift(store, job)
+    job.klass = op.klass
+    job.data = op.data
+    job.result = job.progress = ""
+    job.put_request = request
+    if op.priority is not None:
+        job.priority = op.priority
+    if op.retries is not None:
+        job.retries = op.retries
+    if depends is not None:
+        dependencies.unlink(store, job, job.dependencies)
+        dependencies.link(store, job, depends)
+    state = enter(store, now, job, op.queue, op.delay_ms)
+    emit(store, now, "put", job.jid, op.queue, op.klass, state)
+    if op.tags is not None:
+        tags.assign(store, job, op.tags)
+    jobs.place(store, job, state)
+
+
+def enter(store: Store, now: int, job: Job, queue: str, delay_ms: int) -> str:
+    """Begin a lifted job's stage in a queue; give the state in which it begins."""
+    job.queue = queue
+    job.worker = job.grant = ""
+    job.expires_at = job.ended_at = 0
+    job.remaining = job.retries
+    job.put_at = now
+    job.ready_at = now + delay_ms
+    history.add(store, now, job, "put", queue)
+    return begins(now, job)
+
+
+def begins(now: int, job: Job) -> str:
+    """The state of a job that nothing holds but its dependencies and its time."""
+    if job.dependencies:
+        return "depends"
+    return "scheduled" if job.ready_at > now else "waiting"

@@ -1,0 +1,72 @@
+"""Deleting jobs before they are done."""
+
+from __future__ import annotations
+
+from qmodel.arguments import MOST
+from qmodel.operations import Cancel, Drain
+from qmodel.refusals import refuse
+from qmodel.replies import Drained
+from qmodel.state import dependencies, jobs, queues, stats
+from qmodel.state.jobs import Job
+from qmodel.state.store import Store, emit
+
+
+def cancel(store: Store, now: int, op: Cancel) -> tuple[str, ...]:
+    """Delete unfinished jobs, with all that depend on them or none."""
+    named = [jid for jid in dict.fromkeys(op.jids) if _is_unfinished(jobs.get(store, jid))]
+    doomed = _with_dependents(store, named) if op.cascade else _closed(store, named)
+
+    for jid in doomed:
+        _cancel(store, now, jobs.load(store, jid))
+    return tuple(doomed)
+
+
+def _is_unfinished(job: Job | None) -> bool:
+    return job is not None and job.state != "complete"
+
+
+def _closed(store: Store, named: list[str]) -> list[str]:
+    """The same jobs, or refuse when another depends on one of them."""
+    known = set(named)
+    for jid in named:
+        for dependent in sorted(jobs.load(store, jid).dependents):
+            if dependent not in known:
+                raise refuse("HAS_DEPENDENTS", jid, dependent)
+    return named
+
+
+def _with_dependents(store: Store, named: list[str]) -> list[str]:
+    """These jobs and all that depend on them, nearest first."""
+    found = dict.fromkeys(named)
+    queue = list(named)
+    for jid in queue:
+        for dependent in sorted(jobs.load(store, jid).dependents):
+            if dependent not in found:
+                if len(found) == MOST:
+                    raise refuse("CANCEL_LIMIT", named[0])
+                found[dependent] = None
+                queue.append(dependent)
+    return queue
+
+
+def _cancel(store: Store, now: int, job: Job) -> None:
+    if job.state == "running":
+        emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "cancel")
+    elif job.state == "failed":
+        stats.recovered(store, job.ended_at, job.queue)
+    emit(store, now, "canceled", job.jid, job.queue, job.state)
+    dependencies.unlink(store, job, dependencies.of(job))
+    for dependent in sorted(job.dependents):
+        dependencies.unlink(store, jobs.load(store, dependent), [job.jid])
+    jobs.remove(store, job)
+
+
+def drain(store: Store, now: int, op: Drain) -> Drained:
+    """Cancel jobs of a queue that have not begun, unless others depend on them."""
+    canceled = 0
+    for jid in queues.not_begun(store, op.queue, op.count):
+        job = jobs.load(store, jid)
+        if not job.dependents:
+            _cancel(store, now, job)
+            canceled += 1
+    return Drained(canceled, queues.length(queues.of(store, op.queue)))

@@ -1,0 +1,90 @@
+"""Taking jobs out of queues: pop and peek."""
+
+from __future__ import annotations
+
+from qmodel import replies
+from qmodel.arguments import MOST
+from qmodel.operations import Peek, Pop
+from qmodel.ops.burying import bury
+from qmodel.state import config, history, jobs, queues, stats, workers
+from qmodel.state.jobs import Job
+from qmodel.state.store import Store, emit
+
+
+def pop(store: Store, now: int, op: Pop) -> tuple[replies.Job, ...]:
+    """Lease the next jobs of a queue to a worker."""
+    again = workers.granted(store, op.worker, op.request)
+    if again:
+        return tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again)
+
+    return grant(store, now, op.queue, op.worker, op.count, op.wait, op.request)
+
+
+def grant(
+    store: Store, now: int, queue: str, worker: str, count: int, wait: bool, request: str
+) -> tuple[replies.Job, ...]:
+    """Lease up to `count` jobs, and remember under which request."""
+    workers.seen(store, now, worker)
+    granted = [] if queues.of(store, queue).paused else _next(store, now, queue, count)
+    for job in granted:
+        _claim(store, now, job, worker, request)
+    if granted:
+        workers.remember(store, worker, request, tuple(job.jid for job in granted))
+    elif wait:
+        queues.await_work(store, queue)
+    return tuple(jobs.view(store, now, job) for job in granted)
+
+
+def _next(store: Store, now: int, queue: str, count: int) -> list[Job]:
+    """Take the next jobs out of their places: stalled ones, then those in order, the due ones among them."""
+    until = now - config.value(store, "grace-period")
+    taken = [job for job in queues.lapsed(store, queue, until, count) if _take_back(store, now, job)]
+    for job in queues.due(store, queue, now, MOST):
+        emit(store, now, "promoted", job.jid, job.queue)
+        queues.promote(store, job)
+    return taken + queues.take(store, queue, count - len(taken))
+
+
+def _take_back(store: Store, now: int, job: Job) -> bool:
+    """Take a stalled job out of its place; say whether it may run again, or bury it. A lapse counts as a retry."""
+    if job.state == "stalled":
+        jobs.lift(store, job)
+        return True
+    worker, token = job.worker, job.token
+    emit(store, now, "lock_lost", job.jid, job.queue, worker, token, "lapsed")
+    jobs.lift(store, job)
+    history.add(store, now, job, "lapsed", worker, token)
+    job.ready_at = job.expires_at
+    if job.remaining == 0:
+        bury(store, now, job, "failed-retries-" + job.queue, "Its lease ran out, and no retries remained.")
+        return False
+    job.remaining -= 1
+    stats.retried(store, now, job.queue)
+    return True
+
+
+def _claim(store: Store, now: int, job: Job, worker: str, request: str) -> None:
+    wait_ms = max(now - job.ready_at, 0)
+    job.token = emit(store, now, "popped", job.jid, job.queue, worker, wait_ms)
+    job.worker = worker
+    job.grant = request
+    job.popped_at = now
+    job.expires_at = now + config.heartbeat(store, job.queue)
+    history.add(store, now, job, "popped", worker, job.token)
+    stats.waited(store, now, job.queue, wait_ms)
+    jobs.place(store, job, "running")
+
+
+def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
+    """Show the jobs that a pop would give next."""
+    until = now - config.value(store, "grace-period")
+    first = [
+        job.jid
+        for job in queues.lapsed(store, op.queue, until, op.count)
+        if job.state == "stalled" or job.remaining > 0
+    ]
+    order = list(queues.next_ready(store, op.queue, op.count))
+    order += [(job.priority, job.ready_at, job.seq, job.jid) for job in queues.due(store, op.queue, now, MOST)]
+    order.sort()
+    first += [jid for _, _, _, jid in order]
+    return tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in first[: op.count])

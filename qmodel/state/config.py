@@ -1,0 +1,75 @@
+"""Configuration: the options of the documents, and the few more that are needed.
+
+Values are whole numbers. Durations are milliseconds here and on the wire (the documents speak of seconds; so does the
+Python API). What nobody set is not stored.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from qmodel.refusals import refuse
+from qmodel.state.store import Store
+
+DAY = 86_400_000
+YEAR = 366 * DAY
+
+
+class Option(NamedTuple):
+    """An option: its default, its range, its unit, and what it is for."""
+
+    default: int
+    low: int
+    high: int
+    unit: str
+    purpose: str
+
+
+OPTIONS: dict[str, Option] = {
+    "heartbeat": Option(60_000, 1, YEAR, "ms", "How long a lease lasts without a heartbeat."),
+    "grace-period": Option(10_000, 0, YEAR, "ms", "How long a lapsed lease stays its owner's before a pop takes it."),
+    "jobs-history": Option(7 * DAY, 0, 10 * YEAR, "ms", "How long complete jobs are kept."),
+    "jobs-history-count": Option(50_000, 0, 10**9, "jobs", "How many complete jobs are kept."),
+    "stats-history": Option(30, 0, 3660, "days", "How many days before today statistics are kept."),
+    "histogram-history": Option(7, 0, 3660, "days", "How many days before today histograms are shown."),
+    "max-job-history": Option(100, 4, 1000, "stages", "How many stages a job's history keeps: the first, and the last."),
+    "max-worker-age": Option(DAY, 0, 10 * YEAR, "ms", "How long a silent worker without a job stays on the list."),
+    "max-events": Option(10_000, 1, 10**7, "events", "How many events are kept."),
+}
+
+PER_QUEUE = "heartbeat-"
+"""`heartbeat-<queue>` overrides `heartbeat` for one queue."""
+
+
+def option(name: str) -> Option:
+    """Find an option by name, or refuse."""
+    if name.startswith(PER_QUEUE) and len(name) > len(PER_QUEUE):
+        return OPTIONS["heartbeat"]
+    if name not in OPTIONS:
+        raise refuse("UNKNOWN_OPTION", name)
+    return OPTIONS[name]
+
+
+def value(store: Store, name: str) -> int:
+    """The value of an option that is known to exist."""
+    found = store.config.get(name)
+    return OPTIONS[name].default if found is None else found
+
+
+def heartbeat(store: Store, queue: str) -> int:
+    """How long a lease in a queue lasts, in milliseconds."""
+    config = store.config
+    if not config:
+        return OPTIONS["heartbeat"].default
+    found = config.get(PER_QUEUE + queue)
+    return value(store, "heartbeat") if found is None else found
+
+
+def assign(store: Store, name: str, to: int) -> None:
+    """Set an option."""
+    store.config[name] = to
+
+
+def clear(store: Store, name: str) -> None:
+    """Set an option back to its default."""
+    store.config.pop(name, None)

@@ -1,0 +1,116 @@
+"""Dependencies: which job waits for which.
+
+An edge stands in both jobs and exists while the one waits and the other is unfinished. A job has at most 1000
+dependents, so that its completion is bounded; it may depend on any number of others, 1000 added at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from qmodel.arguments import MOST
+from qmodel.refusals import refuse
+from qmodel.state.store import Store
+
+if TYPE_CHECKING:
+    from qmodel.state.jobs import Job
+
+Wanted = dict[str, tuple[str, ...] | None]
+"""For each job about to be written, the jobs that it is to depend on, or None where that stays as it is."""
+
+
+def check(store: Store, wanted: Wanted) -> dict[str, list[str]]:
+    """For each job given dependencies, those that are unfinished; or refuse what is unknown, too much, or a cycle."""
+    unfinished = {jid: _unfinished(store, wanted, jid, others) for jid, others in wanted.items() if others is not None}
+    more: dict[str, int] = {}
+    for jid, others in unfinished.items():
+        _check_room(store, jid, others, more)
+    for jid, others in unfinished.items():
+        if others:
+            _check_cycle(store, unfinished, jid)
+    return unfinished
+
+
+def _unfinished(store: Store, wanted: Wanted, jid: str, others: tuple[str, ...]) -> list[str]:
+    """Those that a job is to depend on which are not complete, each once, in order; unknown ones are refused.
+
+    A job that is itself about to be written counts as unfinished.
+    """
+    found = []
+    for other in dict.fromkeys(others):
+        job = store.jobs.get(other)
+        if job is None and other not in wanted:
+            raise refuse("DEPENDENCY_NOT_FOUND", jid, other)
+        if other in wanted or (job is not None and job.state != "complete"):
+            found.append(other)
+    return found
+
+
+def _check_room(store: Store, jid: str, others: Iterable[str], more: dict[str, int]) -> None:
+    """Refuse a job more than 1000 dependents; `more` counts those that this operation adds."""
+    for other in others:
+        job = store.jobs.get(other)
+        known = job.dependents if job is not None else {}
+        if jid not in known:
+            more[other] = more.get(other, 0) + 1
+            if len(known) + more[other] > MOST:
+                raise refuse("DEPENDENCY_LIMIT", other)
+
+
+def _check_cycle(store: Store, wanted: dict[str, list[str]], jid: str) -> None:
+    """Refuse a job that would wait for itself, with the path; look at no more than 1000 jobs."""
+    came_from: dict[str, str] = {}
+    stack = [jid]
+    while stack:
+        at = stack.pop()
+        job = store.jobs.get(at)
+        for other in wanted[at] if at in wanted else sorted(job.dependencies) if job is not None else ():
+            if other == jid:
+                raise refuse("DEPENDENCY_CYCLE", " > ".join(_path(came_from, at, jid)))
+            if other not in came_from:
+                if len(came_from) == MOST:
+                    raise refuse("DEPENDENCY_LIMIT", jid)
+                came_from[other] = at
+                stack.append(other)
+
+
+def _path(came_from: dict[str, str], at: str, jid: str) -> list[str]:
+    path = [jid, at] if at != jid else [jid]
+    while at != jid:
+        at = came_from[at]
+        path.append(at)
+    path.reverse()
+    return path if path[-1] == jid and len(path) > 1 else [jid, jid]
+
+
+def link(store: Store, job: Job, others: Iterable[str]) -> None:
+    """Let a job depend on others."""
+    for other in others:
+        job.dependencies[other] = None
+        store.jobs[other].dependents[job.jid] = None
+
+
+def unlink(store: Store, job: Job, others: Iterable[str]) -> None:
+    """Let a job no longer depend on others."""
+    for other in list(others):
+        if other in job.dependencies:
+            del job.dependencies[other]
+            del store.jobs[other].dependents[job.jid]
+
+
+def resolve(store: Store, job: Job) -> list[Job]:
+    """Take a finished job out of what others wait for; give those that wait for nothing more, by id."""
+    freed = []
+    for jid in sorted(job.dependents):
+        waiting = store.jobs[jid]
+        del waiting.dependencies[job.jid]
+        if not waiting.dependencies:
+            freed.append(waiting)
+    job.dependents.clear()
+    return freed
+
+
+def of(job: Job) -> tuple[str, ...]:
+    """The unfinished jobs that a job waits for, by id."""
+    return tuple(sorted(job.dependencies))

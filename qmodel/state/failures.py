@@ -1,0 +1,59 @@
+"""Failed jobs by group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sortedcontainers import SortedList
+
+from qmodel.state.store import Place, Store
+
+if TYPE_CHECKING:
+    from qmodel.state.jobs import Job
+
+
+def _group(job: Job) -> str:
+    assert job.failure is not None
+    return job.failure.group
+
+
+def add(store: Store, job: Job) -> None:
+    """Enter a failed job."""
+    group = store.groups.get(_group(job))
+    if group is None:
+        group = store.groups[_group(job)] = SortedList()
+    group.add((job.ended_at, job.seq, job.jid))
+
+
+def discard(store: Store, job: Job) -> None:
+    """Strike a failed job, and its group when it was the last."""
+    group = store.groups[_group(job)]
+    group.remove((job.ended_at, job.seq, job.jid))
+    if not group:
+        del store.groups[_group(job)]
+
+
+def oldest(store: Store, name: str, count: int) -> list[Job]:
+    """The longest failed jobs of a group."""
+    return [store.jobs[jid] for _, _, jid in of(store, name)[:count]]
+
+
+def of(store: Store, name: str) -> SortedList[Place]:
+    """The jobs of a group, longest failed first."""
+    return store.groups.get(name) or SortedList()
+
+
+def groups(store: Store, offset: int, count: int) -> list[tuple[str, int]]:
+    """A page of the groups by name, with their sizes."""
+    return [(name, len(store.groups[name])) for name in store.groups.keys()[offset : offset + count]]
+
+
+def page(store: Store, name: str, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
+    """How many jobs a group has, and a page of them, latest first."""
+    return len(of(store, name)), latest(of(store, name), offset, count)
+
+
+def latest(places: SortedList[Place], offset: int, count: int) -> tuple[str, ...]:
+    """A page of places from the end."""
+    end = len(places) - offset
+    return tuple(jid for _, _, jid in reversed(places[max(end - count, 0) : max(end, 0)]))

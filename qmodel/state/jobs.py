@@ -1,0 +1,116 @@
+"""Jobs: the record of each, and the only code that writes a state."""
+
+from __future__ import annotations
+
+from qmodel import replies
+from qmodel.lifecycle import seen_at
+from qmodel.refusals import refuse
+from qmodel.state import history, places, tags
+from qmodel.state.store import Store
+
+
+class Job:
+    """A job's record. A job that is in no place has the empty state; it is so only within a step."""
+
+    __slots__ = (
+        "data", "dependencies", "dependents", "ended_at", "expires_at", "failure", "grant", "history", "jid", "klass",
+        "popped_at", "priority", "progress", "put_at", "put_request", "queue", "ready_at", "remaining", "result",
+        "retries", "seq", "state", "tags", "token", "worker",
+    )  # fmt: skip
+
+    def __init__(self, jid: str) -> None:
+        self.jid = jid
+        self.state = self.klass = self.queue = self.data = self.worker = self.result = self.progress = ""
+        self.put_request = self.grant = ""
+        self.priority = self.seq = self.token = 0
+        self.retries = self.remaining = 5
+        self.put_at = self.ready_at = self.popped_at = self.expires_at = self.ended_at = 0
+        self.tags: dict[str, int] = {}
+        self.failure: replies.Failure | None = None
+        self.dependencies: dict[str, None] = {}
+        self.dependents: dict[str, None] = {}
+        self.history: list[replies.Stage] = []
+
+
+def get(store: Store, jid: str) -> Job | None:
+    """A job that may not exist."""
+    return store.jobs.get(jid)
+
+
+def load(store: Store, jid: str) -> Job:
+    """A job that is known to exist."""
+    return store.jobs[jid]
+
+
+def find(store: Store, jid: str) -> Job:
+    """A job, or refuse."""
+    job = store.jobs.get(jid)
+    if job is None:
+        raise refuse("JOB_NOT_FOUND", jid)
+    return job
+
+
+def held(store: Store, jid: str, token: int, what: str = "") -> tuple[Job, str | None]:
+    """A job leased under a token; or one whose lease this kind of call has ended, and the outcome; or refuse."""
+    job = find(store, jid)
+    if job.state == "running" and job.token == token:
+        return job, None
+    outcome = history.outcome(job, token, what) if what else None
+    if outcome is None:
+        raise refuse("LOCK_LOST", jid, token, job.state, job.worker)
+    return job, outcome
+
+
+def create(store: Store, jid: str) -> Job:
+    """A new job, in no place yet."""
+    job = store.jobs[jid] = Job(jid)
+    return job
+
+
+def lift(store: Store, job: Job) -> None:
+    """Take a job out of its place. Do so before anything changes by which the place is found."""
+    places.leave(store, job)
+    job.state = ""
+
+
+def place(store: Store, job: Job, state: str) -> None:
+    """Put a lifted job into the place that a state says; its sequence is that of the event that told so."""
+    job.state = state
+    job.seq = store.seq
+    places.enter(store, job)
+
+
+def remove(store: Store, job: Job) -> None:
+    """Delete a job, leaving nothing of it behind."""
+    places.leave(store, job)
+    tags.drop(store, job)
+    del store.jobs[job.jid]
+
+
+def view(store: Store, now: int, job: Job) -> replies.Job:
+    """Everything about a job, true at `now`."""
+    return replies.Job(
+        job.jid,
+        job.klass,
+        job.queue,
+        seen_at(now, job.state, job.ready_at, job.expires_at),
+        job.data,
+        job.priority,
+        job.retries,
+        job.remaining,
+        tuple(job.tags),
+        job.worker,
+        job.token,
+        job.expires_at,
+        job.put_at,
+        job.ready_at,
+        job.popped_at,
+        job.ended_at,
+        job.result,
+        job.progress,
+        job.failure,
+        job.jid in store.tracked,
+        tuple(sorted(job.dependencies)) if job.dependencies else (),
+        tuple(sorted(job.dependents)) if job.dependents else (),
+        tuple(job.history),
+    )

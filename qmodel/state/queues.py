@@ -1,0 +1,241 @@
+"""Queues: four sorted lists each, a pause, and the count of idle workers.
+
+A queue is on the list from its first put until it is forgotten. Workers that found nothing count as idle; a job that
+becomes ready turns one idle worker into one wake-up, so that a thousand waiters do not stampede after one job. Where
+the waiting happens is a backend's matter; the counts are state like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from sortedcontainers import SortedList
+
+from qmodel.state.store import Place, Store
+
+if TYPE_CHECKING:
+    from qmodel.state.jobs import Job
+
+FIRST = float("-inf")
+"""Where a stalled job stands among the locks: before every lease that ran out."""
+
+IDLE_MOST = 1000
+
+
+class Queue:
+    """One queue."""
+
+    __slots__ = ("depends", "first_seen", "idle", "locks", "name", "paused", "ready", "scheduled", "wakes")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.first_seen: int | None = None
+        self.paused = False
+        self.idle = 0
+        self.wakes = 0
+        self.ready: SortedList[tuple[int, int, int, str]] = SortedList()
+        self.scheduled: SortedList[Place] = SortedList()
+        self.depends: SortedList[Place] = SortedList()
+        self.locks: SortedList[Place] = SortedList()
+
+
+def of(store: Store, name: str) -> Queue:
+    """A queue to look at; an empty one if nothing is known of it."""
+    return store.queues.get(name) or Queue(name)
+
+
+def _made(store: Store, name: str) -> Queue:
+    """A queue to change."""
+    queue = store.queues.get(name)
+    if queue is None:
+        queue = store.queues[name] = Queue(name)
+    return queue
+
+
+def register(store: Store, now: int, name: str) -> None:
+    """Put a queue on the list, if it is not there."""
+    queue = _made(store, name)
+    if queue.first_seen is None:
+        queue.first_seen = now
+
+
+def forget(store: Store, name: str) -> bool:
+    """Take a queue off the list, with its pause and its idle workers; say whether it was there."""
+    queue = store.queues.pop(name, None)
+    return queue is not None and queue.first_seen is not None
+
+
+def listed(store: Store) -> list[str]:
+    """The names of the queues on the list, first seen first; the name decides between equal times."""
+    known = ((q.first_seen, name) for name, q in store.queues.items() if q.first_seen is not None)
+    return [name for _, name in sorted(known)]
+
+
+def set_paused(store: Store, name: str, paused: bool) -> bool:
+    """Pause a queue or let it go on; say whether that changed anything."""
+    if of(store, name).paused is paused:
+        return False
+    _made(store, name).paused = paused
+    return True
+
+
+def length(queue: Queue) -> int:
+    """How many jobs a queue has, in any state."""
+    return len(queue.ready) + len(queue.scheduled) + len(queue.depends) + len(queue.locks)
+
+
+# ---- places
+
+
+def push(store: Store, job: Job) -> None:
+    """Make a job ready, and wake a worker for it."""
+    queue = _made(store, job.queue)
+    queue.ready.add((job.priority, job.ready_at, job.seq, job.jid))
+    if queue.idle:
+        queue.idle -= 1
+        queue.wakes += 1
+
+
+def pull(store: Store, job: Job) -> None:
+    """Take a job out of the order."""
+    of(store, job.queue).ready.remove((job.priority, job.ready_at, job.seq, job.jid))
+
+
+def schedule(store: Store, job: Job) -> None:
+    """Let a job wait for its time."""
+    _made(store, job.queue).scheduled.add((job.ready_at, job.seq, job.jid))
+
+
+def unschedule(store: Store, job: Job) -> None:
+    """Take a job off the schedule."""
+    of(store, job.queue).scheduled.remove((job.ready_at, job.seq, job.jid))
+
+
+def park(store: Store, job: Job) -> None:
+    """Let a job wait for others."""
+    _made(store, job.queue).depends.add((job.put_at, job.seq, job.jid))
+
+
+def unpark(store: Store, job: Job) -> None:
+    """Let a job no longer wait for others."""
+    of(store, job.queue).depends.remove((job.put_at, job.seq, job.jid))
+
+
+def _lock(job: Job) -> Place:
+    return (FIRST if job.state == "stalled" else job.expires_at, job.seq, job.jid)
+
+
+def lock(store: Store, job: Job) -> None:
+    """Enter a lease."""
+    _made(store, job.queue).locks.add(_lock(job))
+
+
+def unlock(store: Store, job: Job) -> None:
+    """Strike a lease."""
+    of(store, job.queue).locks.remove(_lock(job))
+
+
+def renew(store: Store, job: Job, expires_at: int) -> None:
+    """Let a lease run until another moment."""
+    unlock(store, job)
+    job.expires_at = expires_at
+    lock(store, job)
+
+
+# ---- taking
+
+
+def take(store: Store, name: str, count: int) -> list[Job]:
+    """Take the next ready jobs out of the order; they are in no place then."""
+    ready = of(store, name).ready
+    taken = []
+    for _ in range(min(count, len(ready))):
+        job = store.jobs[ready.pop(0)[3]]
+        job.state = ""
+        taken.append(job)
+    return taken
+
+
+def due(store: Store, name: str, now: int, most: int) -> list[Job]:
+    """Scheduled jobs whose time has come, by that time."""
+    return [store.jobs[jid] for _, _, jid in _until(of(store, name).scheduled, now, most)]
+
+
+def lapsed(store: Store, name: str, until: int, most: int) -> list[Job]:
+    """Stalled jobs, then those whose lease ran out by `until`, by that time."""
+    return [store.jobs[jid] for _, _, jid in _until(of(store, name).locks, until, most)]
+
+
+def _until(places: SortedList[Place], until: int, most: int) -> list[Place]:
+    if not places or places[0][0] > until:
+        return []
+    return list(islice(places.irange(maximum=(until + 1,), inclusive=(True, False)), most))
+
+
+def next_ready(store: Store, name: str, most: int) -> Iterator[tuple[int, int, int, str]]:
+    """The keys of the first ready jobs, in order."""
+    return islice(of(store, name).ready, most)
+
+
+# ---- idle workers
+
+
+def await_work(store: Store, name: str) -> None:
+    """Count one more idle worker. Wake-ups not yet used are stale, for there is no job, and count as idle again."""
+    queue = _made(store, name)
+    queue.idle = min(queue.idle + queue.wakes + 1, IDLE_MOST)
+    queue.wakes = 0
+
+
+# ---- looking
+
+
+def page(places: SortedList[Place], low: float, high: float, offset: int, count: int) -> tuple[int, list[str]]:
+    """How many places lie in low < moment <= high, and the ids of a page of them."""
+    first, last = _rank(places, low), _rank(places, high)
+    return last - first, [place[-1] for place in places[first + offset : min(first + offset + count, last)]]
+
+
+def _rank(places: SortedList[Place], moment: float) -> int:
+    """How many places have at most this moment."""
+    return int(places.bisect_left((moment, 10**15)))
+
+
+def count(places: SortedList[Place], moment: float) -> int:
+    """How many places have at most this moment."""
+    return _rank(places, moment) if places else 0
+
+
+def order(queue: Queue, offset: int, count: int) -> list[str]:
+    """The ids of a page of the ready jobs."""
+    return [place[-1] for place in queue.ready[offset : offset + count]]
+
+
+def next_at(queue: Queue, now: int, grace: int) -> int:
+    """The next moment at which a job becomes ready by itself, or 0."""
+    soon = []
+    first = _rank(queue.scheduled, now)
+    if first < len(queue.scheduled):
+        soon.append(queue.scheduled[first][0])
+    first = _rank(queue.locks, now - grace)
+    if first < len(queue.locks):
+        soon.append(queue.locks[first][0] + grace)
+    return int(min(soon, default=0))
+
+
+def not_begun(store: Store, name: str, most: int) -> list[str]:
+    """The ids of the first jobs that are ready, scheduled, or wait for others."""
+    queue = of(store, name)
+    found = [place[-1] for place in queue.ready[:most]]
+    for places in (queue.scheduled, queue.depends):
+        found += [place[-1] for place in places[: most - len(found)]]
+    return found
+
+
+def promote(store: Store, job: Job) -> None:
+    """Move a job whose time has come from the schedule into the order, where its time and sequence place it."""
+    unschedule(store, job)
+    job.state = "waiting"
+    push(store, job)

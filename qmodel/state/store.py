@@ -1,0 +1,62 @@
+"""What a namespace holds: the storage under all nouns.
+
+In the model this is a handful of dictionaries and sorted lists; in Lua it is Redis, behind a gatherer of writes.
+Sorted lists hold tuples that end in (sequence, jid): sequences are unique, so every order is total.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from sortedcontainers import SortedDict, SortedList
+
+from qmodel.events import Event
+
+if TYPE_CHECKING:
+    from qmodel.state.jobs import Job
+    from qmodel.state.queues import Queue
+    from qmodel.state.stats import Day
+    from qmodel.state.workers import Worker
+
+Place = tuple[float, int, str]
+"""A job in a sorted list: the moment that orders it, its sequence, its id."""
+
+class Store:
+    """One namespace."""
+
+    __slots__ = (
+        "completed", "config", "days", "events", "events_kept", "groups", "jobs", "queues", "requests", "seq", "tags", "tracked",
+        "workers",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.events: deque[Event] = deque()
+        self.events_kept = 10_000
+        self.jobs: dict[str, Job] = {}
+        self.queues: dict[str, Queue] = {}
+        self.workers: dict[str, Worker] = {}
+        self.completed: SortedList[Place] = SortedList()
+        self.groups: SortedDict[str, SortedList[Place]] = SortedDict()
+        self.tags: dict[str, SortedList[tuple[int, str]]] = {}
+        self.tracked: dict[str, int] = {}
+        self.days: SortedDict[tuple[int, str], Day] = SortedDict()
+        self.config: dict[str, int] = {}
+        self.requests: dict[str, object] = {}
+
+
+def emit(store: Store, now: int, event: str, *facts: str | int) -> int:
+    """Append an event, and give its sequence."""
+    store.seq = seq = store.seq + 1
+    store.events.append(Event(seq, now, event, facts))
+    if len(store.events) > store.events_kept:
+        store.events.popleft()
+    return seq
+
+
+def keep_events(store: Store, most: int) -> None:
+    """Keep this many events from now on."""
+    store.events_kept = most
+    while len(store.events) > most:
+        store.events.popleft()
