@@ -45,15 +45,21 @@ EVENTS: dict[str, tuple[str, ...]] = {
 }
 
 
+WHOLE = frozenset({"dependencies", "priority", "ready_at", "remaining", "run_ms", "token", "value", "wait_ms"})
+"""The facts, of events and of stages, that are whole numbers."""
+
+Fact = str | int
+
+
 class Event(NamedTuple):
     """One event: its place in the sequence, when it happened, what, and its facts in the catalogue's order."""
 
     seq: int
     at: int
     event: str
-    facts: tuple[str, ...]
+    facts: tuple[Fact, ...]
 
     @property
-    def named(self) -> dict[str, str]:
+    def named(self) -> dict[str, Fact]:
         """The facts by name."""
         return dict(zip(EVENTS[self.event], self.facts, strict=True))

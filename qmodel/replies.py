@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from qmodel.events import Fact
+
 
 class Stage(NamedTuple):
     """One entry of a job's history: what happened, when, and its facts (named in HISTORY)."""
 
     what: str
     at: int
-    facts: tuple[str, ...]
+    facts: tuple[Fact, ...]
 
     @property
-    def named(self) -> dict[str, str]:
+    def named(self) -> dict[str, Fact]:
         """The facts by name."""
         return dict(zip(HISTORY[self.what], self.facts, strict=True))
 
@@ -130,7 +132,7 @@ class WorkerJobs(NamedTuple):
 class Sample(NamedTuple):
     """Wait or run times of one queue and day, in milliseconds; `squares` is the sum of squared deviations (Welford)."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # the documents' word; nobody counts in this tuple
     mean: float
     squares: float
     histogram: tuple[int, ...]

@@ -8,10 +8,12 @@ from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
 
-def bury(store: Store, now: int, job: Job, group: str, message: str) -> None:
-    """Fail a lifted job into a group. Its token, and its worker if it still has one, say whose failure it is."""
+def bury(store: Store, now: int, job: Job, group: str, message: str, ended: int = 0) -> None:
+    """Fail a lifted job into a group. `ended` is the token of the lease that ended so by its holder's own word, if any:
+    a holder who lost the lease must not be told that it failed the job.
+    """
     emit(store, now, "failed", job.jid, job.queue, job.worker, job.token, group)
-    history.add(store, now, job, "failed", job.token, group)
+    history.add(store, now, job, "failed", ended, group)
     stats.failed(store, now, job.queue)
     job.failure = Failure(group, message, now, job.worker)
     job.worker = job.grant = ""

@@ -118,7 +118,7 @@ def fail(store: Store, now: int, op: Fail) -> str:
     jobs.lift(store, job)
     if op.data is not None:
         job.data = op.data
-    bury(store, now, job, op.group, op.message)
+    bury(store, now, job, op.group, op.message, job.token)
     return op.jid
 
 

@@ -171,7 +171,7 @@ def lapsed(store: Store, name: str, until: int, most: int) -> list[Job]:
 def _until(places: SortedList[Place], until: int, most: int) -> list[Place]:
     if not places or places[0][0] > until:
         return []
-    return list(islice(places.irange(maximum=(until + 1,), inclusive=(True, False)), most))
+    return list(islice(places.irange(maximum=(until + 1, -1, ""), inclusive=(True, False)), most))
 
 
 def next_ready(store: Store, name: str, most: int) -> Iterator[tuple[int, int, int, str]]:
@@ -192,15 +192,15 @@ def await_work(store: Store, name: str) -> None:
 # ---- looking
 
 
-def page(places: SortedList[Place], low: float, high: float, offset: int, count: int) -> tuple[int, list[str]]:
+def page(places: SortedList[Place], low: float, high: float, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
     """How many places lie in low < moment <= high, and the ids of a page of them."""
     first, last = _rank(places, low), _rank(places, high)
-    return last - first, [place[-1] for place in places[first + offset : min(first + offset + count, last)]]
+    return last - first, tuple(place[-1] for place in places[first + offset : min(first + offset + count, last)])
 
 
 def _rank(places: SortedList[Place], moment: float) -> int:
     """How many places have at most this moment."""
-    return int(places.bisect_left((moment, 10**15)))
+    return int(places.bisect_left((moment, 10**15, "")))
 
 
 def count(places: SortedList[Place], moment: float) -> int:
