@@ -18,8 +18,8 @@ MOST = 1000
 
 TEXT_BYTES = 1 << 20
 NAME_BYTES = 128
-TIME_END = 10**14
-"""Times are whole milliseconds since the epoch below this one, which falls in the year 5138."""
+TIME_END = 9 * 10**13
+"""Times are whole milliseconds since the epoch below this one, in the year 4821: ten years later still has 14 digits."""
 
 LONGEST_MS = 10 * 366 * 86_400_000
 RESERVED = ("-data", "-dependencies", "-dependents")

@@ -52,8 +52,8 @@ REASONS: dict[str, Reason] = {
     ),
     "DEPENDENCY_LIMIT": Reason(
         ("jid",),
-        "Job {jid} has too many dependents, or its dependencies are too many to check for a cycle (1000).",
-        "Put a job in between that the others depend on.",
+        "Job {jid} has more dependents, or more dependencies, than one operation can see to (1000; 4000 in all).",
+        "Add and remove dependencies in parts; put a job in between where more than 1000 wait for one.",
     ),
     "DUPLICATE_JID": Reason(
         ("jid",), "Job {jid} occurs twice in one operation.", "Give every job its own id."
@@ -65,8 +65,8 @@ REASONS: dict[str, Reason] = {
     ),
     "CANCEL_LIMIT": Reason(
         ("jid",),
-        "Canceling {jid} would take more than 1000 jobs with it.",
-        "Cancel its dependents in parts first.",
+        "Canceling {jid} would take more than 1000 jobs with it, or end more than 1000 dependencies.",
+        "Cancel its dependents first, in parts, or remove its dependencies in parts.",
     ),
     "QUEUE_NOT_EMPTY": Reason(
         ("queue", "length"),

@@ -13,16 +13,18 @@ from qmodel.state.store import Store, emit
 def depends_on(store: Store, now: int, op: DependsOn) -> tuple[str, ...]:
     """Add dependencies to a job that waits for others."""
     job = _waits_for_others(store, op.jid)
-    unfinished = dependencies.check(store, {op.jid: (*dependencies.of(job), *op.dependencies)})[op.jid]
+    unfinished = dependencies.check(store, {op.jid: op.dependencies})[op.jid]
 
-    emit(store, now, "blocked", job.jid, len(unfinished))
     dependencies.link(store, job, unfinished)
+    emit(store, now, "blocked", job.jid, len(job.dependencies))
     return dependencies.of(job)
 
 
 def depends_off(store: Store, now: int, op: DependsOff) -> tuple[str, ...]:
     """Remove dependencies; when none is left, the job goes on."""
     job = _waits_for_others(store, op.jid)
+    if op.all:
+        dependencies.check_bounded(job)
 
     dependencies.unlink(store, job, dependencies.of(job) if op.all else op.dependencies)
     if not job.dependencies:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qmodel.arguments import MOST
 from qmodel.operations import Complete, CompleteAndPop, CompleteMany, Fail, Release, Retry
 from qmodel.ops import taking
 from qmodel.ops.burying import bury
@@ -14,6 +15,10 @@ from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
 
+SWEEP = 100
+"""The most jobs that one completion retires: enough to come down quickly after a limit was lowered."""
+
+
 def complete(store: Store, now: int, op: Complete) -> str:
     """Complete a leased job, or send it on to its next queue."""
     job, outcome = jobs.held(store, op.jid, op.token, "completed")
@@ -21,7 +26,9 @@ def complete(store: Store, now: int, op: Complete) -> str:
         return outcome
     depends = _check_next(store, op)
 
-    return _complete(store, now, job, op, depends)
+    outcome = _complete(store, now, job, op, depends)
+    _retire(store, now, SWEEP)
+    return outcome
 
 
 def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
@@ -33,10 +40,12 @@ def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
             raise refuse("BAD_ARGUMENT", "complete_many", "next")
         _check_next(store, one)
 
-    return tuple(
+    outcomes = tuple(
         _complete(store, now, job, one, []) if outcome is None else outcome
         for one, (job, outcome) in zip(op.jobs, found, strict=True)
     )
+    _retire(store, now, MOST)
+    return outcomes
 
 
 def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAndPopped:
@@ -47,6 +56,7 @@ def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAnd
 
     if outcome is None:
         outcome = _complete(store, now, job, op, depends)
+        _retire(store, now, SWEEP)
     if again:
         return CompletedAndPopped(outcome, tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again))
     return CompletedAndPopped(
@@ -83,10 +93,14 @@ def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, d
     jobs.place(store, job, "complete")
     for waiting in dependencies.resolve(store, job):
         unblock(store, now, waiting)
-    for old in completed.expired(store, now):
+    return "complete"
+
+
+def _retire(store: Store, now: int, most: int) -> None:
+    """Delete complete jobs that are kept no longer: at least as many as an operation completes, so that none pile up."""
+    for old in completed.expired(store, now, most):
         emit(store, now, "retired", old.jid)
         jobs.remove(store, old)
-    return "complete"
 
 
 def _advance(

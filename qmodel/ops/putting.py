@@ -13,9 +13,9 @@ def put(store: Store, now: int, op: Put) -> str:
     """Put a job into a queue, or move it there."""
     if _is_resend(store, op.jid, op.request):
         return op.jid
-    unfinished = dependencies.check(store, {op.jid: op.depends}) if op.depends else {}
+    unfinished = _check(store, (op,))
 
-    _put(store, now, op, unfinished.get(op.jid, op.depends), op.request)
+    _put(store, now, op, unfinished.get(op.jid), op.request)
     return op.jid
 
 
@@ -25,7 +25,7 @@ def put_many(store: Store, now: int, op: PutMany) -> tuple[str, ...]:
     if any(_is_resend(store, jid, op.request) for jid in jids):
         return jids
     check_distinct(jids)
-    unfinished = dependencies.check(store, {one.jid: one.depends for one in op.jobs})
+    unfinished = _check(store, op.jobs)
 
     for jid in jids:
         if jobs.get(store, jid) is None:
@@ -49,7 +49,18 @@ def check_distinct(jids: tuple[str, ...]) -> None:
         seen.add(jid)
 
 
-def _put(store: Store, now: int, op: Put, depends: list[str] | tuple[str, ...] | None, request: str) -> None:
+def _check(store: Store, puts: tuple[Put, ...]) -> dict[str, list[str]]:
+    """The unfinished jobs that each is to depend on, where that is said; or refuse."""
+    if all(op.depends is None for op in puts):
+        return {}
+    for op in puts:
+        job = jobs.get(store, op.jid)
+        if op.depends is not None and job is not None:
+            dependencies.check_bounded(job)
+    return dependencies.check(store, {op.jid: op.depends for op in puts})
+
+
+def _put(store: Store, now: int, op: Put, depends: list[str] | None, request: str) -> None:
     job = jobs.get(store, op.jid) or jobs.create(store, op.jid)
     queues.register(store, now, op.queue)
     if job.state == "running":
@@ -67,7 +78,7 @@ def _put(store: Store, now: int, op: Put, depends: list[str] | tuple[str, ...] |
     if op.retries is not None:
         job.retries = op.retries
     if depends is not None:
-        dependencies.unlink(store, job, job.dependencies)
+        dependencies.unlink(store, job, dependencies.of(job))
         dependencies.link(store, job, depends)
     state = enter(store, now, job, op.queue, op.delay_ms)
     emit(store, now, "put", job.jid, op.queue, op.klass, state)

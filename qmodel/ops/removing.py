@@ -15,6 +15,8 @@ def cancel(store: Store, now: int, op: Cancel) -> tuple[str, ...]:
     """Delete unfinished jobs, with all that depend on them or none."""
     named = [jid for jid in dict.fromkeys(op.jids) if _is_unfinished(jobs.get(store, jid))]
     doomed = _with_dependents(store, named) if op.cascade else _closed(store, named)
+    if sum(len(jobs.load(store, jid).dependencies) for jid in doomed) > MOST:
+        raise refuse("CANCEL_LIMIT", named[0])
 
     for jid in doomed:
         _cancel(store, now, jobs.load(store, jid))
@@ -29,7 +31,7 @@ def _closed(store: Store, named: list[str]) -> list[str]:
     """The same jobs, or refuse when another depends on one of them."""
     known = set(named)
     for jid in named:
-        for dependent in sorted(jobs.load(store, jid).dependents):
+        for dependent in dependencies.dependents(jobs.load(store, jid)):
             if dependent not in known:
                 raise refuse("HAS_DEPENDENTS", jid, dependent)
     return named
@@ -40,7 +42,7 @@ def _with_dependents(store: Store, named: list[str]) -> list[str]:
     found = dict.fromkeys(named)
     queue = list(named)
     for jid in queue:
-        for dependent in sorted(jobs.load(store, jid).dependents):
+        for dependent in dependencies.dependents(jobs.load(store, jid)):
             if dependent not in found:
                 if len(found) == MOST:
                     raise refuse("CANCEL_LIMIT", named[0])
@@ -56,7 +58,7 @@ def _cancel(store: Store, now: int, job: Job) -> None:
         stats.recovered(store, job.ended_at, job.queue)
     emit(store, now, "canceled", job.jid, job.queue, job.state)
     dependencies.unlink(store, job, dependencies.of(job))
-    for dependent in sorted(job.dependents):
+    for dependent in dependencies.dependents(job):
         dependencies.unlink(store, jobs.load(store, dependent), [job.jid])
     jobs.remove(store, job)
 

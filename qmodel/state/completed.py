@@ -11,10 +11,6 @@ from qmodel.state.store import Store
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
 
-SWEEP = 100
-"""The most jobs that one completion retires: enough to come down quickly after a limit was lowered."""
-
-
 def add(store: Store, job: Job) -> None:
     """Enter a complete job."""
     store.completed.add((job.ended_at, job.seq, job.jid))
@@ -25,15 +21,17 @@ def discard(store: Store, job: Job) -> None:
     store.completed.remove((job.ended_at, job.seq, job.jid))
 
 
-def expired(store: Store, now: int) -> list[Job]:
+def expired(store: Store, now: int, most: int) -> list[Job]:
     """The oldest complete jobs that are past jobs-history or beyond jobs-history-count."""
     kept = store.completed
+    if not kept:
+        return []
     surplus = len(kept) - config.value(store, "jobs-history-count")
     oldest = now - config.value(store, "jobs-history")
     if surplus <= 0 and kept[0][0] > oldest:
         return []
     return [
-        store.jobs[jid] for rank, (ended_at, _, jid) in enumerate(kept[:SWEEP]) if rank < surplus or ended_at <= oldest
+        store.jobs[jid] for rank, (ended_at, _, jid) in enumerate(kept[:most]) if rank < surplus or ended_at <= oldest
     ]
 
 

@@ -1,7 +1,8 @@
 """Dependencies: which job waits for which.
 
 An edge stands in both jobs and exists while the one waits and the other is unfinished. A job has at most 1000
-dependents, so that its completion is bounded; it may depend on any number of others, 1000 added at a time.
+dependents, so that its completion is bounded. It may depend on any number of others, 1000 added or removed at a time;
+what would have to end more at once is refused.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from qmodel.state.store import Store
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
 
+EDGES = 4 * MOST
+"""The most dependencies that one operation adds."""
+
 Wanted = dict[str, tuple[str, ...] | None]
 """For each job about to be written, the jobs that it is to depend on, or None where that stays as it is."""
 
@@ -24,7 +28,11 @@ def check(store: Store, wanted: Wanted) -> dict[str, list[str]]:
     """For each job given dependencies, those that are unfinished; or refuse what is unknown, too much, or a cycle."""
     unfinished = {jid: _unfinished(store, wanted, jid, others) for jid, others in wanted.items() if others is not None}
     more: dict[str, int] = {}
+    edges = 0
     for jid, others in unfinished.items():
+        edges += len(others)
+        if edges > EDGES:
+            raise refuse("DEPENDENCY_LIMIT", jid)
         _check_room(store, jid, others, more)
     for jid, others in unfinished.items():
         if others:
@@ -112,5 +120,16 @@ def resolve(store: Store, job: Job) -> list[Job]:
 
 
 def of(job: Job) -> tuple[str, ...]:
-    """The unfinished jobs that a job waits for, by id."""
-    return tuple(sorted(job.dependencies))
+    """The unfinished jobs that a job waits for, by id; the first 1000."""
+    return tuple(sorted(job.dependencies)[:MOST]) if job.dependencies else ()
+
+
+def dependents(job: Job) -> tuple[str, ...]:
+    """The jobs that wait for a job, by id."""
+    return tuple(sorted(job.dependents)) if job.dependents else ()
+
+
+def check_bounded(job: Job) -> None:
+    """Refuse to end more than 1000 dependencies at once."""
+    if len(job.dependencies) > MOST:
+        raise refuse("DEPENDENCY_LIMIT", job.jid)

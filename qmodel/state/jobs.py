@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmodel import replies
 from qmodel.lifecycle import seen_at
 from qmodel.refusals import refuse
-from qmodel.state import history, places, tags
+from qmodel.state import dependencies, history, places, tags
 from qmodel.state.store import Store
 
 
@@ -110,7 +110,7 @@ def view(store: Store, now: int, job: Job) -> replies.Job:
         job.progress,
         job.failure,
         job.jid in store.tracked,
-        tuple(sorted(job.dependencies)) if job.dependencies else (),
-        tuple(sorted(job.dependents)) if job.dependents else (),
+        dependencies.of(job),
+        dependencies.dependents(job),
         tuple(job.history),
     )
