@@ -82,7 +82,7 @@ def integer(raw: bytes, refusal: str = NOT_AN_INTEGER) -> int:
 
 
 def _strtod(raw: bytes) -> float | None:
-    """Read what C's strtod reads to the end; Python's float knows underscores but no hexadecimal."""
+    """Read what C's strtod reads to the end; Python's float takes underscores, not hexadecimal."""
     if _DECIMAL.match(raw) or _WORD.match(raw):
         return float(raw)
     if _HEX.match(raw):
@@ -388,8 +388,11 @@ class RangeOptions(NamedTuple):
         return low + skip, low + skip + take
 
 
+_NO_OPTIONS: Final = RangeOptions()
+
+
 def _range_options(words: Sequence[bytes], allowed: tuple[bytes, ...]) -> RangeOptions:
-    options, i = RangeOptions(), 0
+    options, i = _NO_OPTIONS, 0
     while i < len(words):
         word, left = words[i].upper(), len(words) - i - 1
         if word not in allowed or (word == b"LIMIT" and left < 2):
@@ -407,18 +410,19 @@ def _range_options(words: Sequence[bytes], allowed: tuple[bytes, ...]) -> RangeO
     return options
 
 
+_NO_FLAGS: Final[frozenset[bytes]] = frozenset()
 _ZADD_FLAGS: Final = frozenset((b"NX", b"XX", b"GT", b"LT", b"CH", b"INCR"))
 _SET_ELSEWHERE: Final = frozenset((b"EX", b"PX", b"EXAT", b"PXAT", b"KEEPTTL", b"GET", b"IFEQ"))
 
 
-def _zadd_flags(words: Sequence[bytes]) -> frozenset[bytes]:
-    flags: set[bytes] = set()
-    for word in words:
-        upper = word.upper()
-        if upper not in _ZADD_FLAGS:
-            break
-        flags.add(upper)
-    return frozenset(flags)
+def _zadd_flags(words: tuple[bytes, ...]) -> tuple[frozenset[bytes], tuple[bytes, ...]]:
+    """Split off the flags; one may stand twice."""
+    if words[0].upper() not in _ZADD_FLAGS:
+        return _NO_FLAGS, words
+    count = 1
+    while count < len(words) and words[count].upper() in _ZADD_FLAGS:
+        count += 1
+    return frozenset(word.upper() for word in words[:count]), words[count:]
 
 
 def _zadd_refusal(flags: frozenset[bytes]) -> None:
@@ -546,7 +550,8 @@ class Keyspace:
 
         The reply is a value, or a tuple for an array, or one of three pairs that begin with None:
         with a text, a refusal; with True, "give me these arguments as strings"; with False, "the
-        reply waits for `take`". Numbers other than plain integers go back to Lua because only Lua still knows -0 from 0.
+        reply waits for `take`". Numbers other than plain integers go back to Lua because only Lua
+        still knows -0 from 0.
         """
         command = COMMANDS.get(name)
         if command is None:
@@ -557,7 +562,6 @@ class Keyspace:
         calls = self.calls
 
         def call(*args: Any) -> Any:
-            calls[name] += 1
             for arg in args:
                 if arg.__class__ is not bytes:
                     texts = _texts(args)
@@ -565,6 +569,7 @@ class Keyspace:
                         return None, True
                     args = texts
                     break
+            calls[name] += 1
             if not low <= len(args) <= high:
                 return None, _WRONG_ARITY
             if refused:
@@ -823,8 +828,7 @@ class Keyspace:
     # ---- sorted sets
 
     def _zadd(self, key: bytes, *words: bytes) -> int:
-        flags = _zadd_flags(words)
-        pairs = words[_leading(words, flags) :] if flags else words
+        flags, pairs = _zadd_flags(words)
         if not pairs or len(pairs) % 2:
             raise CommandError(SYNTAX)
         if flags:
@@ -840,7 +844,7 @@ class Keyspace:
                 if b"XX" not in flags:
                     found.put(member, value)
                     added += 1
-            elif value != old and _may_change(flags, old, value):
+            elif value != old and (not flags or _may_change(flags, old, value)):
                 found.put(member, value)
                 changed += 1
         return added + changed if b"CH" in flags else added
@@ -926,7 +930,7 @@ class Keyspace:
 
     def _range(self, key: bytes, start: bytes, stop: bytes, options: RangeOptions) -> Any:
         """Read both ends, then the key, then the entries: Redis refuses in this order."""
-        read = {b"": integer, b"BYSCORE": score_bound, b"BYLEX": lex_bound}[options.by]
+        read = _READ_END[options.by]
         first, last = read(start), read(stop)
         found = self._read(key, SortedSet)
         if found is None:
@@ -1000,15 +1004,17 @@ class Keyspace:
         return tuple([(_id_text(where), fields) for where, fields in chosen[:count]])
 
 
-def _leading(words: Sequence[bytes], flags: frozenset[bytes]) -> int:
-    """Count the words before the first that is no flag; a flag may stand twice."""
-    return next((i for i, word in enumerate(words) if word.upper() not in flags), len(words))
-
-
 def _may_change(flags: frozenset[bytes], old: float, new: float) -> bool:
     if b"NX" in flags or (b"GT" in flags and new < old):
         return False
     return not (b"LT" in flags and new > old)
+
+
+_READ_END: Final[dict[bytes, Callable[[bytes], Any]]] = {
+    b"": integer,
+    b"BYSCORE": score_bound,
+    b"BYLEX": lex_bound,
+}
 
 
 def _positions(found: SortedSet, first: Any, last: Any, reverse: bool) -> tuple[int, int]:
@@ -1094,28 +1100,28 @@ def _to_python(reply: object) -> object:
 _MANY: Final = 1 << 30
 
 
+_TABLE: Final = """
+GET 1 r value; SET 2+ w value; MGET 1+ r list; MSET 2+ w value; DEL 1+ w value; UNLINK 1+ w value;
+EXISTS 1+ r value; INCRBY 2 w value; TIME 0 r list; TYPE 1 r status; KEYS 1 r list; SCAN 1+ r tree;
+PUBLISH 2 w value; HGET 2 r value; HMGET 2+ r list; HSET 3+ w value; HDEL 2+ w value;
+HLEN 1 r value; HKEYS 1 r list; HVALS 1 r list; HGETALL 1 r list; HEXISTS 2 r value;
+HINCRBY 3 w value; RPUSH 2+ w value; LLEN 1 r value; LRANGE 3 r list; LPOP 1-2 w tree;
+LTRIM 3 w value; SADD 2+ w value; SREM 2+ w value; SMEMBERS 1 r list; SISMEMBER 2 r value;
+SCARD 1 r value; ZADD 3+ w value; ZREM 2+ w value; ZCARD 1 r value; ZSCORE 2 r value;
+ZMSCORE 2+ r list; ZCOUNT 3 r value; ZINCRBY 3 w value; ZRANK 2 r value; ZPOPMIN 1-2 w list;
+ZRANGE 3+ r list; ZRANGEBYSCORE 3+ r list; ZREVRANGE 3+ r list; ZREMRANGEBYRANK 3 w value;
+ZREMRANGEBYSCORE 3 w value; XADD 4+ w value; XLEN 1 r value; XRANGE 3+ r tree; XREVRANGE 3+ r tree
+"""
+
+
 def _commands() -> dict[str, Command]:
-    """Build the table from lines of: name, arguments, writes or reads, shape of the reply."""
-    table = """
-        GET 1 r value | SET 2+ w value | MGET 1+ r list | MSET 2+ w value | DEL 1+ w value
-        UNLINK 1+ w value | EXISTS 1+ r value | INCRBY 2 w value | TIME 0 r list | TYPE 1 r status
-        KEYS 1 r list | SCAN 1+ r tree | PUBLISH 2 w value
-        HGET 2 r value | HMGET 2+ r list | HSET 3+ w value | HDEL 2+ w value | HLEN 1 r value HKEYS
-        1 r list | HVALS 1 r list | HGETALL 1 r list | HEXISTS 2 r value | HINCRBY 3 w value RPUSH
-        2+ w value | LLEN 1 r value | LRANGE 3 r list | LPOP 1-2 w tree | LTRIM 3 w value SADD 2+ w
-        value | SREM 2+ w value | SMEMBERS 1 r list | SISMEMBER 2 r value | SCARD 1 r value ZADD 3+
-        w value | ZREM 2+ w value | ZCARD 1 r value | ZSCORE 2 r value | ZMSCORE 2+ r list ZCOUNT 3
-        r value | ZINCRBY 3 w value | ZRANK 2 r value | ZPOPMIN 1-2 w list ZRANGE 3+ r list |
-        ZRANGEBYSCORE 3+ r list | ZREVRANGE 3+ r list ZREMRANGEBYRANK 3 w value | ZREMRANGEBYSCORE 3
-        w value XADD 4+ w value | XLEN 1 r value | XRANGE 3+ r tree | XREVRANGE 3+ r tree
-    """
+    """Read the table: name, number of arguments, reads or writes, shape of the reply."""
     commands = {}
-    for line in table.replace("\n", "|").split("|"):
-        if line.strip():
-            name, counts, mode, reply = line.split()
-            low, high = _arity(counts)
-            method = "_del" if name == "UNLINK" else f"_{name.lower()}"
-            commands[name] = Command(method, low, high, mode == "w", reply)
+    for entry in _TABLE.split(";"):
+        name, counts, mode, reply = entry.split()
+        low, high = _arity(counts)
+        method = "_del" if name == "UNLINK" else f"_{name.lower()}"
+        commands[name] = Command(method, low, high, mode == "w", reply)
     return commands
 
 
