@@ -1,0 +1,1 @@
+"""Conformance: generated histories, subjects, comparison, shrinking, and the matrix of outcomes."""

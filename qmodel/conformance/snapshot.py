@@ -1,0 +1,205 @@
+"""Snapshots: the whole state of a namespace in one plain form, the same from every subject.
+
+Everything is text, whole numbers, floats, None, tuples and dictionaries, so that two snapshots are
+compared with `==` and a difference can be named by a path. Where order matters it is a tuple; a
+dictionary has no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from qmodel.state.jobs import Job
+from qmodel.state.queues import Queue
+from qmodel.state.stats import Day, Sample
+from qmodel.state.store import Place, Store
+from qmodel.state.workers import Worker
+
+Record = dict[str, Any]
+
+JOB = (
+    "klass", "queue", "state", "data", "priority", "retries", "remaining", "tags", "worker", "token",
+    "grant", "expires_at", "put_at", "put_request", "ready_at", "popped_at", "ended_at", "result",
+    "progress", "failure", "seq", "dependencies", "dependents", "history",
+)  # fmt: skip
+"""The fields of a job's record, all as in `state.jobs.Job` but for:
+
+    tags            ((tag, sequence), ...) in the job's order
+    failure         None, or (group, message, at, worker)
+    dependencies    ids, sorted; so are dependents
+    history         ((what, at, (fact, ...)), ...)
+"""
+
+QUEUE = ("first_seen", "paused", "idle", "wakes", "ready", "scheduled", "depends", "locks")
+"""The fields of a queue's record. `first_seen` is None when it is not on the list; `ready` holds
+(priority, ready_at, sequence, jid), the other three hold (moment, sequence, jid), where a stalled job's
+moment is minus infinity."""
+
+DEFAULT_QUEUE: Record = {
+    "first_seen": None, "paused": False, "idle": 0, "wakes": 0,
+    "ready": (), "scheduled": (), "depends": (), "locks": (),
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """One namespace.
+
+    seq         the sequence of the last event
+    events      how many events are kept: those up to `seq`
+    jobs        jid -> record (JOB)
+    queues      name -> record (QUEUE), without queues that equal DEFAULT_QUEUE
+    workers     name -> {seen_at: moment or None, held: {jid: sequence},
+                grants: {request: (jid, ...)}}
+    completed   ((ended_at, sequence, jid), ...)
+    groups      name -> ((ended_at, sequence, jid), ...)
+    tags        tag -> ((sequence, jid), ...)
+    tracked     jid -> sequence
+    days        (day, queue) -> {wait: sample, run: sample, failures, failed, retries}, where a sample
+                is {count, mean, squares, bins: {bin: count}} without empty bins
+    config      option -> value, of those that are set
+    requests    ((request, reply), ...), oldest first; a reply is text, a whole number, or tuples of them
+    """
+
+    seq: int
+    events: int
+    jobs: dict[str, Record]
+    queues: dict[str, Record]
+    workers: dict[str, Record]
+    completed: tuple[Place, ...]
+    groups: dict[str, tuple[Place, ...]]
+    tags: dict[str, tuple[tuple[int, str], ...]]
+    tracked: dict[str, int]
+    days: dict[tuple[int, str], Record]
+    config: dict[str, int]
+    requests: tuple[tuple[str, Any], ...]
+
+
+def of(store: Store) -> Snapshot:
+    """Take a snapshot of the model."""
+    queues = {name: _queue(queue) for name, queue in store.queues.items()}
+    return Snapshot(
+        seq=store.seq,
+        events=len(store.events),
+        jobs={jid: _job(job) for jid, job in store.jobs.items()},
+        queues={name: record for name, record in queues.items() if record != DEFAULT_QUEUE},
+        workers={name: _worker(worker) for name, worker in store.workers.items()},
+        completed=tuple(store.completed),
+        groups={name: tuple(jobs) for name, jobs in store.groups.items()},
+        tags={tag: tuple(jobs) for tag, jobs in store.tags.items()},
+        tracked=dict(store.tracked),
+        days={key: _day(day) for key, day in store.days.items()},
+        config=dict(store.config),
+        requests=tuple((request, plain(reply)) for request, reply in store.requests.items()),
+    )
+
+
+def _job(job: Job) -> Record:
+    return {
+        "klass": job.klass,
+        "queue": job.queue,
+        "state": job.state,
+        "data": job.data,
+        "priority": job.priority,
+        "retries": job.retries,
+        "remaining": job.remaining,
+        "tags": tuple(job.tags.items()),
+        "worker": job.worker,
+        "token": job.token,
+        "grant": job.grant,
+        "expires_at": job.expires_at,
+        "put_at": job.put_at,
+        "put_request": job.put_request,
+        "ready_at": job.ready_at,
+        "popped_at": job.popped_at,
+        "ended_at": job.ended_at,
+        "result": job.result,
+        "progress": job.progress,
+        "failure": tuple(job.failure) if job.failure is not None else None,
+        "seq": job.seq,
+        "dependencies": tuple(sorted(job.dependencies)),
+        "dependents": tuple(sorted(job.dependents)),
+        "history": tuple((stage.what, stage.at, tuple(stage.facts)) for stage in job.history),
+    }
+
+
+def _queue(queue: Queue) -> Record:
+    return {
+        "first_seen": queue.first_seen,
+        "paused": queue.paused,
+        "idle": queue.idle,
+        "wakes": queue.wakes,
+        "ready": tuple(queue.ready),
+        "scheduled": tuple(queue.scheduled),
+        "depends": tuple(queue.depends),
+        "locks": tuple(queue.locks),
+    }
+
+
+def _worker(worker: Worker) -> Record:
+    return {"seen_at": worker.seen_at, "held": dict(worker.held), "grants": dict(worker.grants)}
+
+
+def _day(day: Day) -> Record:
+    return {
+        "wait": _sample(day.wait),
+        "run": _sample(day.run),
+        "failures": day.failures,
+        "failed": day.failed,
+        "retries": day.retries,
+    }
+
+
+def _sample(sample: Sample) -> Record:
+    return {
+        "count": sample.count,
+        "mean": sample.mean,
+        "squares": sample.squares,
+        "bins": dict(sample.bins),
+    }
+
+
+def plain(value: Any) -> Any:
+    """A reply without its names: records become tuples."""
+    return tuple(map(plain, value)) if isinstance(value, tuple) else value
+
+
+# ---- comparing
+
+
+def difference(a: Snapshot, b: Snapshot) -> list[str]:
+    """Where two snapshots differ, as `path: value in a != value in b`; empty when they are equal."""
+    if a == b:
+        return []
+    return [
+        line
+        for field in fields(Snapshot)
+        for line in compare(field.name, getattr(a, field.name), getattr(b, field.name))
+    ]
+
+
+_MISSING = object()
+
+
+def compare(path: str, a: Any, b: Any) -> Iterator[str]:
+    """Where two plain values differ, as deep inside as it can be said."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in sorted(a.keys() | b.keys(), key=str):
+            yield from compare(
+                f"{path}[{key!r}]" if path else str(key), a.get(key, _MISSING), b.get(key, _MISSING)
+            )
+    elif isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+        for index, (one, other) in enumerate(zip(a, b, strict=True)):
+            name = a._fields[index] if hasattr(a, "_fields") else index
+            yield from compare(f"{path}.{name}", one, other)
+    elif a != b or type(a) is not type(b):
+        yield f"{path}: {_shown(a)} != {_shown(b)}"
+
+
+def _shown(value: Any) -> str:
+    if value is _MISSING:
+        return "(nothing)"
+    text = repr(value)
+    return text if len(text) <= 300 else f"{text[:200]}... ({len(text)} characters)"
