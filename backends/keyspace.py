@@ -63,7 +63,6 @@ class Command(NamedTuple):
 
 # ------------------------------------------------------------------------------- numbers and bounds
 
-_HEX = re.compile(rb"[+-]?0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*(?:[pP][+-]?[0-9]+)?\Z")
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 _WORD = re.compile(rb"[+-]?(?:inf|infinity|nan)\Z", re.IGNORECASE)
 _BIGGEST: Final = 2**63 - 1
@@ -81,30 +80,21 @@ def integer(raw: bytes, refusal: str = NOT_AN_INTEGER) -> int:
     return value
 
 
-def _strtod(raw: bytes) -> float | None:
-    """Read what C's strtod reads to the end; Python's float takes underscores, not hexadecimal."""
-    if _DECIMAL.match(raw) or _WORD.match(raw):
-        return float(raw)
-    if _HEX.match(raw):
-        try:
-            return float.fromhex(raw.decode())
-        except OverflowError:
-            return math.copysign(math.inf, -1.0 if raw[:1] == b"-" else 1.0)
-        except ValueError:
-            return None
-    return None
+def _float(raw: bytes) -> float | None:
+    """Read decimal text, as all servers do; Redis 7.0 also takes hexadecimal, Valkey 9 does not."""
+    return float(raw) if _DECIMAL.match(raw) or _WORD.match(raw) else None
 
 
 def score(raw: bytes) -> float:
     """Read a score. Text that is finite and does not fit a double is refused, `inf` is not."""
     if raw.isdigit() and len(raw) < 300:
         return float(raw)
-    value = _strtod(raw)
+    value = _float(raw)
     if value is None or value != value:
         raise CommandError(NOT_A_FLOAT)
     if math.isinf(value) and not _WORD.match(raw):
         raise CommandError(NOT_A_FLOAT)
-    if value == 0 and re.search(rb"[1-9]", re.split(rb"[eEpP]", raw)[0]):
+    if value == 0 and re.search(rb"[1-9]", re.split(rb"[eE]", raw)[0]):
         raise CommandError(NOT_A_FLOAT)
     return value
 
@@ -122,10 +112,10 @@ class Bound(NamedTuple):
 
 
 def score_bound(raw: bytes) -> Bound:
-    """Read one end of a range of scores; as in C, no text is 0 and too large is infinite."""
+    """Read one end of a range of scores; as in C, no text is 0, and too large is infinite."""
     exclusive = raw[:1] == b"("
-    text = (raw[1:] if exclusive else raw).split(b"\0")[0].lstrip(b" \t\n\v\f\r")
-    value = _strtod(text) if text else 0.0
+    text = (raw[1:] if exclusive else raw).split(b"\0")[0]
+    value = _float(text) if text else 0.0
     if value is None or value != value:
         raise CommandError("ERR min or max is not a float")
     return Bound(value, exclusive)
@@ -162,7 +152,10 @@ def _slice(start: int, stop: int, length: int) -> tuple[int, int]:
 
 
 class SortedSet:
-    """Members with scores; `entries` is the same content in order of score, then member."""
+    """Members with scores; `entries` is the same content in order of score, then member.
+
+    A score of -0 is kept as 0. A server keeps -0 once a set is large, and 0 while it is small.
+    """
 
     __slots__ = ("entries", "scores")
 
@@ -171,6 +164,7 @@ class SortedSet:
         self.entries: list[Entry] = []
 
     def put(self, member: bytes, value: float) -> None:
+        value += 0.0
         old = self.scores.get(member)
         if old is not None:
             del self.entries[bisect_left(self.entries, (old, member))]

@@ -661,7 +661,7 @@ class LuaHost:
             raise self._timeout(state, error) from None
 
     def _timeout(self, state: _State, error: Exception) -> ReplyError:
-        """Wind the guard up again: it still stops each instruction, so from C first, then in Lua."""
+        """Wind the guard up again: it still stops each instruction, so first from C, then Lua."""
         state.unhook()
         self._watch(state)
         if self._limit and "instruction limit" in str(error):
