@@ -7,10 +7,16 @@ point names a function `connect(url: str) -> Backend`, and may name `connect_asy
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+import difflib
+import importlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
+from qmodel.errors import ConnectError
 from qmodel.operations import Operation
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 class Backend(Protocol):
@@ -42,3 +48,106 @@ class AsyncBackend(Protocol):
     async def wait(self, queues: Sequence[str], timeout: float) -> bool: ...
 
     async def close(self) -> None: ...
+
+
+BUILT_IN: dict[str, tuple[str, str]] = {
+    "memory": ("qmodel.backends.memory", ""),
+    "embedded": ("qmodel.backends.embedded", "conformance"),
+    "redis": ("qmodel.backends.redis", "redis"),
+    "rediss": ("qmodel.backends.redis", "redis"),
+    "unix": ("qmodel.backends.redis", "redis"),
+    "valkey": ("qmodel.backends.redis", "redis"),
+    "valkeys": ("qmodel.backends.redis", "redis"),
+}
+"""Scheme: the module that connects, and the extra that it needs.
+
+They are the entry points of pyproject.toml once more, so that a checkout on PYTHONPATH works, which has no metadata,
+and so that `memory://` opens without reading the metadata of everything installed. Nobody can plug in over them.
+"""
+
+ENTRY_POINTS = "qmodel.backends"
+
+
+def open_backend(url: str) -> Backend:
+    """Open the backend of a URL: `memory://`, `redis://host:6379/0`, or a scheme that an installed package adds.
+
+    Raises ConnectError when the URL is bad, or nothing here can open it.
+    """
+    connect: Callable[[str], Backend] = _find(url, "connect")
+    return connect(url)
+
+
+def open_async_backend(url: str) -> AsyncBackend:
+    """Open the asynchronous backend of a URL, as `open_backend` does."""
+    connect: Callable[[str], AsyncBackend] = _find(url, "connect_async")
+    return connect(url)
+
+
+def schemes() -> list[str]:
+    """Every scheme that can be opened here, the built-in ones first."""
+    return list(dict.fromkeys((*BUILT_IN, *(point.name for point in _plugged_in()))))
+
+
+def _plugged_in() -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return entry_points(group=ENTRY_POINTS)
+
+
+def _find(url: str, function: str) -> Any:
+    """The function that opens a URL."""
+    scheme, separator, _ = url.partition("://")
+    if not separator:
+        raise _not_a_url(url)
+    name, extra = BUILT_IN.get(scheme) or _find_plugged_in(scheme)
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        raise _missing(scheme, extra, error) from error
+    found = getattr(module, function, None)
+    if found is None:
+        raise ConnectError(
+            f"The backend of {scheme}:// has no {function}.",
+            "Use qmodel.Client with it." if function == "connect_async" else "Ask its authors.",
+        )
+    return found
+
+
+def _find_plugged_in(scheme: str) -> tuple[str, str]:
+    for point in _plugged_in():
+        if point.name == scheme:
+            return point.module, ""
+    known = schemes()
+    close = difflib.get_close_matches(scheme.lower(), known, 1)
+    raise ConnectError(
+        f"Nothing here can open {scheme}:// URLs.",
+        f"Did you mean {close[0]}://?" if close else f"It can open {_listed(known)}.",
+    )
+
+
+def _not_a_url(url: str) -> ConnectError:
+    known = schemes()
+    word = url.strip().rstrip(":/")
+    close = difflib.get_close_matches(word.partition(":")[0].lower(), known, 1)
+    if word in known or (close and ":" not in word and "." not in word):
+        hint = f"Did you mean {close[0]}://?"
+    elif word and not close:
+        hint = f"Did you mean redis://{word}?"
+    else:
+        hint = "Write for example memory:// or redis://localhost:6379/0."
+    return ConnectError(f"'{url}' is not a URL.", hint)
+
+
+def _missing(scheme: str, extra: str, error: ImportError) -> ConnectError:
+    if (error.name or "").startswith("qmodel"):
+        return ConnectError(
+            f"This qmodel has no backend for {scheme}://: {error}.", "Is the installation whole?"
+        )
+    command = f"pip install 'qmodel[{extra}]'" if extra else f"pip install {error.name}"
+    return ConnectError(
+        f"{scheme}:// needs the package {error.name}, which is not installed.", f"Run: {command}"
+    )
+
+
+def _listed(known: list[str]) -> str:
+    return ", ".join(f"{scheme}://" for scheme in known)

@@ -1,0 +1,186 @@
+"""What goes wrong, as exceptions.
+
+`QmodelError` is the base of all. `ConnectError` says that a backend could not be had. Every refusal of the catalogue
+(`qmodel.refusals`) has an exception of its own under `RefusedError`, with the facts as attributes:
+
+    try:
+        job.complete()
+    except LockLost as lost:
+        print(f"{lost.worker} has job {lost.jid} now")
+
+The classes are written out, so that editors and type checkers know them; a test compares them with the catalogue.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from qmodel.arguments import Operations
+from qmodel.operations import CATALOGUE
+from qmodel.refusals import REASONS, Refusal
+
+
+class QmodelError(Exception):
+    """Base of everything that qmodel raises on purpose."""
+
+
+class ConnectError(QmodelError):
+    """No backend could be had: what went wrong in a sentence, and what to do next in another."""
+
+    def __init__(self, sentence: str, next_step: str) -> None:
+        super().__init__(sentence, next_step)
+        self.sentence = sentence
+        self.next_step = next_step
+
+    def __str__(self) -> str:
+        return f"{self.sentence} {self.next_step}"
+
+
+class DataError(QmodelError, ValueError):
+    """A job's data or result is not JSON, or cannot become JSON; `text` gives and takes any text instead."""
+
+
+class NotLoadedError(QmodelError, AttributeError):
+    """Only the id of a job is known so far; `await job.refresh()` fetches the rest."""
+
+
+class RefusedError(QmodelError):
+    """An operation was refused, and changed nothing.
+
+    `code` is its code in the catalogue, `facts` its facts by name, `sentence` says what went wrong, and `next_step`
+    what to do.
+    """
+
+    code: ClassVar[str] = ""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal)
+        self.refusal = refusal
+        self.facts: dict[str, str] = refusal.named
+        for name, value in self.facts.items():
+            setattr(self, name, value)
+
+    @property
+    def sentence(self) -> str:
+        """What went wrong."""
+        return REASONS[self.code].sentence.format(**self.facts)
+
+    @property
+    def next_step(self) -> str:
+        """What to do."""
+        return REASONS[self.code].next_step.format(**self.facts)
+
+    def __str__(self) -> str:
+        return f"{self.sentence} {self.next_step}"
+
+
+class BadArgument(RefusedError):
+    code = "BAD_ARGUMENT"
+    operation: str
+    argument: str
+
+    @property
+    def next_step(self) -> str:
+        """What the argument must be, where the catalogue can tell."""
+        expected = _expected(self.operation, self.argument)
+        if expected is None or (self.operation, self.argument) in _NEXT_ONLY:
+            return super().next_step
+        return f"It must be {expected}."
+
+
+class JobNotFound(RefusedError):
+    code = "JOB_NOT_FOUND"
+    jid: str
+
+
+class LockLost(RefusedError):
+    code = "LOCK_LOST"
+    jid: str
+    token: str
+    state: str
+    worker: str
+
+
+class WrongState(RefusedError):
+    code = "WRONG_STATE"
+    jid: str
+    state: str
+
+
+class DependencyNotFound(RefusedError):
+    code = "DEPENDENCY_NOT_FOUND"
+    jid: str
+    dependency: str
+
+
+class DependencyCycle(RefusedError):
+    code = "DEPENDENCY_CYCLE"
+    path: str
+
+
+class DependencyLimit(RefusedError):
+    code = "DEPENDENCY_LIMIT"
+    jid: str
+
+
+class DuplicateJid(RefusedError):
+    code = "DUPLICATE_JID"
+    jid: str
+
+
+class HasDependents(RefusedError):
+    code = "HAS_DEPENDENTS"
+    jid: str
+    dependent: str
+
+
+class CancelLimit(RefusedError):
+    code = "CANCEL_LIMIT"
+    jid: str
+
+
+class QueueNotEmpty(RefusedError):
+    code = "QUEUE_NOT_EMPTY"
+    queue: str
+    length: str
+
+
+class UnknownOption(RefusedError):
+    code = "UNKNOWN_OPTION"
+    option: str
+
+
+class BadValue(RefusedError):
+    code = "BAD_VALUE"
+    option: str
+    low: str
+    high: str
+
+
+BY_CODE: dict[str, type[RefusedError]] = {cls.code: cls for cls in RefusedError.__subclasses__()}
+"""The exception of each code of the refusal catalogue."""
+
+
+def error_of(refusal: Refusal) -> RefusedError:
+    """The exception that a refusal is, to be raised."""
+    return BY_CODE[refusal.code](refusal)
+
+
+def _expected(operation: str, argument: str) -> str | None:
+    """What an argument of an operation, or of the operations inside it, must be."""
+    if argument == "now":
+        return "a moment in whole milliseconds since the epoch, before the year 5138"
+    for known in CATALOGUE[operation].arguments:
+        if known.name == argument:
+            return known.kind.expected
+        if isinstance(known.kind, Operations):
+            return _expected(known.kind.of.lower(), argument)
+    return None
+
+
+# Refused though it is what its kind accepts: of use only with `next`, or not in a bulk.
+_NEXT_ONLY = {
+    (operation, argument)
+    for operation in ("complete", "complete_many", "complete_and_pop")
+    for argument in ("delay_ms", "depends", "next")
+}
