@@ -1,0 +1,85 @@
+-- The key schema. Nothing else builds a key. <p> is the prefix, `ql:` by default; the names are those of the qless
+-- documents, and new ones are in their manner. What stands inside is packed where it pays:
+--
+--   <p>counters                  text: sequence, first event kept, retention bounds, how many jobs are tracked (store.lua)
+--   <p>config                    text: a line `option<TAB>value` for each option that is set (state/config.lua)
+--   <p>events                    stream: ids `<sequence>-0`; fields `at`, `event`, and the event's facts
+--   <p>j:<jid>                   text: the job's record (state/records.lua)
+--   <p>j:<jid>-data              text: its data, when they are too long to rewrite with every step
+--   <p>j:<jid>-dependencies      zset: the jobs that it waits for, score 0, so ordered by id
+--   <p>j:<jid>-dependents        zset: the jobs that wait for it, likewise
+--   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>
+--   <p>q:<queue>-scheduled       zset: score ready at,   member <sequence:14><jid>
+--   <p>q:<queue>-depends         zset: score put at,     member <sequence:14><jid>
+--   <p>q:<queue>-locks           zset: score expires at (-inf when stalled), member <sequence:14><jid>
+--   <p>q:<queue>-state           text: first seen, pause, idle workers, wake-ups, due bound (state/queues.lua)
+--   <p>q:<queue>-wake            list: one element for each wake-up not yet used; idle workers block on it
+--   <p>queues                    zset: queues by time first seen
+--   <p>workers                   zset: workers by time last seen
+--   <p>w:<worker>:jobs           hash: `` -> last seen, `j<jid>` -> sequence, `r<request>` -> jids granted, by spaces
+--   <p>completed                 zset: score ended at, member <sequence:14><jid>
+--   <p>failures                  zset: the failure groups, score 0
+--   <p>f:<group>                 zset: score ended at, member <sequence:14><jid>
+--   <p>t:<tag>                   zset: score sequence of the tagging, member jid
+--   <p>tags                      zset: score minus the number of jobs, member tag
+--   <p>tracked                   zset: score sequence of the tracking, member jid
+--   <p>s                         zset: score day, member <day>:<queue>: what there are statistics of
+--   <p>s:wait:<day>:<queue>, <p>s:run:<day>:<queue>            text: folded statistics (state/stats.lua)
+--   <p>s:wait-new:<day>:<queue>, <p>s:run-new:<day>:<queue>    list: durations not yet folded in
+--   <p>s:stats:<day>:<queue>     hash: failures, failed, retries
+--   <p>requests                  hash: request -> reply      <p>requests-order   zset: score sequence, member request
+--
+-- A sequence has fourteen digits in a member, so that members order as numbers do. Job ids may not end in the suffixes
+-- that stand after an id here (arguments.lua); queue keys all end in exactly one of theirs.
+
+local keys = {}
+
+function keys.begin(prefix)
+  keys.prefix = prefix
+end
+
+function keys.of(name)
+  return keys.prefix .. name
+end
+
+function keys.job(jid)
+  return keys.prefix .. 'j:' .. jid
+end
+
+function keys.queue(name, part)
+  return keys.prefix .. 'q:' .. name .. part
+end
+
+function keys.worker(name)
+  return keys.prefix .. 'w:' .. name .. ':jobs'
+end
+
+function keys.group(name)
+  return keys.prefix .. 'f:' .. name
+end
+
+function keys.tag(name)
+  return keys.prefix .. 't:' .. name
+end
+
+function keys.stats(kind, day, queue)
+  return keys.prefix .. 's:' .. kind .. ':' .. day .. ':' .. queue
+end
+
+-- A member that orders by sequence, and the job id in it.
+
+function keys.member(seq, jid)
+  return string.format('%014d', seq) .. jid
+end
+
+function keys.ready_member(ready_at, seq, jid)
+  return string.format('%014d%014d', ready_at, seq) .. jid
+end
+
+function keys.jid_of(member)
+  return string.sub(member, 15)
+end
+
+function keys.ready_jid_of(member)
+  return string.sub(member, 29)
+end

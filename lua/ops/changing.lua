@@ -1,0 +1,76 @@
+-- Changing jobs where they stand.
+
+local changing = {}
+
+-- Replace a job's data.
+function changing.update(now, op)
+  local job = jobs.find(op.jid)
+
+  store.emit(now, 'updated', job.jid)
+  records.set_data(job, op.data)
+  return job.jid
+end
+
+-- Change a job's priority; it keeps the moment and the sequence by which it stands among its equals.
+function changing.priority(now, op)
+  local job = jobs.find(op.jid)
+
+  store.emit(now, 'prioritized', job.jid, op.priority)
+  places.leave(job)
+  job.priority = op.priority
+  places.enter(job)
+  return op.priority
+end
+
+local function not_begun(job)
+  if job.state ~= 'scheduled' and job.state ~= 'waiting' and job.state ~= 'depends' then
+    refusals.refuse('WRONG_STATE', job.jid, job.state)
+  end
+  return job
+end
+
+-- Make a job that has not begun ready at another moment.
+function changing.delay(now, op)
+  local job = not_begun(jobs.find(op.jid))
+
+  store.emit(now, 'delayed', job.jid, job.queue, now + op.delay_ms)
+  jobs.lift(job)
+  job.ready_at = now + op.delay_ms
+  local state = putting.begins(now, job)
+  jobs.place(job, state)
+  return state
+end
+
+-- Make a scheduled job ready now; a waiting one is so already.
+function changing.promote(now, op)
+  local job = jobs.find(op.jid)
+  if job.state ~= 'scheduled' and job.state ~= 'waiting' then
+    refusals.refuse('WRONG_STATE', job.jid, job.state)
+  end
+
+  if job.state == 'scheduled' then
+    store.emit(now, 'promoted', job.jid, job.queue)
+    jobs.lift(job)
+    job.ready_at = math.min(tonumber(job.ready_at), now)
+    jobs.place(job, 'waiting')
+  end
+  return 'waiting'
+end
+
+-- Add a line to a job's history.
+function changing.log(now, op)
+  local job = jobs.find(op.jid)
+
+  store.emit(now, 'logged', job.jid)
+  history.add(now, job, 'log', op.message)
+  return job.jid
+end
+
+-- Say how far a leased job has come.
+function changing.progress(now, op)
+  local job = jobs.held(op.jid, op.token)
+
+  store.emit(now, 'progressed', job.jid)
+  job.progress = op.progress
+  return job.jid
+end

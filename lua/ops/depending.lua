@@ -1,0 +1,44 @@
+-- Changing what a job waits for.
+
+local depending = {}
+
+local function waits_for_others(jid)
+  local job = jobs.find(jid)
+  if job.state ~= 'depends' then
+    refusals.refuse('WRONG_STATE', jid, job.state)
+  end
+  return job
+end
+
+-- Let a job go on that waits for nothing more, when its time has come.
+function depending.unblock(now, job)
+  jobs.lift(job)
+  job.ready_at = math.max(tonumber(job.ready_at), now)
+  local state = putting.begins(now, job)
+  store.emit(now, 'unblocked', job.jid, job.queue, state)
+  jobs.place(job, state)
+end
+
+-- Add dependencies to a job that waits for others.
+function depending.depends_on(now, op)
+  local job = waits_for_others(op.jid)
+  local unfinished = dependencies.check({{jid = op.jid, depends = op.dependencies}})[op.jid]
+
+  dependencies.link(job, unfinished)
+  store.emit(now, 'blocked', job.jid, job.waits)
+  return dependencies.of(job)
+end
+
+-- Remove dependencies; when none is left, the job goes on.
+function depending.depends_off(now, op)
+  local job = waits_for_others(op.jid)
+  if op.all then
+    dependencies.check_bounded(job)
+  end
+
+  dependencies.unlink(job, op.all and dependencies.of(job) or op.dependencies)
+  if tonumber(job.waits) == 0 then
+    depending.unblock(now, job)
+  end
+  return dependencies.of(job)
+end

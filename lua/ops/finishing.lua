@@ -1,0 +1,180 @@
+-- Finishing leased jobs. Each of these ends a lease, and the job's history keeps its outcome for a resend.
+
+local finishing = {}
+
+local SWEEP = 100
+
+-- The unfinished jobs that the job is to wait for in its next queue; or refuse.
+local function check_next(operation, op)
+  if not op.next then
+    if op.delay_ms ~= 0 then
+      refusals.refuse('BAD_ARGUMENT', operation, 'delay_ms')
+    elseif #op.depends > 0 then
+      refusals.refuse('BAD_ARGUMENT', operation, 'depends')
+    end
+  end
+  return #op.depends > 0 and dependencies.check({op})[op.jid] or {}
+end
+
+-- Delete complete jobs that are kept no longer: at least as many as an operation completes, so that none pile up.
+local function retire(now, most)
+  for _, old in ipairs(completed.expired(now, most)) do
+    store.emit(now, 'retired', old.jid)
+    jobs.remove(old)
+  end
+end
+
+local function advance(now, job, op, depends, queue, worker, token, run_ms)
+  dependencies.link(job, depends)
+  job.ready_at = now + op.delay_ms
+  local state = putting.begins(now, job)
+  history.add(now, job, 'completed', job.token, state)
+  putting.enter(now, job, op.next, op.delay_ms)
+  queues.register(now, op.next)
+  store.emit(now, 'advanced', job.jid, queue, worker, token, run_ms, op.next, state)
+  jobs.place(job, state)
+  return state
+end
+
+local function complete(now, job, op, depends)
+  local queue, worker, token, run_ms = job.queue, job.worker, job.token, math.max(now - job.popped_at, 0)
+  jobs.lift(job)
+  stats.ran(now, queue, run_ms)
+  job.result = op.result
+  job.group, job.message, job.failed_at, job.failed_worker = '', '', 0, ''
+  if op.data then
+    records.set_data(job, op.data)
+  end
+  if op.next then
+    return advance(now, job, op, depends, queue, worker, token, run_ms)
+  end
+
+  store.emit(now, 'completed', job.jid, queue, worker, token, run_ms)
+  history.add(now, job, 'completed', token, 'complete')
+  job.worker, job.grant = '', ''
+  job.expires_at = 0
+  job.remaining = job.retries
+  job.ended_at = now
+  jobs.place(job, 'complete')
+  for _, waiting in ipairs(dependencies.resolve(job)) do
+    depending.unblock(now, waiting)
+  end
+  return 'complete'
+end
+
+-- Complete a leased job, or send it on to its next queue.
+function finishing.complete(now, op)
+  local job, outcome = jobs.held(op.jid, op.token, 'completed')
+  if outcome then
+    return outcome
+  end
+  local depends = check_next('complete', op)
+
+  outcome = complete(now, job, op, depends)
+  retire(now, SWEEP)
+  return outcome
+end
+
+-- Complete several leased jobs, all or none.
+function finishing.complete_many(now, op)
+  local found, outcomes = {}, {}
+  putting.check_distinct(op.jobs)
+  for i, one in ipairs(op.jobs) do
+    found[i], outcomes[i] = jobs.held(one.jid, one.token, 'completed')
+    outcomes[i] = outcomes[i] or false
+  end
+  for _, one in ipairs(op.jobs) do
+    if one.next then
+      refusals.refuse('BAD_ARGUMENT', 'complete_many', 'next')
+    end
+    check_next('complete', one)
+  end
+
+  for i, one in ipairs(op.jobs) do
+    outcomes[i] = outcomes[i] or complete(now, found[i], one, {})
+  end
+  retire(now, catalogue.most)
+  return outcomes
+end
+
+-- Complete a leased job, then lease the next ones.
+function finishing.complete_and_pop(now, op)
+  local job, outcome = jobs.held(op.jid, op.token, 'completed')
+  local depends = not outcome and check_next('complete_and_pop', op)
+  local again = workers.granted(op.worker, op.request)
+
+  if not outcome then
+    outcome = complete(now, job, op, depends)
+    retire(now, SWEEP)
+  end
+  if #again > 0 then
+    return {outcome, jobs.views(now, again)}
+  end
+  return {outcome, taking.grant(now, op.queue, op.worker, op.count, op.wait, op.request)}
+end
+
+-- Fail a leased job into a group.
+function finishing.fail(now, op)
+  local job, outcome = jobs.held(op.jid, op.token, 'failed')
+  if outcome then
+    return op.jid
+  end
+
+  jobs.lift(job)
+  if op.data then
+    records.set_data(job, op.data)
+  end
+  burying.bury(now, job, op.group, op.message, job.token)
+  return op.jid
+end
+
+local function give_back(now, job, delay_ms)
+  job.expires_at = 0
+  job.ready_at = now + delay_ms
+  return putting.begins(now, job)
+end
+
+-- Give a leased job back to be tried again, or bury it when no retries remain.
+function finishing.retry(now, op)
+  local job, outcome = jobs.held(op.jid, op.token, 'retried')
+  if outcome then
+    return tonumber(outcome)
+  end
+
+  jobs.lift(job)
+  history.add(now, job, 'retried', job.token, job.remaining - 1)
+  if tonumber(job.remaining) == 0 then
+    local message = op.message ~= '' and op.message or 'No retries remained.'
+    burying.bury(now, job, op.group or 'failed-retries-' .. job.queue, message)
+    return -1
+  end
+  job.remaining = job.remaining - 1
+  stats.retried(now, job.queue)
+  local state = give_back(now, job, op.delay_ms)
+  store.emit(now, 'retried', job.jid, job.queue, job.worker, job.token, job.remaining, state)
+  if op.group then
+    job.group, job.message, job.failed_at, job.failed_worker = op.group, op.message, now, job.worker
+  end
+  job.worker, job.grant = '', ''
+  jobs.place(job, state)
+  return job.remaining
+end
+
+-- Give a leased job back, uncounted.
+function finishing.release(now, op)
+  local job, outcome = jobs.held(op.jid, op.token, 'released')
+  if outcome then
+    return outcome
+  end
+
+  jobs.lift(job)
+  if op.data then
+    records.set_data(job, op.data)
+  end
+  local state = give_back(now, job, op.delay_ms)
+  history.add(now, job, 'released', job.token, state)
+  store.emit(now, 'released', job.jid, job.queue, job.worker, job.token, state)
+  job.worker, job.grant = '', ''
+  jobs.place(job, state)
+  return state
+end

@@ -1,0 +1,122 @@
+-- Reads. They never write, and are true at `now`.
+
+local looking = {}
+
+-- Show a job.
+function looking.get(now, op)
+  local job = jobs.get(op.jid)
+  return job and jobs.view(now, job)
+end
+
+-- Show several jobs.
+function looking.multiget(now, op)
+  return jobs.views(now, op.jids)
+end
+
+-- List those in order, then those whose time has come since the last pop.
+function looking.waiting(now, op)
+  local size = queues.size(op.queue, '-work')
+  local jids = queues.order(op.queue, op.offset, op.count)
+  local skip = math.max(op.offset - size, 0)
+  local due, rest = queues.page(op.queue, '-scheduled', '-inf', now, skip, op.count - #jids)
+  for _, jid in ipairs(rest) do
+    jids[#jids + 1] = jid
+  end
+  return {size + due, jids}
+end
+
+-- List the jobs whose time is yet to come.
+function looking.scheduled(now, op)
+  return {queues.page(op.queue, '-scheduled', '(' .. now, '+inf', op.offset, op.count)}
+end
+
+-- List the jobs that wait for others.
+function looking.depending(_, op)
+  return {queues.page(op.queue, '-depends', '-inf', '+inf', op.offset, op.count)}
+end
+
+-- List the jobs under a valid lease.
+function looking.running(now, op)
+  return {queues.page(op.queue, '-locks', '(' .. now, '+inf', op.offset, op.count)}
+end
+
+-- List the jobs whose lease has ended by itself or by timeout.
+function looking.stalled(now, op)
+  return {queues.page(op.queue, '-locks', '-inf', now, op.offset, op.count)}
+end
+
+-- List the complete jobs, latest first.
+function looking.list_completed(_, op)
+  return {completed.page(op.offset, op.count)}
+end
+
+local function counts(now, name)
+  local due = queues.count(name, '-scheduled', now)
+  local stalled = queues.count(name, '-locks', now)
+  return {
+    name,
+    queues.size(name, '-work') + due,
+    queues.size(name, '-scheduled') - due,
+    queues.size(name, '-depends'),
+    queues.size(name, '-locks') - stalled,
+    stalled,
+    queues.is_paused(name) and 1 or 0,
+    queues.next_at(name, now, config.value('grace-period')),
+  }
+end
+
+-- Count the jobs of the queues on the list.
+function looking.list_queues(now, op)
+  local page = {}
+  for i, name in ipairs(queues.listed(op.offset, op.count)) do
+    page[i] = counts(now, name)
+  end
+  return page
+end
+
+-- Count the jobs of one queue.
+function looking.queue(now, op)
+  return counts(now, op.queue)
+end
+
+-- Count the jobs of a queue in any state.
+function looking.length(_, op)
+  return queues.length(op.queue)
+end
+
+-- The jobs that a worker holds under a valid lease, and under a lapsed one.
+local function leases(now, name)
+  local valid, lapsed = {}, {}
+  local held = workers.held(name)
+  records.prefetch(held)
+  for _, jid in ipairs(held) do
+    local list = tonumber(jobs.load(jid).expires_at) > now and valid or lapsed
+    list[#list + 1] = jid
+  end
+  return valid, lapsed
+end
+
+-- List the workers with the number of their leases.
+function looking.list_workers(now, op)
+  local page = {}
+  for i, found in ipairs(workers.listed(now, op.offset, op.count)) do
+    local valid, lapsed = leases(now, found[1])
+    page[i] = {found[1], tonumber(found[2]), #valid, #lapsed}
+  end
+  return page
+end
+
+-- List the jobs that a worker holds.
+function looking.worker(now, op)
+  return {leases(now, op.worker)}
+end
+
+-- Show the statistics of a queue on a day.
+function looking.show_stats(now, op)
+  return stats.view(now, op.queue, op.at or now)
+end
+
+-- Give the events after a sequence number.
+function looking.events(_, op)
+  return store.events_after(op.after, op.count)
+end

@@ -1,0 +1,121 @@
+-- Putting jobs into queues.
+
+local putting = {}
+
+-- The state of a job that nothing holds but its dependencies and its time.
+function putting.begins(now, job)
+  if tonumber(job.waits) > 0 then
+    return 'depends'
+  end
+  return tonumber(job.ready_at) > now and 'scheduled' or 'waiting'
+end
+
+-- Begin a lifted job's stage in a queue; give the state in which it begins.
+function putting.enter(now, job, queue, delay_ms)
+  job.queue = queue
+  job.worker, job.grant = '', ''
+  job.expires_at, job.ended_at = 0, 0
+  job.remaining = job.retries
+  job.put_at = now
+  job.ready_at = now + delay_ms
+  history.add(now, job, 'put', queue)
+  return putting.begins(now, job)
+end
+
+local function put(now, op, depends, request)
+  local job = jobs.get(op.jid) or jobs.create(op.jid)
+  queues.register(now, op.queue)
+  if job.state == 'running' then
+    store.emit(now, 'lock_lost', job.jid, job.queue, job.worker, job.token, 'put')
+  elseif job.state == 'failed' then
+    stats.recovered(job.ended_at, job.queue)
+  end
+
+  jobs.lift(job)
+  job.klass = op.klass
+  records.set_data(job, op.data)
+  job.result, job.progress = '', ''
+  job.put_request = request
+  job.priority = op.priority or job.priority
+  job.retries = op.retries or job.retries
+  if depends then
+    dependencies.unlink(job, dependencies.of(job))
+    dependencies.link(job, depends)
+  end
+  local state = putting.enter(now, job, op.queue, op.delay_ms)
+  store.emit(now, 'put', job.jid, op.queue, op.klass, state)
+  if op.tags then
+    tags.assign(job, op.tags)
+  end
+  jobs.place(job, state)
+end
+
+-- The unfinished jobs that each is to depend on, where that is said; or refuse.
+local function check(puts)
+  local asked = false
+  for _, op in ipairs(puts) do
+    asked = asked or op.depends ~= nil
+  end
+  if not asked then
+    return {}
+  end
+  for _, op in ipairs(puts) do
+    local job = op.depends and jobs.get(op.jid)
+    if job then
+      dependencies.check_bounded(job)
+    end
+  end
+  return dependencies.check(puts)
+end
+
+-- Refuse an operation that names a job twice.
+function putting.check_distinct(list)
+  local seen = {}
+  for _, one in ipairs(list) do
+    if seen[one.jid] then
+      refusals.refuse('DUPLICATE_JID', one.jid)
+    end
+    seen[one.jid] = true
+  end
+end
+
+local function is_resend(jid, request)
+  local job = request ~= '' and jobs.get(jid)
+  return job and job.put_request == request
+end
+
+-- Put a job into a queue, or move it there.
+function putting.put(now, op)
+  if is_resend(op.jid, op.request) then
+    return op.jid
+  end
+  local unfinished = check({op})
+
+  put(now, op, unfinished[op.jid], op.request)
+  return op.jid
+end
+
+-- Put several jobs, which may depend on each other.
+function putting.put_many(now, op)
+  local jids = {}
+  for i, one in ipairs(op.jobs) do
+    jids[i] = one.jid
+  end
+  for _, jid in ipairs(jids) do
+    if is_resend(jid, op.request) then
+      return jids
+    end
+  end
+  putting.check_distinct(op.jobs)
+  local unfinished = check(op.jobs)
+
+  for _, jid in ipairs(jids) do
+    if not jobs.get(jid) then
+      jobs.create(jid)
+    end
+  end
+  for _, one in ipairs(op.jobs) do
+    put(now, one, unfinished[one.jid], op.request)
+  end
+  return jids
+end

@@ -1,0 +1,96 @@
+-- Deleting jobs before they are done.
+
+local removing = {}
+
+local function is_unfinished(job)
+  return job and job.state ~= 'complete'
+end
+
+-- The same jobs, or refuse when another depends on one of them.
+local function closed(named)
+  local known = {}
+  for _, jid in ipairs(named) do
+    known[jid] = true
+  end
+  for _, jid in ipairs(named) do
+    for _, dependent in ipairs(dependencies.dependents(jobs.load(jid))) do
+      if not known[dependent] then
+        refusals.refuse('HAS_DEPENDENTS', jid, dependent)
+      end
+    end
+  end
+  return named
+end
+
+-- These jobs and all that depend on them, nearest first.
+local function with_dependents(named)
+  local found, queue, at = {}, {}, 1
+  for i, jid in ipairs(named) do
+    found[jid] = true
+    queue[i] = jid
+  end
+  while queue[at] do
+    for _, dependent in ipairs(dependencies.dependents(jobs.load(queue[at]))) do
+      if not found[dependent] then
+        if #queue == catalogue.most then
+          refusals.refuse('CANCEL_LIMIT', named[1])
+        end
+        found[dependent] = true
+        queue[#queue + 1] = dependent
+      end
+    end
+    at = at + 1
+  end
+  return queue
+end
+
+local function cancel(now, job)
+  if job.state == 'running' then
+    store.emit(now, 'lock_lost', job.jid, job.queue, job.worker, job.token, 'cancel')
+  elseif job.state == 'failed' then
+    stats.recovered(job.ended_at, job.queue)
+  end
+  store.emit(now, 'canceled', job.jid, job.queue, job.state)
+  dependencies.unlink(job, dependencies.of(job))
+  for _, dependent in ipairs(dependencies.dependents(job)) do
+    dependencies.unlink(jobs.load(dependent), {job.jid})
+  end
+  jobs.remove(job)
+end
+
+-- Delete unfinished jobs, with all that depend on them or none.
+function removing.cancel(now, op)
+  local named, met = {}, {}
+  for _, jid in ipairs(op.jids) do
+    if not met[jid] and is_unfinished(jobs.get(jid)) then
+      met[jid] = true
+      named[#named + 1] = jid
+    end
+  end
+  local doomed = op.cascade and with_dependents(named) or closed(named)
+  local ended = 0
+  for _, jid in ipairs(doomed) do
+    ended = ended + jobs.load(jid).waits
+  end
+  if ended > catalogue.most then
+    refusals.refuse('CANCEL_LIMIT', named[1])
+  end
+
+  for _, jid in ipairs(doomed) do
+    cancel(now, jobs.load(jid))
+  end
+  return doomed
+end
+
+-- Cancel jobs of a queue that have not begun, unless others depend on them.
+function removing.drain(now, op)
+  local canceled = 0
+  for _, jid in ipairs(queues.not_begun(op.queue, op.count)) do
+    local job = jobs.load(jid)
+    if tonumber(job.waited_for) == 0 then
+      cancel(now, job)
+      canceled = canceled + 1
+    end
+  end
+  return {canceled, queues.length(op.queue)}
+end

@@ -1,0 +1,113 @@
+-- Taking jobs out of queues: pop and peek.
+
+local taking = {}
+
+-- Take a stalled job out of its place; say whether it may run again, or bury it. A lapse counts as a retry.
+local function take_back(now, job)
+  if job.state == 'stalled' then
+    jobs.lift(job)
+    return true
+  end
+  local worker, token = job.worker, job.token
+  store.emit(now, 'lock_lost', job.jid, job.queue, worker, token, 'lapsed')
+  jobs.lift(job)
+  history.add(now, job, 'lapsed', worker, token)
+  job.ready_at = job.expires_at
+  if tonumber(job.remaining) == 0 then
+    burying.bury(now, job, 'failed-retries-' .. job.queue, 'Its lease ran out, and no retries remained.')
+    return false
+  end
+  job.remaining = job.remaining - 1
+  stats.retried(now, job.queue)
+  return true
+end
+
+-- Take the next jobs out of their places: stalled ones, then those in order, the due ones among them.
+local function next_(now, queue, count)
+  local moment = now - config.value('grace-period')
+  local taken = {}
+  for _, job in ipairs(queues.lapsed(queue, now, moment, count)) do
+    if take_back(now, job) then
+      taken[#taken + 1] = job
+    end
+  end
+  for _, job in ipairs(queues.due(queue, now, catalogue.most)) do
+    store.emit(now, 'promoted', job.jid, job.queue)
+    queues.promote(job)
+  end
+  for _, job in ipairs(queues.take(queue, count - #taken)) do
+    taken[#taken + 1] = job
+  end
+  return taken
+end
+
+local function claim(now, job, worker, request)
+  local wait_ms = math.max(now - job.ready_at, 0)
+  job.token = store.emit(now, 'popped', job.jid, job.queue, worker, wait_ms)
+  job.worker = worker
+  job.grant = request
+  job.popped_at = now
+  job.expires_at = now + config.heartbeat(job.queue)
+  history.add(now, job, 'popped', worker, job.token)
+  stats.waited(now, job.queue, wait_ms)
+  jobs.place(job, 'running')
+end
+
+-- Lease up to `count` jobs, and remember under which request.
+function taking.grant(now, queue, worker, count, wait, request)
+  workers.seen(now, worker)
+  local granted = queues.is_paused(queue) and {} or next_(now, queue, count)
+  local jids, shown = {}, {}
+  for i, job in ipairs(granted) do
+    claim(now, job, worker, request)
+    jids[i] = job.jid
+  end
+  if #granted > 0 then
+    workers.remember(worker, request, jids)
+  elseif wait then
+    queues.await_work(queue)
+  end
+  for i, job in ipairs(granted) do
+    shown[i] = jobs.view(now, job)
+  end
+  return shown
+end
+
+-- Lease the next jobs of a queue to a worker.
+function taking.pop(now, op)
+  local again = workers.granted(op.worker, op.request)
+  if #again > 0 then
+    return jobs.views(now, again)
+  end
+
+  return taking.grant(now, op.queue, op.worker, op.count, op.wait, op.request)
+end
+
+local function before(a, b)
+  if tonumber(a.priority) ~= tonumber(b.priority) then
+    return tonumber(a.priority) < tonumber(b.priority)
+  elseif tonumber(a.ready_at) ~= tonumber(b.ready_at) then
+    return tonumber(a.ready_at) < tonumber(b.ready_at)
+  end
+  return tonumber(a.seq) < tonumber(b.seq)
+end
+
+-- Show the jobs that a pop would give next.
+function taking.peek(now, op)
+  local moment = now - config.value('grace-period')
+  local shown = {}
+  for _, job in ipairs(queues.look_lapsed(op.queue, moment, op.count)) do
+    if job.state == 'stalled' or tonumber(job.remaining) > 0 then
+      shown[#shown + 1] = jobs.view(now, job)
+    end
+  end
+  local order = queues.next_ready(op.queue, op.count)
+  for _, job in ipairs(queues.look_due(op.queue, now, catalogue.most)) do
+    order[#order + 1] = job
+  end
+  table.sort(order, before)
+  for i = 1, math.min(#order, op.count - #shown) do
+    shown[#shown + 1] = jobs.view(now, order[i])
+  end
+  return shown
+end

@@ -1,0 +1,113 @@
+-- The one dispatch, mirror of qmodel/engine.py: decode, call, encode.
+--
+--   FCALL qmodel_v1_<operation> 1 <prefix> <now> <request> <argument> ...
+--
+-- `now` is milliseconds since the epoch, or empty for the server's clock; `request` identifies a resend, or is empty. The
+-- reply is a list: `OK` and what the operation replies, or a refusal's code and its facts. A refusal is no error: errors
+-- are for faults of ours, and nothing was written when one is raised before the blank line of a verb.
+
+local register = {}
+
+local verbs = function()
+  return {
+    put = putting.put, put_many = putting.put_many, pop = taking.pop, peek = taking.peek,
+    complete = finishing.complete, complete_many = finishing.complete_many,
+    complete_and_pop = finishing.complete_and_pop, fail = finishing.fail, retry = finishing.retry,
+    release = finishing.release, heartbeat = leasing.heartbeat, timeout = leasing.timeout,
+    update = changing.update, priority = changing.priority, delay = changing.delay, promote = changing.promote,
+    log = changing.log, progress = changing.progress, cancel = removing.cancel, drain = removing.drain,
+    depends_on = depending.depends_on, depends_off = depending.depends_off, tag_add = tagging.tag_add,
+    tag_remove = tagging.tag_remove, tagged = tagging.tagged, top_tags = tagging.top_tags, track = tagging.track,
+    untrack = tagging.untrack, tracked = tagging.tracked, failed_groups = failing.failed_groups,
+    failed = failing.failed, unfail = failing.unfail, get = looking.get, multiget = looking.multiget,
+    waiting = looking.waiting, scheduled = looking.scheduled, depending = looking.depending,
+    running = looking.running, stalled = looking.stalled, completed = looking.list_completed,
+    queues = looking.list_queues, queue = looking.queue, length = looking.length, workers = looking.list_workers,
+    worker = looking.worker, stats = looking.show_stats, events = looking.events, pause = configuring.pause,
+    unpause = configuring.unpause, forget = configuring.forget, deregister = configuring.deregister,
+    config = configuring.list_config, config_get = configuring.config_get, config_set = configuring.config_set,
+    config_unset = configuring.config_unset,
+  }
+end
+
+register.verbs = verbs()
+
+-- The moment of the operation: the caller's, or the server's.
+local function moment(operation, text)
+  if text == '' then
+    local time = redis.call('TIME')
+    return time[1] * 1000 + math.floor(time[2] / 1000)
+  end
+  return arguments.accept(catalogue.time, text) or refusals.refuse('BAD_ARGUMENT', operation, 'now')
+end
+
+-- Read what the operation names with one command.
+local function prefetch(op)
+  local wanted = {keys.of('counters'), keys.of('config')}
+  local function want(key)
+    wanted[#wanted + 1] = key
+  end
+  for _, queue in ipairs({op.queue, op.next}) do
+    want(keys.queue(queue, '-state'))
+  end
+  if op.jid then
+    want(keys.job(op.jid))
+  end
+  for _, one in ipairs(op.jobs or {}) do
+    want(keys.job(one.jid))
+  end
+  for _, jid in ipairs(op.jids or {}) do
+    want(keys.job(jid))
+  end
+  store.prefetch(wanted)
+end
+
+-- Answer a request that was answered before as before, and remember the answer of a new one.
+local function remembered(now, op, verb)
+  local reply = requests.recall(op.request)
+  if reply == nil then
+    reply = verb(now, op)
+    requests.remember(op.request, reply)
+  end
+  return reply
+end
+
+local function execute(operation, args)
+  local spec = catalogue.operations[operation]
+  local now = moment(operation, args[1] or '')
+  local op = arguments.decode(operation, spec, args, 3, #args)
+  op.request = args[2] or ''
+  if op.request ~= '' and spec.asks and not arguments.accept(catalogue.request, op.request) then
+    refusals.refuse('BAD_ARGUMENT', operation, 'request')
+  end
+  store.begin(now)
+  prefetch(op)
+  local verb = register.verbs[operation]
+  local reply
+  if spec.memo and op.request ~= '' then
+    reply = remembered(now, op, verb)
+  else
+    reply = verb(now, op)
+  end
+  if not spec.reads then
+    stats.flush()
+    store.flush()
+  end
+  return reply
+end
+
+-- Execute one operation under a prefix; give the reply for the wire.
+function register.call(operation, prefix, args)
+  keys.begin(prefix)
+  local done, reply = pcall(execute, operation, args)
+  if done then
+    return {'OK', reply}
+  end
+  if type(reply) ~= 'table' or not reply[1] then
+    error(reply, 0)
+  end
+  for i, fact in ipairs(reply) do
+    reply[i] = tostring(fact)
+  end
+  return reply
+end

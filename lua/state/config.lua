@@ -1,0 +1,81 @@
+-- Configuration: what nobody set is not stored. The options and their ranges are generated from the model's table.
+
+local config = {}
+
+local PER_QUEUE = 'heartbeat-'
+
+-- Find an option by name, or refuse.
+function config.option(name)
+  if string.sub(name, 1, #PER_QUEUE) == PER_QUEUE and #name > #PER_QUEUE then
+    return catalogue.options['heartbeat']
+  end
+  return catalogue.options[name] or refusals.refuse('UNKNOWN_OPTION', name)
+end
+
+-- What is set: option -> value.
+function config.all()
+  local set = {}
+  for name, value in string.gmatch(store.read(keys.of('config')) or '', '([^\t\n]+)\t(%d+)\n') do
+    set[name] = tonumber(value)
+  end
+  return set
+end
+
+-- The value set for an option, if there is one.
+function config.get(name)
+  local text = store.read(keys.of('config'))
+  if text then
+    local _, stop = string.find('\n' .. text, '\n' .. name .. '\t', 1, true)
+    return stop and tonumber(string.match(text, '^%d+', stop))
+  end
+end
+
+function config.value(name)
+  return config.get(name) or catalogue.options[name].default
+end
+
+function config.heartbeat(queue)
+  return config.get(PER_QUEUE .. queue) or config.value('heartbeat')
+end
+
+local function write(set)
+  local lines = {}
+  for name, value in pairs(set) do
+    lines[#lines + 1] = name .. '\t' .. value .. '\n'
+  end
+  store.write(keys.of('config'), #lines > 0 and table.concat(lines))
+end
+
+function config.assign(name, to)
+  local set = config.all()
+  set[name] = to
+  write(set)
+end
+
+function config.clear(name)
+  local set = config.all()
+  set[name] = nil
+  write(set)
+end
+
+-- The options set for single queues, by name, bytewise (Lua compares text by the server's locale).
+function config.special()
+  local names = {}
+  for name in pairs(config.all()) do
+    if not catalogue.options[name] then
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names, config.before)
+  return names
+end
+
+function config.before(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return #a < #b
+end

@@ -1,0 +1,182 @@
+-- Dependencies: which job waits for which. An edge stands in two sorted sets and in the counts of both records.
+
+local dependencies = {}
+
+local function edges_of(jid)
+  return keys.job(jid) .. '-dependencies'
+end
+
+local function edges_to(jid)
+  return keys.job(jid) .. '-dependents'
+end
+
+-- The unfinished jobs that a job waits for, by id; the first 1000.
+function dependencies.of(job)
+  if tonumber(job.waits) == 0 then
+    return {}
+  end
+  return store.sorted('ZRANGE', edges_of(job.jid), 0, catalogue.most - 1)
+end
+
+-- The jobs that wait for a job, by id.
+function dependencies.dependents(job)
+  if tonumber(job.waited_for) == 0 then
+    return {}
+  end
+  return store.sorted('ZRANGE', edges_to(job.jid), 0, -1)
+end
+
+-- Refuse to end more than 1000 dependencies at once.
+function dependencies.check_bounded(job)
+  if tonumber(job.waits) > catalogue.most then
+    refusals.refuse('DEPENDENCY_LIMIT', job.jid)
+  end
+end
+
+-- Those that a job is to depend on which are not complete, each once, in order; unknown ones are refused.
+-- A job that is itself about to be written counts as unfinished.
+local function unfinished(known, jid, others)
+  local found, met = {}, {}
+  records.prefetch(others)
+  for _, other in ipairs(others) do
+    if not met[other] then
+      met[other] = true
+      local job = jobs.get(other)
+      if not job and not known[other] then
+        refusals.refuse('DEPENDENCY_NOT_FOUND', jid, other)
+      end
+      if known[other] or job.state ~= 'complete' then
+        found[#found + 1] = other
+      end
+    end
+  end
+  return found
+end
+
+-- Refuse a job more than 1000 dependents; `more` counts those that this operation adds.
+local function check_room(jid, others, more)
+  for _, other in ipairs(others) do
+    local job = jobs.get(other)
+    local waited_for = job and tonumber(job.waited_for) or 0
+    if waited_for == 0 or not store.sorted('ZSCORE', edges_to(other), jid) then
+      more[other] = (more[other] or 0) + 1
+      if waited_for + more[other] > catalogue.most then
+        refusals.refuse('DEPENDENCY_LIMIT', other)
+      end
+    end
+  end
+end
+
+local function path(came_from, at, jid)
+  local back = at ~= jid and {jid, at} or {jid}
+  while at ~= jid do
+    at = came_from[at]
+    back[#back + 1] = at
+  end
+  local forth = {}
+  for i = #back, 1, -1 do
+    forth[#forth + 1] = back[i]
+  end
+  return #forth > 1 and forth or {jid, jid}
+end
+
+-- Refuse a job that would wait for itself, with the path; look at no more than 1000 jobs.
+local function check_cycle(wanted, jid)
+  local came_from, seen, stack = {}, 0, {jid}
+  while #stack > 0 do
+    local at = table.remove(stack)
+    local job = not wanted[at] and jobs.get(at)
+    for _, other in ipairs(wanted[at] or job and dependencies.of(job) or {}) do
+      if other == jid then
+        refusals.refuse('DEPENDENCY_CYCLE', table.concat(path(came_from, at, jid), ' > '))
+      end
+      if not came_from[other] then
+        if seen == catalogue.most then
+          refusals.refuse('DEPENDENCY_LIMIT', jid)
+        end
+        seen = seen + 1
+        came_from[other] = at
+        stack[#stack + 1] = other
+      end
+    end
+  end
+end
+
+-- For each {jid, dependencies or nil}, those that are unfinished: a table by jid; or refuse what is unknown, too much, or
+-- a cycle.
+function dependencies.check(asked)
+  local known, wanted, more, edges = {}, {}, {}, 0
+  for _, one in ipairs(asked) do
+    known[one.jid] = true
+  end
+  for _, one in ipairs(asked) do
+    if one.depends then
+      wanted[one.jid] = unfinished(known, one.jid, one.depends)
+    end
+  end
+  for _, one in ipairs(asked) do
+    if one.depends then
+      edges = edges + #wanted[one.jid]
+      if edges > 4 * catalogue.most then
+        refusals.refuse('DEPENDENCY_LIMIT', one.jid)
+      end
+      check_room(one.jid, wanted[one.jid], more)
+    end
+  end
+  for _, one in ipairs(asked) do
+    if one.depends and #wanted[one.jid] > 0 then
+      check_cycle(wanted, one.jid)
+    end
+  end
+  return wanted
+end
+
+local function is_linked(job, other)
+  return tonumber(job.waits) > 0 and store.sorted('ZSCORE', edges_of(job.jid), other)
+end
+
+-- Let a job depend on others.
+function dependencies.link(job, others)
+  for _, other in ipairs(others) do
+    if not is_linked(job, other) then
+      local of = jobs.load(other)
+      store.add(edges_of(job.jid), 0, other)
+      store.add(edges_to(other), 0, job.jid)
+      job.waits = job.waits + 1
+      of.waited_for = of.waited_for + 1
+    end
+  end
+end
+
+-- Let a job no longer depend on others.
+function dependencies.unlink(job, others)
+  for _, other in ipairs(others) do
+    if is_linked(job, other) then
+      local of = jobs.load(other)
+      store.remove(edges_of(job.jid), other)
+      store.remove(edges_to(other), job.jid)
+      job.waits = job.waits - 1
+      of.waited_for = of.waited_for - 1
+    end
+  end
+end
+
+-- Take a finished job out of what others wait for; give those that wait for nothing more, by id.
+function dependencies.resolve(job)
+  local freed = {}
+  local jids = dependencies.dependents(job)
+  records.prefetch(jids)
+  for _, jid in ipairs(jids) do
+    local waiting = jobs.load(jid)
+    store.remove(edges_of(jid), job.jid)
+    waiting.waits = waiting.waits - 1
+    if waiting.waits == 0 then
+      freed[#freed + 1] = waiting
+    end
+  end
+  if #jids > 0 then
+    store.write(edges_to(job.jid), false)
+    job.waited_for = 0
+  end
+  return freed
+end

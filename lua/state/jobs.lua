@@ -1,0 +1,93 @@
+-- Jobs: the only code that writes a state.
+
+local jobs = {}
+
+-- A job that may not exist.
+function jobs.get(jid)
+  return records.get(jid)
+end
+
+-- A job that is known to exist.
+function jobs.load(jid)
+  return records.get(jid)
+end
+
+-- A job, or refuse.
+function jobs.find(jid)
+  return records.get(jid) or refusals.refuse('JOB_NOT_FOUND', jid)
+end
+
+-- A job leased under a token; or one whose lease this kind of call has ended, and the outcome; or refuse.
+function jobs.held(jid, token, what)
+  local job = jobs.find(jid)
+  if job.state == 'running' and tonumber(job.token) == token then
+    return job, nil
+  end
+  local outcome = what and history.outcome(job, token, what)
+  if not outcome then
+    refusals.refuse('LOCK_LOST', jid, token, job.state, job.worker)
+  end
+  return job, outcome
+end
+
+-- A new job, in no place yet.
+function jobs.create(jid)
+  return records.new(jid)
+end
+
+-- Take a job out of its place. Do so before anything changes by which the place is found.
+function jobs.lift(job)
+  places.leave(job)
+  job.state = ''
+end
+
+-- Put a lifted job into the place that a state says; its sequence is that of the event that told so.
+function jobs.place(job, state)
+  job.state = state
+  job.seq = store.counters().seq
+  places.enter(job)
+end
+
+-- Delete a job, leaving nothing of it behind.
+function jobs.remove(job)
+  places.leave(job)
+  tags.drop(job)
+  records.remove(job)
+end
+
+local function seen_at(now, job)
+  if job.state == 'scheduled' and tonumber(job.ready_at) <= now then
+    return 'waiting'
+  end
+  if job.state == 'running' and tonumber(job.expires_at) <= now then
+    return 'stalled'
+  end
+  return job.state
+end
+
+-- Everything about a job, true at `now`: its id, its state, its record as it is stored, its data if they stand apart,
+-- whether it is tracked, what it waits for and what waits for it.
+function jobs.view(now, job)
+  job.shown = records.encode(job)
+  return {
+    job.jid,
+    seen_at(now, job),
+    job.shown,
+    job.data_size == '@' and records.data(job) or '',
+    tracking.is_tracked(job.jid) and 1 or 0,
+    dependencies.of(job),
+    dependencies.dependents(job),
+  }
+end
+
+function jobs.views(now, jids)
+  records.prefetch(jids)
+  local shown = {}
+  for _, jid in ipairs(jids) do
+    local job = jobs.get(jid)
+    if job then
+      shown[#shown + 1] = jobs.view(now, job)
+    end
+  end
+  return shown
+end

@@ -1,0 +1,97 @@
+-- Tags: which jobs have each, in the order in which they got it. A record holds its tags with a unit separator between.
+
+local tags = {}
+
+local BETWEEN = '\31'
+
+-- A job's tags, in order.
+function tags.of(job)
+  local found = {}
+  for tag in string.gmatch(job.tags, '[^\31]+') do
+    found[#found + 1] = tag
+  end
+  return found
+end
+
+local function has(job, tag)
+  return string.find(BETWEEN .. job.tags .. BETWEEN, BETWEEN .. tag .. BETWEEN, 1, true) ~= nil
+end
+
+tags.has = has
+
+local function count(tag, by)
+  if redis.call('ZINCRBY', keys.of('tags'), -by, tag) == '0' then
+    redis.call('ZREM', keys.of('tags'), tag)
+  end
+end
+
+-- Give a job a tag; say whether it was new. The current sequence is its place among the tag's jobs.
+function tags.add(job, tag)
+  if has(job, tag) then
+    return false
+  end
+  job.tags = job.tags == '' and tag or job.tags .. BETWEEN .. tag
+  store.add(keys.tag(tag), store.counters().seq, job.jid)
+  count(tag, 1)
+  return true
+end
+
+-- Take a tag from a job; say whether it had it.
+function tags.remove(job, tag)
+  if not has(job, tag) then
+    return false
+  end
+  local left = {}
+  for _, other in ipairs(tags.of(job)) do
+    if other ~= tag then
+      left[#left + 1] = other
+    end
+  end
+  job.tags = table.concat(left, BETWEEN)
+  store.remove(keys.tag(tag), job.jid)
+  count(tag, -1)
+  return true
+end
+
+-- Let a job have just these tags, in this order; those that it had keep their places.
+function tags.assign(job, list)
+  local wanted, order = {}, {}
+  for _, tag in ipairs(list) do
+    if not wanted[tag] then
+      wanted[tag] = true
+      order[#order + 1] = tag
+    end
+  end
+  for _, tag in ipairs(tags.of(job)) do
+    if not wanted[tag] then
+      tags.remove(job, tag)
+    end
+  end
+  for _, tag in ipairs(order) do
+    tags.add(job, tag)
+  end
+  job.tags = table.concat(order, BETWEEN)
+end
+
+-- Take all tags from a job.
+function tags.drop(job)
+  for _, tag in ipairs(tags.of(job)) do
+    tags.remove(job, tag)
+  end
+end
+
+-- The tags that at least two jobs have, most used first, then by name.
+function tags.top(offset, count_)
+  local found = redis.call('ZRANGEBYSCORE', keys.of('tags'), '-inf', -2, 'WITHSCORES', 'LIMIT', offset, count_)
+  local page = {}
+  for i = 1, #found, 2 do
+    page[#page + 1] = {found[i], -found[i + 1]}
+  end
+  return page
+end
+
+-- How many jobs have a tag, and a page of them.
+function tags.page(tag, offset, count_)
+  local key = keys.tag(tag)
+  return store.sorted('ZCARD', key), store.sorted('ZRANGE', key, offset, offset + count_ - 1)
+end

@@ -1,0 +1,129 @@
+-- Workers: when each was last seen, the leases it holds, and what each of its requests was granted. All of a worker is
+-- one hash, so that a pop reads and writes it once.
+--
+-- A grant is remembered until one of its leases ends in any way: a worker that finishes a job has seen the reply, and a
+-- worker whose lease was lost must not be granted it again. So the memory needs no clock, and nothing of it leaks.
+--
+-- A worker is entered as seen at most once a second: more would be a write for every pop, for nothing that anyone reads.
+
+local workers = {}
+
+local PRECISION_MS = 1000
+local SWEEP = 10
+
+-- Enter a worker as seen now; strike a few that have been silent for too long and hold nothing.
+function workers.seen(now, name)
+  local last = store.seen and store.seen[name]
+  if last == nil then
+    last = redis.call('HGET', keys.worker(name), '')
+  end
+  last = last and tonumber(last)
+  if last and last <= now and now < last + PRECISION_MS then
+    return
+  end
+  store.set_field(keys.worker(name), '', now)
+  redis.call('ZADD', keys.of('workers'), now, name)
+  local since = now - config.value('max-worker-age')
+  for _, silent in ipairs(redis.call('ZRANGEBYSCORE', keys.of('workers'), '-inf', since, 'LIMIT', 0, SWEEP)) do
+    if redis.call('HLEN', keys.worker(silent)) == 1 then
+      workers.deregister(silent)
+    end
+  end
+end
+
+-- Take a worker off the list; say whether it was there.
+function workers.deregister(name)
+  redis.call('HDEL', keys.worker(name), '')
+  return redis.call('ZREM', keys.of('workers'), name) == 1
+end
+
+-- Enter a lease.
+function workers.hold(job)
+  store.set_field(keys.worker(job.worker), 'j' .. job.jid, job.seq)
+end
+
+-- Strike a lease, and what the request that granted it was granted.
+function workers.let_go(job)
+  store.drop_field(keys.worker(job.worker), 'j' .. job.jid)
+  if job.grant ~= '' then
+    store.drop_field(keys.worker(job.worker), 'r' .. job.grant)
+  end
+end
+
+-- The jobs that a request was granted and that are all still held under it.
+function workers.granted(name, request)
+  local found = redis.call('HMGET', keys.worker(name), '', 'r' .. request)
+  store.seen = {[name] = found[1]}
+  local jids = {}
+  if request ~= '' then
+    for jid in string.gmatch(found[2] or '', '%S+') do
+      jids[#jids + 1] = jid
+    end
+  end
+  return jids
+end
+
+-- Remember what a request was granted.
+function workers.remember(name, request, jids)
+  if request ~= '' and #jids > 0 then
+    store.set_field(keys.worker(name), 'r' .. request, table.concat(jids, ' '))
+  end
+end
+
+-- The workers on the list, latest seen first, without those silent for max-worker-age that hold nothing: a page of
+-- {name, seen at}. Silent ones that hold something are few, and stand at the end.
+function workers.listed(now, offset, count)
+  local since = now - config.value('max-worker-age')
+  local key = keys.of('workers')
+  local lively = redis.call('ZCOUNT', key, '(' .. since, '+inf')
+  local found = redis.call('ZREVRANGE', key, offset, math.min(offset + count, lively) - 1, 'WITHSCORES')
+  if offset >= lively then
+    found = {}
+  end
+  local page = {}
+  for i = 1, #found, 2 do
+    page[#page + 1] = {found[i], found[i + 1]}
+  end
+  local skip = math.max(offset - lively, 0)
+  for _, silent in ipairs(workers.silent_holders(lively)) do
+    if #page < count then
+      if skip > 0 then
+        skip = skip - 1
+      else
+        page[#page + 1] = silent
+      end
+    end
+  end
+  return page
+end
+
+-- The silent workers that hold a lease, latest seen first; looked for among the 1000 latest silent ones.
+function workers.silent_holders(lively)
+  local found = redis.call('ZREVRANGE', keys.of('workers'), lively, lively + 999, 'WITHSCORES')
+  local holders = {}
+  for i = 1, #found, 2 do
+    if redis.call('HLEN', keys.worker(found[i])) > 1 then
+      holders[#holders + 1] = {found[i], found[i + 1]}
+    end
+  end
+  return holders
+end
+
+-- The jobs that a worker holds, oldest claim first.
+function workers.held(name)
+  local all = redis.call('HGETALL', keys.worker(name))
+  local held = {}
+  for i = 1, #all, 2 do
+    if string.sub(all[i], 1, 1) == 'j' then
+      held[#held + 1] = {string.sub(all[i], 2), tonumber(all[i + 1])}
+    end
+  end
+  table.sort(held, function(a, b)
+    return a[2] < b[2]
+  end)
+  local jids = {}
+  for i, lease in ipairs(held) do
+    jids[i] = lease[1]
+  end
+  return jids
+end
