@@ -27,6 +27,7 @@ import time
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 Clock = Callable[[], float]
@@ -63,12 +64,22 @@ class Command(NamedTuple):
 
 # ------------------------------------------------------------------------------- numbers and bounds
 
+
+class _LastMember:
+    """Greater than every member."""
+
+    def __gt__(self, other: object) -> bool:
+        return True
+
+
+_LAST_MEMBER: Any = _LastMember()
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 _WORD = re.compile(rb"[+-]?(?:inf|infinity|nan)\Z", re.IGNORECASE)
 _BIGGEST: Final = 2**63 - 1
 _LAST_ID: Final = 2**64 - 1
 
 
+@lru_cache(maxsize=4096)
 def integer(raw: bytes, refusal: str = NOT_AN_INTEGER) -> int:
     """Read a whole number as Redis does: 64 bits, in its one canonical spelling."""
     try:
@@ -105,12 +116,16 @@ def number_text(value: float) -> bytes:
 
 
 class Bound(NamedTuple):
-    """One end of a range of scores."""
+    """One end of a range of scores, as what `bisect` looks for to start or stop there.
 
-    value: float
-    exclusive: bool
+    `(2.0,)` sorts before every entry of score 2, and `(the next float,)` after the last of them.
+    """
+
+    start: tuple[float, ...]
+    stop: tuple[float, ...]
 
 
+@lru_cache(maxsize=4096)
 def score_bound(raw: bytes) -> Bound:
     """Read one end of a range of scores; as in C, no text is 0, and too large is infinite."""
     exclusive = raw[:1] == b"("
@@ -118,7 +133,9 @@ def score_bound(raw: bytes) -> Bound:
     value = _float(text) if text else 0.0
     if value is None or value != value:
         raise CommandError("ERR min or max is not a float")
-    return Bound(value, exclusive)
+    before = (value,)
+    after = (math.nextafter(value, math.inf),) if value < math.inf else (math.inf, _LAST_MEMBER)
+    return Bound(after, before) if exclusive else Bound(before, after)
 
 
 class LexBound(NamedTuple):
@@ -188,12 +205,8 @@ class SortedSet:
 
     def between(self, low: Bound, high: Bound) -> tuple[int, int]:
         """Return the half-open range of positions whose scores lie within two bounds."""
-        start = self._at_score(low.value, after=low.exclusive)
-        return start, max(start, self._at_score(high.value, after=not high.exclusive))
-
-    def _at_score(self, value: float, after: bool) -> int:
-        find = bisect_right if after else bisect_left
-        return find(self.entries, value, key=_score_of)
+        start = bisect_left(self.entries, low.start)
+        return start, max(start, bisect_left(self.entries, high.stop))
 
     def between_members(self, low: LexBound, high: LexBound) -> tuple[int, int]:
         """The same by member. Redis defines this only where all scores are equal."""
@@ -205,10 +218,6 @@ class SortedSet:
             return 0 if bound.end < 0 else len(self.entries)
         find = bisect_right if after else bisect_left
         return find(self.entries, bound.value, key=_member_of)
-
-
-def _score_of(entry: Entry) -> float:
-    return entry[0]
 
 
 def _member_of(entry: Entry) -> bytes:
@@ -321,6 +330,8 @@ def _packed(raw: bytes) -> int:
 
 def _stream_number(raw: bytes) -> int:
     """Read one half of a stream id: unlike other numbers, zeros and a plus may lead."""
+    if raw.isdigit() and len(raw) < 19:
+        return int(raw)
     text = raw.lstrip(b" \t\n\v\f\r")
     text = text[1:] if text[:1] == b"+" else text
     if not text.isdigit() or int(text) > _LAST_ID:
@@ -369,11 +380,8 @@ class RangeOptions(NamedTuple):
     limit: tuple[int, int] | None = None
     scores: bool = False
 
-    def cut(self, low: int, high: int) -> tuple[int, int]:
+    def cut(self, low: int, high: int, skip: int, count: int) -> tuple[int, int]:
         """Apply LIMIT to a half-open range that is read from `low` up, or from `high` down."""
-        if self.limit is None:
-            return low, high
-        skip, count = self.limit
         if skip < 0 or skip >= high - low:
             return low, low
         take = high - low - skip if count < 0 else min(count, high - low - skip)
@@ -382,10 +390,12 @@ class RangeOptions(NamedTuple):
         return low + skip, low + skip + take
 
 
+_ZRANGE_WORDS: Final = (b"BYSCORE", b"BYLEX", b"REV", b"LIMIT", b"WITHSCORES")
 _NO_OPTIONS: Final = RangeOptions()
 
 
-def _range_options(words: Sequence[bytes], allowed: tuple[bytes, ...]) -> RangeOptions:
+@lru_cache(maxsize=4096)
+def _range_options(words: tuple[bytes, ...], allowed: tuple[bytes, ...]) -> RangeOptions:
     options, i = _NO_OPTIONS, 0
     while i < len(words):
         word, left = words[i].upper(), len(words) - i - 1
@@ -902,8 +912,7 @@ class Keyspace:
         return _with_scores(gone)
 
     def _zrange(self, key: bytes, start: bytes, stop: bytes, *words: bytes) -> Any:
-        allowed = (b"BYSCORE", b"BYLEX", b"REV", b"LIMIT", b"WITHSCORES")
-        options = _range_options(words, allowed)
+        options = _range_options(words, _ZRANGE_WORDS) if words else _NO_OPTIONS
         if options.limit and not options.by:
             raise CommandError(
                 f"{SYNTAX}, LIMIT is only supported in combination with either BYSCORE or BYLEX"
@@ -929,7 +938,9 @@ class Keyspace:
         found = self._read(key, SortedSet)
         if found is None:
             return ()
-        low, high = options.cut(*_positions(found, first, last, options.reverse))
+        low, high = _positions(found, first, last, options.reverse)
+        if options.limit is not None:
+            low, high = options.cut(low, high, *options.limit)
         entries = found.entries[low:high]
         if options.reverse:
             entries.reverse()
