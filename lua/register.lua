@@ -8,29 +8,25 @@
 
 local register = {}
 
-local verbs = function()
-  return {
-    put = putting.put, put_many = putting.put_many, pop = taking.pop, peek = taking.peek,
-    complete = finishing.complete, complete_many = finishing.complete_many,
-    complete_and_pop = finishing.complete_and_pop, fail = finishing.fail, retry = finishing.retry,
-    release = finishing.release, heartbeat = leasing.heartbeat, timeout = leasing.timeout,
-    update = changing.update, priority = changing.priority, delay = changing.delay, promote = changing.promote,
-    log = changing.log, progress = changing.progress, cancel = removing.cancel, drain = removing.drain,
-    depends_on = depending.depends_on, depends_off = depending.depends_off, tag_add = tagging.tag_add,
-    tag_remove = tagging.tag_remove, tagged = tagging.tagged, top_tags = tagging.top_tags, track = tagging.track,
-    untrack = tagging.untrack, tracked = tagging.tracked, failed_groups = failing.failed_groups,
-    failed = failing.failed, unfail = failing.unfail, get = looking.get, multiget = looking.multiget,
-    waiting = looking.waiting, scheduled = looking.scheduled, depending = looking.depending,
-    running = looking.running, stalled = looking.stalled, completed = looking.list_completed,
-    queues = looking.list_queues, queue = looking.queue, length = looking.length, workers = looking.list_workers,
-    worker = looking.worker, stats = looking.show_stats, events = looking.events, pause = configuring.pause,
-    unpause = configuring.unpause, forget = configuring.forget, deregister = configuring.deregister,
-    config = configuring.list_config, config_get = configuring.config_get, config_set = configuring.config_set,
-    config_unset = configuring.config_unset,
-  }
-end
-
-register.verbs = verbs()
+register.verbs = {
+  put = putting.put, put_many = putting.put_many, pop = taking.pop, peek = taking.peek,
+  complete = finishing.complete, complete_many = finishing.complete_many,
+  complete_and_pop = finishing.complete_and_pop, fail = finishing.fail, retry = finishing.retry,
+  release = finishing.release, heartbeat = leasing.heartbeat, timeout = leasing.timeout,
+  update = changing.update, priority = changing.priority, delay = changing.delay, promote = changing.promote,
+  log = changing.log, progress = changing.progress, cancel = removing.cancel, drain = removing.drain,
+  depends_on = depending.depends_on, depends_off = depending.depends_off, tag_add = tagging.tag_add,
+  tag_remove = tagging.tag_remove, tagged = tagging.tagged, top_tags = tagging.top_tags, track = tagging.track,
+  untrack = tagging.untrack, tracked = tagging.tracked, failed_groups = failing.failed_groups,
+  failed = failing.failed, unfail = failing.unfail, get = looking.get, multiget = looking.multiget,
+  waiting = looking.waiting, scheduled = looking.scheduled, depending = looking.depending,
+  running = looking.running, stalled = looking.stalled, completed = looking.list_completed,
+  queues = looking.list_queues, queue = looking.queue, length = looking.length, workers = looking.list_workers,
+  worker = looking.worker, stats = looking.show_stats, events = looking.events, pause = configuring.pause,
+  unpause = configuring.unpause, forget = configuring.forget, deregister = configuring.deregister,
+  config = configuring.list_config, config_get = configuring.config_get, config_set = configuring.config_set,
+  config_unset = configuring.config_unset,
+}
 
 -- The moment of the operation: the caller's, or the server's.
 local function moment(operation, text)
@@ -47,8 +43,11 @@ local function prefetch(op)
   local function want(key)
     wanted[#wanted + 1] = key
   end
-  for _, queue in ipairs({op.queue, op.next}) do
-    want(keys.queue(queue, '-state'))
+  if op.queue then
+    want(keys.queue(op.queue, '-state'))
+  end
+  if op.next then
+    want(keys.queue(op.next, '-state'))
   end
   if op.jid then
     want(keys.job(op.jid))
@@ -99,15 +98,16 @@ end
 -- Execute one operation under a prefix; give the reply for the wire.
 function register.call(operation, prefix, args)
   keys.begin(prefix)
+  refusals.raised = nil
   local done, reply = pcall(execute, operation, args)
   if done then
     return {'OK', reply}
   end
-  if type(reply) ~= 'table' or not reply[1] then
+  if not refusals.raised then
     error(reply, 0)
   end
-  for i, fact in ipairs(reply) do
-    reply[i] = tostring(fact)
+  for i, fact in ipairs(refusals.raised) do
+    refusals.raised[i] = tostring(fact)
   end
-  return reply
+  return refusals.raised
 end

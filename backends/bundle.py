@@ -1,0 +1,91 @@
+"""The Lua library as one text: the files of `lua/` in an order in which each finds what it needs.
+
+In Redis a library is one chunk without `require`. So every file makes one local table, which those after it see; what a
+file needs of a later one it looks up when it runs, so all tables are declared before the first file.
+
+The same bundle ends either in the registration of one function for each operation, or, for servers without functions,
+in a call of the operation that the first argument names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+
+from qmodel.operations import CATALOGUE
+
+LIBRARY = "qmodel_v1"
+"""The library's name holds the version of the wire protocol and of the keys: two versions can stand side by side."""
+
+FILES = (
+    "catalogue", "keys", "refusals", "arguments", "state/store", "state/records", "state/config", "state/history",
+    "state/dependencies", "state/failures", "state/completed", "state/workers", "state/queues", "state/places",
+    "state/tags", "state/tracking", "state/stats", "state/requests", "state/jobs", "ops/burying", "ops/putting",
+    "ops/taking", "ops/depending", "ops/finishing", "ops/leasing", "ops/changing", "ops/removing", "ops/tagging",
+    "ops/failing", "ops/looking", "ops/configuring", "register",
+)  # fmt: skip
+
+
+def read(name: str) -> str:
+    """The text of a file of the library."""
+    return files("qmodel.lua").joinpath(*f"{name}.lua".split("/")).read_text(encoding="utf-8")
+
+
+def module(name: str) -> str:
+    """The name of the table that a file makes."""
+    return name.rpartition("/")[2]
+
+
+def body(texts: dict[str, str] | None = None) -> str:
+    """All files, one after the other; `texts` replaces some of them (mutants)."""
+    texts = texts or {}
+    declared = "local " + ", ".join(module(name) for name in FILES) + "\n"
+    return declared + "".join(_assigning(name, texts.get(name) or read(name)) for name in FILES)
+
+
+def _assigning(name: str, text: str) -> str:
+    """A file whose table is declared already; the line count stays."""
+    own = f"local {module(name)} = {{}}"
+    assert own in text, f"lua/{name}.lua must make its table with `{own}`"
+    return "do " + text.replace(own, own.removeprefix("local "), 1) + "end\n"
+
+
+def function_name(operation: str) -> str:
+    """The name under which an operation is registered."""
+    return f"{LIBRARY}_{operation}"
+
+
+def _register(operation: str, flags: str) -> str:
+    return (
+        f"redis.register_function{{function_name = '{function_name(operation)}', flags = {{{flags}}}, "
+        f"callback = function(keys, args) return register.call('{operation}', keys[1], args) end}}\n"
+    )
+
+
+@cache
+def digest() -> str:
+    """What identifies the library's text."""
+    return hashlib.sha256(body().encode()).hexdigest()[:16]
+
+
+def library(texts: dict[str, str] | None = None) -> str:
+    """The function library."""
+    registered = [
+        _register(name, "'no-writes'" if spec.reads else "'allow-oom'" if spec.finishes else "")
+        for name, spec in CATALOGUE.items()
+    ]
+    version = (
+        f"redis.register_function{{function_name = '{LIBRARY}_digest', flags = {{'no-writes'}}, "
+        f"callback = function() return '{digest()}' end}}\n"
+    )
+    return f"#!lua name={LIBRARY}\n{body(texts)}{''.join(registered)}{version}"
+
+
+def script(texts: dict[str, str] | None = None) -> str:
+    """The same as one script, for servers without functions: its first argument names the operation."""
+    return (
+        body(texts)
+        + "local args = {}\nfor i = 2, #ARGV do\n  args[i - 1] = ARGV[i]\nend\n"
+        + "return register.call(ARGV[1], KEYS[1], args)\n"
+    )

@@ -1,0 +1,99 @@
+"""Makes `lua/catalogue.lua`: what the Lua library has to know of the catalogue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qmodel.arguments import MOST, REQUEST, TIME, Choice, Flag, Id, Kind, ListOf, Name, Operations, Text, Whole
+from qmodel.events import EVENTS
+from qmodel.operations import CATALOGUE, Argument, Spec
+from qmodel.state.config import OPTIONS
+
+
+def _kind(kind: Kind, optional: bool = False) -> str:
+    said = [f"kind = '{kind.wire}'"]
+    match kind:
+        case Text(most) | Name(most) | Id(most):
+            said.append(f"most = {most}")
+        case Whole(low, high):
+            said.append(f"low = {low}, high = {high}")
+        case ListOf(item, least):
+            said.append(f"item = {_kind(item)}, least = {least}")
+            if optional:
+                said.append("optional = true")
+        case Operations(of):
+            said.append(f"of = '{of.lower()}', least = 1")
+        case Flag() | Choice():
+            pass
+    return "{" + ", ".join(said) + "}"
+
+
+def _value(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case ():
+            return "{}"
+        case _:
+            return f"'{value}'"
+
+
+def _is_positional(argument: Argument) -> bool:
+    return argument.required and not isinstance(argument.kind, ListOf | Operations)
+
+
+def positional(spec: Spec) -> list[Argument]:
+    """The arguments that stand at fixed places on the wire."""
+    return [a for a in spec.arguments if _is_positional(a)]
+
+
+def named(spec: Spec) -> list[Argument]:
+    """The arguments that are written with their names on the wire."""
+    return [a for a in spec.arguments if not _is_positional(a) and a.name != "request"]
+
+
+def _operation(name: str, spec: Spec) -> list[str]:
+    places = ", ".join(f"'{a.name}'" for a in positional(spec))
+    lists = ", ".join(f"'{a.name}'" for a in spec.arguments if isinstance(a.kind, ListOf | Operations))
+    defaults = [a for a in spec.arguments if not a.required and a.default is not None and a.name != "request"]
+    defaulted = ", ".join(f"{a.name} = {_value(a.default)}" for a in defaults)
+    lines = [
+        f"  {name} = {{",
+        f"    reads = {_value(spec.reads)}, memo = {_value(spec.resend == 'memo')}, "
+        f"asks = {_value(any(a.name == 'request' for a in spec.arguments))},",
+        f"    positional = {{{places}}}, lists = {{{lists}}}, defaults = {{{defaulted}}},",
+        "    arguments = {",
+    ]
+    for argument in spec.arguments:
+        if argument.name != "request":
+            lines.append(f"      {argument.name} = {_kind(argument.kind, not argument.required)},")
+    return [*lines, "    },", "  },"]
+
+
+def text() -> str:
+    """The whole file."""
+    lines = [
+        "-- Made by `./dev docs` from qmodel/operations.py, events.py and state/config.py. Change those.",
+        "",
+        "local catalogue = {}",
+        "",
+        f"catalogue.most = {MOST}",
+        f"catalogue.time = {_kind(TIME)}",
+        f"catalogue.request = {_kind(REQUEST)}",
+        "catalogue.size = {kind = 'whole', low = 1, high = 100000}",
+        "",
+        "catalogue.operations = {",
+    ]
+    for name, spec in CATALOGUE.items():
+        lines += _operation(name, spec)
+    lines += ["}", "", "catalogue.events = {"]
+    for event, facts in EVENTS.items():
+        lines.append(f"  {event} = {{{', '.join(repr(fact) for fact in facts)}}},")
+    lines += ["}", "", "catalogue.options = {"]
+    for option, (default, low, high, *_) in OPTIONS.items():
+        lines.append(f"  ['{option}'] = {{default = {default}, low = {low}, high = {high}}},")
+    lines += ["}", "", "catalogue.option_names = {"]
+    lines += [f"  '{option}'," for option in OPTIONS]
+    return "\n".join([*lines, "}", ""])

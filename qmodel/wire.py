@@ -1,0 +1,227 @@
+"""The wire: how an operation is written as plain strings, and how its reply is read back.
+
+    FCALL qmodel_v1_<operation> 1 <prefix> <now> <request> <argument> ...
+
+Required arguments stand in order; all others are `name value` pairs, a list repeating its name. `docs/wire.md` is made
+from the same catalogue. A job travels as its record (`lua/state/records.lua`), which costs the server nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from qmodel import replies
+from qmodel.arguments import Flag, ListOf, Operations
+from qmodel.events import EVENTS, WHOLE, Event, Fact
+from qmodel.lua_catalogue import named, positional
+from qmodel.operations import Operation
+from qmodel.refusals import Refusal
+from qmodel.replies import HISTORY, Failure, Job, Stage
+
+Raw = Any
+"""A reply as it comes from the server: nested lists of bytes, whole numbers and None."""
+
+
+class Unencodable(ValueError):
+    """An argument is not even of a type that has a form on the wire."""
+
+
+# ---- operations
+
+
+def encode(op: Operation, now: int | None = None) -> list[str]:
+    """Write an operation: now, request, arguments. Values are not checked; what has no form raises Unencodable."""
+    if now is not None and type(now) is not int:
+        raise Unencodable("now")
+    return ["" if now is None else str(now), _text(getattr(op, "request", "")), *_arguments(op)]
+
+
+@lru_cache(maxsize=None)
+def _plan(cls: type[Operation]) -> tuple[tuple[tuple[str, Any], ...], tuple[tuple[str, Any, Any], ...]]:
+    spec = cls.spec
+    return (
+        tuple((a.name, a.kind) for a in positional(spec)),
+        tuple((a.name, a.kind, object() if a.required else a.default) for a in named(spec)),
+    )
+
+
+def _arguments(op: Operation) -> list[str]:
+    placed, written = _plan(type(op))
+    out = [_scalar(kind, getattr(op, name)) for name, kind in placed]
+    for name, kind, default in written:
+        value = getattr(op, name)
+        if value is not default and value != default:
+            _write(out, name, kind, value)
+        elif type(value) is not type(default):  # 0 given for False, say
+            raise Unencodable(name)
+    return out
+
+
+def _write(out: list[str], name: str, kind: Any, value: Any) -> None:
+    if type(kind) not in (ListOf, Operations):
+        out += (name, _scalar(kind, value))
+        return
+    if type(value) is not tuple:
+        raise Unencodable(name)
+    if type(kind) is Operations:
+        for one in value:
+            if type(one).__name__ != kind.of:
+                raise Unencodable(name)
+            inner = _arguments(one)
+            out += (name, str(len(inner)), *inner)
+    else:
+        for one in value:
+            out += (name, _scalar(kind.item, one))
+        if not value:
+            out += ("no", name)
+
+
+def _scalar(kind: Any, value: Any) -> str:
+    if type(value) is str:
+        return _text(value) if kind.wire not in ("whole", "flag") else _raise(kind.wire)
+    if kind.wire == "whole" and type(value) is int:
+        return str(value)
+    if type(kind) is Flag and type(value) is bool:
+        return "1" if value else "0"
+    return _raise(kind.wire)
+
+
+def _raise(what: str) -> str:
+    raise Unencodable(what)
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise Unencodable("text")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise Unencodable("text") from None
+    return value
+
+
+# ---- replies
+
+
+def decode(op: Operation, raw: Raw) -> Any:
+    """Read what an operation replied, or its Refusal."""
+    if raw[0] == b"OK":
+        return SHAPES[op.spec.reply](raw[1] if len(raw) > 1 else None)
+    return Refusal(raw[0].decode(), tuple(_str(fact) for fact in raw[1:]))
+
+
+def _str(raw: Raw) -> str:
+    return raw.decode() if type(raw) is bytes else str(raw)
+
+
+def _strs(raw: Sequence[Raw]) -> tuple[str, ...]:
+    return tuple(one.decode() for one in raw)
+
+
+def _int(text: str) -> int:
+    return int(text) if text else 0
+
+
+def job(raw: Raw) -> Job:
+    """Read a job."""
+    jid, state, text, apart, tracked, dependencies, dependents = raw
+    head, _, rest = text.partition(b"\n")
+    f = head.decode().split("\t")
+    sizes = [0 if size == "@" else int(size) for size in f[23:27]]
+    texts, at = [], 0
+    for size in sizes:
+        texts.append(rest[at : at + size].decode())
+        at += size
+    data = apart.decode() if f[23] == "@" else texts[0]
+    failure = Failure(f[19], texts[3], int(f[20]), f[21]) if f[19] else None
+    return Job(
+        jid.decode(), f[2], f[1], state.decode(), data, int(f[3]), int(f[4]), int(f[5]),
+        tuple(f[16].split("\x1f")) if f[16] else (), f[12], int(f[13]), int(f[10]), int(f[7]), int(f[8]), int(f[9]),
+        int(f[11]), texts[1], texts[2], failure, tracked == 1, _strs(dependencies), _strs(dependents),
+        tuple(history(rest[at:])),
+    )  # fmt: skip
+
+
+def history(raw: bytes) -> list[Stage]:
+    """Read a job's history."""
+    stages, at = [], 0
+    while at < len(raw):
+        colon = raw.index(b":", at)
+        end = colon + 1 + int(raw[at:colon])
+        stages.append(_stage(raw[colon + 1 : end].decode()))
+        at = end
+    return stages
+
+
+def _stage(text: str) -> Stage:
+    what = text[: text.index("\t")]
+    names = HISTORY[what]
+    _, when, *facts = text.split("\t", 1 + len(names))
+    return Stage(what, int(when), tuple(_fact(name, fact) for name, fact in zip(names, facts, strict=True)))
+
+
+def _fact(name: str, text: str) -> Fact:
+    return int(text) if name in WHOLE else text
+
+
+def event(raw: Raw) -> Event:
+    """Read an event: its sequence, and its fields and values."""
+    seq, flat = raw
+    said = {flat[i].decode(): flat[i + 1].decode() for i in range(0, len(flat), 2)}
+    kind = said["event"]
+    return Event(int(seq), int(said["at"]), kind, tuple(_fact(name, said[name]) for name in EVENTS[kind]))
+
+
+def _jobs(raw: Raw) -> tuple[Job, ...]:
+    return tuple(map(job, raw))
+
+
+def _sample(raw: Raw) -> replies.Sample:
+    return replies.Sample(raw[0], float(raw[1]), float(raw[2]), tuple(raw[3]))
+
+
+def _stats(raw: Raw) -> replies.Stats:
+    return replies.Stats(raw[0].decode(), raw[1], _sample(raw[2]), _sample(raw[3]), *raw[4:])
+
+
+def _queue(raw: Raw) -> replies.QueueCounts:
+    return replies.QueueCounts(raw[0].decode(), *raw[1:6], raw[6] == 1, raw[7])
+
+
+def _tally(raw: Raw) -> replies.Tally:
+    return replies.Tally(raw[0].decode(), raw[1])
+
+
+def _worker(raw: Raw) -> replies.WorkerCounts:
+    return replies.WorkerCounts(raw[0].decode(), *raw[1:])
+
+
+def _each(read: Callable[[Raw], Any]) -> Callable[[Raw], tuple[Any, ...]]:
+    return lambda raw: tuple(map(read, raw))
+
+
+SHAPES: dict[str, Callable[[Raw], Any]] = {
+    "jid": _str,
+    "jids": _strs,
+    "names": _strs,
+    "state": _str,
+    "number": int,
+    "job": lambda raw: None if raw is None else job(raw),
+    "jobs": _jobs,
+    "completed_and_popped": lambda raw: replies.CompletedAndPopped(raw[0].decode(), _jobs(raw[1])),
+    "page": lambda raw: replies.Page(raw[0], _strs(raw[1])),
+    "tallies": _each(_tally),
+    "tracked": lambda raw: replies.TrackedJobs(_jobs(raw[0]), _strs(raw[1])),
+    "drained": lambda raw: replies.Drained(*raw),
+    "queues": _each(_queue),
+    "queue": _queue,
+    "workers": _each(_worker),
+    "worker": lambda raw: replies.WorkerJobs(_strs(raw[0]), _strs(raw[1])),
+    "stats": _stats,
+    "events": _each(event),
+    "settings": _each(lambda raw: replies.Setting(raw[0].decode(), raw[1], raw[2] == 1)),
+}
+"""How each shape of reply in the catalogue is read."""
