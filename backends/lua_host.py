@@ -255,6 +255,7 @@ local function register_named(t)
   local name, callback, flags
   for key, value in pairs(t) do
     if key == 'function_name' then
+      if type(value) == 'number' then value = tostring(value) end
       if type(value) ~= 'string' then
         fail('function_name argument given to redis.register_function must be a string')
       end
@@ -279,6 +280,7 @@ local function register_function(...)
       .. ' (representing named arguments).')
   end
   if count ~= 2 then fail('wrong number of arguments to redis.register_function') end
+  if type(first) == 'number' then first = tostring(first) end
   if type(first) ~= 'string' then
     fail('first argument to redis.register_function must be a string')
   end
@@ -432,7 +434,7 @@ local function load_library()
     for flag in pairs(flags_of[name]) do flags[#flags + 1] = flag end
     names[#names + 1] = concat(flags, ' ')
   end
-  return true, unpack(names)
+  return true, concat(names, '\n')
 end
 local function open_script() env_meta.__index = run_globals end
 return sethook, rebind, watch, visited, forget, part,
@@ -579,12 +581,12 @@ class LuaHost:
         """
         library = _library_name(source)
         state = self._compiled(source, name, "ERR Error compiling function: ")
-        ok, *found = self._guarded(state, state.load_library)
+        ok, found = self._guarded(state, state.load_library)
         if not ok:
-            raise ReplyError(f"ERR Error registering functions: {_decoded(found[0])}")
+            raise ReplyError(f"ERR Error registering functions: {_decoded(found)}")
         if not found:
             raise ReplyError("ERR No functions registered")
-        self._register(library, state, [_decoded(word) for word in found])
+        self._register(library, state, _decoded(found).split("\n"))
         return library
 
     def _register(self, library: str, state: _State, words: list[str]) -> None:
