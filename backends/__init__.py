@@ -1,8 +1,9 @@
 """Backends: what can execute operations.
 
-A backend takes an operation of the catalogue and gives its reply, or a Refusal; it decides nothing. `open_backend`
-finds it by the URL's scheme among the entry points `qmodel.backends`, so that others can plug in their own: an entry
-point names a function `connect(url: str) -> Backend`, and may name `connect_async(url: str) -> AsyncBackend` beside it.
+A backend takes an operation of the catalogue and gives its reply, or a Refusal; it decides nothing.
+`open_backend` finds it by the URL's scheme among the entry points `qmodel.backends`, so that others
+can plug in their own: an entry point names a function `connect(url: str) -> Backend`, and may name
+`connect_async(url: str) -> AsyncBackend` beside it.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ class Backend(Protocol):
     """Executes operations, and lets idle workers wait."""
 
     def execute(self, op: Operation, now: int | None = None) -> Any:
-        """Execute one operation at `now` (milliseconds; by default the backend's clock); give its reply or Refusal."""
+        """Execute one operation at `now` (ms; default: the backend's clock); give its reply or Refusal."""
 
     def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
-        """Execute operations in order, in one round trip where there is one; each is a step of its own."""
+        """Execute operations in order, each a step of its own, in one round trip where there is one."""
 
     def wait(self, queues: Sequence[str], timeout: float) -> bool:
-        """Sleep until a job becomes ready in one of the queues (True), or `timeout` seconds have passed (False).
+        """Sleep until a job becomes ready in one of the queues (True), or `timeout` seconds have
+        passed (False).
 
         The caller has just popped each of them with `wait` and got nothing.
         """
@@ -61,15 +63,17 @@ BUILT_IN: dict[str, tuple[str, str]] = {
 }
 """Scheme: the module that connects, and the extra that it needs.
 
-They are the entry points of pyproject.toml once more, so that a checkout on PYTHONPATH works, which has no metadata,
-and so that `memory://` opens without reading the metadata of everything installed. Nobody can plug in over them.
+They are the entry points of pyproject.toml once more, so that a checkout on PYTHONPATH works, which
+has no metadata, and so that `memory://` opens without reading the metadata of everything installed.
+Nobody can plug in over them.
 """
 
 ENTRY_POINTS = "qmodel.backends"
 
 
 def open_backend(url: str) -> Backend:
-    """Open the backend of a URL: `memory://`, `redis://host:6379/0`, or a scheme that an installed package adds.
+    """Open the backend of a URL: `memory://`, `redis://host:6379/0`, or a scheme that an installed
+    package adds.
 
     Raises ConnectError when the URL is bad, or nothing here can open it.
     """

@@ -1,12 +1,13 @@
 """`memory://`: the model itself, in this process. Not a mock: the definition.
 
-`memory://` is a namespace of its own for each that connects; `memory://name` is the same one for all in this process,
-for as long as the process lives. One lock per namespace makes it safe for threads; an event loop may use it as well,
-for no operation takes longer than its step.
+`memory://` is a namespace of its own for each that connects; `memory://name` is the same one for
+all in this process, for as long as the process lives. One lock per namespace makes it safe for
+threads; an event loop may use it as well, for no operation takes longer than its step.
 
-Idle workers sleep, each in a waiter of its own. The store counts, per queue, how many are idle and how many wake-ups
-are left for them (`qmodel.state.queues`); a wake-up is handed to exactly one waiter, the longest waiting, in the step
-that made it. That decrement is all that this file touches, and stands for the BLPOP that Redis does.
+Idle workers sleep, each in a waiter of its own. The store counts, per queue, how many are idle and
+how many wake-ups are left for them (`qmodel.state.queues`); a wake-up is handed to exactly one
+waiter, the longest waiting, in the step that made it. That decrement is all that this file touches,
+and stands for the BLPOP that Redis does.
 """
 
 from __future__ import annotations
@@ -113,8 +114,8 @@ class Namespace:
 class MemoryBackend:
     """Executes operations on the model.
 
-    Two backends of the same `namespace` share their jobs. `clock` gives the time in milliseconds; a test can pass one
-    that it moves by hand.
+    Two backends of the same `namespace` share their jobs. `clock` gives the time in milliseconds; a
+    test can pass one that it moves by hand.
     """
 
     def __init__(self, namespace: Namespace | None = None, clock: Clock = system_clock) -> None:
@@ -138,7 +139,7 @@ class MemoryBackend:
         return [self.namespace.execute(op, now) for op in ops]
 
     def wait(self, queues: Sequence[str], timeout: float) -> bool:
-        """Sleep until a job becomes ready in one of the queues (True), or `timeout` seconds have passed (False)."""
+        """Sleep until a job becomes ready in one of the queues (True) or `timeout` passed (False)."""
         gate = threading.Lock()
         gate.acquire()
         waiter = Waiter(queues, gate.release)
@@ -178,7 +179,7 @@ class AsyncMemoryBackend:
         return [self.namespace.execute(op, now) for op in ops]
 
     async def wait(self, queues: Sequence[str], timeout: float) -> bool:
-        """Sleep until a job becomes ready in one of the queues (True), or `timeout` seconds have passed (False)."""
+        """Sleep until a job becomes ready in one of the queues (True) or `timeout` passed (False)."""
         loop = asyncio.get_running_loop()
         woken = asyncio.Event()
         waiter = Waiter(queues, lambda: loop.call_soon_threadsafe(woken.set))

@@ -1,1 +1,87 @@
+"""qmodel: a job queue whose behaviour is defined by an executable reference model.
+
+>>> import qmodel
+>>> client = qmodel.connect("memory://")
+>>> emails = client.queues["emails"]
+>>> emails.put("Send", {"to": 1}).state
+'waiting'
+>>> with emails.pop() as job:
+...     print(job.klass, job.data)
+Send {'to': 1}
+>>> job.state
+'complete'
+
+The same on a server: `qmodel.connect("redis://localhost")`. Asynchronous: `qmodel.AsyncClient`.
+Everything else that can be done: `qmodel.operations`.
+"""
+
+import os as _os
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 __version__ = "0.1.0"
+
+# In a checkout whose file system has no symbolic links, the linked folders stand beside this one.
+_root = _os.path.dirname(_os.path.dirname(_os.path.abspath(__file__)))
+_has_project = _os.path.exists(_os.path.join(_root, "pyproject.toml"))
+if _has_project and not _os.path.isdir(_os.path.join(__path__[0], "backends")):
+    __path__.append(_root)
+
+if _TYPE_CHECKING:
+    from qmodel.aio import AsyncClient as AsyncClient
+    from qmodel.aio import AsyncJob as AsyncJob
+    from qmodel.aio import AsyncQueue as AsyncQueue
+    from qmodel.client import Client as Client
+    from qmodel.client import Job as Job
+    from qmodel.client import Queue as Queue
+    from qmodel.errors import BadArgument as BadArgument
+    from qmodel.errors import BadValue as BadValue
+    from qmodel.errors import CancelLimit as CancelLimit
+    from qmodel.errors import ConnectError as ConnectError
+    from qmodel.errors import DataError as DataError
+    from qmodel.errors import DependencyCycle as DependencyCycle
+    from qmodel.errors import DependencyLimit as DependencyLimit
+    from qmodel.errors import DependencyNotFound as DependencyNotFound
+    from qmodel.errors import DuplicateJid as DuplicateJid
+    from qmodel.errors import HasDependents as HasDependents
+    from qmodel.errors import JobNotFound as JobNotFound
+    from qmodel.errors import LockLost as LockLost
+    from qmodel.errors import NotLoadedError as NotLoadedError
+    from qmodel.errors import QmodelError as QmodelError
+    from qmodel.errors import QueueNotEmpty as QueueNotEmpty
+    from qmodel.errors import RefusedError as RefusedError
+    from qmodel.errors import UnknownOption as UnknownOption
+    from qmodel.errors import WrongState as WrongState
+    from qmodel.events import Event as Event
+
+# Loaded when first used: `import qmodel` alone costs next to nothing.
+_HOME = {
+    "aio": "AsyncClient AsyncJob AsyncQueue",
+    "client": "Client Job Queue",
+    "errors": "BadArgument BadValue CancelLimit ConnectError DataError DependencyCycle "
+    "DependencyLimit DependencyNotFound DuplicateJid HasDependents JobNotFound LockLost "
+    "NotLoadedError QmodelError QueueNotEmpty RefusedError UnknownOption WrongState",
+    "events": "Event",
+}
+_WHERE = {name: module for module, names in _HOME.items() for name in names.split()}
+
+__all__ = ["__version__", "connect", *_WHERE]  # noqa: PLE0604
+
+
+def connect(url: str = "memory://") -> "Client":
+    """Open a client: `connect("memory://")`, `connect("redis://localhost:6379/0")`."""
+    from qmodel.client import Client
+
+    return Client(url)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'qmodel' has no attribute '{name}'")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f"qmodel.{_WHERE[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE})

@@ -1,14 +1,16 @@
 """What goes wrong, as exceptions.
 
-`QmodelError` is the base of all. `ConnectError` says that a backend could not be had. Every refusal of the catalogue
-(`qmodel.refusals`) has an exception of its own under `RefusedError`, with the facts as attributes:
+`QmodelError` is the base of all. `ConnectError` says that a backend could not be had. Every refusal
+of the catalogue (`qmodel.refusals`) has an exception of its own under `RefusedError`, with the
+facts as attributes:
 
     try:
         job.complete()
     except LockLost as lost:
         print(f"{lost.worker} has job {lost.jid} now")
 
-The classes are written out, so that editors and type checkers know them; a test compares them with the catalogue.
+The classes are written out, so that editors and type checkers know them; a test compares them with
+the catalogue.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class ConnectError(QmodelError):
 
 
 class DataError(QmodelError, ValueError):
-    """A job's data or result is not JSON, or cannot become JSON; `text` gives and takes any text instead."""
+    """Data or a result that is not JSON, or cannot become JSON; `text` is for any other text."""
 
 
 class NotLoadedError(QmodelError, AttributeError):
@@ -47,8 +49,8 @@ class NotLoadedError(QmodelError, AttributeError):
 class RefusedError(QmodelError):
     """An operation was refused, and changed nothing.
 
-    `code` is its code in the catalogue, `facts` its facts by name, `sentence` says what went wrong, and `next_step`
-    what to do.
+    `code` is its code in the catalogue, `facts` its facts by name, `sentence` says what went wrong,
+    and `next_step` what to do.
     """
 
     code: ClassVar[str] = ""

@@ -1,0 +1,935 @@
+"""The client: the catalogue as Python objects.
+
+Made from `qmodel/aio.py` by `tests/client/derive_sync.py`, which takes the
+`await`s out. Edit that file, not this one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self, overload
+
+from qmodel import operations as ops
+from qmodel import replies
+from qmodel.backends import Backend, open_backend
+from qmodel.errors import JobNotFound, LockLost, error_of
+from qmodel.events import Event
+from qmodel.objects import (
+    KEEP,
+    LONGEST_SLEEP,
+    Day,
+    Duration,
+    HasJid,
+    JobFields,
+    Listing,
+    Options,
+    default_worker,
+    encode,
+    encode_result,
+    encode_unless_kept,
+    failure_of,
+    from_setting,
+    instant,
+    jid_of,
+    jids_of,
+    milliseconds,
+    new_job,
+    note_lost,
+    to_setting,
+    with_request,
+)
+from qmodel.refusals import Refusal
+
+MOST = 1000
+"""The most of anything that one operation takes or gives."""
+
+
+class Client:
+    """A connection to the jobs of one namespace.
+
+    `backend` is a URL (`memory://`, `memory://name`, `redis://localhost:6379/0`) or an open
+    backend. `worker` is the name under which this client takes jobs; by default each thread has its
+    own, `<hostname>-<pid>-<thread>`.
+
+        with Client("memory://") as client:
+            client.queues["emails"].put("Send", {"to": 1})
+            while job := client.queues["emails"].pop():
+                with job:
+                    print(job.data)
+
+    A refused operation raises a RefusedError of its own class (`qmodel.errors`), and changed
+    nothing. Durations are seconds or timedeltas, times are aware datetimes in UTC.
+    """
+
+    def __init__(self, backend: str | Backend = "memory://", *, worker: str | None = None) -> None:
+        self.backend = open_backend(backend) if isinstance(backend, str) else backend
+        self._worker = worker
+        self._turn = 0
+        self.queues = Queues(self)
+        self.jobs = Jobs(self)
+        self.failed = Failed(self)
+        self.workers = Workers(self)
+        self.tags = Tags(self)
+        self.tracked = Tracked(self)
+        self.config = Config(self)
+
+    @property
+    def worker(self) -> str:
+        """The name under which this client takes jobs in this thread."""
+        return self._worker or default_worker()
+
+    def execute(self, op: ops.Operation, *, now: int | None = None) -> Any:
+        """Execute any operation of the catalogue; give its reply (`qmodel.replies`), or raise its
+        refusal.
+
+        It gets a fresh request id if it takes one and has none, so that a resend after a lost reply
+        is recognised. `now` is the moment in milliseconds; by default the backend's clock says it.
+        """
+        reply = self.backend.execute(with_request(op), now)
+        if type(reply) is Refusal:
+            raise error_of(reply)
+        return reply
+
+    def execute_many(self, operations: Iterable[ops.Operation]) -> list[Any]:
+        """Execute operations in order, in one round trip where there is one.
+
+        Each is a step of its own: a refused one does not stop the others, and its place in the list
+        holds its RefusedError.
+        """
+        sent = self.backend.execute_many([with_request(op) for op in operations])
+        return [error_of(reply) if type(reply) is Refusal else reply for reply in sent]
+
+    def put_many(self, jobs: Iterable[ops.Put]) -> list[Job]:
+        """Put up to 1000 jobs, made by `Queue.new`, in one step: all of them or none.
+
+        They may go to different queues, and depend on each other in any order.
+        """
+        new = tuple(jobs)
+        if not new:
+            return []
+        self.execute(ops.PutMany(new))
+        return [Job(self, op.jid, given=op) for op in new]
+
+    @overload
+    def pop(
+        self,
+        queues: Iterable[str],
+        count: None = None,
+        *,
+        worker: str | None = None,
+        timeout: float | None = None,
+        order: Literal["ordered", "round-robin"] = "ordered",
+    ) -> Job | None: ...
+
+    @overload
+    def pop(
+        self,
+        queues: Iterable[str],
+        count: int,
+        *,
+        worker: str | None = None,
+        timeout: float | None = None,
+        order: Literal["ordered", "round-robin"] = "ordered",
+    ) -> list[Job]: ...
+
+    def pop(
+        self,
+        queues: Iterable[str],
+        count: int | None = None,
+        *,
+        worker: str | None = None,
+        timeout: float | None = None,
+        order: Literal["ordered", "round-robin"] = "ordered",
+    ) -> Job | list[Job] | None:
+        """Lease the next job of the first queue that has one, or up to `count` jobs.
+
+        `ordered` looks at the queues in the order given, `round-robin` begins one further each
+        time. See `Queue.pop`.
+        """
+        names = [queues] if isinstance(queues, str) else list(queues)
+        if order == "round-robin" and names:
+            turn = self._turn % len(names)
+            self._turn += 1
+            names = names[turn:] + names[:turn]
+        found = self._pop(names, 1 if count is None else count, worker, timeout)
+        if count is not None:
+            return found
+        return found[0] if found else None
+
+    def _pop(
+        self, queues: Sequence[str], count: int, worker: str | None, timeout: float | None
+    ) -> list[Job]:
+        """Pop, and while there is nothing, sleep until something may be there."""
+        worker = worker or self.worker
+        wait = timeout is not None and timeout > 0
+        deadline = time.monotonic() + (timeout or 0)
+        last = tries = 0
+        while True:
+            found: list[replies.Job] = []
+            for name in queues:
+                found += self.execute(ops.Pop(name, worker, count - len(found), wait and not found))
+                if len(found) == count:
+                    break
+            left = deadline - time.monotonic()
+            if found or left <= 0 or not queues:
+                return [Job(self, job.jid, job) for job in found]
+            next_at = self._next_at(queues)
+            tries = tries + 1 if next_at == last else 0
+            last = next_at
+            self.backend.wait(queues, min(left, LONGEST_SLEEP, self._until(next_at, tries)))
+
+    def _next_at(self, queues: Sequence[str]) -> int:
+        """The next moment at which a job of some queues becomes ready by itself, or 0."""
+        counts = self.execute_many([ops.Queue(name) for name in queues])
+        return min((one.next_at for one in counts if getattr(one, "next_at", 0)), default=0)
+
+    def _until(self, at: int, tries: int) -> float:
+        """The seconds until a moment, and a little more each time that it turned out too early."""
+        if not at:
+            return LONGEST_SLEEP
+        clock = getattr(self.backend, "now", None)
+        now = clock() if clock else time.time_ns() // 1_000_000
+        return max(at - now, 0) / 1000 + min(0.001 * 2.0**tries, 1.0)
+
+    @overload
+    def peek(self, queue: str, count: None = None) -> Job | None: ...
+
+    @overload
+    def peek(self, queue: str, count: int) -> list[Job]: ...
+
+    def peek(self, queue: str, count: int | None = None) -> Job | list[Job] | None:
+        """Show the job that a pop would give next, or up to `count` of them, ignoring pauses."""
+        found = self._jobs(self.execute(ops.Peek(queue, 1 if count is None else count)))
+        if count is not None:
+            return found
+        return found[0] if found else None
+
+    def complete_many(self, jobs: Iterable[Job | tuple[Job, Any]]) -> None:
+        """Complete up to 1000 leased jobs in one step, all or none; each alone or as (job, result)."""
+        pairs = [job if isinstance(job, tuple) else (job, None) for job in jobs]
+        if not pairs:
+            return
+        done = [ops.Complete(job.jid, job._lease(), encode_result(result)) for job, result in pairs]
+        states = self.execute(ops.CompleteMany(tuple(done)))
+        for (job, _), op, state in zip(pairs, done, states, strict=True):
+            job._ended(state, result=op.result)
+
+    def events(self, after: int = 0) -> Iterator[Event]:
+        """Go through the events after a sequence number, oldest first, up to the newest.
+
+        Sequences have no gaps: a jump means that older events are no longer kept (option
+        max-events). To go on later, pass the sequence of the last event seen.
+        """
+        while page := self.execute(ops.Events(after, MOST)):
+            for event in page:
+                yield event
+            after = page[-1].seq
+            if len(page) < MOST:
+                return
+
+    def close(self) -> None:
+        """Give back the connection."""
+        self.backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {type(self.backend).__name__}>"
+
+    def _jobs(self, found: Iterable[replies.Job]) -> list[Job]:
+        return [Job(self, job.jid, job) for job in found]
+
+    def _listing(self, op: ops.Operation) -> Listing[Job]:
+        """The jobs of a page of ids; one that vanished in between is left out."""
+        page = self.execute(op)
+        return Listing(self.jobs.get_many(page.jids), page.total)
+
+
+class Queues:
+    """The queues, by name: `client.queues["emails"]`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getitem__(self, name: str) -> Queue:
+        """A queue by name, whether or not anything was ever put there."""
+        return Queue(self._client, name)
+
+    def __iter__(self) -> Iterator[Queue]:
+        offset = 0
+        while page := self.counts(offset, MOST):
+            for name in (one.name for one in page):
+                yield self[name]
+            offset += MOST
+
+    def counts(self, offset: int = 0, count: int = 25) -> list[replies.QueueCounts]:
+        """List the queues, first seen first, with the number of jobs in each state."""
+        return list(self._client.execute(ops.Queues(offset, count)))
+
+    def pause(self, *queues: str) -> int:
+        """Stop handing out jobs of queues, at once; give how many were not paused before."""
+        return int(self._client.execute(ops.Pause(queues)))
+
+    def unpause(self, *queues: str) -> int:
+        """Hand out jobs of queues again; give how many were paused before."""
+        return int(self._client.execute(ops.Unpause(queues)))
+
+    def forget(self, *queues: str) -> int:
+        """Take empty queues off the list, with their pauses; give how many were on it.
+
+        Refused with QueueNotEmpty.
+        """
+        return int(self._client.execute(ops.Forget(queues)))
+
+
+class Queue:
+    """One queue."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.client = client
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    def new(
+        self,
+        klass: str,
+        data: object = None,
+        *,
+        text: str | None = None,
+        priority: int | None = None,
+        delay: Duration = 0,
+        retries: int | None = None,
+        tags: Iterable[str] | None = None,
+        depends: Iterable[HasJid | str] | HasJid | str | None = None,
+        jid: str | None = None,
+    ) -> ops.Put:
+        """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known at once."""
+        return new_job(
+            self.name,
+            klass,
+            data,
+            text=text,
+            priority=priority,
+            delay=delay,
+            retries=retries,
+            tags=tags,
+            depends=depends,
+            jid=jid,
+        )
+
+    def put(
+        self,
+        klass: str,
+        data: object = None,
+        *,
+        text: str | None = None,
+        priority: int | None = None,
+        delay: Duration = 0,
+        retries: int | None = None,
+        tags: Iterable[str] | None = None,
+        depends: Iterable[HasJid | str] | HasJid | str | None = None,
+        jid: str | None = None,
+    ) -> Job:
+        """Put a job here: a new one, or with the `jid` of an existing one, that one, which moves
+        here.
+
+        `klass` names the code that performs it. `data` is stored as JSON; `text` is stored as it is
+        instead. `priority`: lower runs sooner, 0 by default. `delay`: seconds or timedelta until it
+        is ready. `retries`: how often it may be tried again, 5 by default. `depends`: jobs, or
+        their ids, that must be complete before it. `jid`: by default a new random one. What is not
+        given keeps its value on an existing job.
+
+        Refused with DependencyNotFound, DependencyCycle or DependencyLimit.
+        """
+        op = self.new(
+            klass,
+            data,
+            text=text,
+            priority=priority,
+            delay=delay,
+            retries=retries,
+            tags=tags,
+            depends=depends,
+            jid=jid,
+        )
+        self.client.execute(op)
+        return Job(self.client, op.jid, given=op)
+
+    def put_many(self, jobs: Iterable[ops.Put | tuple[str, object]]) -> list[Job]:
+        """Put up to 1000 jobs in one step, all or none: each made by `new`, or as (klass, data)."""
+        new = [self.new(*job) if isinstance(job, tuple) else job for job in jobs]
+        return self.client.put_many(new)
+
+    @overload
+    def pop(
+        self, count: None = None, *, worker: str | None = None, timeout: float | None = None
+    ) -> Job | None: ...
+
+    @overload
+    def pop(
+        self, count: int, *, worker: str | None = None, timeout: float | None = None
+    ) -> list[Job]: ...
+
+    def pop(
+        self, count: int | None = None, *, worker: str | None = None, timeout: float | None = None
+    ) -> Job | list[Job] | None:
+        """Lease the next job to this worker, or up to `count` jobs; None, or an empty list, when
+        there is none.
+
+        Without `timeout` it answers at once; with one it sleeps up to so many seconds, and is woken
+        when a job becomes ready (`math.inf`: for ever). The job is this worker's until its lease
+        ends (option heartbeat, 60 seconds), and must be finished or given a heartbeat before that.
+        As a context manager it finishes itself:
+
+            while job := queue.pop(timeout=60):
+                with job:
+                    send(job.data)
+        """
+        if count is None:
+            return self.client.pop([self.name], worker=worker, timeout=timeout)
+        return self.client.pop([self.name], count, worker=worker, timeout=timeout)
+
+    @overload
+    def peek(self, count: None = None) -> Job | None: ...
+
+    @overload
+    def peek(self, count: int) -> list[Job]: ...
+
+    def peek(self, count: int | None = None) -> Job | list[Job] | None:
+        """Show the job that a pop would give next, or up to `count` of them, ignoring a pause."""
+        if count is None:
+            return self.client.peek(self.name)
+        return self.client.peek(self.name, count)
+
+    @property
+    def counts(self) -> replies.QueueCounts:
+        """How many jobs are in each state, and when the next becomes ready by itself."""
+        counts: replies.QueueCounts = self.client.execute(ops.Queue(self.name))
+        return counts
+
+    def length(self) -> int:
+        """How many jobs it has, in any state but complete and failed."""
+        return int(self.client.execute(ops.Length(self.name)))
+
+    def pause(self) -> bool:
+        """Stop handing out its jobs, at once; say whether it was not paused before."""
+        return bool(self.client.queues.pause(self.name))
+
+    def unpause(self) -> bool:
+        """Hand out its jobs again; say whether it was paused before."""
+        return bool(self.client.queues.unpause(self.name))
+
+    def forget(self) -> bool:
+        """Take it off the list; say whether it was there. Refused with QueueNotEmpty."""
+        return bool(self.client.queues.forget(self.name))
+
+    def drain(self, count: int | None = None) -> replies.Drained:
+        """Cancel its jobs that have not begun, or up to `count` (1000) of them in one step.
+
+        Jobs on which jobs of other queues depend stay.
+        """
+        if count is not None:
+            drained: replies.Drained = self.client.execute(ops.Drain(self.name, count))
+            return drained
+        canceled = 0
+        while (step := self.drain(MOST)).canceled:
+            canceled += step.canceled
+        return replies.Drained(canceled, step.left)
+
+    def stats(self, day: Day | None = None) -> replies.Stats:
+        """Its wait and run times, failures and retries of a UTC day, by default today."""
+        stats: replies.Stats = self.client.execute(ops.Stats(self.name, instant(day)))
+        return stats
+
+    def unfail(self, group: str, count: int = 25) -> int:
+        """Move the longest failed jobs of a group here, to be tried anew; give how many."""
+        return self.client.failed.unfail(self.name, group, count)
+
+    def waiting(self, offset: int = 0, count: int = 25) -> Listing[Job]:
+        """List its waiting jobs: those in order, then those whose time has come since the last pop."""
+        return self.client._listing(ops.Waiting(self.name, offset, count))
+
+    def scheduled(self, offset: int = 0, count: int = 25) -> Listing[Job]:
+        """List its scheduled jobs, soonest first."""
+        return self.client._listing(ops.Scheduled(self.name, offset, count))
+
+    def depending(self, offset: int = 0, count: int = 25) -> Listing[Job]:
+        """List its jobs that wait for others, longest waiting first."""
+        return self.client._listing(ops.Depending(self.name, offset, count))
+
+    def running(self, offset: int = 0, count: int = 25) -> Listing[Job]:
+        """List its jobs under a valid lease, soonest to expire first."""
+        return self.client._listing(ops.Running(self.name, offset, count))
+
+    def stalled(self, offset: int = 0, count: int = 25) -> Listing[Job]:
+        """List its jobs whose lease lapsed or was taken, longest first."""
+        return self.client._listing(ops.Stalled(self.name, offset, count))
+
+
+class Job(JobFields):
+    """One job.
+
+    Its fields tell what was true when it was fetched; `refresh` fetches it anew. As a context
+    manager it finishes itself: it is completed at the end of the block, failed when an exception
+    leaves the block (into a group named after the exception's class, with the traceback as the
+    message), and given back when the block is told to stop (KeyboardInterrupt, SystemExit,
+    cancellation). The exception goes on. A job that was finished inside the block is left as it is.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        jid: str,
+        known: replies.Job | None = None,
+        *,
+        given: ops.Put | None = None,
+    ) -> None:
+        super().__init__(jid, known, given)
+        self.client = client
+
+    def refresh(self) -> Self:
+        """Fetch the job anew. Raises JobNotFound when it is gone."""
+        known = self.client.execute(ops.Get(self.jid))
+        if known is None:
+            raise error_of(Refusal("JOB_NOT_FOUND", (self.jid,)))
+        self._known = known
+        return self
+
+    def _lease(self) -> int:
+        """The token under which this object knows the job."""
+        if self._known is None:
+            self.refresh()
+        return self.token
+
+    # ---- finishing
+
+    def complete(
+        self,
+        result: object = None,
+        *,
+        data: object = KEEP,
+        next: str | None = None,
+        delay: Duration = 0,
+        depends: Iterable[HasJid | str] | HasJid | str = (),
+    ) -> str:
+        """Complete it, and release the jobs that waited for it; or send it on to a `next` queue.
+
+        `result` and the new `data` are stored as JSON. `delay` and `depends` are of use with `next`
+        only. Gives the state that the job is in. Refused with LockLost when another worker has it
+        now.
+        """
+        op = ops.Complete(
+            self.jid,
+            self._lease(),
+            encode_result(result),
+            encode_unless_kept(data),
+            next,
+            milliseconds(delay),
+            jids_of(depends),
+        )
+        state: str = self.client.execute(op)
+        self._ended(state, result=op.result)
+        return state
+
+    @overload
+    def complete_and_pop(
+        self,
+        result: object = None,
+        *,
+        queue: str | None = None,
+        count: None = None,
+        data: object = KEEP,
+        next: str | None = None,
+        delay: Duration = 0,
+        depends: Iterable[HasJid | str] | HasJid | str = (),
+    ) -> Job | None: ...
+
+    @overload
+    def complete_and_pop(
+        self,
+        result: object = None,
+        *,
+        queue: str | None = None,
+        count: int,
+        data: object = KEEP,
+        next: str | None = None,
+        delay: Duration = 0,
+        depends: Iterable[HasJid | str] | HasJid | str = (),
+    ) -> list[Job]: ...
+
+    def complete_and_pop(
+        self,
+        result: object = None,
+        *,
+        queue: str | None = None,
+        count: int | None = None,
+        data: object = KEEP,
+        next: str | None = None,
+        delay: Duration = 0,
+        depends: Iterable[HasJid | str] | HasJid | str = (),
+    ) -> Job | list[Job] | None:
+        """Complete it as `complete` does, and lease the next job of its queue, or another, at once."""
+        token = self._lease()
+        op = ops.CompleteAndPop(
+            self.jid,
+            token,
+            queue or self.queue,
+            self.worker or self.client.worker,
+            1 if count is None else count,
+            False,
+            encode_result(result),
+            encode_unless_kept(data),
+            next,
+            milliseconds(delay),
+            jids_of(depends),
+        )
+        reply: replies.CompletedAndPopped = self.client.execute(op)
+        self._ended(reply.state, result=op.result)
+        found = self.client._jobs(reply.jobs)
+        if count is not None:
+            return found
+        return found[0] if found else None
+
+    def fail(self, group: str, message: str = "", *, data: object = KEEP) -> None:
+        """Fail it: it waits in a failure group for a person or a policy. Refused with LockLost."""
+        op = ops.Fail(self.jid, self._lease(), group, message, encode_unless_kept(data))
+        self.client.execute(op)
+        self._ended("failed")
+
+    def retry(self, delay: Duration = 0, *, group: str | None = None, message: str = "") -> int:
+        """Give it back to be tried again, now or after a delay; it counts.
+
+        Gives the retries that remain, or -1 when there were none left: then the job has failed, in
+        `group` or else in `failed-retries-<queue>`. Refused with LockLost.
+        """
+        op = ops.Retry(self.jid, self._lease(), milliseconds(delay), group, message)
+        remaining = int(self.client.execute(op))
+        state = "failed" if remaining < 0 else "scheduled" if op.delay_ms else "waiting"
+        self._ended(state, remaining=max(remaining, 0))
+        return remaining
+
+    def release(self, delay: Duration = 0, *, data: object = KEEP) -> str:
+        """Give it back, now or for later, uncounted; gives its state. Refused with LockLost."""
+        op = ops.Release(self.jid, self._lease(), milliseconds(delay), encode_unless_kept(data))
+        state: str = self.client.execute(op)
+        self._ended(state)
+        return state
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._finished:
+            return
+        if error is None:
+            self.complete()
+            return
+        try:
+            if isinstance(error, Exception):
+                self.fail(*failure_of(error))
+            else:
+                self.release()
+        except (LockLost, JobNotFound) as lost:
+            note_lost(error, lost)
+
+    # ---- leasing
+
+    def heartbeat(self, *, data: object = KEEP) -> None:
+        """Renew the lease from now, and optionally replace the data. Refused with LockLost."""
+        op = ops.Heartbeat(self.jid, self._lease(), encode_unless_kept(data))
+        self._now_is(expires_at=int(self.client.execute(op)))
+
+    def timeout(self) -> None:
+        """Take the lease away at once: the job is stalled, and the next to be handed out.
+
+        Refused with WrongState when it is not running.
+        """
+        self.client.execute(ops.Timeout((self.jid,)))
+        self._now_is(state="stalled")
+
+    def progress(self, text: str) -> None:
+        """Say how far it has come, in up to 1024 bytes. Refused with LockLost."""
+        self.client.execute(ops.Progress(self.jid, self._lease(), text))
+        self._now_is(progress=text)
+
+    # ---- changing
+
+    def log(self, message: str) -> None:
+        """Add a line of up to 1024 bytes to its history."""
+        self.client.execute(ops.Log(self.jid, message))
+
+    def update(self, data: object = None, *, text: str | None = None) -> None:
+        """Replace its data, stored as JSON; or as `text`, stored as it is."""
+        stored = encode(data) if text is None else text
+        self.client.execute(ops.Update(self.jid, stored))
+        self._now_is(data=stored)
+
+    def prioritize(self, priority: int) -> None:
+        """Change its priority; lower runs sooner."""
+        self.client.execute(ops.Priority(self.jid, priority))
+        self._now_is(priority=priority)
+
+    def delay(self, delay: Duration) -> str:
+        """Make it ready so many seconds from now; gives its state.
+
+        Refused with WrongState unless it is scheduled, waiting, or waits for others.
+        """
+        op = ops.Delay(self.jid, milliseconds(delay))
+        state: str = self.client.execute(op)
+        self._now_is(state=state)
+        return state
+
+    def promote(self) -> None:
+        """Make it ready now. Refused with WrongState unless it is scheduled."""
+        self._now_is(state=self.client.execute(ops.Promote(self.jid)))
+
+    def move(self, queue: str, *, priority: int | None = None, delay: Duration = 0) -> Job:
+        """Put it anew, into another queue, with its klass and data; its worker loses it."""
+        return self.client.queues[queue].put(
+            self.klass, text=self.text, priority=priority, delay=delay, jid=self.jid
+        )
+
+    def cancel(self, *, cascade: bool = False) -> tuple[str, ...]:
+        """Delete it, unless it is complete; a worker that holds it loses it. Gives the ids of the
+        jobs deleted.
+
+        With `cascade` the jobs that depend on it go too; without, it is refused with HasDependents
+        if there are any.
+        """
+        self._finished = True
+        return self.client.jobs.cancel(self, cascade=cascade)
+
+    # ---- dependencies, tags, tracking
+
+    def depends_on(self, *jobs: HasJid | str) -> tuple[str, ...]:
+        """Let it wait for more jobs; gives the ids of all that it waits for (the first 1000).
+
+        Refused with WrongState unless it waits for others already.
+        """
+        jids: tuple[str, ...] = self.client.execute(ops.DependsOn(self.jid, jids_of(jobs)))
+        self._now_is(dependencies=jids)
+        return jids
+
+    def depends_off(self, *jobs: HasJid | str, all: bool = False) -> tuple[str, ...]:
+        """Let it no longer wait for some jobs, or for `all`; gives the ids of those that are left.
+
+        Refused with WrongState unless it waits for others.
+        """
+        op = ops.DependsOff(self.jid, jids_of(jobs), all)
+        jids: tuple[str, ...] = self.client.execute(op)
+        self._now_is(dependencies=jids)
+        return jids
+
+    def tag(self, *tags: str) -> tuple[str, ...]:
+        """Add tags; gives all its tags."""
+        added: tuple[str, ...] = self.client.execute(ops.TagAdd(self.jid, tags))
+        self._now_is(tags=added)
+        return added
+
+    def untag(self, *tags: str) -> tuple[str, ...]:
+        """Remove tags; gives the tags that are left."""
+        left: tuple[str, ...] = self.client.execute(ops.TagRemove(self.jid, tags))
+        self._now_is(tags=left)
+        return left
+
+    def track(self) -> bool:
+        """Track it; says whether it was not tracked before. Tracking outlives the job."""
+        new = bool(self.client.execute(ops.Track(self.jid)))
+        self._now_is(tracked=True)
+        return new
+
+    def untrack(self) -> bool:
+        """Stop tracking it; says whether it was tracked before."""
+        was = bool(self.client.execute(ops.Untrack(self.jid)))
+        self._now_is(tracked=False)
+        return was
+
+
+class Jobs:
+    """All jobs, by id: `client.jobs[jid]`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getitem__(self, jid: str) -> Job:
+        """Fetch a job. Raises JobNotFound."""
+        return Job(self._client, jid).refresh()
+
+    def get(self, jid: str) -> Job | None:
+        """Fetch a job, or None when there is none."""
+        known: replies.Job | None = self._client.execute(ops.Get(jid))
+        return Job(self._client, jid, known) if known is not None else None
+
+    def get_many(self, jids: Iterable[HasJid | str]) -> list[Job]:
+        """Fetch jobs in the order asked for, 1000 in a step; those that are gone are left out."""
+        wanted = jids_of(jids)
+        found: list[Job] = []
+        for start in range(0, len(wanted), MOST):
+            op = ops.Multiget(wanted[start : start + MOST])
+            found += self._client._jobs(self._client.execute(op))
+        return found
+
+    def cancel(self, *jobs: HasJid | str, cascade: bool = False) -> tuple[str, ...]:
+        """Delete up to 1000 unfinished jobs in one step, all of them or none; gives the ids of
+        those deleted.
+
+        Unknown and complete jobs are passed over. A job on which another depends is deleted only
+        with that other, named too or found by `cascade`; else it is refused with HasDependents.
+        """
+        canceled: tuple[str, ...] = self._client.execute(ops.Cancel(jids_of(jobs), cascade))
+        return canceled
+
+    def timeout(self, *jobs: HasJid | str) -> tuple[str, ...]:
+        """Take leases away, all or none: the jobs are stalled, and the next to be handed out."""
+        taken: tuple[str, ...] = self._client.execute(ops.Timeout(jids_of(jobs)))
+        return taken
+
+    def completed(self, offset: int = 0, count: int = 25) -> Listing[Job]:
+        """List the complete jobs that are kept, latest first."""
+        return self._client._listing(ops.Completed(offset, count))
+
+
+class Failed:
+    """The failed jobs, by group."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def groups(self, offset: int = 0, count: int = 25) -> dict[str, int]:
+        """The failure groups by name, with how many jobs each holds."""
+        return dict(self._client.execute(ops.FailedGroups(offset, count)))
+
+    def jobs(self, group: str, offset: int = 0, count: int = 25) -> Listing[Job]:
+        """List the jobs of a group, latest failure first."""
+        return self._client._listing(ops.Failed(group, offset, count))
+
+    def unfail(self, queue: str, group: str, count: int = 25) -> int:
+        """Move the longest failed jobs of a group to a queue, to be tried anew; give how many."""
+        return int(self._client.execute(ops.Unfail(queue, group, count)))
+
+
+class Workers:
+    """The workers that have taken jobs, by name."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getitem__(self, name: str) -> replies.WorkerJobs:
+        """The ids of the jobs that a worker holds: with a valid lease, and with a lapsed one."""
+        held: replies.WorkerJobs = self._client.execute(ops.Worker(name))
+        return held
+
+    def counts(self, offset: int = 0, count: int = 25) -> list[replies.WorkerCounts]:
+        """List the workers, latest seen first, with how many jobs each holds."""
+        return list(self._client.execute(ops.Workers(offset, count)))
+
+    def deregister(self, *names: str) -> int:
+        """Take workers off the list; their leases stay valid. Gives how many were on it."""
+        return int(self._client.execute(ops.Deregister(names)))
+
+
+class Tags:
+    """The jobs by tag."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def top(self, offset: int = 0, count: int = 25) -> dict[str, int]:
+        """The tags that at least two jobs have, most used first, with how many."""
+        return dict(self._client.execute(ops.TopTags(offset, count)))
+
+    def jobs(self, tag: str, offset: int = 0, count: int = 25) -> Listing[Job]:
+        """List the jobs that have a tag, in the order in which they got it."""
+        return self._client._listing(ops.Tagged(tag, offset, count))
+
+
+class TrackedJobs(NamedTuple):
+    """The tracked jobs that exist, in order of tracking, and the ids of those that are gone."""
+
+    jobs: list[Job]
+    expired: tuple[str, ...]
+
+
+class Tracked:
+    """The tracked jobs."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def jobs(self, offset: int = 0, count: int = 25) -> TrackedJobs:
+        """Show the tracked jobs, and the ids of tracked jobs that are gone."""
+        reply: replies.TrackedJobs = self._client.execute(ops.Tracked(offset, count))
+        return TrackedJobs(self._client._jobs(reply.jobs), reply.expired)
+
+    def add(self, job: HasJid | str) -> bool:
+        """Track a job; says whether it was not tracked before."""
+        return bool(self._client.execute(ops.Track(jid_of(job))))
+
+    def remove(self, job: HasJid | str) -> bool:
+        """Stop tracking a job, existing or not; says whether it was tracked before."""
+        return bool(self._client.execute(ops.Untrack(jid_of(job))))
+
+
+class Config(Options):
+    """The options of the namespace. Durations are seconds, and may be set as timedeltas; the rest
+    are whole numbers.
+
+    Refused with UnknownOption and BadValue.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getitem__(self, option: str) -> float:
+        """The value of an option."""
+        return from_setting(option, self._client.execute(ops.ConfigGet(option)))
+
+    def all(self) -> dict[str, float]:
+        """Every option with its value."""
+        return {s.option: from_setting(s.option, s.value) for s in self.settings()}
+
+    def settings(self) -> list[replies.Setting]:
+        """Every option with its value in its own unit, and whether somebody set it."""
+        return list(self._client.execute(ops.Config()))
+
+    def set(self, option: str, value: Duration) -> float:
+        """Set an option; gives its value."""
+        op = ops.ConfigSet(option, to_setting(option, value))
+        return from_setting(option, self._client.execute(op))
+
+    def unset(self, option: str) -> float:
+        """Set an option back to its default; gives that."""
+        return from_setting(option, self._client.execute(ops.ConfigUnset(option)))
+
+
+__all__ = [
+    "Client",
+    "Config",
+    "Failed",
+    "Job",
+    "Jobs",
+    "Queue",
+    "Queues",
+    "Tags",
+    "Tracked",
+    "TrackedJobs",
+    "Workers",
+]

@@ -1,0 +1,534 @@
+"""What both clients are made of: conversions, defaults, and the fields of a job.
+
+Nothing here talks to a backend. Python's words are turned into the catalogue's (seconds into
+milliseconds, objects into JSON, jobs into ids), and replies back again.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import socket
+import threading
+import traceback
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
+
+from qmodel import replies
+from qmodel.arguments import NAME_BYTES
+from qmodel.errors import DataError, NotLoadedError, RefusedError
+from qmodel.operations import CATALOGUE, Operation, Put
+from qmodel.state.config import OPTIONS, PER_QUEUE
+
+Duration = float | timedelta
+"""How long: a number of seconds, or a timedelta."""
+
+Day = datetime | date | int
+"""Which day: a date, a moment in it, or milliseconds since the epoch."""
+
+T = TypeVar("T")
+
+LONGEST_SLEEP = 10.0
+"""Seconds after which an idle worker looks by himself, should ever a wake-up have been lost."""
+
+
+class _Keep:
+    """Stands for an argument that is not given, where None is a value."""
+
+    def __repr__(self) -> str:
+        return "KEEP"
+
+
+KEEP: Final[Any] = _Keep()
+"""Leave it as it is."""
+
+
+# ---- from Python to the catalogue
+
+
+def milliseconds(duration: Duration) -> int:
+    """A duration in whole milliseconds.
+
+    >>> milliseconds(1.5), milliseconds(timedelta(minutes=2))
+    (1500, 120000)
+    """
+    seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
+    return round(seconds * 1000)
+
+
+def instant(day: Day | None) -> int | None:
+    """A moment of a day in milliseconds since the epoch. A datetime without a zone is taken as UTC.
+
+    >>> instant(date(1970, 1, 2))
+    86400000
+    """
+    if day is None or isinstance(day, int):
+        return day
+    at = day if isinstance(day, datetime) else datetime.combine(day, time())
+    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def encode(value: object) -> str:
+    """A Python value as the JSON that is stored."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        if not text.isascii():
+            text.encode()
+    except UnicodeEncodeError:  # a lone surrogate, as in the name of a file that is not UTF-8
+        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise DataError(f"This cannot be stored as JSON: {error}. Convert it first.") from error
+    return text
+
+
+def encode_unless_kept(value: object) -> str | None:
+    """The same, or None where it is to stay as it is."""
+    return None if value is KEEP else encode(value)
+
+
+def encode_result(value: object) -> str:
+    """A result as the JSON that is stored; no result is no text."""
+    return "" if value is None else encode(value)
+
+
+def jids_of(jobs: Iterable[HasJid | str] | HasJid | str) -> tuple[str, ...]:
+    """The ids of jobs, given as jobs or as ids, one or several."""
+    if isinstance(jobs, str) or hasattr(jobs, "jid"):
+        return (jid_of(cast("HasJid | str", jobs)),)
+    return tuple(map(jid_of, jobs))
+
+
+def jid_of(job: HasJid | str) -> str:
+    """The id of a job, given as one or as the other."""
+    return job if isinstance(job, str) else job.jid
+
+
+class HasJid(Protocol):
+    """A job of either client, or a Put that makes one."""
+
+    @property
+    def jid(self) -> str: ...
+
+
+def new_job(
+    queue: str,
+    klass: str,
+    data: object = None,
+    *,
+    text: str | None = None,
+    priority: int | None = None,
+    delay: Duration = 0,
+    retries: int | None = None,
+    tags: Iterable[str] | None = None,
+    depends: Iterable[HasJid | str] | HasJid | str | None = None,
+    jid: str | None = None,
+) -> Put:
+    """The operation that puts a job, as `Queue.put` describes it."""
+    if text is not None and data is not None:
+        raise TypeError(
+            "give either data, which is stored as JSON, or text, which is stored as it is"
+        )
+    return Put(
+        queue,
+        uuid.uuid4().hex if jid is None else jid,
+        klass,
+        encode(data) if text is None else text,
+        priority=priority,
+        delay_ms=milliseconds(delay),
+        retries=retries,
+        tags=None if tags is None else _several(tags),
+        depends=None if depends is None else jids_of(depends),
+    )
+
+
+def _several(names: Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+# ---- defaults
+
+
+def fresh_request() -> str:
+    """A new request id: 128 random bits in 22 characters."""
+    return base64.b64encode(os.urandom(16), b"+/").decode()[:22]
+
+
+_WITH_REQUEST = {
+    spec.cls for spec in CATALOGUE.values() if any(a.name == "request" for a in spec.arguments)
+}
+
+
+def with_request(op: Operation) -> Operation:
+    """The operation, with a fresh request id if it takes one and has none: it may be sent twice."""
+    if type(op) in _WITH_REQUEST and not op.request:  # type: ignore[attr-defined]
+        return replace(op, request=fresh_request())  # type: ignore[type-var]
+    return op
+
+
+_ODD = re.compile("[\x00-\x1f\x7f]")
+
+
+def default_worker() -> str:
+    """The name of this thread among all workers: `<hostname>-<pid>-<thread>`."""
+    thread = _ODD.sub("?", threading.current_thread().name)
+    name = f"{socket.gethostname()}-{os.getpid()}-{thread}"
+    return (
+        name
+        if len(name.encode()) <= NAME_BYTES
+        else f"{name[:40]}-{os.getpid()}-{threading.get_ident()}"
+    )
+
+
+# ---- from the catalogue to Python
+
+
+def moment(at: int) -> datetime | None:
+    """A time in milliseconds as an aware datetime in UTC; 0, which is never, as None.
+
+    >>> moment(1500)
+    datetime.datetime(1970, 1, 1, 0, 0, 1, 500000, tzinfo=datetime.timezone.utc)
+    """
+    return EPOCH + timedelta(milliseconds=at) if at else None
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Listing(list[T]):
+    """A part of a longer list; `total` is the length of the whole."""
+
+    def __init__(self, items: Iterable[T], total: int) -> None:
+        super().__init__(items)
+        self.total = total
+
+
+class Failure(NamedTuple):
+    """Why and when a job last failed, and on which worker."""
+
+    group: str
+    message: str
+    at: datetime
+    worker: str
+
+
+class Stage(NamedTuple):
+    """One entry of a job's history: what happened, when, and its facts by name."""
+
+    what: str
+    at: datetime
+    facts: dict[str, str | int]
+
+
+class Fields:
+    """What is known of a job, true at the moment when it was fetched.
+
+    Times are aware datetimes in UTC, or None for never; the same names with `_ms` give the stored
+    milliseconds.
+    """
+
+    def __init__(
+        self, jid: str, known: replies.Job | None = None, given: Put | None = None
+    ) -> None:
+        self.jid: Final = jid
+        self._known = known
+        self._given = given
+
+    def _load(self) -> replies.Job:
+        """What is known of the job, fetched if need be and possible."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        basic = self._known or self._given
+        name = type(self).__name__
+        if basic is None:
+            return f"<{name} {self.jid}>"
+        state = f": {self._known.state}" if self._known else ""
+        return f"<{name} {self.jid}: {basic.klass} in {basic.queue}{state}>"
+
+    def __eq__(self, other: object) -> bool:
+        """Jobs are the same when their ids are."""
+        return isinstance(other, Fields) and other.jid == self.jid
+
+    def __hash__(self) -> int:
+        return hash(self.jid)
+
+    @property
+    def raw(self) -> replies.Job:
+        """The job as the catalogue replies it."""
+        return self._load()
+
+    def _basic(self) -> replies.Job | Put:
+        return self._known or self._given or self._load()
+
+    @property
+    def klass(self) -> str:
+        """Its type: which code performs it."""
+        return self._basic().klass
+
+    @property
+    def queue(self) -> str:
+        """The name of its queue."""
+        return self._basic().queue
+
+    @property
+    def text(self) -> str:
+        """Its data as the text that is stored."""
+        return self._basic().data
+
+    @property
+    def data(self) -> Any:
+        """Its data, decoded from JSON."""
+        return self._decode(self.text, "data", "text")
+
+    @property
+    def state(self) -> str:
+        """waiting, scheduled, depends, running, stalled, complete or failed."""
+        return self._load().state
+
+    @property
+    def priority(self) -> int:
+        """Its priority; lower runs sooner."""
+        return self._load().priority
+
+    @property
+    def retries(self) -> int:
+        """How often it may be tried again."""
+        return self._load().retries
+
+    @property
+    def remaining(self) -> int:
+        """How often it may still be tried again."""
+        return self._load().remaining
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Its tags, in the order in which they were added."""
+        return self._load().tags
+
+    @property
+    def worker(self) -> str:
+        """Who holds it, or the empty string."""
+        return self._load().worker
+
+    @property
+    def token(self) -> int:
+        """The token of its lease: each claim makes a new one; only its holder may finish the job."""
+        return self._load().token
+
+    @property
+    def result(self) -> Any:
+        """Its result, decoded from JSON; None without one."""
+        return self._decode(self._load().result, "result", "result_text")
+
+    @property
+    def result_text(self) -> str:
+        """Its result as the text that is stored."""
+        return self._load().result
+
+    @property
+    def progress_text(self) -> str:
+        """How far it has come, as its worker last said with `progress`."""
+        return self._load().progress
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why it last failed, if it did and has not been completed since."""
+        failure = self._load().failure
+        return failure and Failure(failure.group, failure.message, _at(failure.at), failure.worker)
+
+    @property
+    def tracked(self) -> bool:
+        """Whether it is tracked."""
+        return self._load().tracked
+
+    @property
+    def dependencies(self) -> tuple[str, ...]:
+        """The ids of the unfinished jobs that it waits for."""
+        return self._load().dependencies
+
+    @property
+    def dependents(self) -> tuple[str, ...]:
+        """The ids of the jobs that wait for it."""
+        return self._load().dependents
+
+    @property
+    def history(self) -> tuple[Stage, ...]:
+        """What happened to it, oldest first."""
+        return tuple(Stage(s.what, _at(s.at), s.named) for s in self._load().history)
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When its lease ends, unless a heartbeat renews it."""
+        return moment(self.expires_at_ms)
+
+    @property
+    def expires_at_ms(self) -> int:
+        """The same in milliseconds since the epoch, 0 without a lease."""
+        return self._load().expires_at
+
+    @property
+    def put_at(self) -> datetime | None:
+        """When it was put into its queue."""
+        return moment(self.put_at_ms)
+
+    @property
+    def put_at_ms(self) -> int:
+        """The same in milliseconds since the epoch."""
+        return self._load().put_at
+
+    @property
+    def ready_at(self) -> datetime | None:
+        """When it became, or will become, ready."""
+        return moment(self.ready_at_ms)
+
+    @property
+    def ready_at_ms(self) -> int:
+        """The same in milliseconds since the epoch."""
+        return self._load().ready_at
+
+    @property
+    def popped_at(self) -> datetime | None:
+        """When it was last handed to a worker."""
+        return moment(self.popped_at_ms)
+
+    @property
+    def popped_at_ms(self) -> int:
+        """The same in milliseconds since the epoch, 0 for never."""
+        return self._load().popped_at
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When it was completed, or failed."""
+        return moment(self.ended_at_ms)
+
+    @property
+    def ended_at_ms(self) -> int:
+        """The same in milliseconds since the epoch, 0 for not yet."""
+        return self._load().ended_at
+
+    def _decode(self, text: str, what: str, raw: str) -> Any:
+        try:
+            return json.loads(text) if text else None
+        except ValueError as error:
+            message = (
+                f"The {what} of job {self.jid} is not JSON ({error}). Read job.{raw} for the text."
+            )
+            raise DataError(message) from error
+
+    def _now_is(self, **changed: Any) -> None:
+        """Note what an operation has made of the job."""
+        if self._known is not None:
+            self._known = self._known._replace(**changed)
+
+    def _ended(self, state: str, **changed: Any) -> None:
+        """Note that the lease has ended, and how."""
+        self._finished = True
+        self._now_is(state=state, worker="", expires_at=0, **changed)
+
+    _finished = False
+
+
+def _at(at: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=at)
+
+
+class AsyncJobFields(Fields):
+    """The fields of an AsyncJob: what is not known yet has to be awaited."""
+
+    def _load(self) -> replies.Job:
+        if self._known is None:
+            raise NotLoadedError(
+                f"Only the id of job {self.jid} is known: `await job.refresh()` fetches the rest."
+            )
+        return self._known
+
+
+class JobFields(Fields):
+    """The fields of a Job: what is not known yet is fetched."""
+
+    def _load(self) -> replies.Job:
+        if self._known is None:
+            self.refresh()
+            assert self._known is not None
+        return self._known
+
+    def refresh(self) -> Any:
+        """Fetch the job anew."""
+        raise NotImplementedError
+
+
+# ---- how a `with` block ends
+
+
+def failure_of(error: BaseException) -> tuple[str, str]:
+    """The group and message of a job that failed: the exception's class, its traceback's end."""
+    message = "".join(traceback.format_exception(error)).encode(errors="backslashreplace")
+    return type(error).__name__[:80], message[-MESSAGE_BYTES:].decode(errors="ignore")
+
+
+MESSAGE_BYTES = 60_000
+
+
+def note_lost(error: BaseException, lost: RefusedError) -> None:
+    """Say on an exception that it could not be recorded, because the lease was lost before."""
+    error.add_note(f"qmodel: the failure was not recorded. {lost}")
+
+
+# ---- options
+
+
+def is_duration(option: str) -> bool:
+    """Whether the value of an option is a duration."""
+    known = OPTIONS.get("heartbeat" if option.startswith(PER_QUEUE) else option)
+    return known is not None and known.unit == "ms"
+
+
+def to_setting(option: str, value: Duration) -> int:
+    """An option's value in its own unit, from seconds or a timedelta where it is a duration."""
+    if is_duration(option) or isinstance(value, timedelta):
+        return milliseconds(value)
+    return cast(int, value)
+
+
+def from_setting(option: str, value: int) -> float:
+    """An option's value for Python: seconds where it is a duration."""
+    if not is_duration(option):
+        return value
+    return value // 1000 if value % 1000 == 0 else value / 1000
+
+
+class AsyncOptions:
+    """Nothing more: an assignment cannot be awaited."""
+
+
+class Options:
+    """`config[option] = value`, `del config[option]`, iteration: where nothing is awaited."""
+
+    def set(self, option: str, value: Duration) -> float:
+        """Set an option."""
+        raise NotImplementedError
+
+    def unset(self, option: str) -> float:
+        """Set an option back to its default."""
+        raise NotImplementedError
+
+    def all(self) -> dict[str, float]:
+        """Every option with its value."""
+        raise NotImplementedError
+
+    def __setitem__(self, option: str, value: Duration) -> None:
+        """Set an option: seconds or a timedelta where it is a duration."""
+        self.set(option, value)
+
+    def __delitem__(self, option: str) -> None:
+        """Set an option back to its default."""
+        self.unset(option)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the options."""
+        return iter(self.all())
