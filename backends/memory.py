@@ -139,7 +139,7 @@ class MemoryBackend:
         return [self.namespace.execute(op, now) for op in ops]
 
     def wait(self, queues: Sequence[str], timeout: float) -> bool:
-        """Sleep until a job becomes ready in one of the queues (True) or `timeout` passed (False)."""
+        """Sleep until a job becomes ready in one of the queues (True), or the time is up (False)."""
         gate = threading.Lock()
         gate.acquire()
         waiter = Waiter(queues, gate.release)
@@ -179,7 +179,7 @@ class AsyncMemoryBackend:
         return [self.namespace.execute(op, now) for op in ops]
 
     async def wait(self, queues: Sequence[str], timeout: float) -> bool:
-        """Sleep until a job becomes ready in one of the queues (True) or `timeout` passed (False)."""
+        """Sleep until a job becomes ready in one of the queues (True), or the time is up (False)."""
         loop = asyncio.get_running_loop()
         woken = asyncio.Event()
         waiter = Waiter(queues, lambda: loop.call_soon_threadsafe(woken.set))

@@ -214,7 +214,7 @@ class AsyncClient:
         return found[0] if found else None
 
     async def complete_many(self, jobs: Iterable[AsyncJob | tuple[AsyncJob, Any]]) -> None:
-        """Complete up to 1000 leased jobs in one step, all or none; each alone or as (job, result)."""
+        """Complete up to 1000 leased jobs in one step, all or none; alone or as (job, result)."""
         pairs = [job if isinstance(job, tuple) else (job, None) for job in jobs]
         if not pairs:
             return
@@ -234,8 +234,8 @@ class AsyncClient:
         """
         while page := await self.execute(ops.Events(after, MOST)):
             for event in page:
+                after = event.seq
                 yield event
-            after = page[-1].seq
             if len(page) < MOST:
                 return
 
@@ -469,7 +469,7 @@ class AsyncQueue:
         return await self.client.failed.unfail(self.name, group, count)
 
     async def waiting(self, offset: int = 0, count: int = 25) -> Listing[AsyncJob]:
-        """List its waiting jobs: those in order, then those whose time has come since the last pop."""
+        """List its waiting jobs: those in order, then those due since the last pop."""
         return await self.client._listing(ops.Waiting(self.name, offset, count))
 
     async def scheduled(self, offset: int = 0, count: int = 25) -> Listing[AsyncJob]:
@@ -591,7 +591,7 @@ class AsyncJob(AsyncJobFields):
         delay: Duration = 0,
         depends: Iterable[HasJid | str] | HasJid | str = (),
     ) -> AsyncJob | list[AsyncJob] | None:
-        """Complete it as `complete` does, and lease the next job of its queue, or another, at once."""
+        """Complete it as `complete` does, and lease the next job of a queue, by default its own."""
         token = await self._lease()
         op = ops.CompleteAndPop(
             self.jid,

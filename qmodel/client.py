@@ -207,7 +207,7 @@ class Client:
         return found[0] if found else None
 
     def complete_many(self, jobs: Iterable[Job | tuple[Job, Any]]) -> None:
-        """Complete up to 1000 leased jobs in one step, all or none; each alone or as (job, result)."""
+        """Complete up to 1000 leased jobs in one step, all or none; alone or as (job, result)."""
         pairs = [job if isinstance(job, tuple) else (job, None) for job in jobs]
         if not pairs:
             return
@@ -224,8 +224,8 @@ class Client:
         """
         while page := self.execute(ops.Events(after, MOST)):
             for event in page:
+                after = event.seq
                 yield event
-            after = page[-1].seq
             if len(page) < MOST:
                 return
 
@@ -459,7 +459,7 @@ class Queue:
         return self.client.failed.unfail(self.name, group, count)
 
     def waiting(self, offset: int = 0, count: int = 25) -> Listing[Job]:
-        """List its waiting jobs: those in order, then those whose time has come since the last pop."""
+        """List its waiting jobs: those in order, then those due since the last pop."""
         return self.client._listing(ops.Waiting(self.name, offset, count))
 
     def scheduled(self, offset: int = 0, count: int = 25) -> Listing[Job]:
@@ -581,7 +581,7 @@ class Job(JobFields):
         delay: Duration = 0,
         depends: Iterable[HasJid | str] | HasJid | str = (),
     ) -> Job | list[Job] | None:
-        """Complete it as `complete` does, and lease the next job of its queue, or another, at once."""
+        """Complete it as `complete` does, and lease the next job of a queue, by default its own."""
         token = self._lease()
         op = ops.CompleteAndPop(
             self.jid,

@@ -317,7 +317,7 @@ class Fields:
 
     @property
     def token(self) -> int:
-        """The token of its lease: each claim makes a new one; only its holder may finish the job."""
+        """The token of its lease; each claim makes a new one, and only its holder may finish."""
         return self._load().token
 
     @property
