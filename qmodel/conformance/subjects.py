@@ -27,8 +27,14 @@ class Step(NamedTuple):
 History = Sequence[Step]
 
 
+class Crash(NamedTuple):
+    """What stands in place of an outcome when executing an operation raised."""
+
+    error: str
+
+
 class Seen(NamedTuple):
-    """What a subject showed of one step: the reply or Refusal, the events, and the state if looked at."""
+    """What a subject showed of one step: reply or Refusal, events, and the state if looked at."""
 
     outcome: Any
     events: tuple[Event, ...]
@@ -64,29 +70,28 @@ class Subject(Protocol):
         """Give back what the subject holds."""
 
 
-class Stepping:
-    """The part of a subject that follows from the rest, for those that do not pipeline."""
-
-    pipelines = False
-
-    def run(self: Subject, history: History, every: int = 1) -> list[Seen]:
-        """Execute a history step by step."""
-        self.reset()
-        seen = []
-        seq = 0
-        for number, (now, op) in enumerate(history, 1):
-            outcome = self.step(now, op)
-            events = self.events_after(seq)
-            seq = events[-1].seq if events else seq
+def observe(subject: Subject, history: History, every: int = 1) -> list[Seen]:
+    """Execute a history step by step on an empty namespace; end with the step that crashes."""
+    subject.reset()
+    seen: list[Seen] = []
+    seq = 0
+    for number, (now, op) in enumerate(history, 1):
+        try:
+            outcome = subject.step(now, op)
+            events = subject.events_after(seq)
             looked = number % every == 0 or number == len(history)
-            seen.append(Seen(outcome, events, self.snapshot() if looked else None))
-        return seen
+            seen.append(Seen(outcome, events, subject.snapshot() if looked else None))
+        except Exception as error:
+            return [*seen, Seen(Crash(repr(error)), (), None)]
+        seq = events[-1].seq if events else seq
+    return seen
 
 
-class ModelSubject(Stepping):
+class ModelSubject:
     """The model, as a subject."""
 
     name = "model"
+    pipelines = False
 
     def __init__(self) -> None:
         self.store = Store()
@@ -94,6 +99,10 @@ class ModelSubject(Stepping):
     def reset(self) -> None:
         """Begin anew with an empty store."""
         self.store = Store()
+
+    def run(self, history: History, every: int = 1) -> list[Seen]:
+        """Execute a history step by step."""
+        return observe(self, history, every)
 
     def step(self, now: int, op: Operation) -> Any:
         """Execute one operation."""
@@ -105,8 +114,7 @@ class ModelSubject(Stepping):
 
     def events_after(self, seq: int) -> tuple[Event, ...]:
         """The events after a sequence number."""
-        events = self.store.events
-        return () if self.store.seq == seq else tuple(event for event in events if event.seq > seq)
+        return () if self.store.seq == seq else tuple(e for e in self.store.events if e.seq > seq)
 
     def close(self) -> None:
         """Nothing is held."""

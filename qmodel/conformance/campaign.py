@@ -1,0 +1,94 @@
+"""Campaigns: many histories against one subject. `qmodel conformance run` is this."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from qmodel.conformance import runner
+from qmodel.conformance.chooser import RandomChooser
+from qmodel.conformance.generator import Tally, count
+from qmodel.conformance.report import Failure
+from qmodel.conformance.shrink import shrink
+from qmodel.conformance.subjects import ModelSubject, Step, Subject, observe
+from qmodel.operations import CATALOGUE
+
+STEPS = 60
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a campaign did and found."""
+
+    subject: str
+    histories: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    failures: list[Failure] = field(default_factory=list)
+    tallies: dict[str, Tally] = field(default_factory=lambda: {name: Tally() for name in CATALOGUE})
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no difference was found."""
+        return not self.failures
+
+    def __str__(self) -> str:
+        rate = self.steps / self.seconds if self.seconds else 0
+        found = f"{len(self.failures)} differences" if self.failures else "no difference"
+        return (
+            f"{self.subject}: {self.histories} histories, {self.steps} steps in {self.seconds:.1f} s"
+            f" ({rate:.0f} a second): {found}"
+        )
+
+
+def run(
+    examples: int,
+    seed: int | str,
+    subject: Subject,
+    progress: Callable[[Summary], None] = lambda summary: None,
+    *,
+    steps: int = STEPS,
+    every: int = 1,
+    typed: bool = True,
+    most_failures: int = 1,
+) -> Summary:
+    """Run `examples` histories of `steps` steps, drawn from a seed, against a subject.
+
+    `progress` is called after each. Ends early with `most_failures` failures, each of them shrunk.
+    The state is compared after every `every`-th step. `typed`: see Generator.
+    """
+    summary = Summary(subject.name)
+    began = time.monotonic()
+    for number in range(examples):
+        name = f"{seed}.{number}"
+        history = runner.draw(RandomChooser(name), steps, typed=typed)
+        difference = runner.first_difference(history, subject, every)
+        summary.histories += 1
+        summary.steps += len(history)
+        _tally(summary, history)
+        if difference is not None:
+            summary.failures.append(failure(subject, name, history, difference))
+        summary.seconds = time.monotonic() - began
+        progress(summary)
+        if len(summary.failures) >= most_failures:
+            break
+    return summary
+
+
+def failure(
+    subject: Subject, seed: str, history: list[Step], difference: runner.Difference
+) -> Failure:
+    """Shrink a history that fails."""
+
+    def fails(candidate: list[Step]) -> bool:
+        return runner.first_difference(candidate, subject) is not None
+
+    short = shrink(history[: difference.at + 1], fails)
+    again = runner.first_difference(short, subject) or difference
+    return Failure(subject.name, seed, history, short, again)
+
+
+def _tally(summary: Summary, history: list[Step]) -> None:
+    for (_, op), seen in zip(history, observe(ModelSubject(), history, 10**9), strict=False):
+        count(summary.tallies, op, seen.outcome, bool(seen.events))

@@ -1,0 +1,94 @@
+"""Histories as JSON lines: one object a step, as `qmodel run FILE.jsonl` takes it.
+
+    {"op": "put", "now": 0, "queue": "q", "jid": "a", "klass": "k", "data": ""}
+
+Arguments have the catalogue's names and units; what is left out has its default; lists are arrays,
+and operations inside another one are objects without `op` and `now`. Lines that are empty or begin
+with `#` are comments.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from qmodel.arguments import ListOf, Operations
+from qmodel.conformance.subjects import Step
+from qmodel.operations import CATALOGUE, Operation
+
+
+def dump(step: Step) -> dict[str, Any]:
+    """A step as an object for JSON."""
+    return {"op": step.op.spec.name, "now": step.now, **_arguments(step.op)}
+
+
+def _arguments(op: Operation) -> dict[str, Any]:
+    found = {}
+    for argument in op.spec.arguments:
+        value = getattr(op, argument.name)
+        if (
+            argument.required
+            or value != argument.default
+            or type(value) is not type(argument.default)
+        ):
+            found[argument.name] = _plain(value)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return _arguments(value) if isinstance(value, Operation) else value
+
+
+def load(found: dict[str, Any]) -> Step:
+    """A step from an object; ValueError says what is wrong with it. Values are not checked here."""
+    rest = dict(found)
+    name, now = rest.pop("op", None), rest.pop("now", None)
+    if name not in CATALOGUE:
+        raise ValueError(f"there is no operation {name!r}")
+    if type(now) is not int:
+        raise ValueError(f"{name}: now must be a whole number of milliseconds, not {now!r}")
+    return Step(now, _operation(name, rest))
+
+
+def _operation(name: str, found: dict[str, Any]) -> Operation:
+    spec = CATALOGUE[name]
+    known = {argument.name: argument.kind for argument in spec.arguments}
+    unknown = sorted(found.keys() - known.keys())
+    missing = [a.name for a in spec.arguments if a.required and a.name not in found]
+    if unknown or missing:
+        what = "has no argument" if unknown else "needs the argument"
+        raise ValueError(f"{name} {what} {(unknown or missing)[0]!r}")
+    values = {}
+    for key, value in found.items():
+        kind = known[key]
+        if isinstance(kind, Operations) and isinstance(value, list):
+            inner = "".join("_" + c.lower() if c.isupper() else c for c in kind.of).strip("_")
+            value = tuple(_operation(inner, one) for one in value)
+        elif isinstance(value, list) or isinstance(kind, ListOf):
+            value = tuple(value) if isinstance(value, list) else value
+        values[key] = value
+    return spec.cls(**values)
+
+
+def dumps(history: Iterable[Step]) -> str:
+    """A history as JSON lines."""
+    return "".join(json.dumps(dump(step)) + "\n" for step in history)
+
+
+def loads(text: str) -> list[Step]:
+    """A history from JSON lines; ValueError names the line that is wrong."""
+    history = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            found = json.loads(line)
+            if not isinstance(found, dict):
+                raise ValueError("not an object")
+            history.append(load(found))
+        except ValueError as wrong:
+            raise ValueError(f"line {number}: {wrong}") from None
+    return history

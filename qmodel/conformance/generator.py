@@ -1,0 +1,812 @@
+"""Histories that are mostly meaningful, by looking at the model, and sometimes hostile.
+
+A blind generator tests refusals: of a thousand random completions four hold the lease. This one
+knows the model's state. An operation is aimed, at a job in a state that allows it and with the
+token of its lease, or it is drawn without looking; AIM says how often, and is tuned so that every
+operation succeeds in 30 to 70 percent of its tries (`census` measures it, a test watches it).
+
+Names are few, because what is interesting is what meets. The clock stands still, creeps, jumps to
+the very moment at which something falls due or just beside it, jumps by days, and goes backward.
+Every history has its own mood (swarm testing): some operations never occur in it, others often;
+its names may be odd; and some options are set small at its beginning, so that limits are reached.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from copy import copy
+from itertools import accumulate
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from qmodel import engine
+from qmodel import operations as ops
+from qmodel.arguments import MOST, RESERVED, TIME_END, Flag, Id, Kind, ListOf, Name, Text, Whole
+from qmodel.arguments import Operations as OperationsKind
+from qmodel.conformance.chooser import Chooser, pick
+from qmodel.conformance.subjects import Step
+from qmodel.operations import CATALOGUE, Operation
+from qmodel.refusals import Refusal
+from qmodel.state import config
+from qmodel.state.jobs import Job
+from qmodel.state.queues import Queue, length
+from qmodel.state.store import Store
+
+DAY = config.DAY
+
+
+class Names(NamedTuple):
+    """The few names of a history."""
+
+    jids: tuple[str, ...]
+    queues: tuple[str, ...]
+    workers: tuple[str, ...]
+    tags: tuple[str, ...]
+    groups: tuple[str, ...]
+    klasses: tuple[str, ...]
+
+
+PLAIN = Names(
+    ("a", "b", "c", "d", "e"), ("q", "r", "s"), ("u", "v", "w"), ("red", "blue", "tall"),
+    ("g", "h"), ("k", "l"),
+)  # fmt: skip
+KEYS = Names(  # what other namings make of keys
+    ("j", "j:a", "q:q", "-", "{a}"), ("q", "q-locks", "q-work"), ("w", "w:jobs", "*"),
+    ("t", "t:t", "tags"), ("g", "failed-retries-q"), ("k:k", "k"),
+)  # fmt: skip
+NUMBERS = Names(  # what a careless language takes for something else
+    ("1", "01", "1e0", "0x1", "nil"), ("0", "-0", "1.0"), ("true", "false", "null"),
+    ("7", "07", "7.0"), ("0", "inf"), ("nan", "{}"),
+)  # fmt: skip
+WIDE = Names(  # what a careless encoding breaks; the first two sort differently in UTF-16
+    ("~", "!", "%s", "\\", '"'), ("\U0001f600", "\uffee", "é é"), ("ü", " ", "\u2028"),
+    ("ß", "ẞ", "%d"), ("\U0001f600", "\uffee"), ("'", "\\0"),
+)  # fmt: skip
+STYLES = (PLAIN, PLAIN, PLAIN, PLAIN, KEYS, NUMBERS, WIDE)
+REQUESTS = ("r1", "r2")
+
+STARTS = (1_700_000_000_123,) * 12 + (19_676 * DAY - 2_500,) * 4 + (0, 0, TIME_END - 10**9)
+"""Some moment; just before midnight; the beginning and (nearly) the end of time."""
+
+DATA = ("", "{}", "x", '{"a": [1, 2.50]}', "null", "[]", "1e3", "é\x00\r\n\U0001f600", "y" * 300)
+LINES = ("", "so far", "é\n", "z" * 1024)
+DELAYS = (0,) * 8 + (1, 500, 1000, 1000, 60_000, DAY, 3660 * DAY)
+PRIORITIES = (0, 1, -1, 5, 5, -(2**31), 2**31 - 1)
+COUNTS = (1, 1, 1, 1, 2, 2, 3, 25, MOST)
+OFFSETS = (0,) * 12 + (1, 1, 2, 25, 10**9)
+
+SETTINGS: dict[str, tuple[int, ...]] = {
+    "heartbeat": (1, 100, 1000, 60_000),
+    "grace-period": (0, 0, 1, 500, 10_000),
+    "jobs-history": (0, 1, 1000, 7 * DAY),
+    "jobs-history-count": (0, 1, 2, 3),
+    "stats-history": (0, 1, 2),
+    "histogram-history": (0, 1, 2),
+    "max-job-history": (4, 5, 6, 7),
+    "max-worker-age": (0, 1, 2000, DAY),
+    "max-events": (1, 2, 5, 20),
+}
+OPTIONS = tuple(SETTINGS)
+
+WEIGHTS = {
+    "put": 14, "put_many": 5, "pop": 12, "peek": 3, "complete": 6, "complete_many": 3,
+    "complete_and_pop": 6, "fail": 5, "retry": 5, "release": 4, "heartbeat": 4, "timeout": 4,
+    "update": 2, "priority": 3, "delay": 3, "promote": 3, "log": 3, "progress": 2, "cancel": 4,
+    "drain": 2, "depends_on": 4, "depends_off": 4, "tag_add": 3, "tag_remove": 3, "track": 3,
+    "untrack": 3, "unfail": 4, "pause": 2, "unpause": 3, "forget": 2, "deregister": 2,
+    "config_set": 3, "config_unset": 2,
+}  # fmt: skip
+"""How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
+
+AIM = dict.fromkeys(CATALOGUE, 70) | {
+    "put": 45, "put_many": 60, "update": 55, "priority": 55, "log": 55, "tagged": 60, "get": 50,
+    "multiget": 40, "queue": 45, "length": 45, "pause": 40, "config_get": 65, "config_set": 45,
+    "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 85, "running": 90, "stalled": 95,
+    "scheduled": 90, "top_tags": 95, "failed_groups": 90, "forget": 85, "waiting": 60, "peek": 60, "pop": 60,
+}  # fmt: skip
+"""In how many percent of its tries an operation is aimed."""
+
+NEEDS = {
+    **dict.fromkeys(
+        ("complete", "complete_many", "complete_and_pop", "fail", "retry", "release", "heartbeat", "timeout",
+         "progress", "running", "worker"), ("running", "pop")),
+    **dict.fromkeys(("pop", "peek", "waiting", "cancel", "drain"), ("waiting", "put")),
+    **dict.fromkeys(("depends_on", "depends_off", "depending"), ("depends", "put")),
+    **dict.fromkeys(("promote", "scheduled"), ("scheduled", "put")),
+    **dict.fromkeys(("unfail", "failed", "failed_groups"), ("failed", "fail")),
+    "stalled": ("stalled", "timeout"),
+    "completed": ("complete", "complete"),
+    "untrack": ("", "track"),
+    "tracked": ("", "track"),
+    "tag_remove": ("", "tag_add"),
+    "tagged": ("", "tag_add"),
+    "top_tags": ("", "tag_add"),
+    "unpause": ("", "pause"),
+    "workers": ("", "pop"),
+    "stats": ("", "pop"),
+}  # fmt: skip
+"""The state that an aimed operation needs some job to be in (or something of WHOLE_STORE), and the
+operation that leads there."""
+
+WHOLE_STORE = {
+    "untrack": "tracked", "tracked": "tracked", "tag_remove": "tags", "tagged": "tags",
+    "workers": "workers", "stats": "days", "top_tags": "tags", "unpause": "queues",
+}  # fmt: skip
+
+HOSTILE_PERCENT = 5
+RESEND_PERCENT = 6
+
+
+class Generator:
+    """Draws one history, a step at a time, looking at the model's store."""
+
+    def __init__(self, chooser: Chooser, *, typed: bool = True) -> None:
+        """`typed` allows values that only a caller in the same language can send, such as None
+        where text is wanted: on a wire everything is text.
+        """
+        self._chooser = chooser
+        self._below = chooser.below
+        self._hostile = HOSTILE if typed else WIRE_HOSTILE
+        self._past: list[Operation] = []
+        self._fresh = 0
+        self._store = Store()
+        self._aimed = True
+        self._wanted = ""
+        self._names = PLAIN
+        self._set_up: list[Operation] = []
+        self._draws, self._limits = _even()
+        self._now = STARTS[0]
+        self._begun = False
+
+    def step(self, store: Store) -> Step | None:
+        """Draw the next step, or None when the chooser leaves it out."""
+        if not self._begun:
+            self._begin()
+        if not self._chooser.begin():
+            return None
+        self._store = store
+        self._now = self._clock()
+        op = self._set_up.pop() if self._set_up else self._operation()
+        self._past.append(op)
+        return Step(self._now, op)
+
+    # ---- a history's mood
+
+    def _begin(self) -> None:
+        self._begun = True
+        self._chooser.begin()
+        self._names = pick(self._chooser, STYLES)
+        self._now = pick(self._chooser, STARTS)
+        self._set_up = [self._setting() for _ in range(pick(self._chooser, (0, 0, 1, 2, 3)))]
+        if self._below(4):
+            self._draws, self._limits = self._swarm()
+
+    def _swarm(self) -> tuple[tuple[str, ...], list[int]]:
+        """A weight for each operation: a third of the usual one, the usual one, thrice it, or none."""
+        names = tuple(CATALOGUE)
+        factors = (3, 3, 1, 9, 0)
+        weights = [WEIGHTS.get(name, 1) * pick(self._chooser, factors) for name in names]
+        weights[0] = max(weights[0], 3 * WEIGHTS["put"])  # without jobs there is no history
+        return names, list(accumulate(weights))
+
+    def _setting(self) -> Operation:
+        option = pick(self._chooser, OPTIONS)
+        value = pick(self._chooser, SETTINGS[option])
+        if option == "heartbeat" and self._below(2):
+            option += "-" + pick(self._chooser, self._names.queues)
+        return ops.ConfigSet(option, value)
+
+    # ---- the clock
+
+    def _clock(self) -> int:
+        """Where the clock goes."""
+        now, way = self._now, self._below(100)
+        if way < 40:
+            return now
+        if way < 60:
+            return now + (1, 7, 450, 1000)[(way - 40) // 5]
+        if way < 84:
+            return self._due(now)
+        if way < 90:
+            return now + config.value(self._store, "heartbeat")
+        if way < 93:
+            return now + config.value(self._store, "grace-period")
+        if way < 96:
+            return min(now + pick(self._chooser, (1, 1, 2, 8, 31, 400)) * DAY, TIME_END - 1)
+        if way < 99:
+            return max(now - pick(self._chooser, (1, 999, 5000, DAY, 3 * DAY)), 0)
+        return -1 if self._below(2) and self._below(5) == 0 else now + 20
+
+    def _due(self, now: int) -> int:
+        """To a moment at which something falls due, or just before or after it."""
+        store = self._store
+        grace = config.value(store, "grace-period")
+        moments = [now - now % DAY + DAY]
+        for queue in store.queues.values():
+            if queue.scheduled:
+                moments.append(int(queue.scheduled[0][0]))
+            if queue.locks and (first := queue.locks[self._below(len(queue.locks))][0]) > 0:
+                moments += (int(first), int(first) + grace, int(first) + grace)
+        if store.completed:
+            kept = config.value(store, "jobs-history")
+            moments.append(int(store.completed[0][0]) + kept)
+        if store.workers:
+            seen = pick(self._chooser, list(store.workers.values())).seen_at
+            if seen is not None:
+                moments += (seen + 1000, seen + config.value(store, "max-worker-age"))
+        ahead = [moment for moment in moments if moment > now] or moments
+        moment = pick(self._chooser, ahead) + (0, 0, 0, -1, 1)[self._below(5)]
+        return min(max(moment, 0), TIME_END - 1)
+
+    # ---- operations
+
+    def _operation(self) -> Operation:
+        below = self._below
+        luck = below(100)
+        if luck >= 100 - RESEND_PERCENT and self._past:
+            return self._past[-1 - below(min(len(self._past), 12))]
+        name = self._draws[bisect_right(self._limits, below(self._limits[-1]))]
+        self._aimed = below(100) < AIM[name]
+        if self._aimed:
+            name = self._possible(name)
+        op = _BUILDERS[name](self)
+        self._wanted = ""
+        if luck >= 100 - RESEND_PERCENT - HOSTILE_PERCENT:
+            return self._spoiled(op)
+        return op
+
+    def _possible(self, name: str) -> str:
+        """The operation, if the state has something for it to work on; or one that leads there."""
+        states = {job.state for job in self._store.jobs.values()}
+        while (need := NEEDS.get(name)) is not None:
+            wanted, enabler = need
+            if wanted in states or (not wanted and getattr(self._store, WHOLE_STORE[name])):
+                break
+            self._wanted = wanted
+            name = enabler
+        return name
+
+    def _spoiled(self, op: Operation) -> Operation:
+        """The same with one bad argument."""
+        arguments = op.spec.arguments
+        if not arguments:
+            return op
+        argument = pick(self._chooser, arguments)
+        bad = copy(op)
+        value: Any
+        if type(argument.kind) is OperationsKind and self._below(4):
+            inner = list(getattr(op, argument.name))
+            at = self._below(len(inner))
+            inner[at] = self._spoiled(inner[at])
+            value = tuple(inner)
+        else:
+            value = pick(self._chooser, self._hostile(argument.kind))
+        object.__setattr__(bad, argument.name, value)
+        return bad
+
+    # ---- arguments
+
+    def _jid(self) -> str:
+        return pick(self._chooser, self._names.jids)
+
+    def _in(self, *states: str) -> str:
+        """A job, aimed at these states."""
+        if self._aimed:
+            found = [job.jid for job in self._store.jobs.values() if job.state in states]
+            if found:
+                return found[self._below(len(found))]
+        return self._jid()
+
+    def _any(self) -> str:
+        """A job, aimed at those that exist."""
+        if self._aimed and self._store.jobs:
+            return pick(self._chooser, list(self._store.jobs))
+        return self._jid()
+
+    def _lease(self) -> tuple[str, int]:
+        """A job and the token of its lease; or an old token, a wrong one, another job's."""
+        jobs: list[Job] = list(self._store.jobs.values())
+        leased = [job for job in jobs if job.state == "running"]
+        if self._aimed and leased:
+            job = leased[self._below(len(leased))]
+            return job.jid, job.token
+        if not jobs:
+            return self._jid(), self._below(3)
+        job = pick(self._chooser, jobs)
+        way = self._below(8)
+        if way < 4:
+            return job.jid, job.token
+        if way < 6:
+            return job.jid, pick(self._chooser, jobs).token
+        return (job.jid, max(job.token - 1, 0)) if way == 6 else (self._jid(), job.token + 1)
+
+    def _queue(self) -> str:
+        """A queue, aimed at one that has jobs."""
+        if self._aimed:
+            found = [job.queue for job in self._store.jobs.values()]
+            if found:
+                return found[self._below(len(found))]
+        return pick(self._chooser, self._names.queues)
+
+    def _queue_with(self, place: str) -> str:
+        """A queue, aimed at one where this place is not empty."""
+        return self._queue_where(attrgetter(place))
+
+    def _queue_where(self, fits: Callable[[Queue], object]) -> str:
+        """A queue, aimed at one that fits."""
+        if self._aimed:
+            found = [name for name, queue in self._store.queues.items() if fits(queue)]
+            if found:
+                return found[self._below(len(found))]
+        return pick(self._chooser, self._names.queues)
+
+    def _worker(self) -> str:
+        return pick(self._chooser, self._names.workers)
+
+    def _request(self) -> str:
+        way = self._below(8)
+        if way < 4:
+            return ""
+        if way < 7:
+            self._fresh += 1
+            return f"n{self._fresh}"
+        return REQUESTS[self._below(2)]
+
+    def _several(self, one: Callable[[], str], most: int = 3) -> tuple[str, ...]:
+        return tuple(one() for _ in range(1 + self._below(most)))
+
+    def _maybe(self, options: tuple[Any, ...]) -> Any:
+        """Nothing, or one of several."""
+        return None if self._below(2) == 0 else pick(self._chooser, options)
+
+    def _tags(self) -> tuple[str, ...]:
+        return self._several(lambda: pick(self._chooser, self._names.tags))
+
+    def _depends(self) -> tuple[str, ...] | None:
+        way = self._below(10)
+        if way < 5:
+            return None
+        if way == 5:
+            return ()
+        return self._several(self._any if self._aimed else self._jid, 2)
+
+    def _group(self) -> str:
+        return pick(self._chooser, self._names.groups)
+
+    def _page(self) -> tuple[int, int]:
+        return pick(self._chooser, OFFSETS), pick(self._chooser, COUNTS)
+
+    # ---- one builder for each operation
+
+    def _put_one(self, jid: str, depends: tuple[str, ...] | None, request: str) -> ops.Put:
+        choose = self._chooser
+        delay = pick(choose, DELAYS)
+        if self._wanted:
+            depends = (depends or (self._any(),)) if self._wanted == "depends" else None
+            delay = delay or 1000 if self._wanted == "scheduled" else 0
+        return ops.Put(
+            pick(choose, self._names.queues),
+            jid,
+            pick(choose, self._names.klasses),
+            pick(choose, DATA),
+            self._maybe(PRIORITIES),
+            delay,
+            self._maybe((0, 0, 1, 1, 2, 5, 1_000_000)),
+            self._maybe((self._tags(), ())),
+            depends,
+            request,
+        )
+
+    def put(self) -> Operation:
+        return self._put_one(self._jid(), self._depends(), self._request())
+
+    def put_many(self) -> Operation:
+        jids = [self._jid() for _ in range(1 + self._below(4))]
+        if self._aimed:
+            jids = list(dict.fromkeys(jids))
+        jobs = []
+        for at, jid in enumerate(jids):
+            others = jids[at + 1 :] if self._aimed else jids
+            inside = tuple(other for other in others if self._below(2))
+            depends = inside or (self._depends() if self._below(2) else None)
+            jobs.append(self._put_one(jid, depends, ""))
+        return ops.PutMany(tuple(jobs), self._request())
+
+    def pop(self) -> Operation:
+        count = pick(self._chooser, COUNTS)
+        wait = self._below(3) == 1
+        return ops.Pop(self._poppable(), self._worker(), count, wait, self._request())
+
+    def _poppable(self) -> str:
+        """A queue, aimed at one that has a job to give."""
+        now, grace = self._now, config.value(self._store, "grace-period")
+
+        def gives(queue: Queue) -> object:
+            return not queue.paused and (
+                queue.ready
+                or (queue.scheduled and queue.scheduled[0][0] <= now)
+                or (queue.locks and queue.locks[0][0] <= now - grace)
+            )
+
+        return self._queue_where(gives)
+
+    def peek(self) -> Operation:
+        return ops.Peek(self._queue_with("ready"), pick(self._chooser, COUNTS))
+
+    def _next(self) -> tuple[str | None, int, tuple[str, ...]]:
+        way = self._below(8)
+        if way < 4:
+            return None, 0, ()
+        queue = pick(self._chooser, self._names.queues)
+        if way < 6:
+            return queue, pick(self._chooser, DELAYS), ()
+        if way == 6:
+            return queue, pick(self._chooser, DELAYS), self._depends() or ()
+        return (None if self._below(2) else queue), 0, self._depends() or ()
+
+    def complete(self) -> Operation:
+        next, delay, depends = self._next()
+        data = self._maybe(DATA)
+        return ops.Complete(*self._lease(), pick(self._chooser, DATA), data, next, delay, depends)
+
+    def complete_many(self) -> Operation:
+        leases = dict([self._lease() for _ in range(1 + self._below(3))])
+        jobs = [
+            ops.Complete(jid, token, pick(self._chooser, DATA)) for jid, token in leases.items()
+        ]
+        if not self._aimed and self._below(3) == 0:
+            jobs.append(jobs[0])
+        if not self._aimed and self._below(4) == 0:
+            jobs[0] = copy(jobs[0])
+            next, delay, depends = self._next()
+            jobs[0].next, jobs[0].delay_ms, jobs[0].depends = next, delay, depends  # type: ignore[misc]
+        return ops.CompleteMany(tuple(jobs))
+
+    def complete_and_pop(self) -> Operation:
+        jid, token = self._lease()
+        job = self._store.jobs.get(jid)
+        owner = job.worker if job is not None and job.worker and self._below(3) else ""
+        next, delay, depends = self._next()
+        return ops.CompleteAndPop(
+            jid,
+            token,
+            self._poppable(),
+            owner or self._worker(),
+            pick(self._chooser, COUNTS),
+            self._below(3) == 1,
+            pick(self._chooser, DATA),
+            self._maybe(DATA),
+            next,
+            delay,
+            depends,
+            self._request(),
+        )
+
+    def fail(self) -> Operation:
+        message = pick(self._chooser, LINES)
+        return ops.Fail(*self._lease(), self._group(), message, self._maybe(DATA))
+
+    def retry(self) -> Operation:
+        group = self._maybe(self._names.groups)
+        delay = pick(self._chooser, DELAYS)
+        return ops.Retry(*self._lease(), delay, group, pick(self._chooser, LINES))
+
+    def release(self) -> Operation:
+        return ops.Release(*self._lease(), pick(self._chooser, DELAYS), self._maybe(DATA))
+
+    def heartbeat(self) -> Operation:
+        return ops.Heartbeat(*self._lease(), self._maybe(DATA))
+
+    def timeout(self) -> Operation:
+        jids = self._several(lambda: self._in("running"), 2)
+        return ops.Timeout(jids, self._request())
+
+    def update(self) -> Operation:
+        return ops.Update(self._any(), pick(self._chooser, DATA), self._request())
+
+    def priority(self) -> Operation:
+        return ops.Priority(self._any(), pick(self._chooser, PRIORITIES), self._request())
+
+    def delay(self) -> Operation:
+        jid = self._in("waiting", "scheduled", "depends")
+        return ops.Delay(jid, pick(self._chooser, DELAYS), self._request())
+
+    def promote(self) -> Operation:
+        return ops.Promote(self._in("scheduled"), self._request())
+
+    def log(self) -> Operation:
+        return ops.Log(self._any(), pick(self._chooser, LINES), self._request())
+
+    def progress(self) -> Operation:
+        return ops.Progress(*self._lease(), pick(self._chooser, LINES), self._request())
+
+    def cancel(self) -> Operation:
+        jids = self._several(self._any)
+        return ops.Cancel(jids, self._below(3) == 1, self._request())
+
+    def drain(self) -> Operation:
+        place = ("ready", "scheduled", "depends")[self._below(3)]
+        return ops.Drain(self._queue_with(place), pick(self._chooser, COUNTS), self._request())
+
+    def depends_on(self) -> Operation:
+        jid = self._in("depends")
+        return ops.DependsOn(jid, self._several(self._any, 2), self._request())
+
+    def depends_off(self) -> Operation:
+        jid = self._in("depends")
+        job = self._store.jobs.get(jid)
+        known = tuple(sorted(job.dependencies)) if job is not None else ()
+        way = self._below(4)
+        if way == 0:
+            return ops.DependsOff(jid, known[: 1 + self._below(2)], False, self._request())
+        if way == 1:
+            return ops.DependsOff(jid, (), True, self._request())
+        one = (lambda: pick(self._chooser, known)) if known else self._jid
+        return ops.DependsOff(jid, self._several(one, 2), self._below(8) == 1, self._request())
+
+    def tag_add(self) -> Operation:
+        return ops.TagAdd(self._any(), self._tags(), self._request())
+
+    def tag_remove(self) -> Operation:
+        if self._aimed:
+            found = [job for job in self._store.jobs.values() if job.tags]
+            if found:
+                job = pick(self._chooser, found)
+                return ops.TagRemove(job.jid, tuple(job.tags)[:1], self._request())
+        return ops.TagRemove(self._any(), self._tags(), self._request())
+
+    def tagged(self) -> Operation:
+        known = tuple(self._store.tags) if self._aimed else ()
+        return ops.Tagged(pick(self._chooser, known or self._names.tags), *self._page())
+
+    def top_tags(self) -> Operation:
+        return ops.TopTags(*self._page())
+
+    def track(self) -> Operation:
+        if self._aimed:
+            found = [jid for jid in self._store.jobs if jid not in self._store.tracked]
+            if found:
+                return ops.Track(pick(self._chooser, found), self._request())
+        return ops.Track(self._jid(), self._request())
+
+    def untrack(self) -> Operation:
+        known = tuple(self._store.tracked) if self._aimed else ()
+        return ops.Untrack(pick(self._chooser, known or self._names.jids), self._request())
+
+    def tracked(self) -> Operation:
+        return ops.Tracked(*self._page())
+
+    def failed_groups(self) -> Operation:
+        return ops.FailedGroups(*self._page())
+
+    def _failed_group(self) -> str:
+        known = tuple(self._store.groups) if self._aimed else ()
+        return pick(self._chooser, known) if known else self._group()
+
+    def failed(self) -> Operation:
+        return ops.Failed(self._failed_group(), *self._page())
+
+    def unfail(self) -> Operation:
+        queue = pick(self._chooser, self._names.queues)
+        count = pick(self._chooser, COUNTS)
+        return ops.Unfail(queue, self._failed_group(), count, self._request())
+
+    def get(self) -> Operation:
+        return ops.Get(self._any())
+
+    def multiget(self) -> Operation:
+        return ops.Multiget(self._several(self._any))
+
+    def waiting(self) -> Operation:
+        return ops.Waiting(self._queue_with("ready"), *self._page())
+
+    def scheduled(self) -> Operation:
+        queue = self._queue_where(lambda q: q.scheduled and q.scheduled[-1][0] > self._now)
+        return ops.Scheduled(queue, *self._page())
+
+    def depending(self) -> Operation:
+        return ops.Depending(self._queue_with("depends"), *self._page())
+
+    def running(self) -> Operation:
+        queue = self._queue_where(lambda q: q.locks and q.locks[-1][0] > self._now)
+        return ops.Running(queue, *self._page())
+
+    def stalled(self) -> Operation:
+        queue = self._queue_where(lambda q: q.locks and q.locks[0][0] <= self._now)
+        return ops.Stalled(queue, *self._page())
+
+    def completed(self) -> Operation:
+        return ops.Completed(*self._page())
+
+    def queues(self) -> Operation:
+        return ops.Queues(*self._page())
+
+    def queue(self) -> Operation:
+        return ops.Queue(self._queue())
+
+    def length(self) -> Operation:
+        return ops.Length(self._queue())
+
+    def workers(self) -> Operation:
+        return ops.Workers(*self._page())
+
+    def worker(self) -> Operation:
+        if self._aimed:
+            found = [name for name, worker in self._store.workers.items() if worker.held]
+            if found:
+                return ops.Worker(pick(self._chooser, found))
+        return ops.Worker(self._worker())
+
+    def stats(self) -> Operation:
+        if self._aimed and self._store.days:
+            day, queue = pick(self._chooser, list(self._store.days))
+            return ops.Stats(queue, day + self._below(2) * (DAY - 1))
+        days = pick(self._chooser, (0, 1, -1, -2, -8, -31))
+        at = self._maybe((min(max(self._now + days * DAY, 0), TIME_END - 1),))
+        return ops.Stats(self._queue(), at)
+
+    def events(self) -> Operation:
+        seq = self._store.seq
+        after = pick(self._chooser, (0, max(seq - 1, 0), max(seq - 3, 0), seq, seq + 1, seq // 2))
+        return ops.Events(after, pick(self._chooser, COUNTS))
+
+    def pause(self) -> Operation:
+        return ops.Pause(self._several(lambda: pick(self._chooser, self._names.queues), 2))
+
+    def unpause(self) -> Operation:
+        one = self._queue_where(attrgetter("paused"))
+        return ops.Unpause((one, *self._several(self._queue, 2)) if self._below(4) == 3 else (one,))
+
+    def forget(self) -> Operation:
+        if self._aimed:
+            return ops.Forget(
+                (self._queue_where(lambda q: not length(q) and q.first_seen is not None),)
+            )
+        return ops.Forget(self._several(lambda: pick(self._chooser, self._names.queues), 2))
+
+    def deregister(self) -> Operation:
+        known = tuple(self._store.workers) if self._aimed else ()
+        return ops.Deregister(
+            self._several(lambda: pick(self._chooser, known or self._names.workers), 2)
+        )
+
+    def config(self) -> Operation:
+        return ops.Config()
+
+    def _option(self) -> str:
+        """An option; one that there is not, when nothing is aimed at."""
+        if not self._aimed and self._below(3):
+            return pick(self._chooser, ("heartbeat-", "heartbeats", "histograms-history", "x"))
+        known = tuple(self._store.config) if self._aimed and self._below(2) else ()
+        return pick(self._chooser, known or OPTIONS)
+
+    def config_get(self) -> Operation:
+        return ops.ConfigGet(self._option())
+
+    def config_set(self) -> Operation:
+        if self._aimed:
+            return self._setting()
+        option = self._option()
+        known = config.OPTIONS.get(option, config.OPTIONS["heartbeat"])
+        edges = (known.high + 1, max(known.low - 1, 0), known.low, known.high)
+        return ops.ConfigSet(option, pick(self._chooser, edges))
+
+    def config_unset(self) -> Operation:
+        return ops.ConfigUnset(self._option())
+
+
+_BUILDERS: dict[str, Callable[[Generator], Operation]] = {
+    name: getattr(Generator, name) for name in CATALOGUE
+}
+
+
+def _even() -> tuple[tuple[str, ...], list[int]]:
+    """Every operation with its usual weight."""
+    return tuple(CATALOGUE), list(accumulate(WEIGHTS.get(name, 1) for name in CATALOGUE))
+
+
+# ---- hostile arguments
+
+_LONG = "x" * ((1 << 20) + 1)
+_TYPED: tuple[Any, ...] = (None, 1, 1.5, True, "x", ("x",))
+
+
+def WIRE_HOSTILE(kind: Kind) -> tuple[Any, ...]:
+    """Bad values of a kind that are text, or tuples of text: any language can send them."""
+    if isinstance(kind, Whole):
+        return (
+            kind.low - 1, kind.high + 1, -(10**15), 10**15, 10**30, 2**63,
+            "", "x", "1.5", "1e3", "0x10", " 1", "+1", "01", "-0", "inf", "nan", "\u0661",
+        )  # fmt: skip
+    if isinstance(kind, Flag):
+        return ("", "2", "yes", "01")
+    if isinstance(kind, Text):
+        return (_LONG if kind.most >= len(_LONG) - 1 else "é" * (kind.most // 2 + 1),)
+    if isinstance(kind, Id):
+        return (
+            "", "a b", "é", "a\x00", "\n", "\x7f", "x" * (kind.most + 1), *("x" + end for end in RESERVED),
+        )  # fmt: skip
+    if isinstance(kind, Name):
+        return (
+            "",
+            "\x00",
+            "a\nb",
+            "\x1f",
+            "\x7f",
+            "x" * (kind.most + 1),
+            "é" * (kind.most // 2 + 1),
+        )
+    if isinstance(kind, ListOf):
+        inner = tuple((bad,) for bad in WIRE_HOSTILE(kind.item))
+        few = ((),) if kind.least else ()
+        return (*few, ("x",) * (MOST + 1), *inner, *(("x", *bad) for bad in inner[:2]))
+    return ((),)
+
+
+def HOSTILE(kind: Kind) -> tuple[Any, ...]:
+    """Bad values of a kind, also such as only a caller in Python can send."""
+    found = _HOSTILE.get(kind)
+    if found is None:
+        found = _HOSTILE[kind] = (*WIRE_HOSTILE(kind), *_SURROGATES, *_wrong_types(kind))
+    return found
+
+
+_HOSTILE: dict[Kind, tuple[Any, ...]] = {}
+_SURROGATES = ("\ud800", ("\udfff",))
+
+
+def _wrong_types(kind: Kind) -> Iterable[Any]:
+    return (value for value in _TYPED if not kind.accepts(value))
+
+
+# ---- how well it aims
+
+
+class Tally:
+    """How an operation fared: how often it was tried, refused, and of no effect."""
+
+    __slots__ = ("idle", "refused", "tries")
+
+    def __init__(self) -> None:
+        self.tries = self.refused = self.idle = 0
+
+    @property
+    def success(self) -> float:
+        """The share of tries that changed or showed something."""
+        return (self.tries - self.refused - self.idle) / self.tries if self.tries else 0.0
+
+
+def succeeds(op: Operation, outcome: Any, moved: bool) -> bool:
+    """Whether an operation that was not refused changed or showed something."""
+    if op.spec.name == "heartbeat" or moved:
+        return True
+    if not op.spec.reads or outcome is None or outcome == ():
+        return False
+    first = outcome[0] if isinstance(outcome, tuple) else outcome
+    if op.spec.reply == "stats":
+        return bool(outcome.wait.count or outcome.failures)
+    if op.spec.reply in ("queue", "worker", "tracked"):
+        return any(part for part in outcome[1 if op.spec.reply == "queue" else 0 :])
+    return bool(first)
+
+
+def census(histories: Iterable[list[Step]]) -> dict[str, Tally]:
+    """Count how the operations of histories fare on the model."""
+    tallies = {name: Tally() for name in CATALOGUE}
+    for steps in histories:
+        store = Store()
+        for now, op in steps:
+            before = store.seq
+            count(tallies, op, engine.step(store, now, op), store.seq != before)
+    return tallies
+
+
+def count(tallies: dict[str, Tally], op: Operation, outcome: Any, moved: bool) -> None:
+    """Count one step."""
+    tally = tallies[op.spec.name]
+    tally.tries += 1
+    if isinstance(outcome, Refusal):
+        tally.refused += 1
+    elif not succeeds(op, outcome, moved):
+        tally.idle += 1
