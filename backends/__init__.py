@@ -24,7 +24,7 @@ class Backend(Protocol):
     """Executes operations, and lets idle workers wait."""
 
     def execute(self, op: Operation, now: int | None = None) -> Any:
-        """Execute one operation at `now` (ms; else the backend's clock); give its reply or Refusal."""
+        """Execute one operation at `now` (ms; else by its own clock); give its reply or Refusal."""
 
     def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
         """Execute operations in order, each a step of its own; in one round trip, if any."""

@@ -12,7 +12,6 @@ and stands for the BLPOP that Redis does.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import threading
 import time
@@ -139,7 +138,7 @@ class MemoryBackend:
         return [self.namespace.execute(op, now) for op in ops]
 
     def wait(self, queues: Sequence[str], timeout: float) -> bool:
-        """Sleep until a job becomes ready in one of the queues (True), or the time is up (False)."""
+        """Sleep until a job becomes ready in one of the queues (True) or time is up (False)."""
         gate = threading.Lock()
         gate.acquire()
         waiter = Waiter(queues, gate.release)
@@ -179,7 +178,9 @@ class AsyncMemoryBackend:
         return [self.namespace.execute(op, now) for op in ops]
 
     async def wait(self, queues: Sequence[str], timeout: float) -> bool:
-        """Sleep until a job becomes ready in one of the queues (True), or the time is up (False)."""
+        """Sleep until a job becomes ready in one of the queues (True) or time is up (False)."""
+        import asyncio  # 15 ms that only an event loop has paid already
+
         loop = asyncio.get_running_loop()
         woken = asyncio.Event()
         waiter = Waiter(queues, lambda: loop.call_soon_threadsafe(woken.set))

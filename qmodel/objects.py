@@ -10,7 +10,6 @@ import base64
 import json
 import os
 import re
-import socket
 import threading
 import traceback
 import uuid
@@ -176,7 +175,7 @@ _ODD = re.compile("[\x00-\x1f\x7f]")
 def default_worker() -> str:
     """The name of this thread among all workers: `<hostname>-<pid>-<thread>`."""
     thread = _ODD.sub("?", threading.current_thread().name)
-    name = f"{socket.gethostname()}-{os.getpid()}-{thread}"
+    name = f"{os.uname().nodename}-{os.getpid()}-{thread}"
     return (
         name
         if len(name.encode()) <= NAME_BYTES
