@@ -141,6 +141,7 @@ def test_plain_qmodel_neither_installs_nor_imports_what_is_optional(
 ) -> None:
     program = (
         "import importlib.metadata, json, sys; import qmodel, qmodel.backends.memory;"
+        "qmodel.Client('memory://').queues['emails'].pop();"  # qmodel loads most of itself late
         "names = [d.metadata['Name'] for d in importlib.metadata.distributions()];"
         "print(json.dumps([names, list(sys.modules), qmodel.__file__]))"
     )
