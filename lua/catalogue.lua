@@ -21,6 +21,7 @@ catalogue.operations = {
       retries = {kind = 'whole', low = 0, high = 1000000},
       tags = {kind = 'list', item = {kind = 'name', most = 128}, least = 0, optional = true},
       depends = {kind = 'list', item = {kind = 'id', most = 128}, least = 0, optional = true},
+      request = {kind = 'id', most = 64},
     },
   },
   put_many = {
@@ -28,6 +29,7 @@ catalogue.operations = {
     positional = {}, lists = {'jobs'}, defaults = {},
     arguments = {
       jobs = {kind = 'operations', of = 'put', least = 1},
+      request = {kind = 'id', most = 64},
     },
   },
   pop = {
@@ -38,6 +40,7 @@ catalogue.operations = {
       worker = {kind = 'name', most = 128},
       count = {kind = 'whole', low = 1, high = 1000},
       wait = {kind = 'flag'},
+      request = {kind = 'id', most = 64},
     },
   },
   peek = {
@@ -83,6 +86,7 @@ catalogue.operations = {
       next = {kind = 'name', most = 128},
       delay_ms = {kind = 'whole', low = 0, high = 316224000000},
       depends = {kind = 'list', item = {kind = 'id', most = 128}, least = 0, optional = true},
+      request = {kind = 'id', most = 64},
     },
   },
   fail = {
@@ -131,6 +135,7 @@ catalogue.operations = {
     positional = {}, lists = {'jids'}, defaults = {},
     arguments = {
       jids = {kind = 'list', item = {kind = 'id', most = 128}, least = 1},
+      request = {kind = 'id', most = 64},
     },
   },
   update = {
@@ -139,6 +144,7 @@ catalogue.operations = {
     arguments = {
       jid = {kind = 'id', most = 128},
       data = {kind = 'text', most = 1048576},
+      request = {kind = 'id', most = 64},
     },
   },
   priority = {
@@ -147,6 +153,7 @@ catalogue.operations = {
     arguments = {
       jid = {kind = 'id', most = 128},
       priority = {kind = 'whole', low = -2147483648, high = 2147483647},
+      request = {kind = 'id', most = 64},
     },
   },
   delay = {
@@ -155,6 +162,7 @@ catalogue.operations = {
     arguments = {
       jid = {kind = 'id', most = 128},
       delay_ms = {kind = 'whole', low = 0, high = 316224000000},
+      request = {kind = 'id', most = 64},
     },
   },
   promote = {
@@ -162,6 +170,7 @@ catalogue.operations = {
     positional = {'jid'}, lists = {}, defaults = {},
     arguments = {
       jid = {kind = 'id', most = 128},
+      request = {kind = 'id', most = 64},
     },
   },
   log = {
@@ -170,6 +179,7 @@ catalogue.operations = {
     arguments = {
       jid = {kind = 'id', most = 128},
       message = {kind = 'text', most = 1024},
+      request = {kind = 'id', most = 64},
     },
   },
   progress = {
@@ -179,6 +189,7 @@ catalogue.operations = {
       jid = {kind = 'id', most = 128},
       token = {kind = 'whole', low = 0, high = 89999999999999},
       progress = {kind = 'text', most = 1024},
+      request = {kind = 'id', most = 64},
     },
   },
   cancel = {
@@ -187,6 +198,7 @@ catalogue.operations = {
     arguments = {
       jids = {kind = 'list', item = {kind = 'id', most = 128}, least = 1},
       cascade = {kind = 'flag'},
+      request = {kind = 'id', most = 64},
     },
   },
   drain = {
@@ -195,6 +207,7 @@ catalogue.operations = {
     arguments = {
       queue = {kind = 'name', most = 128},
       count = {kind = 'whole', low = 1, high = 1000},
+      request = {kind = 'id', most = 64},
     },
   },
   depends_on = {
@@ -203,6 +216,7 @@ catalogue.operations = {
     arguments = {
       jid = {kind = 'id', most = 128},
       dependencies = {kind = 'list', item = {kind = 'id', most = 128}, least = 1},
+      request = {kind = 'id', most = 64},
     },
   },
   depends_off = {
@@ -212,6 +226,7 @@ catalogue.operations = {
       jid = {kind = 'id', most = 128},
       dependencies = {kind = 'list', item = {kind = 'id', most = 128}, least = 0, optional = true},
       all = {kind = 'flag'},
+      request = {kind = 'id', most = 64},
     },
   },
   tag_add = {
@@ -220,6 +235,7 @@ catalogue.operations = {
     arguments = {
       jid = {kind = 'id', most = 128},
       tags = {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
+      request = {kind = 'id', most = 64},
     },
   },
   tag_remove = {
@@ -228,6 +244,7 @@ catalogue.operations = {
     arguments = {
       jid = {kind = 'id', most = 128},
       tags = {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
+      request = {kind = 'id', most = 64},
     },
   },
   tagged = {
@@ -252,6 +269,7 @@ catalogue.operations = {
     positional = {'jid'}, lists = {}, defaults = {},
     arguments = {
       jid = {kind = 'id', most = 128},
+      request = {kind = 'id', most = 64},
     },
   },
   untrack = {
@@ -259,6 +277,7 @@ catalogue.operations = {
     positional = {'jid'}, lists = {}, defaults = {},
     arguments = {
       jid = {kind = 'id', most = 128},
+      request = {kind = 'id', most = 64},
     },
   },
   tracked = {
@@ -293,6 +312,7 @@ catalogue.operations = {
       queue = {kind = 'name', most = 128},
       group = {kind = 'name', most = 160},
       count = {kind = 'whole', low = 1, high = 1000},
+      request = {kind = 'id', most = 64},
     },
   },
   get = {

@@ -27,7 +27,8 @@
 --   <p>s:wait:<day>:<queue>, <p>s:run:<day>:<queue>            text: folded statistics (state/stats.lua)
 --   <p>s:wait-new:<day>:<queue>, <p>s:run-new:<day>:<queue>    list: durations not yet folded in
 --   <p>s:stats:<day>:<queue>     hash: failures, failed, retries
---   <p>requests                  hash: request -> reply      <p>requests-order   zset: score sequence, member request
+--   <p>requests                  hash: <operation> <request> -> reply
+--   <p>requests-order            zset: score order, member <operation> <request>
 --
 -- A sequence has fourteen digits in a member, so that members order as numbers do. Job ids may not end in the suffixes
 -- that stand after an id here (arguments.lua); queue keys all end in exactly one of theirs.

@@ -62,11 +62,12 @@ local function prefetch(op)
 end
 
 -- Answer a request that was answered before as before, and remember the answer of a new one.
-local function remembered(now, op, verb)
-  local reply = requests.recall(op.request)
+local function remembered(now, operation, op, verb)
+  local request = operation .. ' ' .. op.request
+  local reply = requests.recall(request)
   if reply == nil then
     reply = verb(now, op)
-    requests.remember(op.request, reply)
+    requests.remember(request, reply)
   end
   return reply
 end
@@ -84,7 +85,7 @@ local function execute(operation, args)
   local verb = register.verbs[operation]
   local reply
   if spec.memo and op.request ~= '' then
-    reply = remembered(now, op, verb)
+    reply = remembered(now, operation, op, verb)
   else
     reply = verb(now, op)
   end

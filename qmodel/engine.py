@@ -130,8 +130,9 @@ def step(store: Store, now: int, op: Operation) -> Any:
 
 def _remembered(store: Store, now: int, op: Any, verb: Verb) -> Any:
     """Answer a request that was answered before as before, and remember the answer of a new one."""
-    reply = requests.recall(store, op.request)
+    request = f"{op.spec.name} {op.request}"
+    reply = requests.recall(store, request)
     if reply is None:
         reply = verb(store, now, op)
-        requests.remember(store, op.request, reply)
+        requests.remember(store, request, reply)
     return reply

@@ -67,8 +67,7 @@ def _operation(name: str, spec: Spec) -> list[str]:
         "    arguments = {",
     ]
     for argument in spec.arguments:
-        if argument.name != "request":
-            lines.append(f"      {argument.name} = {_kind(argument.kind, not argument.required)},")
+        lines.append(f"      {argument.name} = {_kind(argument.kind, not argument.required)},")
     return [*lines, "    },", "  },"]
 
 

@@ -220,7 +220,7 @@ class Complete(Operation):
     depends: AnyJids = ()
 
 
-@operation("state", "lease", _HELD + " DUPLICATE_JID", "completed unblocked retired", finishes=True)
+@operation("names", "lease", _HELD + " DUPLICATE_JID", "completed unblocked retired", finishes=True)
 class CompleteMany(Operation):
     """Complete up to 1000 leased jobs in one step; all of them or none."""
 

@@ -70,6 +70,8 @@ def _write(out: list[str], name: str, kind: Any, value: Any) -> None:
             if type(one).__name__ != kind.of:
                 raise Unencodable(name)
             inner = _arguments(one)
+            if getattr(one, "request", "") != "":
+                inner += ("request", _text(one.request))
             out += (name, str(len(inner)), *inner)
     else:
         for one in value:

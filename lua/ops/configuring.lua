@@ -74,12 +74,13 @@ function configuring.config_get(_, op)
   return config.get(op.option) or config.option(op.option).default
 end
 
-local function configured(now, option, value)
+local function configure(now, option, value, change)
   if option == 'max-events' then
     store.keep_events(value)
   elseif option == 'jobs-history' or option == 'jobs-history-count' then
     completed.look_again()
   end
+  change(option, value)
   store.emit(now, 'configured', option, value)
   return value
 end
@@ -91,14 +92,12 @@ function configuring.config_set(now, op)
     refusals.refuse('BAD_VALUE', op.option, option.low, option.high)
   end
 
-  config.assign(op.option, op.value)
-  return configured(now, op.option, op.value)
+  return configure(now, op.option, op.value, config.assign)
 end
 
 -- Set an option back to its default.
 function configuring.config_unset(now, op)
   local default = config.option(op.option).default
 
-  config.clear(op.option)
-  return configured(now, op.option, default)
+  return configure(now, op.option, default, config.clear)
 end

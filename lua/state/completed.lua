@@ -10,6 +10,8 @@ local NEVER = 99999999999999
 
 function completed.add(job)
   store.add(keys.of('completed'), job.ended_at, keys.member(job.seq, job.jid))
+  local counters = store.counters()
+  counters.sweep_at = math.min(counters.sweep_at, job.ended_at + config.value('jobs-history'))
 end
 
 function completed.discard(job)

@@ -128,6 +128,21 @@ function store.drop_field(key, field)
   dropped[#dropped + 1] = field
 end
 
+local function write_fields(key, of)
+  call_in_chunks('HDEL', key, of[1])
+  call_in_chunks('HSET', key, of[2])
+end
+
+-- Call a command that reads a hash, after what was gathered for it is written.
+function store.hashed(command, key, ...)
+  local of = store.fields and store.fields[key]
+  if of then
+    store.fields[key] = nil
+    write_fields(key, of)
+  end
+  return redis.call(command, key, ...)
+end
+
 -- ---- counters
 
 local COUNTERS = '^(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)$'
@@ -168,10 +183,11 @@ function store.emit(now, event, ...)
   return seq
 end
 
--- Keep this many events from now on, and never show again those that fall out now.
+-- Keep this many events from now on, and never show again those that have fallen out, or fall out now.
 function store.keep_events(most)
   local counters = store.counters()
-  counters.first_event = math.max(counters.first_event, counters.seq - most + 1)
+  local kept = math.min(most, config.value('max-events'))
+  counters.first_event = math.max(counters.first_event, counters.seq - kept + 1)
 end
 
 -- ---- the end of an operation
@@ -188,8 +204,7 @@ function store.flush()
     write_places(key, of)
   end
   for key, of in pairs(store.fields or {}) do
-    call_in_chunks('HDEL', key, of[1])
-    call_in_chunks('HSET', key, of[2])
+    write_fields(key, of)
   end
 end
 

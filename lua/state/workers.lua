@@ -15,7 +15,7 @@ local SWEEP = 10
 function workers.seen(now, name)
   local last = store.seen and store.seen[name]
   if last == nil then
-    last = redis.call('HGET', keys.worker(name), '')
+    last = store.hashed('HGET', keys.worker(name), '')
   end
   last = last and tonumber(last)
   if last and last <= now and now < last + PRECISION_MS then
@@ -25,7 +25,7 @@ function workers.seen(now, name)
   redis.call('ZADD', keys.of('workers'), now, name)
   local since = now - config.value('max-worker-age')
   for _, silent in ipairs(redis.call('ZRANGEBYSCORE', keys.of('workers'), '-inf', since, 'LIMIT', 0, SWEEP)) do
-    if redis.call('HLEN', keys.worker(silent)) == 1 then
+    if store.hashed('HLEN', keys.worker(silent)) == 1 then
       workers.deregister(silent)
     end
   end
@@ -33,7 +33,7 @@ end
 
 -- Take a worker off the list; say whether it was there.
 function workers.deregister(name)
-  redis.call('HDEL', keys.worker(name), '')
+  store.hashed('HDEL', keys.worker(name), '')
   return redis.call('ZREM', keys.of('workers'), name) == 1
 end
 
@@ -52,7 +52,7 @@ end
 
 -- The jobs that a request was granted and that are all still held under it.
 function workers.granted(name, request)
-  local found = redis.call('HMGET', keys.worker(name), '', 'r' .. request)
+  local found = store.hashed('HMGET', keys.worker(name), '', 'r' .. request)
   store.seen = {[name] = found[1]}
   local jids = {}
   if request ~= '' then
@@ -102,7 +102,7 @@ function workers.silent_holders(lively)
   local found = redis.call('ZREVRANGE', keys.of('workers'), lively, lively + 999, 'WITHSCORES')
   local holders = {}
   for i = 1, #found, 2 do
-    if redis.call('HLEN', keys.worker(found[i])) > 1 then
+    if store.hashed('HLEN', keys.worker(found[i])) > 1 then
       holders[#holders + 1] = {found[i], found[i + 1]}
     end
   end
@@ -111,7 +111,7 @@ end
 
 -- The jobs that a worker holds, oldest claim first.
 function workers.held(name)
-  local all = redis.call('HGETALL', keys.worker(name))
+  local all = store.hashed('HGETALL', keys.worker(name))
   local held = {}
   for i = 1, #all, 2 do
     if string.sub(all[i], 1, 1) == 'j' then

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from qmodel.operations import Config, ConfigGet, ConfigSet, ConfigUnset, Deregister, Forget, Pause, Unpause
 from qmodel.refusals import refuse
 from qmodel.replies import Setting
@@ -73,20 +75,19 @@ def config_set(store: Store, now: int, op: ConfigSet) -> int:
     if not option.low <= op.value <= option.high:
         raise refuse("BAD_VALUE", op.option, option.low, option.high)
 
-    config.assign(store, op.option, op.value)
-    return _configured(store, now, op.option, op.value)
+    return _configure(store, now, op.option, op.value, config.assign)
 
 
 def config_unset(store: Store, now: int, op: ConfigUnset) -> int:
     """Set an option back to its default."""
     default = config.option(op.option).default
 
-    config.clear(store, op.option)
-    return _configured(store, now, op.option, default)
+    return _configure(store, now, op.option, default, config.clear)
 
 
-def _configured(store: Store, now: int, option: str, value: int) -> int:
+def _configure(store: Store, now: int, option: str, value: int, change: Callable[[Store, str, int], None]) -> int:
     if option == "max-events":
         keep_events(store, value)
+    change(store, option, value)
     emit(store, now, "configured", option, value)
     return value

@@ -70,6 +70,6 @@ def assign(store: Store, name: str, to: int) -> None:
     store.config[name] = to
 
 
-def clear(store: Store, name: str) -> None:
+def clear(store: Store, name: str, _: int) -> None:
     """Set an option back to its default."""
     store.config.pop(name, None)

@@ -194,7 +194,7 @@ def await_work(store: Store, name: str) -> None:
 
 def page(places: SortedList[Place], low: float, high: float, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
     """How many places lie in low < moment <= high, and the ids of a page of them."""
-    first, last = _rank(places, low), _rank(places, high)
+    first, last = _rank(places, low) if low > FIRST else 0, _rank(places, high)
     return last - first, tuple(place[-1] for place in places[first + offset : min(first + offset + count, last)])
 
 

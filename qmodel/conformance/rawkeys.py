@@ -1,0 +1,272 @@
+"""From the raw keys of a namespace to a snapshot.
+
+This reads what `lua/keys.lua` describes, and is written on its own, not with the Lua that wrote it: a fault in how the
+library packs or unpacks would otherwise hide itself. Every key under the prefix must be accounted for, so that whatever
+an operation leaves behind is seen. It only reads; it builds no key.
+
+The raw form of a key is `(type, content)`, as `Keyspace.dump` and `redis_dump` give it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from qmodel import wire
+from qmodel.conformance.snapshot import DEFAULT_QUEUE, Record, Snapshot
+from qmodel.state.config import OPTIONS
+from qmodel.state.stats import bin_of
+
+Raw = Mapping[bytes, tuple[str, Any]]
+
+
+class Corrupt(ValueError):
+    """A key that no part of the schema accounts for, or whose content contradicts itself."""
+
+
+def decode(raw: Raw, prefix: str = "ql:") -> Snapshot:
+    """Read a namespace."""
+    return _Reader(raw, prefix).snapshot()
+
+
+def _score(score: float) -> float:
+    return int(score) if score == score and abs(score) != float("inf") else score
+
+
+class _Reader:
+    def __init__(self, raw: Raw, prefix: str) -> None:
+        begin = prefix.encode()
+        self.left = {key[len(begin) :].decode(): value for key, value in raw.items() if key.startswith(begin)}
+
+    def take(self, name: str, kind: str, default: Any) -> Any:
+        found = self.left.pop(name, None)
+        if found is None:
+            return default
+        if found[0] != kind:
+            raise Corrupt(f"{name} is a {found[0]}, not a {kind}")
+        return found[1]
+
+    def text(self, name: str, default: str = "") -> str:
+        return str(self.take(name, "string", default.encode()).decode())
+
+    def members(self, name: str) -> list[tuple[float, str]]:
+        return [(_score(score), member.decode()) for member, score in self.take(name, "zset", [])]
+
+    def fields(self, name: str) -> dict[str, str]:
+        return {field.decode(): value.decode() for field, value in self.take(name, "hash", {}).items()}
+
+    def numbers(self, name: str) -> list[int]:
+        return [int(item) for item in self.take(name, "list", [])]
+
+    def names(self, begin: str, end: str = "") -> list[str]:
+        return [name[len(begin) : len(name) - len(end)] for name in self.left if name.startswith(begin) and name.endswith(end)]
+
+    def places(self, name: str) -> tuple[tuple[float, int, str], ...]:
+        return tuple((score, int(member[:14]), member[14:]) for score, member in self.members(name))
+
+    # ---- the whole
+
+    def snapshot(self) -> Snapshot:
+        seq, first_event, _, sweep_at, tracked_count = map(int, self.text("counters", "0\t1\t0\t0\t0").split("\t"))
+        config = {name: int(value) for name, value in (line.split("\t") for line in self.text("config").splitlines())}
+        tags = {tag: self.tag(tag) for tag in self.names("t:")}
+        completed = self.places("completed")
+        if completed and sweep_at and sweep_at > completed[0][0] + config.get("jobs-history", OPTIONS["jobs-history"].default):
+            raise Corrupt("the sweep bound is after the oldest complete job is due")
+        tracked = {jid: int(score) for score, jid in self.members("tracked")}
+        if len(tracked) != tracked_count:
+            raise Corrupt(f"{tracked_count} jobs are counted as tracked, {len(tracked)} are")
+        counted = {tag: -int(score) for score, tag in self.members("tags")}
+        if counted != {tag: len(jobs) for tag, jobs in tags.items()}:
+            raise Corrupt(f"tags are counted as {counted}")
+        groups = {name: self.places(f"f:{name}") for name in self.names("f:")}
+        if sorted(groups) != [name for _, name in self.members("failures")]:
+            raise Corrupt("the list of failure groups is not that of the groups")
+        snapshot = Snapshot(
+            seq=seq,
+            events=self.events(seq, first_event, config),
+            queues=self.queues(),
+            workers=self.workers(),
+            completed=completed,
+            groups=groups,
+            tags=tags,
+            tracked=tracked,
+            days=self.days(),
+            config=config,
+            requests=self.requests(),
+            jobs=self.jobs(tags),
+        )
+        if self.left:
+            raise Corrupt(f"nothing accounts for {sorted(self.left)}")
+        return snapshot
+
+    def events(self, seq: int, first_event: int, config: dict[str, int]) -> int:
+        entries, last = self.take("events", "stream", ([], b"0-0"))
+        ids = [_id(entry[0]) for entry in entries]
+        if seq and (_id(last) != seq or ids != list(range(seq - len(ids) + 1, seq + 1))):
+            raise Corrupt(f"the events are {ids[:3]}... up to {last!r}, the sequence is {seq}")
+        kept = config.get("max-events", OPTIONS["max-events"].default)
+        return min(seq - first_event + 1, kept, seq)
+
+    def tag(self, tag: str) -> tuple[tuple[int, str], ...]:
+        return tuple((int(score), jid) for score, jid in self.members(f"t:{tag}"))
+
+    # ---- queues
+
+    def queues(self) -> dict[str, Record]:
+        listed = {name: int(score) for score, name in self.members("queues")}
+        found = set(listed)
+        for end in ("-work", "-scheduled", "-depends", "-locks", "-state", "-wake"):
+            found.update(self.names("q:", end))
+        records = {name: self.queue(name, listed.get(name)) for name in found}
+        return {name: record for name, record in records.items() if record != DEFAULT_QUEUE}
+
+    def queue(self, name: str, first_seen: int | None) -> Record:
+        state = self.text(f"q:{name}-state", "\t0\t0\t0\t99999999999999").split("\t")
+        ready = self.members(f"q:{name}-work")
+        scheduled, locks = self.places(f"q:{name}-scheduled"), self.places(f"q:{name}-locks")
+        wakes = len(self.take(f"q:{name}-wake", "list", []))
+        if (int(state[0]) if state[0] else None) != first_seen:
+            raise Corrupt(f"queue {name} was first seen at {state[0]}, or at {first_seen}")
+        if wakes != int(state[3]):
+            raise Corrupt(f"queue {name} counts {state[3]} wake-ups and has {wakes}")
+        if any(max(place[0], 0) < int(state[4]) for place in (*scheduled[:1], *locks[:1])):
+            raise Corrupt(f"the due bound {state[4]} of queue {name} is after what is due first")
+        return {
+            "first_seen": first_seen,
+            "paused": state[1] == "1",
+            "idle": int(state[2]),
+            "wakes": wakes,
+            "ready": tuple((int(p), int(m[:14]), int(m[14:28]), m[28:]) for p, m in ready),
+            "scheduled": scheduled,
+            "depends": self.places(f"q:{name}-depends"),
+            "locks": locks,
+        }
+
+    # ---- workers
+
+    def workers(self) -> dict[str, Record]:
+        listed = {name: int(score) for score, name in self.members("workers")}
+        found = {name: self.worker(name) for name in self.names("w:", ":jobs")}
+        seen = {name: record["seen_at"] for name, record in found.items() if record["seen_at"] is not None}
+        if seen != listed:
+            raise Corrupt(f"the list of workers is {listed}, they say {seen}")
+        return found
+
+    def worker(self, name: str) -> Record:
+        record: Record = {"seen_at": None, "held": {}, "grants": {}}
+        for field, value in self.fields(f"w:{name}:jobs").items():
+            if field == "":
+                record["seen_at"] = int(value)
+            elif field[0] == "j":
+                record["held"][field[1:]] = int(value)
+            else:
+                record["grants"][field[1:]] = tuple(value.split(" "))
+        return record
+
+    # ---- statistics
+
+    def days(self) -> dict[tuple[int, str], Record]:
+        found = {}
+        for score, member in self.members("s"):
+            day, _, queue = member.partition(":")
+            if int(score) != int(day):
+                raise Corrupt(f"the day {member} has the score {score}")
+            counts = self.fields(f"s:stats:{member}")
+            found[int(day), queue] = {
+                "wait": self.sample("wait", member),
+                "run": self.sample("run", member),
+                **{name: int(counts.get(name, 0)) for name in ("failures", "failed", "retries")},
+            }
+        return found
+
+    def sample(self, kind: str, member: str) -> Record:
+        count, mean, squares, bins = self.text(f"s:{kind}:{member}", "0\t0\t0\t").split("\t")
+        sample: Record = {"count": int(count), "mean": float(mean), "squares": float(squares), "bins": {}}
+        for part in bins.split():
+            index, size = part.split(":")
+            sample["bins"][int(index)] = int(size)
+        for duration in self.numbers(f"s:{kind}-new:{member}"):
+            sample["count"] += 1
+            delta = duration - sample["mean"]
+            sample["mean"] += delta / sample["count"]
+            sample["squares"] += delta * (duration - sample["mean"])
+            sample["bins"][bin_of(duration)] = sample["bins"].get(bin_of(duration), 0) + 1
+        return sample
+
+    # ---- requests
+
+    def requests(self) -> tuple[tuple[str, Any], ...]:
+        replies = self.fields("requests")
+        order = [request for _, request in self.members("requests-order")]
+        if sorted(replies) != sorted(order):
+            raise Corrupt("the requests are not those in order")
+        return tuple((request, _reply(replies[request])) for request in order)
+
+    # ---- jobs
+
+    def jobs(self, tags: dict[str, tuple[tuple[int, str], ...]]) -> dict[str, Record]:
+        tagged: dict[str, dict[str, int]] = {}
+        for tag, jobs in tags.items():
+            for seq, jid in jobs:
+                tagged.setdefault(jid, {})[tag] = seq
+        jids = [jid for jid in self.names("j:") if not jid.endswith(("-data", "-dependencies", "-dependents"))]
+        return {jid: self.job(jid, tagged.get(jid, {})) for jid in jids}
+
+    def job(self, jid: str, tagged: dict[str, int]) -> Record:
+        head, _, rest = self.take(f"j:{jid}", "string", b"").partition(b"\n")
+        f = head.decode().split("\t")
+        apart = f[23] == "@"
+        texts, at = [], 0
+        for size in (0 if apart else int(f[23]), *map(int, f[24:27])):
+            texts.append(rest[at : at + size].decode())
+            at += size
+        stages = wire.history(rest[at:])
+        dependencies = tuple(member for _, member in self.members(f"j:{jid}-dependencies"))
+        dependents = tuple(member for _, member in self.members(f"j:{jid}-dependents"))
+        counts = (len(dependencies), len(dependents), len(stages))
+        if counts != (int(f[17]), int(f[18]), int(f[22])):
+            raise Corrupt(f"job {jid} counts {f[17]}, {f[18]}, {f[22]} dependencies, dependents, stages: there are {counts}")
+        names = f[16].split("\x1f") if f[16] else []
+        if set(names) != set(tagged):
+            raise Corrupt(f"job {jid} has the tags {names}, but is listed under {sorted(tagged)}")
+        return {
+            "klass": f[2],
+            "queue": f[1],
+            "state": f[0],
+            "data": self.text(f"j:{jid}-data") if apart else texts[0],
+            "priority": int(f[3]),
+            "retries": int(f[4]),
+            "remaining": int(f[5]),
+            "tags": tuple((tag, tagged[tag]) for tag in names),
+            "worker": f[12],
+            "token": int(f[13]),
+            "grant": f[15],
+            "expires_at": int(f[10]),
+            "put_at": int(f[7]),
+            "put_request": f[14],
+            "ready_at": int(f[8]),
+            "popped_at": int(f[9]),
+            "ended_at": int(f[11]),
+            "result": texts[1],
+            "progress": texts[2],
+            "failure": (f[19], texts[3], int(f[20]), f[21]) if f[19] else None,
+            "seq": int(f[6]),
+            "dependencies": dependencies,
+            "dependents": dependents,
+            "history": tuple((stage.what, stage.at, stage.facts) for stage in stages),
+        }
+
+
+def _id(text: bytes) -> int:
+    seq, _, rest = text.partition(b"-")
+    if rest != b"0":
+        raise Corrupt(f"an event has the id {text!r}")
+    return int(seq)
+
+
+def _reply(text: str) -> Any:
+    kind, rest = text[:1], text[1:]
+    if kind == "#":
+        return int(rest)
+    return rest if kind == "$" else tuple(_reply(part) for part in rest.split("\n")[:-1])
