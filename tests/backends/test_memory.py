@@ -124,9 +124,7 @@ def test_a_put_wakes_a_waiter_within_milliseconds() -> None:
     for number in range(20):
         backend.execute(pop(wait=True))
         woken: list[float] = []
-        thread = threading.Thread(
-            target=lambda: (backend.wait(["q", "p"], 5), woken.append(time.perf_counter()))
-        )
+        thread = threading.Thread(target=lambda: (backend.wait(["q", "p"], 5), woken.append(time.perf_counter())))
         thread.start()
         wait_until(lambda: backend.namespace._waiting)
         put_at = time.perf_counter()
