@@ -16,6 +16,10 @@ function changing.priority(now, op)
   local job = jobs.find(op.jid)
 
   store.emit(now, 'prioritized', job.jid, op.priority)
+  if job.state ~= 'waiting' then -- no other place is ordered by it; and leaving a lease would end its grant
+    job.priority = op.priority
+    return op.priority
+  end
   places.leave(job)
   job.priority = op.priority
   places.enter(job)

@@ -24,6 +24,9 @@ def priority(store: Store, now: int, op: Priority) -> int:
     job = jobs.find(store, op.jid)
 
     emit(store, now, "prioritized", job.jid, op.priority)
+    if job.state != "waiting":  # no other place is ordered by it; and leaving a lease would end its grant
+        job.priority = op.priority
+        return op.priority
     places.leave(store, job)
     job.priority = op.priority
     places.enter(store, job)
