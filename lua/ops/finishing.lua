@@ -103,7 +103,8 @@ function finishing.complete_and_pop(now, op)
   local depends = not outcome and check_next('complete_and_pop', op)
   local again = workers.granted(op.worker, op.request)
 
-  if not outcome then
+  if not outcome then -- a completion that is news was granted nothing yet, whatever else had its request's name
+    again = {}
     outcome = complete(now, job, op, depends)
     retire(now, SWEEP)
   end

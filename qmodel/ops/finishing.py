@@ -52,7 +52,7 @@ def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAnd
     """Complete a leased job, then lease the next ones."""
     job, outcome = jobs.held(store, op.jid, op.token, "completed")
     depends = _check_next(store, op) if outcome is None else []
-    again = workers.granted(store, op.worker, op.request)
+    again = workers.granted(store, op.worker, op.request) if outcome is not None else ()
 
     if outcome is None:
         outcome = _complete(store, now, job, op, depends)
