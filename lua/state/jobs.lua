@@ -23,7 +23,7 @@ function jobs.held(jid, token, what)
   if job.state == 'running' and tonumber(job.token) == token then
     return job, nil
   end
-  local outcome = what and history.outcome(job, token, what)
+  local outcome = what and token > 0 and history.outcome(job, token, what) -- no lease has the token 0
   if not outcome then
     refusals.refuse('LOCK_LOST', jid, token, job.state, job.worker)
   end

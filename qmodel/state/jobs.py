@@ -55,7 +55,7 @@ def held(store: Store, jid: str, token: int, what: str = "") -> tuple[Job, str |
     job = find(store, jid)
     if job.state == "running" and job.token == token:
         return job, None
-    outcome = history.outcome(job, token, what) if what else None
+    outcome = history.outcome(job, token, what) if what and token else None  # no lease has the token 0
     if outcome is None:
         raise refuse("LOCK_LOST", jid, token, job.state, job.worker)
     return job, outcome
