@@ -29,7 +29,7 @@ TRANSITIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("scheduled", ""): ("cancel", "drain"),
     ("depends", "waiting"): ("complete", "depends_off", "put"),
     ("depends", "scheduled"): ("complete", "depends_off", "put"),
-    ("depends", "depends"): ("put",),
+    ("depends", "depends"): ("put", "delay"),
     ("depends", ""): ("cancel", "drain"),
     ("waiting", "running"): ("pop",),
     ("waiting", "waiting"): ("put", "delay"),
