@@ -36,7 +36,7 @@ HISTORY: dict[str, tuple[str, ...]] = {
 
 
 class Failure(NamedTuple):
-    """Why and when a job last failed, and on which worker (empty when its retries ran out unnoticed)."""
+    """Why and when a job last failed, and on which worker."""
 
     group: str
     message: str

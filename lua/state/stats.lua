@@ -188,6 +188,6 @@ function stats.view(now, queue, at)
   local counts = redis.call('HMGET', keys.stats('stats', day, queue), 'failures', 'failed', 'retries')
   return {
     queue, day, kept('wait', day, queue, with_bins), kept('run', day, queue, with_bins),
-    tonumber(counts[1] or 0), tonumber(counts[2] or 0), tonumber(counts[3] or 0),
+    tonumber(counts[1] or 0), math.max(tonumber(counts[2] or 0), 0), tonumber(counts[3] or 0),
   }
 end
