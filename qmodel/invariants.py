@@ -1,0 +1,389 @@
+"""What holds after every step, one named predicate each.
+
+They look at a snapshot, so they hold for the model and for the keys of a live server alike. Each
+yields what breaks it; its docstring is the claim. Two things a snapshot cannot show are laws of
+tests/property instead: what a step may do, and what it must leave alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from qmodel.lifecycle import STATES
+from qmodel.replies import HISTORY
+from qmodel.state.config import OPTIONS, PER_QUEUE
+
+if TYPE_CHECKING:
+    from qmodel.conformance.snapshot import Record, Snapshot
+
+Predicate = Callable[["Snapshot"], Iterator[str]]
+
+DAY_MS = 86_400_000
+MOST = 1000
+
+
+class Broken(NamedTuple):
+    """An invariant that does not hold, and a detail that shows it."""
+
+    name: str
+    detail: str
+
+
+INVARIANTS: dict[str, Predicate] = {}
+
+
+def invariant(predicate: Predicate) -> Predicate:
+    """Enter a predicate by its name."""
+    INVARIANTS[predicate.__name__] = predicate
+    return predicate
+
+
+def check(snapshot: Snapshot) -> list[Broken]:
+    """Every invariant that a state breaks."""
+    return [
+        Broken(name, detail)
+        for name, predicate in INVARIANTS.items()
+        for detail in predicate(snapshot)
+    ]
+
+
+# ---- places
+
+
+def _places(s: Snapshot) -> Iterator[tuple[str, str, str, tuple[Any, ...]]]:
+    """Everything that stands in a sorted list: jid, list, whose list, entry."""
+    for name, queue in s.queues.items():
+        for place in ("ready", "scheduled", "depends", "locks"):
+            yield from ((entry[-1], place, name, entry) for entry in queue[place])
+    yield from ((entry[-1], "completed", "", entry) for entry in s.completed)
+    for group, entries in s.groups.items():
+        yield from ((entry[-1], "group", group, entry) for entry in entries)
+
+
+def _where(job: Record, jid: str) -> tuple[str, str, tuple[Any, ...]] | None:
+    """The list in which a job must stand by its own word, whose list, and its entry there."""
+    state, queue, seq = job["state"], job["queue"], job["seq"]
+    if state == "waiting":
+        return "ready", queue, (job["priority"], job["ready_at"], seq, jid)
+    if state == "scheduled":
+        return "scheduled", queue, (job["ready_at"], seq, jid)
+    if state == "depends":
+        return "depends", queue, (job["put_at"], seq, jid)
+    if state == "running":
+        return "locks", queue, (job["expires_at"], seq, jid)
+    if state == "stalled":
+        return "locks", queue, (float("-inf"), seq, jid)
+    if state == "complete":
+        return "completed", "", (job["ended_at"], seq, jid)
+    if state == "failed" and job["failure"]:
+        return "group", job["failure"][0], (job["ended_at"], seq, jid)
+    return None
+
+
+@invariant
+def each_job_is_in_exactly_one_place(s: Snapshot) -> Iterator[str]:
+    """A job stands in one sorted list, no more and no less."""
+    counts = Counter(jid for jid, _, _, _ in _places(s))
+    yield from (f"{jid} stands in {counts[jid]} places" for jid in s.jobs if counts[jid] != 1)
+
+
+@invariant
+def its_state_says_which(s: Snapshot) -> Iterator[str]:
+    """A job's state is one of the lifecycle, and names the list it stands in, and its key there."""
+    found = {jid: (place, whose, entry) for jid, place, whose, entry in _places(s)}
+    for jid, job in s.jobs.items():
+        if job["state"] not in STATES:
+            yield f"{jid} has the state {job['state']!r}"
+        elif found.get(jid) != (wanted := _where(job, jid)):
+            yield f"{jid} stands in {found.get(jid)}, and its record says {wanted}"
+
+
+@invariant
+def places_hold_only_jobs_that_exist(s: Snapshot) -> Iterator[str]:
+    """No list, lease or index names a job that is gone; tracking alone outlives a job."""
+    named = [(jid, place) for jid, place, _, _ in _places(s)]
+    named += [(jid, "tag") for entries in s.tags.values() for _, jid in entries]
+    for worker in s.workers.values():
+        named += [(jid, "held") for jid in worker["held"]]
+        named += [(jid, "grants") for jids in worker["grants"].values() for jid in jids]
+    yield from (f"{jid} is in {place} and gone" for jid, place in named if jid not in s.jobs)
+
+
+@invariant
+def places_are_in_order(s: Snapshot) -> Iterator[str]:
+    """Every sorted list is sorted."""
+    lists: list[tuple[str, tuple[Any, ...]]] = [("completed", s.completed)]
+    lists += s.groups.items()
+    lists += s.tags.items()
+    for name, queue in s.queues.items():
+        lists += ((f"{name}.{p}", queue[p]) for p in ("ready", "scheduled", "depends", "locks"))
+    yield from (f"{name} is not sorted" for name, found in lists if list(found) != sorted(found))
+
+
+@invariant
+def a_queue_with_jobs_is_on_the_list(s: Snapshot) -> Iterator[str]:
+    """A queue that has a job in any of its places was first seen at some moment."""
+    for name, queue in s.queues.items():
+        if queue["first_seen"] is None and any(
+            queue[place] for place in ("ready", "scheduled", "depends", "locks")
+        ):
+            yield f"{name} has jobs and is not on the list"
+
+
+@invariant
+def nothing_is_kept_empty(s: Snapshot) -> Iterator[str]:
+    """No group, tag, worker or queue is kept of which there is nothing to say."""
+    yield from (f"group {name} is empty" for name, entries in s.groups.items() if not entries)
+    yield from (f"tag {name} is empty" for name, entries in s.tags.items() if not entries)
+    for name, worker in s.workers.items():
+        if worker["seen_at"] is None and not worker["held"]:
+            yield f"worker {name} is not on the list and holds nothing"
+    for name, queue in s.queues.items():
+        if queue["first_seen"] is None and not any(
+            v for k, v in queue.items() if k != "first_seen"
+        ):
+            yield f"queue {name} has nothing"
+
+
+# ---- sequences
+
+
+@invariant
+def sequences_are_unique_and_past(s: Snapshot) -> Iterator[str]:
+    """No two jobs have the same sequence, and none is beyond the last event's."""
+    counts = Counter(job["seq"] for job in s.jobs.values())
+    for jid, job in s.jobs.items():
+        if counts[job["seq"]] > 1 or not 0 < job["seq"] <= s.seq:
+            yield f"{jid} has sequence {job['seq']} of {s.seq}"
+    tracked = Counter(s.tracked.values())
+    yield from (f"tracked {n} twice" for n, c in tracked.items() if c > 1 or not 0 < n <= s.seq)
+
+
+@invariant
+def tokens_are_unique_and_past(s: Snapshot) -> Iterator[str]:
+    """Every token is the sequence of a claim: no two jobs share one, and none is yet to come."""
+    counts = Counter(job["token"] for job in s.jobs.values() if job["token"])
+    for jid, job in s.jobs.items():
+        if counts[job["token"]] > 1 or not 0 <= job["token"] <= s.seq:
+            yield f"{jid} has token {job['token']} of {s.seq}"
+        if job["state"] == "running" and job["token"] != job["seq"]:
+            yield f"{jid} runs under token {job['token']} from sequence {job['seq']}"
+
+
+@invariant
+def events_are_kept_within_bounds(s: Snapshot) -> Iterator[str]:
+    """As many events are kept as there were, up to max-events."""
+    most = s.config.get("max-events", OPTIONS["max-events"].default)
+    if s.events > min(most, s.seq) or (s.seq and not s.events):
+        yield f"{s.events} events are kept of {s.seq}, and max-events is {most}"
+
+
+# ---- leases
+
+
+@invariant
+def a_lease_is_what_a_running_job_has(s: Snapshot) -> Iterator[str]:
+    """Worker and expiry are those of a running job; a job in any other state has none."""
+    for jid, job in s.jobs.items():
+        running = job["state"] == "running"
+        if running is not bool(job["worker"]) or running is not (job["expires_at"] > 0):
+            yield f"{jid} is {job['state']}: worker {job['worker']!r}, expires {job['expires_at']}"
+        if job["grant"] and not running:
+            yield f"{jid} is {job['state']} and was granted under {job['grant']}"
+
+
+@invariant
+def a_leased_job_is_held_by_its_worker_alone(s: Snapshot) -> Iterator[str]:
+    """The jobs that workers hold are the running ones, each held by the worker it names."""
+    held = [(jid, name, n) for name, w in s.workers.items() for jid, n in w["held"].items()]
+    wanted = [
+        (j, job["worker"], job["seq"]) for j, job in s.jobs.items() if job["state"] == "running"
+    ]
+    yield from (f"{jid} is held by {name} as of {n}" for jid, name, n in set(held) - set(wanted))
+    yield from (f"{jid} is not held by {name}" for jid, name, n in set(wanted) - set(held))
+    yield from (
+        f"{jid} is held twice" for jid, c in Counter(j for j, _, _ in held).items() if c > 1
+    )
+
+
+@invariant
+def grants_are_held(s: Snapshot) -> Iterator[str]:
+    """What a worker remembers of a grant it still holds whole, under that very request."""
+    for name, worker in s.workers.items():
+        for request, jids in worker["grants"].items():
+            if not jids or len(set(jids)) != len(jids):
+                yield f"{name} was granted {jids} under {request}"
+            for jid in jids:
+                grant = s.jobs[jid]["grant"] if jid in s.jobs else None
+                if jid not in worker["held"] or grant != request:
+                    yield f"{name} does not hold {jid} under {request}"
+
+
+# ---- dependencies
+
+
+@invariant
+def edges_stand_on_both_sides(s: Snapshot) -> Iterator[str]:
+    """A job names those it waits for, and they name it."""
+    for one, other in (("dependencies", "dependents"), ("dependents", "dependencies")):
+        for jid, job in s.jobs.items():
+            for far in job[one]:
+                if far not in s.jobs or jid not in s.jobs[far][other]:
+                    yield f"{jid} names {far} among its {one}, which does not name it"
+
+
+@invariant
+def edges_lead_to_unfinished_jobs(s: Snapshot) -> Iterator[str]:
+    """Nobody waits for a job that is complete."""
+    for jid, job in s.jobs.items():
+        if job["state"] == "complete" and (job["dependents"] or job["dependencies"]):
+            yield f"{jid} is complete, and still has dependencies or dependents"
+
+
+@invariant
+def a_job_waits_for_others_iff_it_has_dependencies(s: Snapshot) -> Iterator[str]:
+    """The state is `depends` exactly while there is something to wait for."""
+    for jid, job in s.jobs.items():
+        if (job["state"] == "depends") is not bool(job["dependencies"]):
+            yield f"{jid} is {job['state']} and waits for {job['dependencies']}"
+
+
+@invariant
+def nobody_waits_for_itself(s: Snapshot) -> Iterator[str]:
+    """The dependencies have no cycle."""
+    left = {jid: set(job["dependencies"]) & s.jobs.keys() for jid, job in s.jobs.items()}
+    while free := [jid for jid, others in left.items() if not others & left.keys()]:
+        for jid in free:
+            del left[jid]
+    if left:
+        yield f"{sorted(left)} wait for each other"
+
+
+@invariant
+def dependents_are_bounded(s: Snapshot) -> Iterator[str]:
+    """A job has at most 1000 dependents, so that its completion is bounded."""
+    for jid, job in s.jobs.items():
+        if len(job["dependents"]) > MOST:
+            yield f"{jid} has {len(job['dependents'])} dependents"
+
+
+# ---- a job's own fields
+
+
+@invariant
+def retries_remain_within_bounds(s: Snapshot) -> Iterator[str]:
+    """From none to all of a job's retries remain."""
+    for jid, job in s.jobs.items():
+        if not 0 <= job["remaining"] <= job["retries"]:
+            yield f"{jid} has {job['remaining']} of {job['retries']} retries"
+
+
+@invariant
+def an_ended_job_says_when(s: Snapshot) -> Iterator[str]:
+    """Only a complete or failed job has ended, and a failed one failed just then."""
+    for jid, job in s.jobs.items():
+        if job["ended_at"] and job["state"] not in ("complete", "failed"):
+            yield f"{jid} is {job['state']} and ended at {job['ended_at']}"
+        if job["state"] == "failed" and (
+            not job["failure"] or job["failure"][2] != job["ended_at"]
+        ):
+            yield f"{jid} failed at {job['ended_at']}, and its failure is {job['failure']}"
+        if job["state"] == "complete" and job["failure"]:
+            yield f"{jid} is complete, and keeps the failure {job['failure']}"
+
+
+@invariant
+def a_scheduled_job_has_a_moment(s: Snapshot) -> Iterator[str]:
+    """Every job has been put at some moment into some queue, as some klass."""
+    for jid, job in s.jobs.items():
+        if not job["queue"] or not job["klass"] or job["put_at"] < 0 or job["ready_at"] < 0:
+            yield f"{jid}: {job['queue']!r} {job['klass']!r} {job['put_at']} {job['ready_at']}"
+
+
+@invariant
+def history_is_bounded_and_well_formed(s: Snapshot) -> Iterator[str]:
+    """A history begins with the first put, and its stages have the facts of their kind."""
+    most = max(o.high for name, o in OPTIONS.items() if name == "max-job-history")
+    for jid, job in s.jobs.items():
+        stages = job["history"]
+        if not stages or stages[0][0] != "put" or len(stages) > most:
+            yield f"{jid} has {len(stages)} stages, the first {stages[:1]}"
+        for what, _, facts in stages:
+            if what not in HISTORY or len(facts) != len(HISTORY[what]):
+                yield f"{jid} has the stage {what} {facts}"
+
+
+@invariant
+def a_lease_ends_once(s: Snapshot) -> Iterator[str]:
+    """No token occurs in two stages that end a lease, but in `retried` and the failure it caused."""
+    ends = {"completed": 0, "retried": 0, "released": 0, "failed": 0, "lapsed": 1, "timed_out": 1}
+    for jid, job in s.jobs.items():
+        tokens = Counter(facts[ends[w]] for w, _, facts in job["history"] if w in ends)
+        yield from (f"{jid}: {t} ended {c} times" for t, c in tokens.items() if c > 1 and t)
+
+
+# ---- tags, tracking, statistics, options
+
+
+@invariant
+def the_index_of_tags_is_the_tags_of_jobs(s: Snapshot) -> Iterator[str]:
+    """A tag lists the jobs that have it, each since the same moment."""
+    listed = {(t, jid, seq) for t, entries in s.tags.items() for seq, jid in entries}
+    had = {(tag, jid, seq) for jid, job in s.jobs.items() for tag, seq in job["tags"]}
+    yield from (f"{tag} lists {jid} since {n}, wrongly" for tag, jid, n in sorted(listed - had))
+    yield from (f"{tag} does not list {jid} since {n}" for tag, jid, n in sorted(had - listed))
+
+
+@invariant
+def samples_add_up(s: Snapshot) -> Iterator[str]:
+    """A sample's count is the sum of its bins, and nothing about it is negative."""
+    for key, day in s.days.items():
+        for what in ("wait", "run"):
+            sample = day[what]
+            if sample["count"] != sum(sample["bins"].values()):
+                yield f"{key} {what}: {sample['count']} counted, {sample['bins']}"
+            if (
+                sample["mean"] < 0
+                or sample["squares"] < 0
+                or min(sample["bins"].values(), default=1) < 1
+            ):
+                yield f"{key} {what}: {sample}"
+        if key[0] % DAY_MS:
+            yield f"{key} does not begin a day"
+
+
+@invariant
+def failures_add_up(s: Snapshot) -> Iterator[str]:
+    """Of a day's failures no more are failed than there are failed jobs of that day and queue.
+
+    Fewer are when a clock went back to a day that had been struck, which then began anew.
+    """
+    failed = Counter(
+        (job["ended_at"] // DAY_MS * DAY_MS, job["queue"])
+        for job in s.jobs.values()
+        if job["state"] == "failed"
+    )
+    for key, day in s.days.items():
+        if not day["failed"] <= min(failed[key], day["failures"]) or day["retries"] < 0:
+            yield f"{key}: {day['failed']} of {day['failures']}, and {failed[key]} jobs are failed"
+
+
+@invariant
+def options_are_in_their_range(s: Snapshot) -> Iterator[str]:
+    """Every option that is set exists and has a value that it may have."""
+    for name, value in s.config.items():
+        known = OPTIONS.get("heartbeat" if name.startswith(PER_QUEUE) else name)
+        if known is None or not known.low <= value <= known.high:
+            yield f"{name} is {value}"
+
+
+@invariant
+def memories_are_bounded(s: Snapshot) -> Iterator[str]:
+    """At most 1000 requests are remembered, and at most 1000 workers wait at a queue."""
+    if len(s.requests) > MOST or len({request for request, _ in s.requests}) != len(s.requests):
+        yield f"{len(s.requests)} requests are remembered"
+    for name, queue in s.queues.items():
+        if min(queue["idle"], queue["wakes"]) < 0 or queue["idle"] + queue["wakes"] > MOST:
+            yield f"{name}: {queue['idle']} idle, {queue['wakes']} woken"

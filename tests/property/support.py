@@ -1,0 +1,121 @@
+"""What the laws are checked on: bulk histories, drawn once, and ways to plant a fault."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from qmodel import engine
+from qmodel.conformance import runner, snapshot
+from qmodel.conformance.chooser import HypothesisChooser, RandomChooser
+from qmodel.conformance.snapshot import Snapshot
+from qmodel.conformance.subjects import Step
+from qmodel.events import Event
+from qmodel.operations import CATALOGUE, Operation
+from qmodel.refusals import Refusal
+from qmodel.state.store import Store
+
+BULK = 250
+STEPS = 60
+
+QUICK = settings(
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@functools.cache
+def bulk(count: int = BULK) -> list[list[Step]]:
+    """The histories that every law is checked on."""
+    return [runner.draw(RandomChooser(f"laws.{seed}"), STEPS) for seed in range(count)]
+
+
+@st.composite
+def drawn(draw: Any) -> list[Step]:
+    """A history of fixed length whose steps shrink away one by one."""
+    return runner.draw(HypothesisChooser(draw), 25)
+
+
+class Moment(NamedTuple):
+    """A step, and the store before (as a snapshot, if asked for) and after it."""
+
+    step: Step
+    before: Snapshot | None
+    outcome: Any
+    events: tuple[Event, ...]
+    store: Store
+
+    @property
+    def op(self) -> Any:
+        return self.step.op
+
+    @property
+    def name(self) -> str:
+        return self.step.op.spec.name
+
+    @property
+    def now(self) -> int:
+        return self.step.now
+
+    @property
+    def refused(self) -> bool:
+        return isinstance(self.outcome, Refusal)
+
+
+def walk(history: list[Step], before: bool = False) -> Iterator[Moment]:
+    """Step a new model through a history."""
+    store = Store()
+    for step in history:
+        seen = snapshot.of(store) if before else None
+        seq = store.seq
+        outcome = engine.step(store, *step)
+        events = tuple(e for e in store.events if e.seq > seq) if store.seq != seq else ()
+        yield Moment(step, seen, outcome, events, store)
+
+
+def last(history: list[Step]) -> Moment:
+    """The end of a history."""
+    return list(walk(history))[-1]
+
+
+def everywhere(before: bool = False, count: int = BULK) -> Iterator[Moment]:
+    """Every moment of every history."""
+    for history in bulk(count):
+        yield from walk(history, before)
+
+
+Law = Callable[[], None]
+
+
+def fails(law: Law) -> bool:
+    """Whether a law does not hold: for negative twins, which plant a fault first."""
+    try:
+        law()
+    except Exception:  # an assertion of the law, or one of the model's own: noticed is noticed
+        return True
+    return False
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, name: str, verb: Callable[..., Any]) -> None:
+    """Replace a verb by `verb(original, store, now, op)`."""
+    cls = CATALOGUE[name].cls
+    original, memo = engine._VERBS[cls]
+
+    def planted(store: Store, now: int, op: Operation) -> Any:
+        return verb(original, store, now, op)
+
+    monkeypatch.setitem(engine._VERBS, cls, (planted, memo))
+
+
+def state_of(found: Snapshot) -> Snapshot:
+    """A snapshot without the sequence: what setting the same value again leaves as it was."""
+    found.seq = found.events = 0
+    return found

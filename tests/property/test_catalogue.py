@@ -1,0 +1,208 @@
+"""What the catalogues say is what happens: transitions, events, refusals; nothing more, nothing less."""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from qmodel import engine
+from qmodel import operations as ops
+from qmodel.conformance.generator import HOSTILE
+from qmodel.events import EVENTS, Event
+from qmodel.lifecycle import STATES, TRANSITIONS
+from qmodel.operations import CATALOGUE
+from qmodel.ops import configuring
+from qmodel.refusals import REASONS, Refusal
+from qmodel.state.store import Store
+from tests.property.support import bulk, fails, plant, walk
+
+COUNT = 1200
+"""Enough histories for the rarest of all transitions."""
+
+
+@functools.cache
+def _limits() -> tuple[tuple[str, str], ...]:
+    """The refusals for which a few names are not enough: (operation, code)."""
+    found = set()
+
+    def step(store: Store, op: Any) -> None:
+        outcome = engine.step(store, 0, op)
+        if isinstance(outcome, Refusal):
+            found.add((op.spec.name, outcome.code))
+
+    store = Store()
+    children = [ops.Put("q", f"c{n}", "k", "", depends=("root",)) for n in range(1000)]
+    step(store, ops.Put("q", "root", "k", "", priority=1))
+    step(store, ops.PutMany(tuple(children)))
+    step(store, ops.Put("q", "x", "k", ""))
+    step(store, ops.Pop("q", "w"))
+    step(store, ops.Cancel(("root",), cascade=True))
+    step(store, ops.Put("q", "y", "k", "", depends=("root",)))
+    step(store, ops.PutMany((ops.Put("q", "y", "k", "", depends=("root",)),)))
+    token = next((job.token for job in store.jobs.values() if job.state == "running"), 0)
+    jid = next((job.jid for job in store.jobs.values() if job.state == "running"), "x")
+    step(store, ops.Complete(jid, token, next="q", depends=("root",)))
+    step(store, ops.CompleteAndPop(jid, token, "q", "w", next="q", depends=("root",)))
+    step(store, ops.Put("q", "z", "k", "", depends=("c1",)))
+    step(store, ops.DependsOn("z", ("root",)))
+    # one job that waits for more than can be ended at once
+    many = [ops.Put("q", f"m{n}", "k", "") for n in range(1100)]
+    step(store, ops.PutMany(tuple(many[:1000])))
+    step(store, ops.PutMany(tuple(many[1000:])))
+    step(store, ops.Put("q", "far", "k", "", depends=tuple(f"m{n}" for n in range(1000))))
+    step(store, ops.DependsOn("far", tuple(f"m{n}" for n in range(1000, 1100))))
+    step(store, ops.DependsOff("far", all=True))
+    return tuple(found)
+
+
+@functools.cache
+def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str, str, str]]]:
+    """Over many histories: the events and refusals of each operation, and all transitions."""
+    events: dict[str, set[str]] = defaultdict(set)
+    refusals: dict[str, set[str]] = defaultdict(set)
+    transitions: set[tuple[str, str, str]] = set()
+    real, configuring.keep_events = configuring.keep_events, lambda store, most: None
+    try:
+        for history in bulk(COUNT):
+            states: dict[str, str] = {}
+            for moment in walk(history):
+                events[moment.name].update(event.event for event in moment.events)
+                if moment.refused:
+                    refusals[moment.name].add(moment.outcome.code)
+                transitions.update(_transitions(states, moment.name, moment.events))
+                assert states == {j: job.state for j, job in moment.store.jobs.items()}, moment.step
+    finally:
+        configuring.keep_events = real
+    for name, code in _limits():
+        refusals[name].add(code)
+    return events, refusals, transitions
+
+
+def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ...]) -> Iterator[tuple[str, str, str]]:
+    """Fold events into the state of each job, as a reader of the stream does; tell each change."""
+    lapsed = set()
+    for event in events:
+        if "jid" not in EVENTS[event.event]:
+            continue
+        facts: dict[str, Any] = event.named
+        jid = facts["jid"]
+        was = states.get(jid, "")
+        by = {
+            "promoted": "promote" if operation == "promote" else "due", "advanced": "complete",
+            "completed": "complete", "canceled": "drain" if operation == "drain" else "cancel",
+            "unfailed": "unfail", "retired": "retention", "retried": "retry", "put": "put",
+            "delayed": "delay", "released": "release", "popped": "pop",
+            "failed": "fail" if operation == "fail" else "retry",
+            "unblocked": "depends_off" if operation == "depends_off" else "complete",
+        }.get(event.event, "timeout")  # fmt: skip
+        if event.event == "lock_lost":
+            if facts["cause"] == "lapsed":
+                lapsed.add(jid)
+            if facts["cause"] != "timeout":
+                continue
+            state = "stalled"
+        elif event.event == "delayed":
+            later = "scheduled" if facts["ready_at"] > event.at else "waiting"
+            state = was if was == "depends" else later
+        elif event.event in ("canceled", "retired"):
+            state = ""
+        elif event.event in STATE_AFTER:
+            state = STATE_AFTER[event.event]
+        elif "state" in facts:
+            state = facts["state"]
+        else:
+            continue
+        if jid in lapsed and event.event in ("popped", "failed"):
+            by = "lease ran out"
+            lapsed.discard(jid)
+        states[jid] = state
+        if not state:
+            del states[jid]
+        yield was, state, by
+
+
+STATE_AFTER = {
+    "promoted": "waiting", "unfailed": "waiting", "popped": "running", "completed": "complete",
+    "failed": "failed",
+}  # fmt: skip
+
+
+def test_the_events_alone_tell_the_state_of_every_job() -> None:
+    _happened()  # asserts it after every step
+
+
+def test_a_transition_occurs_if_and_only_if_it_is_listed() -> None:
+    _, _, transitions = _happened()
+    listed = {(was, now, by) for (was, now), causes in TRANSITIONS.items() for by in causes}
+    assert transitions - listed == set()
+    assert listed - transitions == set()
+    assert {state for pair in TRANSITIONS for state in pair} <= {"", *STATES}
+
+
+def test_an_unlisted_transition_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from qmodel.ops import changing
+
+    _happened.cache_clear()
+    monkeypatch.setattr(changing, "begins", lambda now, job: "scheduled")  # delay by 0 is waiting
+    assert fails(test_a_transition_occurs_if_and_only_if_it_is_listed)
+    monkeypatch.undo()
+    _happened.cache_clear()
+
+
+def test_an_event_occurs_if_and_only_if_its_operation_claims_it() -> None:
+    events, _, _ = _happened()
+    for name, spec in CATALOGUE.items():
+        assert events[name] == set(spec.events), name
+    assert set().union(*events.values()) == set(EVENTS)
+
+
+def test_a_refusal_occurs_if_and_only_if_its_operation_claims_it() -> None:
+    _, refusals, _ = _happened()
+    for name, spec in CATALOGUE.items():
+        bad = {"BAD_ARGUMENT"}
+        assert refusals[name] - bad == set(spec.refusals), name
+        assert not spec.arguments or bad <= refusals[name], name
+    assert set().union(*refusals.values()) == set(REASONS)
+
+
+def test_a_refusal_that_is_not_claimed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from qmodel.refusals import refuse
+
+    def refusing(verb: Any, store: Store, now: int, op: ops.Track) -> Any:
+        if op.jid in store.tracked:
+            raise refuse("WRONG_STATE", op.jid, "tracked")
+        return verb(store, now, op)
+
+    _happened.cache_clear()
+    plant(monkeypatch, "track", refusing)
+    assert fails(test_a_refusal_occurs_if_and_only_if_its_operation_claims_it)
+    monkeypatch.undo()
+    _happened.cache_clear()
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_bad_argument_is_refused_by_name(name: str) -> None:
+    spec = CATALOGUE[name]
+    good = {argument.name: _good(argument.name, argument.kind) for argument in spec.arguments}
+    for argument in spec.arguments:
+        for bad in (*HOSTILE(argument.kind), b"x", ["x"], object(), {"x": 1}):
+            op = spec.cls(**{**good, argument.name: bad})
+            if not argument.required and bad == argument.default and type(bad) is type(argument.default):
+                continue  # it stands for nothing given
+            assert engine.step(Store(), 0, op) == Refusal("BAD_ARGUMENT", (name, argument.name)), bad
+    for now in (-1, 9 * 10**13, 1.5, None, True, "0"):
+        assert engine.step(Store(), now, spec.cls(**good)) == Refusal("BAD_ARGUMENT", (name, "now"))  # type: ignore[arg-type]
+
+
+def _good(name: str, kind: Any) -> Any:
+    if kind.wire == "operations":
+        inner = CATALOGUE[kind.of.lower()]
+        return (inner.cls(**{a.name: _good(a.name, a.kind) for a in inner.arguments if a.required}),)
+    for value in ("x", 1, True, ("x",)):
+        if kind.accepts(value):
+            return value
+    raise AssertionError(name)

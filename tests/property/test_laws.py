@@ -1,0 +1,519 @@
+"""The laws of the model (docs/design.md, section 2), each with a planted fault that breaks it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from qmodel import engine, invariants
+from qmodel import operations as ops
+from qmodel.arguments import TIME_END
+from qmodel.conformance import snapshot
+from qmodel.conformance.snapshot import Snapshot
+from qmodel.operations import CATALOGUE
+from qmodel.refusals import Refusal
+from qmodel.state import config, dependencies, queues, store
+from qmodel.state.store import Store
+from tests.property.support import (
+    QUICK,
+    Moment,
+    bulk,
+    drawn,
+    everywhere,
+    fails,
+    last,
+    plant,
+    state_of,
+    walk,
+)
+
+
+def test_invariants_hold_after_every_step() -> None:
+    for moment in everywhere():
+        assert invariants.check(snapshot.of(moment.store)) == [], moment.step
+
+
+@QUICK
+@given(drawn())
+def test_invariants_hold_for_whatever_hypothesis_draws(history: Any) -> None:
+    for moment in walk(history):
+        assert invariants.check(snapshot.of(moment.store)) == []
+
+
+def test_a_planted_fault_breaks_an_invariant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dependencies, "unlink", lambda store, job, others: None)
+    assert fails(test_invariants_hold_after_every_step)
+
+
+def _later(moment: Moment, ms: int) -> int:
+    """A time after a moment, within bounds."""
+    return min(max(moment.now, 0) + ms, TIME_END - 1)
+
+
+# ---- 1: one step is atomic
+
+
+def test_a_refused_operation_changes_nothing() -> None:
+    refused = 0
+    for moment in everywhere(before=True):
+        if moment.refused:
+            refused += 1
+            assert moment.before == snapshot.of(moment.store), moment.step
+    assert refused > 1000
+
+
+def test_a_refusal_after_a_write_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(verb: Any, store_: Store, now: int, op: ops.Put) -> Any:
+        queues.set_paused(store_, op.queue, True)  # as the original took the tags off first (Q1)
+        return verb(store_, now, op)
+
+    plant(monkeypatch, "put", late)
+    assert fails(test_a_refused_operation_changes_nothing)
+
+
+def test_a_replay_is_identical() -> None:
+    for history in bulk():
+        one, other = Store(), Store()
+        first = [engine.step(one, *step) for step in history]
+        assert first == [engine.step(other, *step) for step in history]
+        assert snapshot.of(one) == snapshot.of(other)
+        assert one.events == other.events
+
+
+def test_a_choice_by_chance_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = itertools.count()
+
+    def moody(verb: Any, store_: Store, now: int, op: ops.Put) -> Any:
+        op.priority = next(hidden)  # type: ignore[misc]
+        return verb(store_, now, op)
+
+    plant(monkeypatch, "put", moody)
+    assert fails(test_a_replay_is_identical)
+
+
+# ---- 3: whoever finishes must hold the lease
+
+
+FINISHING = ("complete", "complete_and_pop", "fail", "retry", "release", "heartbeat", "progress")
+
+
+def test_only_the_holder_of_the_lease_changes_the_job() -> None:
+    late = 0
+    for moment in everywhere(before=True):
+        if moment.name not in FINISHING or not moment.events:
+            continue
+        assert moment.before is not None
+        job = moment.before.jobs[moment.op.jid]
+        about = [event for event in moment.events if event.facts[0] == moment.op.jid]
+        if job["state"] != "running" or job["token"] != moment.op.token:
+            late += 1  # complete_and_pop again: it may pop, and even the very job that it completed
+            assert moment.name == "complete_and_pop"
+            assert {event.event for event in about} <= {"popped", "promoted", "lock_lost", "failed"}
+
+
+def test_a_late_worker_that_may_finish_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from qmodel.state import jobs
+
+    def held(store_: Store, jid: str, token: int, what: str = "") -> Any:
+        job = jobs.find(store_, jid)
+        if job.state != "running":
+            raise jobs.refuse("LOCK_LOST", jid, token, job.state, job.worker)
+        return job, None
+
+    monkeypatch.setattr(jobs, "held", held)
+    assert fails(test_only_the_holder_of_the_lease_changes_the_job)
+
+
+def test_every_claim_makes_a_new_token() -> None:
+    for history in bulk():
+        newest: dict[str, int] = {}
+        for moment in walk(history):
+            for event in moment.events:
+                if event.event == "popped":
+                    jid = str(event.facts[0])
+                    assert event.seq > newest.get(jid, 0)
+                    newest[jid] = event.seq
+                    assert moment.store.jobs[jid].token == event.seq or moment.store.jobs[jid]
+
+
+def test_a_valid_lease_is_never_handed_to_another() -> None:
+    handed = 0
+    for moment in everywhere(before=True):
+        assert moment.before is not None
+        grace = moment.before.config.get("grace-period", config.OPTIONS["grace-period"].default)
+        finished = {e.facts[0] for e in moment.events if e.event == "advanced"}
+        for event in moment.events:
+            job = moment.before.jobs.get(str(event.facts[0]))
+            if event.event == "popped" and job is not None and job["state"] == "running":
+                handed += 1
+                assert event.facts[0] in finished or job["expires_at"] + grace <= moment.now
+    assert handed > 100
+
+
+def test_a_lease_taken_before_its_grace_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = queues.lapsed
+    monkeypatch.setattr(queues, "lapsed", lambda s, name, until, n: real(s, name, until + 1, n))
+    assert fails(test_a_valid_lease_is_never_handed_to_another)
+
+
+# ---- 4: every operation may be sent twice
+
+
+def _safe_to_resend(moment: Moment) -> bool:
+    """Whether the catalogue promises anything for this step being sent again."""
+    resend = CATALOGUE[moment.name].resend
+    if moment.refused or resend in ("read", "lease", "same"):
+        return True
+    if not moment.op.request:
+        return False
+    if resend == "grant":  # nothing granted is nothing to remember: the next try may find a job
+        return bool(moment.outcome.jobs if moment.name == "complete_and_pop" else moment.outcome)
+    return True
+
+
+def _finished_jobs_are_kept(moment: Moment) -> bool:
+    """A job that retention deletes at once cannot remember that it was completed."""
+    if CATALOGUE[moment.name].resend == "lease" or moment.name == "complete_and_pop":
+        finished = moment.op.jobs if moment.name == "complete_many" else (moment.op,)
+        return moment.refused or all(one.jid in moment.store.jobs for one in finished)
+    return True
+
+
+def test_an_operation_sent_twice_at_once_answers_the_same_and_changes_nothing_more() -> None:
+    seen = set()
+    for history in bulk():
+        store_ = Store()
+        for now, op in history:
+            outcome, events = _step(store_, now, op)
+            moment = Moment(ops_step(now, op), None, outcome, events, store_)
+            if not _safe_to_resend(moment) or not _finished_jobs_are_kept(moment):
+                continue
+            before = snapshot.of(store_)
+            again = engine.step(store_, now, op)
+            after = snapshot.of(store_)
+            if op.spec.resend == "same" and not isinstance(outcome, Refusal):
+                before, after = state_of(before), state_of(after)
+                assert op.spec.name in COUNTING or again == outcome
+            else:
+                assert again == outcome, op
+            assert snapshot.difference(before, after) == [], op
+            seen.add((op.spec.name, isinstance(outcome, Refusal)))
+    assert {name for name, refused in seen if not refused} == set(CATALOGUE)
+
+
+COUNTING = {"pause", "unpause", "forget", "deregister"}
+"""They reply how many it changed, and the second time it changes none."""
+
+
+def ops_step(now: int, op: Any) -> Any:
+    from qmodel.conformance.subjects import Step
+
+    return Step(now, op)
+
+
+def _step(store_: Store, now: int, op: Any) -> tuple[Any, tuple[Any, ...]]:
+    seq = store_.seq
+    outcome = engine.step(store_, now, op)
+    return outcome, tuple(event for event in store_.events if event.seq > seq)
+
+
+@pytest.mark.parametrize("resend", ["job", "grant", "lease", "memo"])
+def test_a_forgotten_resend_is_noticed(monkeypatch: pytest.MonkeyPatch, resend: str) -> None:
+    from qmodel.ops import putting
+    from qmodel.state import history, requests, workers
+
+    if resend == "job":
+        monkeypatch.setattr(putting, "_is_resend", lambda store, jid, request: False)
+    elif resend == "grant":
+        monkeypatch.setattr(workers, "remember", lambda store, name, request, jids: None)
+    elif resend == "lease":
+        monkeypatch.setattr(history, "outcome", lambda job, token, what: None)
+    else:
+        monkeypatch.setattr(requests, "remember", lambda store, request, reply: None)
+    assert fails(test_an_operation_sent_twice_at_once_answers_the_same_and_changes_nothing_more)
+
+
+def test_a_finished_lease_answers_its_resend_as_long_as_its_history_lasts() -> None:
+    answered = 0
+    for history in bulk():
+        sent: dict[tuple[str, int, str], tuple[Any, Any]] = {}
+        store_: Any = None
+        for moment in walk(history):
+            store_ = moment.store
+            finishes = CATALOGUE[moment.name].resend == "lease" and hasattr(moment.op, "token")
+            if finishes and moment.events and not moment.refused:
+                sent[moment.op.jid, moment.op.token, moment.name] = moment.op, moment.outcome
+        for (jid, token, _), (op, outcome) in sent.items():
+            job = store_.jobs.get(jid)
+            if job is not None and any(token in s.facts[:1] for s in job.history if s.what != "log"):
+                before = snapshot.of(store_)
+                assert engine.step(store_, _later(moment, 0), op) == outcome, op
+                assert before == snapshot.of(store_)
+                answered += 1
+    assert answered > 200
+
+
+def test_a_grant_answers_its_resend_as_long_as_all_of_it_is_held() -> None:
+    answered = 0
+    for history in bulk():
+        granted: dict[tuple[str, str], tuple[Any, dict[str, int]]] = {}
+        for moment in walk(history):
+            if moment.name == "pop" and not moment.refused and moment.op.request and moment.outcome:
+                leases = {job.jid: job.token for job in moment.outcome}
+                granted[moment.op.worker, moment.op.request] = moment.op, leases
+        for op, leases in granted.values():
+            jobs = moment.store.jobs
+            if all(j in jobs and jobs[j].token == t and jobs[j].worker for j, t in leases.items()):
+                before = snapshot.of(moment.store)
+                again = engine.step(moment.store, 10**12, op)
+                assert {job.jid: job.token for job in again} == leases, op
+                assert before == snapshot.of(moment.store)
+                answered += 1
+    assert answered > 25
+
+
+def test_a_grant_that_is_forgotten_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from qmodel.state import workers
+
+    monkeypatch.setattr(workers, "remember", lambda store, name, request, jids: None)
+    assert fails(test_a_grant_answers_its_resend_as_long_as_all_of_it_is_held)
+
+
+@pytest.mark.parametrize("op", [ops.Priority("a", 5), ops.Update("a", ""), ops.Log("a", ""), ops.TagAdd("a", ("t",))])
+def test_nothing_done_to_a_leased_job_ends_its_grant(op: Any) -> None:
+    store_ = Store()
+    for jid in ("a", "b"):
+        engine.step(store_, 0, ops.Put("q", jid, "k", ""))
+    pop = ops.Pop("q", "w", request="r")
+    engine.step(store_, 0, pop)
+    engine.step(store_, 0, op)
+    assert [job.jid for job in engine.step(store_, 0, pop)] == ["a"]
+
+
+def test_a_completion_under_a_request_used_before_is_granted_anew() -> None:
+    store_ = Store()
+    engine.step(store_, 0, ops.ConfigSet("jobs-history", 0))
+    for jid in ("a", "b"):
+        engine.step(store_, 0, ops.Put("q", jid, "k", ""))
+    (job,) = engine.step(store_, 0, ops.Pop("q", "w", request="r"))
+    done = engine.step(store_, 0, ops.CompleteAndPop("a", job.token, "q", "w", request="r"))
+    assert [job.jid for job in done.jobs] == ["b"]
+
+
+def test_nobody_holds_the_token_zero() -> None:
+    store_ = Store()
+    engine.step(store_, 0, ops.Put("q", "a", "k", "", retries=0))
+    engine.step(store_, 0, ops.Pop("q", "w"))
+    engine.step(store_, 10**9, ops.Pop("q", "w"))  # lapsed, and buried with the token 0
+    refused = engine.step(store_, 10**9, ops.Fail("a", 0, "g", ""))
+    assert refused == Refusal("LOCK_LOST", ("a", "0", "failed", ""))
+
+
+# ---- 5: reads never write, and are true at now
+
+
+def _reads(store_: Store) -> Iterator[Any]:
+    jids = tuple(store_.jobs) or ("a",)
+    yield from (ops.Get(jids[0]), ops.Multiget(jids), ops.Config(), ops.ConfigGet("heartbeat"))
+    yield from (ops.TopTags(), ops.Tracked(), ops.FailedGroups(), ops.Completed(), ops.Queues())
+    yield from (ops.Workers(), ops.Events(), *(ops.Tagged(tag) for tag in store_.tags))
+    yield from (ops.Failed(group) for group in store_.groups)
+    yield from (ops.Worker(worker) for worker in store_.workers)
+    looks = (ops.Peek, ops.Waiting, ops.Scheduled, ops.Depending, ops.Running, ops.Stalled)
+    for queue in store_.queues:
+        yield from (look(queue) for look in (*looks, ops.Queue, ops.Length, ops.Stats))
+
+
+def test_reads_never_write() -> None:
+    for history in bulk():
+        moment = last(history)
+        before = snapshot.of(moment.store)
+        for later in (0, 1, 10**6, 10**9):
+            for read in _reads(moment.store):
+                assert read.spec.reads
+                engine.step(moment.store, _later(moment, later), read)
+        assert before == snapshot.of(moment.store)
+    for moment in everywhere(before=True, count=80):
+        if moment.op.spec.reads:
+            assert moment.before == snapshot.of(moment.store), moment.step
+
+
+def test_a_peek_that_promotes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def promoting(verb: Any, store_: Store, now: int, op: ops.Peek) -> Any:
+        for job in queues.due(store_, op.queue, now, 1):
+            queues.promote(store_, job)
+        return verb(store_, now, op)
+
+    plant(monkeypatch, "peek", promoting)
+    assert fails(test_reads_never_write)
+
+
+def _listed(store_: Store, now: int, queue: str) -> dict[str, tuple[str, ...]]:
+    """The jobs of a queue by state, as the lists tell."""
+    lists = {
+        "waiting": ops.Waiting, "scheduled": ops.Scheduled, "depends": ops.Depending,
+        "running": ops.Running, "stalled": ops.Stalled,
+    }  # fmt: skip
+    return {s: engine.step(store_, now, op(queue, 0, 1000)).jids for s, op in lists.items()}
+
+
+def test_lists_counts_and_jobs_tell_the_same_at_any_moment() -> None:
+    for history in bulk():
+        moment = last(history)
+        for now in (_later(moment, ms) for ms in (0, 1000, 60_000, 10**8)):
+            for queue in moment.store.queues:
+                listed = _listed(moment.store, now, queue)
+                counts = engine.step(moment.store, now, ops.Queue(queue))
+                for state, jids in listed.items():
+                    assert getattr(counts, state) == len(jids)
+                    for jid in jids:
+                        job = engine.step(moment.store, now, ops.Get(jid))
+                        assert (job.state, job.queue) == (state, queue)
+                length = engine.step(moment.store, now, ops.Length(queue))
+                assert length == sum(map(len, listed.values()))
+
+
+def test_a_state_that_is_not_true_at_now_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from qmodel.state import jobs
+
+    monkeypatch.setattr(jobs, "seen_at", lambda now, state, ready_at, expires_at: state)
+    assert fails(test_lists_counts_and_jobs_tell_the_same_at_any_moment)
+
+
+def test_what_peek_shows_is_what_pop_gives() -> None:
+    shown = 0
+    for history in bulk():
+        moment = last(history)
+        now = _later(moment, 20_000)
+        for queue in list(moment.store.queues):
+            if moment.store.queues[queue].paused:
+                continue
+            peeked = engine.step(moment.store, now, ops.Peek(queue, 3))
+            popped = engine.step(moment.store, now, ops.Pop(queue, "w", 3))
+            assert [job.jid for job in peeked] == [job.jid for job in popped]
+            shown += len(popped)
+    assert shown > 100
+
+
+# ---- 6: order is total
+
+
+def _wanted(before: Snapshot, now: int, queue: str, count: int) -> list[str]:
+    """What a pop must give, by the words of lifecycle.py, from a snapshot."""
+    grace = before.config.get("grace-period", config.OPTIONS["grace-period"].default)
+    jobs = [(jid, job) for jid, job in before.jobs.items() if job["queue"] == queue]
+    lapsed = [
+        (-1 if job["state"] == "stalled" else job["expires_at"], job["seq"], jid)
+        for jid, job in jobs
+        if job["state"] == "stalled" or (job["state"] == "running" and job["expires_at"] <= now - grace)
+    ]
+    first = [
+        jid
+        for _, _, jid in sorted(lapsed)[:count]
+        if before.jobs[jid]["state"] == "stalled" or before.jobs[jid]["remaining"]
+    ]
+    ready = [
+        (job["priority"], job["ready_at"], job["seq"], jid)
+        for jid, job in jobs
+        if job["state"] == "waiting" or (job["state"] == "scheduled" and job["ready_at"] <= now)
+    ]
+    return (first + [jid for _, _, _, jid in sorted(ready)])[:count]
+
+
+def test_pops_come_in_the_order_of_priority_readiness_and_sequence() -> None:
+    several = 0
+    for moment in everywhere(before=True):
+        if moment.name != "pop" or not any(event.event == "popped" for event in moment.events):
+            continue
+        assert moment.before is not None
+        wanted = _wanted(moment.before, moment.now, moment.op.queue, moment.op.count)
+        assert [job.jid for job in moment.outcome] == wanted, moment.step
+        several += len(wanted) > 1
+    assert several > 100
+
+
+@pytest.mark.parametrize("fault", ["by id", "as noticed"])
+def test_an_order_by_something_else_is_noticed(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    from qmodel.state import jobs
+
+    def push(store_: Store, job: Any) -> None:
+        queue = queues._made(store_, job.queue)
+        if fault == "by id":
+            job.ready_at, job.seq = 0, sum(job.jid.encode())
+        else:
+            job.ready_at = 10**14  # whoever is noticed late comes late
+        queue.ready.add((job.priority, job.ready_at, job.seq, job.jid))
+
+    monkeypatch.setattr(queues, "push", push)
+    assert jobs.place
+    assert fails(test_pops_come_in_the_order_of_priority_readiness_and_sequence)
+
+
+# ---- 8: work is bounded
+
+
+def _queue_of(count: int, **arguments: Any) -> Store:
+    """A store with this many jobs, put a thousand at a time."""
+    store_ = Store()
+    for first in range(0, count, 1000):
+        jobs = tuple(ops.Put("q", f"j{n}", "k", "", **arguments) for n in range(first, first + 1000))
+        assert not isinstance(engine.step(store_, 0, ops.PutMany(jobs)), Refusal)
+    return store_
+
+
+def _events_of(store_: Store, now: int, op: Any) -> int:
+    before = store_.seq
+    assert not isinstance(engine.step(store_, now, op), Refusal)
+    return store_.seq - before
+
+
+def test_one_operation_touches_a_bounded_number_of_jobs() -> None:
+    assert _events_of(_queue_of(3000), 0, ops.Pop("q", "w", 1000)) == 1000
+    assert _events_of(_queue_of(3000), 0, ops.Drain("q")) == 1000
+    due = _queue_of(3000, delay_ms=1)
+    assert _events_of(due, 1, ops.Pop("q", "w", 1)) == 1001
+    lapsed = _queue_of(2000, retries=0)
+    engine.step(lapsed, 0, ops.Pop("q", "w", 1000))
+    engine.step(lapsed, 0, ops.Pop("q", "w", 1000))
+    assert _events_of(lapsed, 10**9, ops.Pop("q", "w", 1)) == 2
+    assert _events_of(lapsed, 10**9, ops.Pop("q", "w", 1000)) == 2 * 1000
+    assert _events_of(lapsed, 10**9, ops.Unfail("q", "failed-retries-q", 1000)) == 1000
+
+
+def test_a_job_has_at_most_a_thousand_dependents() -> None:
+    store_ = _queue_of(1000)
+    engine.step(store_, 0, ops.Put("q", "root", "k", ""))
+    children = tuple(ops.Put("q", f"c{n}", "k", "", depends=("root",)) for n in range(1000))
+    engine.step(store_, 0, ops.PutMany(children))
+    one_more = engine.step(store_, 0, ops.Put("q", "c1000", "k", "", depends=("root",)))
+    assert one_more == Refusal("DEPENDENCY_LIMIT", ("root",))
+
+
+# ---- store
+
+
+def test_events_are_a_gapless_sequence() -> None:
+    for history in bulk():
+        last = 0
+        for moment in walk(history):
+            seqs = [event.seq for event in moment.events]
+            most = moment.store.events_kept
+            first = last + 1 if len(seqs) < most else seqs[0]
+            assert seqs == list(range(first, first + len(seqs)))
+            last = moment.store.seq
+            assert not seqs or seqs[-1] == last
+
+
+def test_a_change_without_an_event_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(store_: Store, now: int, event: str, *facts: Any) -> int:
+        store_.seq += 1
+        return store_.seq
+
+    for module in ("putting", "taking", "finishing"):
+        monkeypatch.setattr(f"qmodel.ops.{module}.emit", silent)
+    assert fails(test_events_are_a_gapless_sequence)
+    assert store.emit
