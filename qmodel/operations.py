@@ -400,7 +400,7 @@ class DependsOn(Operation):
     request: RequestId = ""
 
 
-@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "unblocked")
+@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE DEPENDENCY_LIMIT", "unblocked")
 class DependsOff(Operation):
     """Remove dependencies of a job that waits for others, or with `all` every one; replies those that are left."""
 
