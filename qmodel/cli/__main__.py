@@ -1,0 +1,5 @@
+"""`python -m qmodel.cli`."""
+
+from qmodel.cli import main
+
+main()

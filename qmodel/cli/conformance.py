@@ -1,0 +1,112 @@
+"""`qmodel conformance`: compare a backend with the model."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from typing import Any
+
+import click
+
+from qmodel.cli.session import common, session
+from qmodel.errors import ConnectError
+
+
+@click.group("conformance")
+def command() -> None:
+    """Compare a backend with the model on generated histories."""
+
+
+@command.command("run")
+@click.option("--examples", default=100, show_default=True, help="How many histories.")
+@click.option("--steps", default=60, show_default=True, help="How many operations in each.")
+@click.option("--seed", help="What the histories are drawn from.  [default: a new random one]")
+@click.option(
+    "--subject",
+    "url",
+    metavar="URL",
+    help="What is compared with the model. Its namespace is emptied!  [default: that of --url]",
+)
+def run(examples: int, steps: int, seed: str | None, url: str | None) -> None:
+    """Drive generated histories into a backend and the model, and compare all that can be seen.
+
+    Ends at the first difference, shrunk to as few operations as show it. Exit code 1 then.
+    """
+    from qmodel.conformance import campaign
+
+    at = session()
+    if url is not None:
+        at.url, at.url_from = url, "--subject"
+    seed = seed or secrets.token_hex(4)
+    subject = _subject(at.url)
+    with _progress(examples, shown=sys.stderr.isatty() and not at.json) as advance:
+        summary = campaign.run(examples, seed, subject, advance, steps=steps)
+    if at.json:
+        at.answer(
+            {
+                "subject": summary.subject,
+                "seed": seed,
+                "histories": summary.histories,
+                "steps": summary.steps,
+                "seconds": round(summary.seconds, 3),
+                "agrees": summary.agrees,
+                "failures": [str(failure) for failure in summary.failures],
+            }
+        )
+    else:
+        for failure in summary.failures:
+            click.echo(f"{failure}\n")
+        click.secho(str(summary), fg="green" if summary.agrees else "red")
+        click.echo(f"Again: qmodel conformance run --examples {examples} --steps {steps} --seed {seed}")
+    if not summary.agrees:
+        raise click.exceptions.Exit(1)
+
+
+def _subject(url: str) -> Any:
+    from qmodel.conformance import subjects
+
+    opened = getattr(subjects, "open_subject", None)
+    if opened is not None:
+        return opened(url)
+    if url == "memory://":
+        return subjects.ModelSubject()
+    raise ConnectError(
+        f"{url} cannot be compared with the model yet.", "Compare memory:// with itself."
+    )
+
+
+class _progress:
+    """A bar on the standard error, if that is a terminal; gives what is called after each history."""
+
+    def __init__(self, examples: int, shown: bool) -> None:
+        self._examples = examples
+        self._shown = shown
+
+    def __enter__(self) -> Any:
+        if not self._shown:
+            return lambda summary: None
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeRemainingColumn
+
+        columns = (
+            TextColumn("histories"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[steps]} steps"),
+            TimeRemainingColumn(),
+        )
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._bar.start()
+        task = self._bar.add_task("", total=self._examples, steps=0)
+        return lambda summary: self._bar.update(
+            task, completed=summary.histories, steps=summary.steps
+        )
+
+    def __exit__(self, *exc: object) -> None:
+        if self._shown:
+            self._bar.stop()
+
+
+common(command)
+common(run)

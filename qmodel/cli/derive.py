@@ -1,0 +1,236 @@
+"""One command per operation, made from the catalogue.
+
+Required arguments are positional and the rest are options, under the catalogue's names with hyphens. What the client
+fills in by itself may be left out here too: the jid of a new job, the worker's name, the request id, and the token of
+a lease (then it is that of the lease which the job has at the moment).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from qmodel.arguments import Flag, Kind, ListOf, Operations, Whole
+from qmodel.cli import show
+from qmodel.cli.convert import DURATION, MOMENT, TEXT, parse_duration
+from qmodel.cli.session import Session, common, session
+from qmodel.operations import CATALOGUE, Argument, Operation, Spec
+
+FILLED_IN = {
+    ("put", "jid"): "a new random one",
+    ("token",): "that of the lease which the job has now",
+    ("worker",): "<hostname>-<pid>-<thread>",
+    ("request",): "a new random one",
+}
+"""What may be left out though the catalogue wants it, and what then takes its place."""
+
+ASKED_FOR = {("worker", "worker")}
+"""Where it is what the command is about."""
+
+
+def command(name: str) -> click.Command | None:
+    """The command of an operation, by its name with hyphens."""
+    spec = CATALOGUE.get(name.replace("-", "_"))
+    return common(_command(spec)) if spec is not None and name == hyphened(spec) else None
+
+
+def hyphened(spec: Spec) -> str:
+    """The name of an operation's command."""
+    return spec.name.replace("_", "-")
+
+
+def _command(spec: Spec) -> click.Command:
+    def run(**values: Any) -> None:
+        perform(session(), _operation(session(), spec, values))
+
+    made = click.Command(hyphened(spec), callback=run, help=spec.cls.__doc__, short_help=spec.summary)
+    made.params = [_parameter(spec, argument) for argument in spec.arguments]
+    if spec.name == "put":  # the last positional, and a job without data is a job
+        made.params.sort(key=lambda param: param.name == "data")
+    return made
+
+
+def filled_in(spec: Spec, argument: Argument) -> str | None:
+    """What takes an argument's place when it is left out, if it is one of those."""
+    if (spec.name, argument.name) in ASKED_FOR:
+        return None
+    return FILLED_IN.get((spec.name, argument.name)) or FILLED_IN.get((argument.name,))
+
+
+def _parameter(spec: Spec, argument: Argument) -> click.Parameter:
+    kind = argument.kind
+    if argument.required and filled_in(spec, argument) is None:
+        several = isinstance(kind, ListOf)
+        required = (spec.name, argument.name) != ("put", "data")
+        return click.Argument(
+            [argument.name],
+            type=_type(argument),
+            nargs=-1 if several else 1,
+            required=required,
+            metavar=_metavar(argument) + "..." * several
+            if required
+            else f"[{_metavar(argument)}]",
+        )
+    if isinstance(kind, Flag):
+        return click.Option([_option(argument)], is_flag=True, help="Yes. [default: no]")
+    return click.Option(
+        [_option(argument), argument.name],
+        type=_type(argument),
+        multiple=isinstance(kind, ListOf),
+        default=None,
+        metavar=_metavar(argument),
+        help=_help(spec, argument),
+    )
+
+
+def _option(argument: Argument) -> str:
+    return "--" + argument.name.removesuffix("_ms").replace("_", "-")
+
+
+def _metavar(argument: Argument) -> str:
+    if isinstance(argument.kind, Operations):
+        return "FILE"
+    return argument.name.removesuffix("_ms").upper()
+
+
+def _type(argument: Argument) -> click.ParamType | None:
+    kind = argument.kind.item if isinstance(argument.kind, ListOf) else argument.kind
+    if isinstance(kind, Operations):
+        return click.File()
+    if argument.name.endswith("_ms"):
+        return DURATION
+    if argument.name == "at":
+        return MOMENT
+    if isinstance(kind, Whole) and argument.name != "value":
+        return click.INT
+    if argument.name in ("data", "result", "message"):
+        return TEXT
+    return click.STRING
+
+
+def _help(spec: Spec, argument: Argument) -> str:
+    kind = argument.kind
+    if argument.name.endswith("_ms"):
+        expected = "a duration: 90 (seconds), 1.5s, 10m, 2h, 1d"
+    elif argument.name == "at":
+        expected = "milliseconds since the epoch, an ISO time, today or yesterday"
+    elif isinstance(kind, ListOf):
+        expected = f"may be given several times; each {kind.item.expected}"
+    else:
+        expected = kind.expected
+    default = filled_in(spec, argument) or argument.default
+    shown = f" [default: {default}]" if default not in (None, "", ()) else ""
+    return expected[0].upper() + expected[1:] + "." + shown
+
+
+# ---- from what was typed to the operation
+
+
+def _operation(at: Session, spec: Spec, values: dict[str, Any]) -> Operation:
+    given: dict[str, Any] = {}
+    for argument in spec.arguments:
+        value = values[argument.name]
+        if isinstance(argument.kind, ListOf):
+            value = tuple(value) or None
+        elif isinstance(argument.kind, Operations) and value is not None:
+            value = _read_operations(at, argument.kind.of.lower(), value)
+        elif argument.name == "value":
+            value = _setting(values["option"], value)
+        elif isinstance(argument.kind, Flag):
+            value = value or None
+        if value is None and argument.required:
+            value = _fill_in(at, spec, argument.name, values)
+        if value is not None:
+            given[argument.name] = _checked(argument.kind, value, argument.name)
+    return spec.cls(**given)
+
+
+def _fill_in(at: Session, spec: Spec, name: str, values: dict[str, Any]) -> Any:
+    if name == "token":
+        return at.client.jobs[values["jid"]].token
+    if name == "worker":
+        return at.client.worker
+    if name == "data":
+        return ""
+    from uuid import uuid4
+
+    return uuid4().hex
+
+
+def _checked(kind: Kind, value: Any, name: str) -> Any:
+    if not kind.accepts(value):
+        params = click.get_current_context().command.params
+        param = next((param for param in params if param.name == name), None)
+        raise click.BadParameter(f"it must be {kind.expected}.", param=param)
+    return value
+
+
+def _setting(option: str, text: str) -> int:
+    from qmodel.objects import is_duration
+
+    try:
+        return parse_duration(text) if is_duration(option) else int(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="VALUE") from None
+
+
+def _read_operations(at: Session, name: str, file: Any) -> tuple[Operation, ...]:
+    """The operations inside another one, from JSON lines with the catalogue's argument names."""
+    spec = CATALOGUE[name]
+    found = []
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            values = json.loads(line)
+            known = {argument.name: argument.kind for argument in spec.arguments}
+            unknown = sorted(set(values) - set(known))
+            if unknown:
+                raise ValueError(f"{name} has no {unknown[0]}; it has {', '.join(known)}")
+            for argument in spec.arguments:
+                if argument.required and argument.name not in values:
+                    values[argument.name] = _fill_in_line(at, spec, argument, values)
+            found.append(
+                spec.cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+            )
+        except (ValueError, TypeError) as error:
+            raise click.BadParameter(f"line {number}: {error}", param_hint="FILE") from None
+    return tuple(found)
+
+
+def _fill_in_line(at: Session, spec: Spec, argument: Argument, values: dict[str, Any]) -> Any:
+    if filled_in(spec, argument) is None and argument.name != "data":
+        raise ValueError(f"{spec.name} needs {argument.name}")
+    return _fill_in(at, spec, argument.name, values)
+
+
+# ---- performing
+
+
+def perform(at: Session, op: Operation) -> None:
+    """Execute an operation and print its reply."""
+    spec = op.spec
+    if at.url == "memory://" and not spec.reads:
+        click.echo(
+            "Note: memory:// lives only as long as this command. Set --url or QMODEL_URL to a "
+            "server, or give several operations to `qmodel run`.",
+            err=True,
+        )
+    if spec.name == "put":
+        _warn_of_text(op)
+    reply = at.client.execute(op, now=at.now)
+    if at.json:
+        at.answer(show.plain(reply))
+    else:
+        show.reply(at, op, reply)
+    if spec.name == "get" and reply is None:
+        raise click.exceptions.Exit(1)
+
+
+def _warn_of_text(op: Any) -> None:
+    try:
+        json.loads(op.data or "null")
+    except ValueError:
+        click.echo("Note: the data is not JSON; a Python worker reads it as job.text.", err=True)

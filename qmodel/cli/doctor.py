@@ -1,0 +1,214 @@
+"""`qmodel doctor`: a list of checks, each of which says OK, WARN or FAIL, and what to do.
+
+A check is a function that yields findings; it is in `CHECKS`, and is asked in that order. One that raises is itself a
+finding. A backend may bring checks of its own: what its `checks()` yields as (level, what, fix) is shown too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+import qmodel
+from qmodel.cli import without_password
+from qmodel.cli.convert import format_duration
+from qmodel.cli.session import Session, common, session
+from qmodel.errors import ConnectError
+
+OK, WARN, FAIL = "OK", "WARN", "FAIL"
+COLORS = {OK: "green", WARN: "yellow", FAIL: "red"}
+
+
+class Finding(NamedTuple):
+    """What a check found: how bad it is, what it is, what to do, and what does so if it can be done here."""
+
+    level: str
+    what: str
+    fix: str = ""
+    resolve: Callable[[], str] | None = None
+
+
+Check = Callable[[Session], Iterator[Finding]]
+
+
+def python(at: Session) -> Iterator[Finding]:
+    """Python is new enough."""
+    found = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    if sys.version_info < (3, 11):
+        yield Finding(FAIL, found, "Install Python 3.11 or newer.")
+    else:
+        yield Finding(OK, found)
+
+
+def packages(at: Session) -> Iterator[Finding]:
+    """What qmodel needs is installed, and what may be."""
+    where = Path(qmodel.__file__).parent
+    yield Finding(OK, f"qmodel {qmodel.__version__} in {where}")
+    for name in ("click", "rich", "sortedcontainers"):
+        yield _package(name, None)
+    for name, extra in (("redis", "redis"), ("lupa", "conformance"), ("pyspark", "spark")):
+        yield _package(name, extra)
+
+
+def _package(name: str, extra: str | None) -> Finding:
+    try:
+        return Finding(OK, f"{name} {version(name)}")
+    except PackageNotFoundError:
+        if extra is None:
+            return Finding(FAIL, f"{name} is not installed", f"pip install {name}")
+        return Finding(OK, f"{name} is not installed; if wanted: pip install 'qmodel[{extra}]'")
+
+
+def url(at: Session) -> Iterator[Finding]:
+    """Which backend is asked for, and by what."""
+    found = f"URL {without_password(at.url)}, from {at.url_from}"
+    if at.url == "memory://":
+        fix = "For jobs that outlive this process: export QMODEL_URL=redis://localhost:6379/0"
+        yield Finding(WARN, f"{found}: a store of this process alone", fix)
+    else:
+        yield Finding(OK, found)
+
+
+def reachable(at: Session) -> Iterator[Finding]:
+    """The backend answers."""
+    began = time.perf_counter()
+    length = at.client.queues["qmodel-doctor"].length()
+    took = (time.perf_counter() - began) * 1000
+    began = time.perf_counter()
+    at.client.queues["qmodel-doctor"].length()
+    again = (time.perf_counter() - began) * 1000
+    yield Finding(
+        OK if length == 0 else WARN,
+        f"{type(at.client.backend).__name__} answers: first in {format_duration(took)}, "
+        f"then in {format_duration(again)}",
+    )
+
+
+def clock(at: Session) -> Iterator[Finding]:
+    """The server's clock and ours agree; only how long idle workers sleep depends on ours."""
+    now = getattr(at.client.backend, "now", None)
+    if now is not None:
+        apart = abs(now() - time.time_ns() // 1_000_000)
+        level = OK if apart < 5000 else WARN
+        fix = "" if level == OK else "Synchronise the clocks (ntp); jobs are timed by the server's."
+        yield Finding(level, f"the server's clock differs from ours by {apart:.0f} ms", fix)
+
+
+def server(at: Session) -> Iterator[Finding]:
+    """What the backend itself has to say: version, persistence, memory policy, rights."""
+    checks = getattr(at.client.backend, "checks", None)
+    if checks is not None:
+        for level, what, fix in checks():
+            yield Finding(level, what, fix)
+
+
+def queues(at: Session) -> Iterator[Finding]:
+    """No queue is stuck."""
+    listed = at.client.queues.counts(0, 1000)
+    yield Finding(OK, f"{len(listed)} queues")
+    for one in listed:
+        ready = one.waiting + one.stalled
+        if one.paused and ready:
+            what = f"queue {one.name} is paused with {ready} jobs ready"
+            yield Finding(WARN, what, f"If that was not meant: qmodel unpause {one.name}")
+        elif one.stalled:
+            what = f"queue {one.name} has {one.stalled} jobs whose workers were lost"
+            fix = f"Start a worker: the next pop takes them. See: qmodel stalled {one.name}"
+            yield Finding(WARN, what, fix)
+
+
+def failures(at: Session) -> Iterator[Finding]:
+    """No job waits for a person."""
+    for group, count in at.client.failed.groups(0, 1000).items():
+        what = f"{count} jobs have failed in group {group}"
+        yield Finding(WARN, what, f"See: qmodel failed '{group}'; again: qmodel unfail QUEUE '{group}'")
+
+
+def workers(at: Session) -> Iterator[Finding]:
+    """No worker is silent."""
+    now = time.time_ns() // 1_000_000
+    for one in at.client.workers.counts(0, 1000):
+        silent = now - one.seen_at
+        if silent > 3_600_000 and not one.jobs and not one.stalled:
+            name = one.name
+
+            def deregister(name: str = name) -> str:
+                at.client.workers.deregister(name)
+                return f"took {name} off the list"
+
+            what = f"worker {name} has been silent for {format_duration(silent)}"
+            yield Finding(WARN, what, f"qmodel deregister '{name}'", deregister)
+
+
+def invariants(at: Session) -> Iterator[Finding]:
+    """What holds after every step holds now."""
+    snapshot = _snapshot(at.client.backend)
+    if snapshot is None:
+        return
+    broken = importlib.import_module("qmodel.invariants").check(snapshot)
+    for one in broken:
+        yield Finding(FAIL, str(one), "This is a bug in qmodel, or somebody else wrote to its keys.")
+    if not broken:
+        yield Finding(OK, "every invariant holds")
+
+
+def _snapshot(backend: Any) -> Any:
+    """The whole state of a namespace, from a backend that can show it."""
+    snapshot = importlib.import_module("qmodel.conformance.snapshot")
+    if hasattr(backend, "snapshot"):
+        return backend.snapshot()
+    return snapshot.of(backend.store) if hasattr(backend, "store") else None
+
+
+BEFORE: tuple[Check, ...] = (python, packages, url)
+CHECKS: tuple[Check, ...] = (reachable, clock, server, queues, failures, workers, invariants)
+"""Those that need the backend; they are passed over when it cannot be reached."""
+
+
+def examine(at: Session) -> Iterator[Finding]:
+    """Go through all checks."""
+    for check in BEFORE:
+        yield from check(at)
+    for check in CHECKS:
+        try:
+            yield from check(at)
+        except ConnectError as error:
+            yield Finding(FAIL, error.sentence, error.next_step)
+            return
+        except Exception as error:
+            what = f"the check '{check.__name__}' broke: {type(error).__name__}: {error}"
+            yield Finding(FAIL, what, "Please report this.")
+
+
+@click.command("doctor")
+@click.option("--resolve", is_flag=True, help="Do what can be done here.")
+def command(resolve: bool) -> None:
+    """Check the environment, the server and the jobs; say what to do.
+
+    Exit code 1 when a check fails; a warning alone is no failure.
+    """
+    at = session()
+    found = []
+    for finding in examine(at):
+        found.append(finding)
+        done = finding.resolve() if resolve and finding.resolve else ""
+        if not at.json:
+            level = click.style(f"{finding.level:<4}", fg=COLORS[finding.level])
+            click.echo(f"{level}  {finding.what}")
+            if done or finding.fix:
+                click.echo(f"      {'resolved: ' + done if done else finding.fix}")
+    if at.json:
+        at.answer([{"level": f.level, "what": f.what, "fix": f.fix} for f in found])
+    if any(finding.level == FAIL for finding in found):
+        raise click.exceptions.Exit(1)
+
+
+common(command)

@@ -1,0 +1,98 @@
+"""The statistics of a queue as a picture made of text."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from qmodel import replies
+from qmodel.cli.convert import format_duration
+
+M, H, D = 60, 3600, 86_400
+
+EDGES = (0, 1, 2, 5, 10, 20, 30, M, 2 * M, 5 * M, 15 * M, 30 * M, H, 3 * H, 6 * H, 12 * H, D)
+EDGES += (2 * D, 3 * D, 7 * D, 14 * D, 30 * D)
+"""Seconds at which the rows of a picture begin; each is where one of the stored bins begins, too."""
+
+WIDTH = 40
+
+
+def bin_starts() -> list[int]:
+    """The second at which each of the stored histogram's bins begins."""
+    return [
+        *range(M),
+        *range(M, H, M),
+        *range(H, D, 900),
+        *range(D, 3 * D, H),
+        *range(3 * D, 31 * D, D),
+    ]
+
+
+def rows(histogram: tuple[int, ...]) -> list[tuple[str, int]]:
+    """The stored bins collapsed to rows that can be read, from the first that is not empty to the last."""
+    counts = [0] * len(EDGES)
+    for start, count in zip(bin_starts(), histogram, strict=True):
+        counts[bisect_right(EDGES, start) - 1] += count
+    filled = [index for index, count in enumerate(counts) if count]
+    if not filled:
+        return []
+    labels = [f"{_short(a)} to {_short(b)}" for a, b in pairwise(EDGES)]
+    labels = ["under 1 s", *labels[1:], f"over {_short(EDGES[-1])}"]
+    return list(zip(labels, counts, strict=True))[filled[0] : filled[-1] + 1]
+
+
+def _short(seconds: int) -> str:
+    return format_duration(seconds * 1000)
+
+
+def of(stats: replies.Stats) -> str:
+    """Draw the statistics of a queue on a day."""
+    day = datetime.fromtimestamp(stats.day / 1000, UTC).date()
+    lines = [
+        f"{stats.queue} on {day} (UTC): {stats.failures:,} failures, "
+        f"{stats.failed:,} of them still failed, {stats.retries:,} retries"
+    ]
+    for name, sample in (("wait", stats.wait), ("run", stats.run)):
+        lines += ["", *_sample(name, sample)]
+    return "\n".join(lines)
+
+
+def _sample(name: str, sample: replies.Sample) -> list[str]:
+    if not sample.count:
+        return [f"{name}  no job yet"]
+    mean, std = format_duration(sample.mean), format_duration(sample.std)
+    lines = [f"{name}  {sample.count:,} jobs, mean {mean}, standard deviation {std}"]
+    if not sample.histogram:
+        return [*lines, "  The histogram of that day is no longer kept (option histogram-history)."]
+    most = max(sample.histogram)
+    found = rows(sample.histogram)
+    most = max((count for _, count in found), default=1)
+    return lines + [
+        f"  {label:>18} {bar(count / most)} {count:,} ({count / sample.count:.0%})"
+        for label, count in found
+    ]
+
+
+def bar(part: float, width: int = WIDTH) -> str:
+    """A bar that fills a part of the width, to an eighth of a character.
+
+    >>> bar(0.5, 4), bar(0, 4)
+    ('██  ', '    ')
+    """
+    if not _blocks():
+        return ("#" * round(part * width)).ljust(width)
+    eighths = round(part * width * 8)
+    if part > 0:
+        eighths = max(eighths, 1)
+    whole, rest = divmod(eighths, 8)
+    return ("█" * whole + ("", *"▏▎▍▌▋▊▉")[rest]).ljust(width)
+
+
+def _blocks() -> bool:
+    try:
+        "█▏".encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True

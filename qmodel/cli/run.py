@@ -1,0 +1,85 @@
+"""`qmodel run`: execute a history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from qmodel.cli import show
+from qmodel.cli.session import common, session
+from qmodel.errors import error_of
+from qmodel.operations import Operation
+from qmodel.refusals import Refusal
+
+
+@click.command("run")
+@click.argument("file", type=click.File(), default="-")
+def command(file: Any) -> None:
+    """Execute a history: JSON lines, one operation each, from FILE or the standard input.
+
+    \b
+        {"op": "put", "now": 0, "queue": "q", "jid": "a", "klass": "k", "data": ""}
+        {"op": "pop", "now": 5, "queue": "q", "worker": "w"}
+
+    Arguments have the catalogue's names and units; without `now` the server's clock says it. Empty
+    lines and lines that begin with # are passed over. Each reply is printed; with --json as one
+    object a line, {"op", "now", "reply"} or {"op", "now", "refused", "facts", "sentence"}. A
+    refusal is a result like any other and does not end the run.
+    """
+    at = session()
+    executed = refused = 0
+    for now, op in _history(file):
+        now = at.now if now is None else now
+        found = at.client.backend.execute(op, now)
+        executed += 1
+        refused += isinstance(found, Refusal)
+        if at.json:
+            plain = show.plain(found)
+            rest = plain if isinstance(found, Refusal) else {"reply": plain}
+            click.echo(json.dumps({"op": op.spec.name, "now": now, **rest}, ensure_ascii=False))
+        else:
+            _print(op, now, found)
+    if not at.json:
+        click.echo(f"{executed} executed, {refused} refused", err=True)
+
+
+def _history(file: Any) -> Iterator[tuple[int | None, Operation]]:
+    from qmodel.conformance import codec
+
+    for number, line in enumerate(file, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            found = json.loads(line)
+            if not isinstance(found, dict):
+                raise ValueError("not an object")
+            step = codec.load({**found, "now": found.get("now") or 0})
+        except ValueError as error:
+            raise click.BadParameter(f"line {number}: {error}", param_hint="FILE") from None
+        yield found.get("now"), step.op
+
+
+def _print(op: Operation, now: int | None, found: Any) -> None:
+    when = "" if now is None else f"{now:>8} "
+    given = " ".join(str(getattr(op, a.name)) for a in op.spec.arguments if a.required)
+    click.secho(f"{when}{op.spec.name} {show.shortened(given, 80)}".rstrip(), bold=True)
+    if isinstance(found, Refusal):
+        click.secho(f"  refused: {found.code} {error_of(found).sentence}", fg="red")
+        return
+    plain = show.plain(found)
+    for one in plain if isinstance(plain, list) else [plain]:
+        click.echo(f"  {_line(one)}")
+    if plain == []:
+        click.echo("  nothing")
+
+
+def _line(one: Any) -> str:
+    if isinstance(one, dict) and "jid" in one and "state" in one:
+        return f"{one['jid']} ({one['klass']} in {one['queue']}): {one['state']}, token {one['token']}"
+    return "nothing" if one is None else one if isinstance(one, str) else json.dumps(one)
+
+
+common(command)

@@ -1,0 +1,105 @@
+"""What every command shares: which backend, at what time, and in which form to answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from qmodel.cli.convert import MOMENT
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from qmodel.client import Client
+
+DEFAULT_URL = "memory://"
+
+C = TypeVar("C", bound=click.Command)
+
+
+class Session:
+    """The common options, and the client that they ask for."""
+
+    def __init__(self) -> None:
+        self.url = DEFAULT_URL
+        self.url_from = "the default"
+        self.json = False
+        self.now: int | None = None
+        self._client: Client | None = None
+
+    @property
+    def client(self) -> Client:
+        """The client, opened when first needed. Raises ConnectError."""
+        if self._client is None:
+            from qmodel.client import Client
+
+            self._client = Client(self.url)
+            click.get_current_context().find_root().call_on_close(self._client.close)
+        return self._client
+
+    def answer(self, value: Any) -> None:
+        """Print a value as JSON: on one line, or indented for a person."""
+        indent = 2 if sys.stdout.isatty() else None
+        click.echo(json.dumps(value, ensure_ascii=False, indent=indent))
+
+    def console(self) -> Console:
+        """Where tables are drawn; in a pipe as wide as they need."""
+        from rich.console import Console
+
+        terminal = sys.stdout.isatty()
+        return Console(width=None if terminal else 200, highlight=False, soft_wrap=not terminal)
+
+
+def session() -> Session:
+    """The session of the command that runs."""
+    return click.get_current_context().ensure_object(Session)
+
+
+def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+        if value is None or value is False:
+            return
+        found = ctx.ensure_object(Session)
+        setattr(found, name, value)
+        if name == "url":
+            source = ctx.get_parameter_source(param.name or "")
+            from_environment = source is click.core.ParameterSource.ENVIRONMENT
+            found.url_from = "QMODEL_URL" if from_environment else "--url"
+
+    return callback
+
+
+def common(command: C, *, at_top: bool = False) -> C:
+    """Give a command the options that all have. They may stand before the command's name, or after it."""
+    command.params += [
+        click.Option(
+            ["--url"],
+            envvar="QMODEL_URL" if at_top else None,
+            show_envvar=at_top,
+            metavar="URL",
+            expose_value=False,
+            callback=_set("url"),
+            help=f"Where the jobs are: memory://, redis://host:6379/0, ... [default: {DEFAULT_URL}]",
+        ),
+        click.Option(
+            ["--json"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set("json"),
+            help="Answer in JSON.",
+        ),
+        click.Option(
+            ["--now"],
+            type=MOMENT,
+            metavar="MOMENT",
+            expose_value=False,
+            callback=_set("now"),
+            help="At which moment: milliseconds since the epoch or an ISO time. "
+            "[default: the server's clock]",
+        ),
+    ]
+    return command

@@ -1,0 +1,254 @@
+"""Replies for machines and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from qmodel import replies
+from qmodel.cli.convert import format_duration, format_moment
+from qmodel.cli.session import Session
+from qmodel.events import Event
+from qmodel.operations import Operation
+from qmodel.refusals import Refusal
+from qmodel.state.config import OPTIONS, PER_QUEUE
+
+
+def plain(reply: Any) -> Any:
+    """A reply as JSON has it: records as objects with the names of qmodel.replies, facts by name.
+
+    >>> plain(replies.Drained(1, 2))
+    {'canceled': 1, 'left': 2}
+    """
+    if isinstance(reply, Refusal):
+        return {"refused": reply.code, "facts": reply.named, "sentence": reply.sentence}
+    if isinstance(reply, Event | replies.Stage):
+        return {**reply._asdict(), "facts": reply.named}
+    if isinstance(reply, replies.Sample):
+        return {**_record(reply), "variance": reply.variance, "std": reply.std}
+    if hasattr(reply, "_asdict"):
+        return _record(reply)
+    if isinstance(reply, tuple | list):
+        return [plain(one) for one in reply]
+    return reply
+
+
+def _record(reply: Any) -> dict[str, Any]:
+    return {name: plain(value) for name, value in reply._asdict().items()}
+
+
+def reply(at: Session, op: Operation, found: Any) -> None:
+    """Print an operation's reply for a person."""
+    shape = op.spec.reply
+    if shape in _SHAPES:
+        _SHAPES[shape](at, op, found)
+    elif isinstance(found, tuple):
+        for one in found:
+            click.echo(one)
+    elif op.spec.name.startswith("config_"):
+        click.echo(_setting(op.option, found))  # type: ignore[attr-defined]
+    elif op.spec.name == "heartbeat":
+        click.echo(f"expires at {format_moment(found)}")
+    else:
+        click.echo(found)
+
+
+def table(at: Session, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Draw a table; columns whose name begins with `>` are numbers."""
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        drawn.add_column(
+            column.lstrip(">"),
+            justify="right" if column.startswith(">") else "left",
+            overflow="fold",
+        )
+    for row in rows:
+        drawn.add_row(*(Text(str(cell)) for cell in row))
+    at.console().print(drawn)
+
+
+JOB_COLUMNS = ("jid", "klass", "queue", "state", ">priority", ">remaining", "worker", "data")
+
+
+def jobs(at: Session, found: Sequence[replies.Job]) -> None:
+    """Draw jobs, a line each; of long data the beginning."""
+    if not found:
+        click.echo("No jobs.")
+        return
+    table(
+        at,
+        JOB_COLUMNS,
+        (
+            (j.jid, j.klass, j.queue, j.state, j.priority, j.remaining, j.worker or "-", shortened(j.data))
+            for j in found
+        ),
+    )
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _jobs(at: Session, op: Any, found: tuple[replies.Job, ...]) -> None:
+    jobs(at, found)
+    if op.spec.name == "pop":
+        for job in found:
+            click.echo(
+                f"Leased to {job.worker} until {format_moment(job.expires_at)}. "
+                f"Finish it with: qmodel complete {job.jid} --token {job.token}"
+            )
+
+
+def _completed_and_popped(at: Session, op: Any, found: replies.CompletedAndPopped) -> None:
+    click.echo(found.state)
+    jobs(at, found.jobs)
+
+
+def _job(at: Session, op: Any, job: replies.Job | None) -> None:
+    if job is None:
+        click.echo(f"There is no job {op.jid}.")
+        return
+    lines = [
+        ("klass", job.klass),
+        ("queue", job.queue),
+        ("state", job.state),
+        ("data", job.data),
+        ("priority", job.priority),
+        ("retries", f"{job.remaining} of {job.retries} remain"),
+        ("tags", ", ".join(job.tags)),
+        ("put at", format_moment(job.put_at)),
+        ("ready at", format_moment(job.ready_at)),
+        ("popped at", format_moment(job.popped_at)),
+        ("worker", f"{job.worker} (token {job.token})" if job.worker else ""),
+        ("expires at", format_moment(job.expires_at) if job.expires_at else ""),
+        ("ended at", format_moment(job.ended_at)),
+        ("progress", job.progress),
+        ("result", job.result),
+        ("depends on", ", ".join(job.dependencies)),
+        ("dependents", ", ".join(job.dependents)),
+        ("tracked", "yes" if job.tracked else ""),
+    ]
+    click.echo(click.style(f"job {job.jid}", bold=True))
+    for name, value in lines:
+        if value not in ("", "-"):
+            click.echo(f"  {name:<11} {value}")
+    if job.failure is not None:
+        click.echo(f"  {'failure':<11} {job.failure.group} at {format_moment(job.failure.at)}")
+        for line in job.failure.message.splitlines():
+            click.echo(f"  {'':<11} {line}")
+    click.echo("  history")
+    for stage in job.history:
+        facts = " ".join(f"{name}={fact}" for name, fact in stage.named.items())
+        click.echo(f"    {format_moment(stage.at)}  {stage.what:<10} {facts}")
+
+
+def _page(at: Session, op: Any, page: replies.Page) -> None:
+    if page.jids:
+        jobs(at, [job.raw for job in at.client.jobs.get_many(page.jids)])
+    first = op.offset + 1 if page.jids else op.offset
+    click.echo(f"{first} to {op.offset + len(page.jids)} of {page.total}")
+
+
+def _tallies(at: Session, op: Any, found: tuple[replies.Tally, ...]) -> None:
+    first = "group" if op.spec.name == "failed_groups" else "tag"
+    table(at, (first, ">jobs"), found) if found else click.echo("None.")
+
+
+def _queues(at: Session, op: Any, found: tuple[replies.QueueCounts, ...]) -> None:
+    if not found:
+        click.echo("No queues.")
+        return
+    names = [name for name in replies.QueueCounts._fields if name not in ("name", "paused", "next_at")]
+    table(
+        at,
+        ("queue", *(">" + name for name in names), "paused", "next ready at"),
+        (
+            (
+                one.name,
+                *(getattr(one, name) for name in names),
+                "yes" if one.paused else "-",
+                format_moment(one.next_at),
+            )
+            for one in found
+        ),
+    )
+
+
+def _queue(at: Session, op: Any, found: replies.QueueCounts) -> None:
+    _queues(at, op, (found,))
+
+
+def _workers(at: Session, op: Any, found: tuple[replies.WorkerCounts, ...]) -> None:
+    if not found:
+        click.echo("No workers.")
+        return
+    rows = ((w.name, format_moment(w.seen_at), w.jobs, w.stalled) for w in found)
+    table(at, ("worker", "seen at", ">jobs", ">stalled"), rows)
+
+
+def _worker(at: Session, op: Any, found: replies.WorkerJobs) -> None:
+    for name, jids in found._asdict().items():
+        click.echo(f"{name}: {', '.join(jids) or '-'}")
+
+
+def _settings(at: Session, op: Any, found: tuple[replies.Setting, ...]) -> None:
+    rows = []
+    for one in found:
+        known = OPTIONS["heartbeat" if one.option.startswith(PER_QUEUE) else one.option]
+        value = _setting(one.option, one.value)
+        rows.append((one.option, value, "set" if one.is_set else "default", known.purpose))
+    table(at, ("option", ">value", "", "what it is for"), rows)
+
+
+def _setting(option: str, value: int) -> str:
+    known = OPTIONS.get("heartbeat" if option.startswith(PER_QUEUE) else option)
+    if known is None:
+        return str(value)
+    return format_duration(value) if known.unit == "ms" else f"{value} {known.unit}"
+
+
+def _tracked(at: Session, op: Any, found: replies.TrackedJobs) -> None:
+    jobs(at, found.jobs)
+    if found.expired:
+        click.echo("Gone: " + ", ".join(found.expired))
+
+
+def _drained(at: Session, op: Any, found: replies.Drained) -> None:
+    click.echo(f"{found.canceled} canceled, {found.left} left")
+
+
+def _events(at: Session, op: Any, found: tuple[Event, ...]) -> None:
+    for event in found:
+        facts = " ".join(f"{name}={fact}" for name, fact in event.named.items())
+        click.echo(f"{event.seq:>8}  {format_moment(event.at)}  {event.event:<12} {facts}")
+
+
+def _stats(at: Session, op: Any, found: replies.Stats) -> None:
+    from qmodel.cli import picture
+
+    click.echo(picture.of(found))
+
+
+_SHAPES = {
+    "jobs": _jobs,
+    "job": _job,
+    "completed_and_popped": _completed_and_popped,
+    "page": _page,
+    "tallies": _tallies,
+    "queues": _queues,
+    "queue": _queue,
+    "workers": _workers,
+    "worker": _worker,
+    "settings": _settings,
+    "tracked": _tracked,
+    "drained": _drained,
+    "events": _events,
+    "stats": _stats,
+}
