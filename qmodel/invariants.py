@@ -42,11 +42,7 @@ def invariant(predicate: Predicate) -> Predicate:
 
 def check(snapshot: Snapshot) -> list[Broken]:
     """Every invariant that a state breaks."""
-    return [
-        Broken(name, detail)
-        for name, predicate in INVARIANTS.items()
-        for detail in predicate(snapshot)
-    ]
+    return [Broken(name, detail) for name, predicate in INVARIANTS.items() for detail in predicate(snapshot)]
 
 
 # ---- places
@@ -126,9 +122,7 @@ def places_are_in_order(s: Snapshot) -> Iterator[str]:
 def a_queue_with_jobs_is_on_the_list(s: Snapshot) -> Iterator[str]:
     """A queue that has a job in any of its places was first seen at some moment."""
     for name, queue in s.queues.items():
-        if queue["first_seen"] is None and any(
-            queue[place] for place in ("ready", "scheduled", "depends", "locks")
-        ):
+        if queue["first_seen"] is None and any(queue[place] for place in ("ready", "scheduled", "depends", "locks")):
             yield f"{name} has jobs and is not on the list"
 
 
@@ -141,9 +135,7 @@ def nothing_is_kept_empty(s: Snapshot) -> Iterator[str]:
         if worker["seen_at"] is None and not worker["held"]:
             yield f"worker {name} is not on the list and holds nothing"
     for name, queue in s.queues.items():
-        if queue["first_seen"] is None and not any(
-            v for k, v in queue.items() if k != "first_seen"
-        ):
+        if queue["first_seen"] is None and not any(v for k, v in queue.items() if k != "first_seen"):
             yield f"queue {name} has nothing"
 
 
@@ -198,14 +190,10 @@ def a_lease_is_what_a_running_job_has(s: Snapshot) -> Iterator[str]:
 def a_leased_job_is_held_by_its_worker_alone(s: Snapshot) -> Iterator[str]:
     """The jobs that workers hold are the running ones, each held by the worker it names."""
     held = [(jid, name, n) for name, w in s.workers.items() for jid, n in w["held"].items()]
-    wanted = [
-        (j, job["worker"], job["seq"]) for j, job in s.jobs.items() if job["state"] == "running"
-    ]
+    wanted = [(j, job["worker"], job["seq"]) for j, job in s.jobs.items() if job["state"] == "running"]
     yield from (f"{jid} is held by {name} as of {n}" for jid, name, n in set(held) - set(wanted))
     yield from (f"{jid} is not held by {name}" for jid, name, n in set(wanted) - set(held))
-    yield from (
-        f"{jid} is held twice" for jid, c in Counter(j for j, _, _ in held).items() if c > 1
-    )
+    yield from (f"{jid} is held twice" for jid, c in Counter(j for j, _, _ in held).items() if c > 1)
 
 
 @invariant
@@ -286,16 +274,14 @@ def an_ended_job_says_when(s: Snapshot) -> Iterator[str]:
     for jid, job in s.jobs.items():
         if job["ended_at"] and job["state"] not in ("complete", "failed"):
             yield f"{jid} is {job['state']} and ended at {job['ended_at']}"
-        if job["state"] == "failed" and (
-            not job["failure"] or job["failure"][2] != job["ended_at"]
-        ):
+        if job["state"] == "failed" and (not job["failure"] or job["failure"][2] != job["ended_at"]):
             yield f"{jid} failed at {job['ended_at']}, and its failure is {job['failure']}"
         if job["state"] == "complete" and job["failure"]:
             yield f"{jid} is complete, and keeps the failure {job['failure']}"
 
 
 @invariant
-def a_scheduled_job_has_a_moment(s: Snapshot) -> Iterator[str]:
+def every_job_was_put(s: Snapshot) -> Iterator[str]:
     """Every job has been put at some moment into some queue, as some klass."""
     for jid, job in s.jobs.items():
         if not job["queue"] or not job["klass"] or job["put_at"] < 0 or job["ready_at"] < 0:
@@ -344,11 +330,7 @@ def samples_add_up(s: Snapshot) -> Iterator[str]:
             sample = day[what]
             if sample["count"] != sum(sample["bins"].values()):
                 yield f"{key} {what}: {sample['count']} counted, {sample['bins']}"
-            if (
-                sample["mean"] < 0
-                or sample["squares"] < 0
-                or min(sample["bins"].values(), default=1) < 1
-            ):
+            if sample["mean"] < 0 or sample["squares"] < 0 or min(sample["bins"].values(), default=1) < 1:
                 yield f"{key} {what}: {sample}"
         if key[0] % DAY_MS:
             yield f"{key} does not begin a day"
@@ -361,9 +343,7 @@ def failures_add_up(s: Snapshot) -> Iterator[str]:
     Fewer are when a clock went back to a day that had been struck, which then began anew.
     """
     failed = Counter(
-        (job["ended_at"] // DAY_MS * DAY_MS, job["queue"])
-        for job in s.jobs.values()
-        if job["state"] == "failed"
+        (job["ended_at"] // DAY_MS * DAY_MS, job["queue"]) for job in s.jobs.values() if job["state"] == "failed"
     )
     for key, day in s.days.items():
         if not day["failed"] <= min(failed[key], day["failures"]) or day["retries"] < 0:

@@ -76,9 +76,7 @@ def run(
     return summary
 
 
-def failure(
-    subject: Subject, seed: str, history: list[Step], difference: runner.Difference
-) -> Failure:
+def failure(subject: Subject, seed: str, history: list[Step], difference: runner.Difference) -> Failure:
     """Shrink a history that fails."""
 
     def fails(candidate: list[Step]) -> bool:

@@ -27,11 +27,7 @@ def _arguments(op: Operation) -> dict[str, Any]:
     found = {}
     for argument in op.spec.arguments:
         value = getattr(op, argument.name)
-        if (
-            argument.required
-            or value != argument.default
-            or type(value) is not type(argument.default)
-        ):
+        if argument.required or value != argument.default or type(value) is not type(argument.default):
             found[argument.name] = _plain(value)
     return found
 

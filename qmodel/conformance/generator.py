@@ -452,9 +452,7 @@ class Generator:
 
     def complete_many(self) -> Operation:
         leases = dict([self._lease() for _ in range(1 + self._below(3))])
-        jobs = [
-            ops.Complete(jid, token, pick(self._chooser, DATA)) for jid, token in leases.items()
-        ]
+        jobs = [ops.Complete(jid, token, pick(self._chooser, DATA)) for jid, token in leases.items()]
         if not self._aimed and self._below(3) == 0:
             jobs.append(jobs[0])
         if not self._aimed and self._below(4) == 0:
@@ -660,16 +658,12 @@ class Generator:
 
     def forget(self) -> Operation:
         if self._aimed:
-            return ops.Forget(
-                (self._queue_where(lambda q: not length(q) and q.first_seen is not None),)
-            )
+            return ops.Forget((self._queue_where(lambda q: not length(q) and q.first_seen is not None),))
         return ops.Forget(self._several(lambda: pick(self._chooser, self._names.queues), 2))
 
     def deregister(self) -> Operation:
         known = tuple(self._store.workers) if self._aimed else ()
-        return ops.Deregister(
-            self._several(lambda: pick(self._chooser, known or self._names.workers), 2)
-        )
+        return ops.Deregister(self._several(lambda: pick(self._chooser, known or self._names.workers), 2))
 
     def config(self) -> Operation:
         return ops.Config()
@@ -696,9 +690,7 @@ class Generator:
         return ops.ConfigUnset(self._option())
 
 
-_BUILDERS: dict[str, Callable[[Generator], Operation]] = {
-    name: getattr(Generator, name) for name in CATALOGUE
-}
+_BUILDERS: dict[str, Callable[[Generator], Operation]] = {name: getattr(Generator, name) for name in CATALOGUE}
 
 
 def _even() -> tuple[tuple[str, ...], list[int]]:

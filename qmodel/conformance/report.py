@@ -48,9 +48,7 @@ def transcript(history: History, difference: Difference, subject: str = "subject
 def lines_of(history: History, seen: Iterable[Seen] | None = None) -> list[str]:
     """The steps of a history, and under each its events and its outcome."""
     lines = []
-    for (now, op), one in zip(
-        history, seen or observe(ModelSubject(), history, 10**9), strict=False
-    ):
+    for (now, op), one in zip(history, seen or observe(ModelSubject(), history, 10**9), strict=False):
         lines.append(f"{now:>6} {call(op)}")
         for event in one.events:
             facts = " ".join(f"{name}={_text(fact)}" for name, fact in event.named.items())
@@ -115,6 +113,4 @@ def _all_operations(history: History) -> Iterable[Operation]:
     for _, op in history:
         yield op
         inner = getattr(op, "jobs", ())
-        yield from (
-            (one for one in inner if isinstance(one, Operation)) if type(inner) is tuple else ()
-        )
+        yield from ((one for one in inner if isinstance(one, Operation)) if type(inner) is tuple else ())

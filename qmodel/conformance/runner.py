@@ -88,9 +88,7 @@ def compare(at: int, expected: Seen, found: Seen) -> Difference | None:
 
 def _same_types(one: Any, other: Any) -> bool:
     """Whether equal replies are so without 1 == True and 1 == 1.0."""
-    return type(one) is type(other) and (
-        not isinstance(one, tuple) or json.dumps(one) == json.dumps(other)
-    )
+    return type(one) is type(other) and (not isinstance(one, tuple) or json.dumps(one) == json.dumps(other))
 
 
 def agree(subject: Subject, history: History) -> None:

@@ -176,8 +176,7 @@ def _lower_arguments(found: _Shrinker) -> None:
         while lowered:
             now, op = found.best[at]
             lowered = any(
-                found.accept([*found.best[:at], Step(now, simpler), *found.best[at + 1 :]])
-                for simpler in _simpler(op)
+                found.accept([*found.best[:at], Step(now, simpler), *found.best[at + 1 :]]) for simpler in _simpler(op)
             )
 
 
@@ -284,9 +283,7 @@ def _rename(found: _Shrinker) -> None:
         for sort in calls:
             _try_names(found, {pair: name for pair, name in wanted.items() if pair[0] == sort})
     for sort in calls:
-        names = list(
-            dict.fromkeys(n for step in found.best for s, n in _names(step.op) if s == sort)
-        )
+        names = list(dict.fromkeys(n for step in found.best for s, n in _names(step.op) if s == sort))
         for at, name in enumerate(names):
             if at == 0 or not _try_names(found, {(sort, name): names[0]}):
                 _try_names(found, {(sort, name): name[0]})

@@ -187,9 +187,7 @@ def compare(path: str, a: Any, b: Any) -> Iterator[str]:
     """Where two plain values differ, as deep inside as it can be said."""
     if isinstance(a, dict) and isinstance(b, dict):
         for key in sorted(a.keys() | b.keys(), key=str):
-            yield from compare(
-                f"{path}[{key!r}]" if path else str(key), a.get(key, _MISSING), b.get(key, _MISSING)
-            )
+            yield from compare(f"{path}[{key!r}]" if path else str(key), a.get(key, _MISSING), b.get(key, _MISSING))
     elif isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         for index, (one, other) in enumerate(zip(a, b, strict=True)):
             name = a._fields[index] if hasattr(a, "_fields") else index

@@ -1,0 +1,109 @@
+"""Every invariant can be broken, and says so by its name; a healthy state breaks none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from qmodel import engine
+from qmodel import operations as ops
+from qmodel.conformance import snapshot
+from qmodel.conformance.snapshot import Snapshot
+from qmodel.invariants import INVARIANTS, check
+from qmodel.state.store import Store
+
+
+def healthy() -> Snapshot:
+    """A state with a job in each place: w waiting, s scheduled, d depends (on r), r running, t
+    stalled, c complete, f failed; with tags, tracking, a grant and statistics.
+    """
+    store = Store()
+    for op in (
+        *(ops.Put("q", jid, "k", "", tags=("x",)) for jid in "rtcf"),
+        ops.Pop("q", "u", 4, request="n"),
+        ops.Put("q", "w", "k", ""),
+        ops.Put("q", "s", "k", "", delay_ms=1000),
+        ops.Put("q", "d", "k", "", depends=("r",)),
+        ops.Track("w"),
+        ops.Timeout(("t",)),
+    ):
+        engine.step(store, 1, op)
+    engine.step(store, 1, ops.Complete("c", store.jobs["c"].token))
+    engine.step(store, 1, ops.Fail("f", store.jobs["f"].token, "g", ""))
+    engine.step(store, 1, ops.Put("z", "p", "k", ""))
+    engine.step(store, 1, ops.Pop("z", "u", request="m"))
+    engine.step(store, 1, ops.Put("q", "w", "k", ""))
+    engine.step(store, 1, ops.Update("w", "", request="o"))
+    return snapshot.of(store)
+
+
+def _swap(s: Snapshot, name: str, place: str) -> None:
+    s.queues[name][place] = tuple(reversed(s.queues[name][place]))
+
+
+def _set(*path: Any) -> Callable[[Snapshot], None]:
+    """Sets the last of a path to a value: `_set("jobs", "w", "seq", 3)`."""
+
+    def change(s: Snapshot) -> None:
+        at: Any = getattr(s, path[0])
+        for key in path[1:-2]:
+            at = at[key]
+        if len(path) == 2:
+            setattr(s, path[0], path[1])
+        else:
+            at[path[-2]] = path[-1]
+
+    return change
+
+
+WRONG: dict[str, Callable[[Snapshot], None]] = {
+    "each_job_is_in_exactly_one_place": _set("queues", "q", "ready", ()),
+    "its_state_says_which": _set("jobs", "w", "state", "scheduled"),
+    "places_hold_only_jobs_that_exist": lambda s: s.jobs.pop("w"),  # type: ignore[dict-item, return-value]
+    "places_are_in_order": lambda s: _swap(s, "q", "locks"),
+    "a_queue_with_jobs_is_on_the_list": _set("queues", "q", "first_seen", None),
+    "nothing_is_kept_empty": _set("tags", "y", ()),
+    "sequences_are_unique_and_past": _set("jobs", "w", "seq", 10**6),
+    "tokens_are_unique_and_past": _set("jobs", "w", "token", 10**6),
+    "events_are_kept_within_bounds": _set("events", 10**6),
+    "a_lease_is_what_a_running_job_has": _set("jobs", "w", "worker", "u"),
+    "a_leased_job_is_held_by_its_worker_alone": _set("workers", "v", {"seen_at": 1, "held": {"r": 5}, "grants": {}}),
+    "grants_are_held": _set("workers", "u", "grants", {"n": ("r", "t")}),
+    "edges_stand_on_both_sides": _set("jobs", "r", "dependents", ()),
+    "edges_lead_to_unfinished_jobs": _set("jobs", "c", "dependents", ("d",)),
+    "a_job_waits_for_others_iff_it_has_dependencies": _set("jobs", "d", "dependencies", ()),
+    "nobody_waits_for_itself": _set("jobs", "r", "dependencies", ("d",)),
+    "dependents_are_bounded": _set("jobs", "r", "dependents", tuple(f"j{n}" for n in range(1001))),
+    "retries_remain_within_bounds": _set("jobs", "w", "remaining", -1),
+    "an_ended_job_says_when": _set("jobs", "w", "ended_at", 1),
+    "every_job_was_put": _set("jobs", "w", "queue", ""),
+    "history_is_bounded_and_well_formed": _set("jobs", "w", "history", ()),
+    "a_lease_ends_once": lambda s: _set("jobs", "c", "history", s.jobs["c"]["history"] * 2)(s),
+    "the_index_of_tags_is_the_tags_of_jobs": _set("jobs", "w", "tags", (("x", 1),)),
+    "samples_add_up": _set("days", (0, "q"), "wait", "count", 100),
+    "failures_add_up": _set("days", (0, "q"), "failed", 2),
+    "options_are_in_their_range": _set("config", "heartbeat", 0),
+    "memories_are_bounded": _set("requests", (("r", "x"),) * 2),
+}  # fmt: skip
+
+
+def test_a_healthy_state_breaks_no_invariant() -> None:
+    found = healthy()
+    assert {job["state"] for job in found.jobs.values()} == {
+        "waiting", "scheduled", "depends", "running", "stalled", "complete", "failed",
+    }  # fmt: skip
+    assert check(found) == []
+
+
+@pytest.mark.parametrize("name", INVARIANTS)
+def test_every_invariant_can_be_broken(name: str) -> None:
+    found = deepcopy(healthy())
+    WRONG[name](found)
+    assert name in {broken.name for broken in check(found)}
+
+
+def test_every_invariant_says_what_it_claims() -> None:
+    assert all((predicate.__doc__ or "").strip().endswith(".") for predicate in INVARIANTS.values())
