@@ -10,9 +10,12 @@ in a call of the operation that the first argument names.
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 
+from qmodel import __version__
+from qmodel.backends.keyspace import COMMANDS
 from qmodel.operations import CATALOGUE
 
 LIBRARY = "qmodel_v1"
@@ -69,6 +72,30 @@ def digest() -> str:
     return hashlib.sha256(body().encode()).hexdigest()[:16]
 
 
+def revision(version: str = __version__) -> int:
+    """The package's version as a number that grows: of two libraries of one name, the newer one has the higher."""
+    major, minor, patch = re.findall(r"\d+", version + ".0.0")[:3]
+    return (int(major) * 1000 + int(minor)) * 1000 + int(patch)
+
+
+@cache
+def commands() -> tuple[str, ...]:
+    """The commands that the library calls, and BLPOP, on which idle workers wait: what a user must be allowed."""
+    quoted = set(re.findall(r"'([A-Z]+)'", body()))
+    return tuple(sorted(quoted & COMMANDS.keys() | {"BLPOP"}))
+
+
+def _denied() -> str:
+    """A function that replies which of those the caller may not run on keys under the prefix, as far as it knows."""
+    names = ", ".join(f"'{name}'" for name in commands())
+    return (
+        f"redis.register_function{{function_name = '{LIBRARY}_denied', flags = {{'no-writes'}}, "
+        f"callback = function(keys) local denied = {{}} for _, name in ipairs({{{names}}}) do "
+        "if not redis.acl_check_cmd(name, keys[1] .. 'j:x', '1', '1') then denied[#denied + 1] = name end end "
+        "return denied end}\n"
+    )
+
+
 def library(texts: dict[str, str] | None = None) -> str:
     """The function library."""
     registered = [
@@ -77,9 +104,9 @@ def library(texts: dict[str, str] | None = None) -> str:
     ]
     version = (
         f"redis.register_function{{function_name = '{LIBRARY}_digest', flags = {{'no-writes'}}, "
-        f"callback = function() return '{digest()}' end}}\n"
+        f"callback = function() return '{revision()}:{digest()}' end}}\n"
     )
-    return f"#!lua name={LIBRARY}\n{body(texts)}{''.join(registered)}{version}"
+    return f"#!lua name={LIBRARY}\n{body(texts)}{''.join(registered)}{version}{_denied()}"
 
 
 def script(texts: dict[str, str] | None = None) -> str:

@@ -1,0 +1,143 @@
+"""Sending again: what a failed send means, and when to send the same strings once more.
+
+Without input and output, so that the blocking backend and the asynchronous one share it.
+
+redis-py's own retries are off. It would resend a pop that has no request id, and hand out two jobs;
+here every operation may be sent any number of times (law 4), because a request id is made once,
+outside the loop, finishing is keyed by token, and everything else sets the same value again. So any
+failure that may pass is answered by sending again: with exponential backoff, because a server that
+is coming up should not be hammered; with full jitter, so that a thousand clients of a restarted
+server do not return together; and up to a deadline for the whole call, because the caller has one.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Final
+
+from redis import exceptions as raised
+
+from qmodel.errors import ConnectError
+
+FAILURES: Final = (raised.RedisError, OSError)
+"""What a send raises; everything else is a fault of ours."""
+
+FIRST_DELAY: Final = 0.02
+LONGEST_DELAY: Final = 3.0
+
+_PASSING: Final = frozenset(("LOADING", "BUSY", "MASTERDOWN", "READONLY", "TRYAGAIN", "CLUSTERDOWN", "NOREPLICAS")) | {
+    "UNBLOCKED",
+    "MOVED",
+    "NOSCRIPT",
+    "NOFUNCTION",
+}
+"""What a server answers while it starts, fails over, or is held up; nothing was executed then."""
+
+_CODES: Final[dict[type[BaseException], str]] = {
+    raised.AuthenticationError: "NOAUTH",
+    raised.AuthorizationError: "NOAUTH",
+    raised.BusyLoadingError: "LOADING",
+    raised.ClusterDownError: "CLUSTERDOWN",
+    raised.MasterDownError: "MASTERDOWN",
+    raised.MovedError: "MOVED",
+    raised.NoPermissionError: "NOPERM",
+    raised.NoScriptError: "NOSCRIPT",
+    raised.OutOfMemoryError: "OOM",
+    raised.ReadOnlyError: "READONLY",
+    raised.TryAgainError: "TRYAGAIN",
+}
+"""The errors whose code redis-py takes off their text."""
+
+_NEXT: Final = {
+    "OOM": (
+        "Let workers finish jobs, which needs no memory, or raise maxmemory; then put again.",
+        "The server has reached maxmemory, and takes nothing new.",
+    ),
+    "NOPERM": ("Extend the user's ACL rules; `qmodel doctor` lists what it needs.", ""),
+    "NOAUTH": ("Check the user name and the password in the URL.", ""),
+    "MISCONF": ("See the server's log for why it cannot write to its disk.", ""),
+    "WRONGTYPE": ("Something else writes under this prefix: give it another one.", ""),
+}
+
+
+class ServerError(ConnectError):
+    """The server answered an operation with an error, and sending it again would not help.
+
+    `code` is the error's first word, such as OOM, NOPERM or MISCONF.
+    """
+
+    def __init__(self, code: str, sentence: str, next_step: str) -> None:
+        super().__init__(sentence, next_step)
+        self.code = code
+
+
+def code_of(error: BaseException) -> str:
+    """The code of an error reply; empty when there was no reply."""
+    for known, code in _CODES.items():
+        if isinstance(error, known):
+            return code
+    if not isinstance(error, raised.ResponseError):
+        return ""
+    text = str(error)
+    if text.removeprefix("ERR ").startswith("Function not found"):
+        return "NOFUNCTION"
+    word = text.partition(" ")[0]
+    return word if word.isupper() else "ERR"
+
+
+def is_unloaded(error: BaseException) -> bool:
+    """Whether the server has lost the library, or the script."""
+    return code_of(error) in ("NOSCRIPT", "NOFUNCTION")
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether sending again may help."""
+    code = code_of(error)
+    if code:
+        return code in _PASSING
+    return isinstance(error, (raised.ConnectionError, raised.TimeoutError, OSError))
+
+
+def server_error(error: BaseException, where: str) -> ServerError:
+    """An error reply as what the caller gets."""
+    code = code_of(error)
+    next_step, sentence = _NEXT.get(code, ("", ""))
+    return ServerError(
+        code,
+        sentence or f"{where} answered: {_sentence(error)}",
+        next_step or "That should not happen; please report it with the server's version.",
+    )
+
+
+def _sentence(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+class Attempts:
+    """The resends of one call: how long to sleep before each, and when to give up."""
+
+    def __init__(self, deadline: float, where: str) -> None:
+        self._deadline = deadline
+        self._where = where
+        self._until = time.monotonic() + deadline
+        self._longest = FIRST_DELAY
+        self._loaded = False
+
+    def delay(self, error: BaseException) -> float:
+        """How many seconds to sleep before sending again; raises when that would not help."""
+        if not may_pass(error):
+            raise server_error(error, self._where) from error
+        if is_unloaded(error) and not self._loaded:
+            self._loaded = True
+            return 0.0
+        delay = random.uniform(0, self._longest)
+        self._longest = min(2 * self._longest, LONGEST_DELAY)
+        if time.monotonic() + delay > self._until:
+            raise ConnectError(
+                f"{self._where} could not be used for {self._deadline:g} seconds: {_sentence(error)}",
+                "Is the server up? Whether the operation was executed is unknown; sending it again "
+                "with the same request id is safe.",
+            ) from error
+        return delay
