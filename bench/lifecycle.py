@@ -1,0 +1,230 @@
+"""The lifecycle that is measured (put, pop, complete), on a server: qmodel's, and the floor under it.
+
+One queue, a payload of 100 bytes of JSON, ids as applications make them (32 hexadecimal digits), request ids of 22
+characters given, the server's clock used: what the Python client sends. Nothing is switched off: statistics, history,
+leases, workers, events and retention are in every figure.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from bench.machine import Pinned
+from bench.raw import Connection, pack
+from qmodel import wire
+from qmodel.backends.bundle import function_name, library
+from qmodel.operations import Complete, CompleteAndPop, CompleteMany, Operation, Pop, Put, PutMany
+from qmodel.refusals import Refusal
+
+QUEUE, KLASS, WORKER = "emails", "SendEmail", "worker-1"
+DATA = json.dumps({"to": "somebody@example.com", "subject": "Welcome aboard", "text": "x" * 29})
+assert len(DATA) == 100
+SPAN = 100
+"""Calls in a round trip, or jobs in a call."""
+
+Held = tuple[str, int]
+
+
+def jid() -> str:
+    """A job id as the client makes them."""
+    return uuid.uuid4().hex
+
+
+def request() -> str:
+    """A request id of the client's length."""
+    return uuid.uuid4().hex[:22]
+
+
+def puts(count: int) -> list[Put]:
+    """New jobs for batches, whose request id is the batch's."""
+    return [Put(QUEUE, jid(), KLASS, DATA) for _ in range(count)]
+
+
+class Stages(NamedTuple):
+    """Microseconds of server CPU for each job, by stage."""
+
+    put: float
+    pop: float
+    complete: float
+
+    @property
+    def total(self) -> float:
+        return sum(self)
+
+
+class Way(Protocol):
+    """One way to take SPAN jobs through their life: three calls, between which the clock is read."""
+
+    def put(self) -> object: ...
+    def pop(self) -> object: ...
+    def complete(self, held: Any) -> object: ...
+
+
+class Caller:
+    """Calls qmodel's functions."""
+
+    def __init__(self, server: Pinned, prefix: str = "ql:") -> None:
+        self.connection = Connection(server.path)
+        self.prefix = prefix
+
+    def load(self) -> None:
+        """Load the library of this tree."""
+        self.connection.call("FUNCTION", "LOAD", "REPLACE", library())
+
+    def command(self, op: Operation) -> bytes:
+        """The bytes of a call."""
+        return pack("FCALL", function_name(op.spec.name), "1", self.prefix, *wire.encode(op))
+
+    def execute(self, ops: Sequence[Operation]) -> list[Any]:
+        """Execute operations in one round trip; give their replies as they came; none may be refused."""
+        replies = self.connection.exchange(map(self.command, ops))
+        for op, (code, *rest) in zip(ops, replies, strict=True):
+            if code != b"OK":
+                raise AssertionError(wire.decode(op, [code, *rest]))
+        return [reply[1] for reply in replies]
+
+
+def held(raw: Any) -> Held:
+    """The id and the token of a job that was granted."""
+    job = wire.job(raw)
+    assert not isinstance(job, Refusal)
+    return job.jid, job.token
+
+
+class Single:
+    """One job a call; `span` calls in a round trip."""
+
+    def __init__(self, caller: Caller, span: int = SPAN) -> None:
+        self.caller, self.span = caller, span
+
+    def _execute(self, ops: Sequence[Operation]) -> list[Any]:
+        replies = []
+        for first in range(0, len(ops), self.span):
+            replies += self.caller.execute(ops[first : first + self.span])
+        return replies
+
+    def put(self) -> None:
+        self._execute([Put(QUEUE, jid(), KLASS, DATA, request=request()) for _ in range(SPAN)])
+
+    def pop(self) -> list[Held]:
+        return [held(jobs[0]) for jobs in self._execute([Pop(QUEUE, WORKER, request=request()) for _ in range(SPAN)])]
+
+    def complete(self, popped: list[Held]) -> None:
+        self._execute([Complete(jid, token) for jid, token in popped])
+
+
+class Batches:
+    """A hundred jobs a call."""
+
+    def __init__(self, caller: Caller) -> None:
+        self.caller = caller
+
+    def put(self) -> None:
+        self.caller.execute([PutMany(tuple(puts(SPAN)), request())])
+
+    def pop(self) -> list[Held]:
+        (jobs,) = self.caller.execute([Pop(QUEUE, WORKER, SPAN, request=request())])
+        return [held(job) for job in jobs]
+
+    def complete(self, popped: list[Held]) -> None:
+        self.caller.execute([CompleteMany(tuple(Complete(jid, token) for jid, token in popped))])
+
+
+class Chained(Single):
+    """Each completion leases the next job in the same call: the `pop` stage has nothing to do but the first time."""
+
+    def __init__(self, caller: Caller, span: int = SPAN) -> None:
+        super().__init__(caller, span)
+        self.running: list[Held] = []
+
+    def pop(self) -> list[Held]:
+        if not self.running:
+            self.put()
+            self.running = super().pop()
+        return self.running
+
+    def complete(self, popped: list[Held]) -> None:
+        replies = self._execute([CompleteAndPop(jid, token, QUEUE, WORKER, request=request()) for jid, token in popped])
+        self.running = [held(jobs[0]) for _, jobs in replies]
+
+
+class Floor:
+    """The floor, one job a call; `span` calls in a round trip."""
+
+    def __init__(self, server: Pinned, span: int = SPAN) -> None:
+        self.connection, self.span = Connection(server.path), span
+
+    def load(self) -> None:
+        """Load the floor's functions."""
+        self.connection.call("FUNCTION", "LOAD", "REPLACE", (Path(__file__).parent / "floor.lua").read_text())
+
+    def _call(self, calls: list[tuple[str, ...]]) -> list[Any]:
+        replies = []
+        for first in range(0, len(calls), self.span):
+            replies += self.connection.exchange(
+                pack("FCALL", name, "0", *arguments) for name, *arguments in calls[first : first + self.span]
+            )
+        return replies
+
+    def put(self) -> None:
+        self._call([("floor_put", jid(), KLASS, DATA, _now()) for _ in range(SPAN)])
+
+    def pop(self) -> list[str]:
+        return [got[0] for got in self._call([("floor_pop", WORKER, _now(60_000))] * SPAN)]
+
+    def complete(self, popped: list[str]) -> None:
+        self._call([("floor_complete", jid, _now()) for jid in popped])
+
+
+class FloorBatches(Floor):
+    """The floor, a hundred jobs a call."""
+
+    suffix = "_many"
+
+    def put(self) -> None:
+        now = _now()
+        self._call([("floor_put" + self.suffix, *(part for _ in range(SPAN) for part in (jid(), KLASS, DATA, now)))])
+
+    def pop(self) -> list[str]:
+        (popped,) = self._call([("floor_pop" + self.suffix, WORKER, _now(60_000), str(SPAN))])
+        return [got[0] for got in popped]
+
+    def complete(self, popped: list[str]) -> None:
+        self._call([("floor_complete" + self.suffix, _now(), *popped)])
+
+
+class FloorPacked(FloorBatches):
+    """The same, with one command for all members of a sorted set."""
+
+    suffix = "_many_packed"
+
+
+def _now(later: int = 0) -> str:
+    return str(time.time_ns() // 1_000_000 + later)
+
+
+def rounds(way: Way, count: int, clock: Callable[[], float]) -> Stages:
+    """Take `count` times SPAN jobs through their life; give what each stage costs a job."""
+    spent = [0.0, 0.0, 0.0]
+    for _ in range(count):
+        t0 = clock()
+        way.put()
+        t1 = clock()
+        popped = way.pop()
+        t2 = clock()
+        way.complete(popped)
+        t3 = clock()
+        for stage, us in enumerate((t1 - t0, t2 - t1, t3 - t2)):
+            spent[stage] += us
+    return Stages(*(us / count / SPAN for us in spent))
+
+
+def fill(caller: Caller, count: int) -> None:
+    """Let `count` jobs wait."""
+    for first in range(0, count, SPAN):
+        caller.execute([PutMany(tuple(puts(min(SPAN, count - first))), request())])

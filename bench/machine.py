@@ -1,0 +1,94 @@
+"""This machine: its servers, its CPUs, and whose time is measured."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from tests.servers import Candidate, Server, running, server_commands
+
+
+class Pinned(NamedTuple):
+    """A running server: its address, process, and what it calls itself."""
+
+    server: Server
+    pid: int
+    version: str
+
+    @property
+    def path(self) -> str:
+        """The path of its unix socket."""
+        return self.server.url.removeprefix("unix://")
+
+    def cpu_us(self) -> float:
+        """CPU time of the whole process so far, all threads, user and system; exact to the nanosecond on Linux."""
+        return time.clock_gettime_ns((~self.pid << 3) | 2) / 1000
+
+
+def candidates(wanted: str) -> list[Candidate]:
+    """The programs to measure: `redis`, `valkey`, or `all` that are here."""
+    found = [one for one in server_commands() if one.program]
+    return [one for one in found if wanted in ("all", _kind(one))]
+
+
+def _kind(one: Candidate) -> str:
+    return "redis" if "redis" in one.name else "valkey"
+
+
+@contextmanager
+def pinned(candidate: Candidate, cpu: int | None = None, *options: str) -> Iterator[Pinned]:
+    """Start a server, on one CPU if that is said."""
+    with running(candidate, *options) as server, server.client() as client:
+        said = client.info("server")
+        pid = int(said["process_id"])
+        if cpu is not None:
+            pin(pid, cpu)
+        favour(pid)
+        name = "Valkey" if "valkey_version" in said else "Redis"
+        yield Pinned(server, pid, f"{name} {said.get('valkey_version', said['redis_version'])}")
+
+
+def pin(pid: int, *cpus: int) -> None:
+    """Let a process, with its threads, and what it starts, run on these CPUs only."""
+    for task in os.listdir(f"/proc/{pid}/task"):
+        os.sched_setaffinity(int(task), cpus)
+
+
+def favour(pid: int) -> None:
+    """Let a process go before others, where that is allowed."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, -10)
+        with open(f"/proc/{pid}/autogroup", "w") as file:
+            file.write("-10")
+
+
+def spare_cpu() -> int:
+    """The CPU to measure on: the last one, for interrupts go to the first."""
+    return max(os.sched_getaffinity(0))
+
+
+def describe() -> str:
+    """The machine, the Python, and the moment, in one line."""
+    with open("/proc/cpuinfo") as file:
+        model = re.search(r"model name\s*: (.*)", file.read())
+    cpu = model.group(1).strip() if model else platform.processor()
+    return (
+        f"{time.strftime('%Y-%m-%d %H:%M')}; {os.cpu_count()} x {cpu}, load {os.getloadavg()[0]:.1f}; "
+        f"{platform.system()} {platform.release()}; {platform.python_implementation()} {platform.python_version()}; "
+        f"qmodel at {_commit()}."
+    )
+
+
+def _commit() -> str:
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], capture_output=True, text=True, check=False).stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", "lua", "qmodel", "backends")
+    return (git("rev-parse", "--short", "HEAD") or "an unknown commit") + (", with changes" if changed else "")

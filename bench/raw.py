@@ -1,0 +1,87 @@
+"""A client that writes RESP by hand: many calls in one write, and no more work on a reply than finding its parts."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from typing import Any
+
+Reply = Any
+
+
+def pack(*parts: str | bytes) -> bytes:
+    """One command."""
+    out = [b"*%d\r\n" % len(parts)]
+    for part in parts:
+        text = part if isinstance(part, bytes) else part.encode()
+        out.append(b"$%d\r\n%s\r\n" % (len(text), text))
+    return b"".join(out)
+
+
+class ServerError(Exception):
+    """The server replied with an error."""
+
+
+class Incomplete(Exception):
+    """The rest of a reply is still on its way."""
+
+
+def parse(buffer: bytes, at: int) -> tuple[Reply, int]:
+    """One reply, and where the next one begins."""
+    stop = buffer.find(b"\r\n", at)
+    if stop < 0:
+        raise Incomplete
+    kind, after = buffer[at], stop + 2
+    if kind == 43:  # +
+        return buffer[at + 1 : stop], after
+    if kind == 45:  # -
+        return ServerError(buffer[at + 1 : stop].decode()), after
+    size = int(buffer[at + 1 : stop])
+    if kind == 58:  # :
+        return size, after
+    if size < 0:
+        return None, after
+    if kind == 36:  # $
+        if len(buffer) < after + size + 2:
+            raise Incomplete
+        return buffer[after : after + size], after + size + 2
+    items = []
+    for _ in range(size):
+        item, after = parse(buffer, after)
+        items.append(item)
+    return items, after
+
+
+class Connection:
+    """A connection to a unix socket."""
+
+    def __init__(self, path: str) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(path)
+
+    def exchange(self, commands: Iterable[bytes]) -> list[Reply]:
+        """Send commands in one round trip; give their replies, or raise the first error."""
+        sent = list(commands)
+        self._socket.sendall(b"".join(sent))
+        buffer, at, replies = b"", 0, []
+        while len(replies) < len(sent):
+            received = self._socket.recv(1 << 20)
+            if not received:
+                raise ConnectionError("the server has closed the connection")
+            buffer, at = buffer[at:] + received, 0
+            try:
+                while len(replies) < len(sent):
+                    reply, at = parse(buffer, at)
+                    if isinstance(reply, ServerError):
+                        raise reply
+                    replies.append(reply)
+            except Incomplete:
+                pass
+        return replies
+
+    def call(self, *parts: str | bytes) -> Reply:
+        """Send one command."""
+        return self.exchange([pack(*parts)])[0]
+
+    def close(self) -> None:
+        self._socket.close()

@@ -1,0 +1,146 @@
+"""What a lifecycle costs the server, in microseconds of its CPU, beside the least that it could cost.
+
+Server and client share one CPU, and the clock read is the CPU clock of the server's process alone. Floor and qmodel take
+turns within every run; a ratio is the median of the ratios within the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from os import getpid
+
+from bench import Options
+from bench.lifecycle import (
+    SPAN,
+    Batches,
+    Caller,
+    Chained,
+    Floor,
+    FloorBatches,
+    FloorPacked,
+    Single,
+    Stages,
+    Way,
+    fill,
+    rounds,
+)
+from bench.machine import Pinned, candidates, favour, pin, pinned, spare_cpu
+from bench.report import Report, Table, Verdict, median, ratio
+from qmodel.operations import ConfigSet
+
+DEPTH = 100_000
+CAP = 1_000
+Runs = list[Stages]
+
+
+def run(options: Options) -> Report:
+    """Measure on every server that was asked for."""
+    cpu = spare_cpu()
+    pin(getpid(), cpu)
+    favour(getpid())
+    tables, verdicts, versions = [], [], []
+    for candidate in candidates(options.server):
+        with ExitStack() as stack:
+            empty = stack.enter_context(pinned(candidate, cpu))
+            table, ratios = _beside_the_floor(empty, options)
+            tables.append(table)
+            versions.append(empty.version)
+            verdicts += _verdicts(empty.version, ratios)
+            if not options.quick:
+                table, more = _depths(empty, stack.enter_context(pinned(candidate, cpu)), options)
+                tables.append(table)
+                verdicts.append(Verdict(f"{empty.version}: {DEPTH:,} waiting / none", more, 1.05))
+    return Report("server", "python -m bench server", " ".join(str(__doc__).split()), tables, verdicts, versions)
+
+
+def _verdicts(version: str, ratios: dict[str, float]) -> list[Verdict]:
+    return [
+        Verdict(f"{version}: one job a call / floor", ratios["one a call, 100 calls a round trip"], 1.75),
+        Verdict(f"{version}: batches of 100 / floor", ratios["100 jobs a call"], 1.2),
+    ]
+
+
+def _beside_the_floor(server: Pinned, options: Options) -> tuple[Table, dict[str, float]]:
+    caller, floor = Caller(server), Floor(server)
+    caller.load()
+    floor.load()
+    single = Single(caller)
+    pairs: dict[str, tuple[Way, Way]] = {
+        "one a call, 100 calls a round trip": (single, floor),
+        "100 jobs a call": (Batches(caller), FloorBatches(server)),
+    }
+    if not options.quick:
+        chained = Caller(server, "chained:")
+        pairs |= {
+            "100 jobs a call, floor packed": (Batches(caller), FloorPacked(server)),
+            "one a call, one call a round trip": (Single(caller, 1), Floor(server, 1)),
+            "complete_and_pop, 100 calls a round trip": (Chained(chained), floor),
+            "complete_and_pop, one call a round trip": (Chained(Caller(server, "chained-1:"), 1), Floor(server, 1)),
+        }
+    table = Table(
+        f"Microseconds of {server.version} a job",
+        ["", "put", "pop", "complete", "all", "floor's put", "pop", "complete", "all", "ratio"],
+    )
+    ratios = {}
+    for name, (ours, theirs) in pairs.items():
+        caller.connection.call("FLUSHALL")
+        a, b = in_turns(server.cpu_us, options, ours, theirs)
+        ratios[name] = ratio([one.total for one in a], [one.total for one in b])
+        table.add(name, *_medians(a), *_medians(b), f"{ratios[name]:.2f}")
+    return table, ratios
+
+
+def _depths(empty: Pinned, full: Pinned, options: Options) -> tuple[Table, float]:
+    callers = Caller(empty), Caller(full)
+    callers[0].connection.call("FLUSHALL")
+    for caller in callers:
+        caller.load()
+    fill(callers[1], DEPTH)
+    table = Table(f"Microseconds of {empty.version} a job, beside a queue with none waiting",
+                  ["", "put", "pop", "complete", "all", "ratio"])  # fmt: skip
+    ratios = []
+    for name, way in (("one a call, 100 calls a round trip", Single), ("100 jobs a call", Batches)):
+        none, many = _apart(options, (empty, way(callers[0])), (full, way(callers[1])))
+        ratios.append(ratio([one.total for one in many], [one.total for one in none]))
+        table.add(f"{name}: none waiting", *_medians(none), "")
+        table.add(f"{name}: {DEPTH:,} waiting", *_medians(many), f"{ratios[-1]:.2f}")
+
+    callers[1].connection.call("FLUSHALL")
+    callers[1].execute([ConfigSet("jobs-history-count", CAP)])
+    rounds(Batches(callers[1]), 2 * CAP // SPAN, full.cpu_us)
+    for name, way in (("one a call, 100 calls a round trip", Single), ("100 jobs a call", Batches)):
+        none, many = _apart(options, (empty, way(callers[0])), (full, way(callers[1])))
+        more = ratio([one.total for one in many], [one.total for one in none])
+        table.add(f"{name}: each retires one", *_medians(many), f"{more:.2f}")
+    return table, ratios[0]
+
+
+def in_turns(clock: Callable[[], float], options: Options, *ways: Way) -> list[Runs]:
+    """Let ways take turns on one server: in every run each goes several times."""
+    return _turns(options, *((clock, way) for way in ways))
+
+
+def _apart(options: Options, *ways: tuple[Pinned, Way]) -> list[Runs]:
+    return _turns(options, *((server.cpu_us, way) for server, way in ways))
+
+
+def _turns(options: Options, *ways: tuple[Callable[[], float], Way]) -> list[Runs]:
+    turns, count = (5, 4) if options.quick else (10, 10)
+    found: list[Runs] = [[] for _ in ways]
+    for clock, way in ways:
+        rounds(way, 10, clock)  # warm
+    for _ in range(options.runs):
+        spent: list[Runs] = [[] for _ in ways]
+        for turn in range(turns):
+            for i in range(len(ways)):
+                which = (i + turn) % len(ways)
+                clock, way = ways[which]
+                spent[which].append(rounds(way, count, clock))
+        for which, of in enumerate(spent):
+            found[which].append(Stages(*(sum(stage) / turns for stage in zip(*of, strict=True))))
+    return found
+
+
+def _medians(runs: Runs) -> list[float]:
+    return [*(median(stage) for stage in zip(*runs, strict=True)), median(one.total for one in runs)]
