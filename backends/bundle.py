@@ -59,6 +59,14 @@ def function_name(operation: str) -> str:
     return f"{LIBRARY}_{operation}"
 
 
+def wake_key(prefix: str, queue: str) -> str:
+    """The list on which idle workers of a queue block.
+
+    The one key that is named outside lua/keys.lua: a function cannot block, so a client does.
+    """
+    return f"{prefix}q:{queue}-wake"
+
+
 def _register(operation: str, flags: str) -> str:
     return (
         f"redis.register_function{{function_name = '{function_name(operation)}', flags = {{{flags}}}, "

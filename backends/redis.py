@@ -42,6 +42,7 @@ from redis.retry import Retry
 
 from qmodel import engine
 from qmodel.arguments import TIME, Name
+from qmodel.backends.bundle import wake_key
 from qmodel.backends.redis_resend import FAILURES, Attempts, code_of, is_unloaded, may_pass, server_error
 from qmodel.backends.redis_setup import (
     Dialect,
@@ -53,7 +54,6 @@ from qmodel.backends.redis_setup import (
     loading,
     options_of,
     setup,
-    wake_key,
 )
 from qmodel.errors import ConnectError
 from qmodel.operations import CATALOGUE, Operation

@@ -12,6 +12,7 @@ call. A backend may be used in one event loop after the other.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -59,7 +60,7 @@ class AsyncRedisBackend:
         self._class = getattr(connections, plain.__name__) if plain else connections.Connection
         self._dialect: Dialect | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._closed = False
+        self._closed = asyncio.Event()
 
     # ---- the protocol
 
@@ -101,8 +102,8 @@ class AsyncRedisBackend:
         """
         timeout = wait_of(timeout)
         command = blocking_pop(self.options.prefix, queues, timeout)
-        if command is None or self._closed:
-            await asyncio.sleep(0 if self._closed else timeout)
+        if command is None or self._closed.is_set():
+            await self._sleep(timeout)
             return False
         await self._ready()
         began = time.monotonic()
@@ -112,16 +113,21 @@ class AsyncRedisBackend:
             if not may_pass(error):
                 raise server_error(error, self.options.where) from error
             left = began + timeout - time.monotonic()
-            await asyncio.sleep(0 if self._closed else min(max(left, 0), _RESTARTING))
+            await self._sleep(min(max(left, 0), _RESTARTING))
             return False
 
     async def close(self) -> None:
         """Close all connections; those who wait are woken, with False."""
-        self._closed = True
+        self._closed.set()
         if self._loop is asyncio.get_running_loop():
             for connection in list(self._waiting):
                 await connection.disconnect(nowait=True)
             await self._forget()
+
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep, unless or until the backend is closed."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._closed.wait(), seconds)
 
     # ---- connections
 
@@ -184,7 +190,7 @@ class AsyncRedisBackend:
         """An idle connection, or else a new one; it connects when it is first used."""
         if idle:
             return idle.pop()
-        if self._closed:
+        if self._closed.is_set():
             raise closed(self.options.where)
         return self._class(**self._settings)
 
@@ -252,7 +258,7 @@ class AsyncRedisBackend:
             # The server answers in time, unless it is gone without a word.
             async with asyncio.timeout(timeout + self._timeout):
                 await connection.send_command(*command, check_health=False)
-                if self._closed:
+                if self._closed.is_set():
                     raise raised.ConnectionError("closed")
                 woken = await connection.read_response() is not None
         except BaseException:

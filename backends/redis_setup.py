@@ -190,14 +190,6 @@ def script_digest() -> str:
     return hashlib.sha1(bundle.script().encode()).hexdigest()
 
 
-def wake_key(prefix: str, queue: str) -> str:
-    """The list on which idle workers of a queue block.
-
-    The one key that is named outside lua/keys.lua: a function cannot block, so a client does.
-    """
-    return f"{prefix}q:{queue}-wake"
-
-
 # ---- the library
 
 

@@ -1,0 +1,138 @@
+"""`embedded://`: the Lua library in this process, on a keyspace in memory, without a server.
+
+It executes what a server would, the very same text, and so serves to test the library, bindings, and
+whatever else should meet Lua without a server; `memory://`, the model, is faster. `embedded://` is
+a namespace of its own for each that connects; `embedded://name` is the same one for all in this process.
+
+The library is loaded once in a process. A namespace is a keyspace, which is put under the library
+for each step, so one lock serves all namespaces. Idle workers sleep each in a waiter of his own, as
+in memory.py; a wake-up left in a queue's list by a step goes to the longest waiting, which stands
+for the BLPOP that a client of a server does.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final
+
+from qmodel import engine
+from qmodel.arguments import TIME
+from qmodel.backends import bundle
+from qmodel.backends.keyspace import Keyspace
+from qmodel.backends.lua_host import LuaHost
+from qmodel.backends.memory import Waiter
+from qmodel.errors import ConnectError
+from qmodel.operations import CATALOGUE, Operation
+from qmodel.refusals import Refusal
+from qmodel.wire import Unencodable, decode, encode
+
+PREFIX: Final = "ql:"
+_FUNCTIONS: Final = {spec.cls: bundle.function_name(name) for name, spec in CATALOGUE.items()}
+_LOCK: Final = threading.Lock()
+
+
+@cache
+def _host() -> LuaHost:
+    host = LuaHost(limit=0)
+    host.load(bundle.library())
+    return host
+
+
+class Namespace:
+    """A keyspace, and those who wait for its queues."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self.keyspace = Keyspace(clock)
+        self._waiting: dict[Waiter, None] = {}
+
+    def call(self, function: str, args: list[str]) -> Any:
+        """Make one step, and wake those for whom it left a wake-up."""
+        with _LOCK:
+            host = _host()
+            if host.keyspace is not self.keyspace:
+                host.keyspace = self.keyspace
+            self.keyspace.touched.clear()
+            raw = host.fcall(function, (PREFIX,), args)
+            if self._waiting and self.keyspace.touched:
+                self._hand_out()
+            return raw
+
+    def enter(self, waiter: Waiter) -> None:
+        """Let someone wait; he may be woken at once."""
+        with _LOCK:
+            self._waiting[waiter] = None
+            self._hand_out()
+
+    def leave(self, waiter: Waiter) -> bool:
+        """Let someone wait no more; say whether he was handed a wake-up."""
+        with _LOCK:
+            self._waiting.pop(waiter, None)
+            return waiter.handed is not None
+
+    def _hand_out(self) -> None:
+        for waiter in list(self._waiting):
+            for queue in waiter.queues:
+                key = bundle.wake_key(PREFIX, queue).encode()
+                if self.keyspace.execute("LPOP", key) is not None:
+                    waiter.handed = queue
+                    del self._waiting[waiter]
+                    waiter.wake()
+                    break
+
+
+class EmbeddedBackend:
+    """Executes operations by the Lua library in this process; any number of threads may use it."""
+
+    def __init__(self, namespace: Namespace | None = None) -> None:
+        self.namespace = Namespace() if namespace is None else namespace
+
+    def execute(self, op: Operation, now: int | None = None) -> Any:
+        """Execute one operation at `now` (default: the clock's time); give its reply or Refusal."""
+        try:
+            args = encode(op, now)
+        except Unencodable:
+            moment = now is None or TIME.accepts(now)
+            bad = engine.fault(op) if moment else "now"
+            return Refusal("BAD_ARGUMENT", (op.spec.name, str(bad)))
+        return decode(op, self.namespace.call(_FUNCTIONS[type(op)], args))
+
+    def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
+        """Execute operations in order; each is a step of its own."""
+        return [self.execute(op, now) for op in ops]
+
+    def wait(self, queues: Sequence[str], timeout: float) -> bool:
+        """Sleep until a job becomes ready in one of the queues (True) or `timeout` passed (False)."""
+        gate = threading.Lock()
+        gate.acquire()
+        waiter = Waiter(queues, gate.release)
+        self.namespace.enter(waiter)
+        try:
+            gate.acquire(timeout=max(min(timeout, threading.TIMEOUT_MAX), 0))
+        finally:
+            woken = self.namespace.leave(waiter)
+        return woken
+
+    def close(self) -> None:
+        """Do nothing: a private namespace goes with its last user, a named one stays."""
+
+
+_NAMED: dict[str, Namespace] = {}
+_URL: Final = re.compile(r"embedded://([\w.-]*)/?\Z")
+
+
+def connect(url: str) -> EmbeddedBackend:
+    """Open an embedded URL."""
+    found = _URL.match(url)
+    if found is None:
+        raise ConnectError(
+            f"'{url}' is not an embedded URL.",
+            "Write embedded:// or embedded://name, where the name has letters, digits, . _ - only.",
+        )
+    if not found[1]:
+        return EmbeddedBackend()
+    with _LOCK:
+        return EmbeddedBackend(_NAMED.setdefault(found[1], Namespace()))
