@@ -12,9 +12,8 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
-from bench.machine import Pinned
 from bench.raw import Connection, pack
 from qmodel import wire
 from qmodel.backends.bundle import function_name, library
@@ -68,13 +67,14 @@ class Way(Protocol):
 class Caller:
     """Calls qmodel's functions."""
 
-    def __init__(self, server: Pinned, prefix: str = "ql:") -> None:
-        self.connection = Connection(server.path)
+    def __init__(self, url: str, prefix: str = "ql:") -> None:
+        self.connection = Connection(url)
         self.prefix = prefix
 
-    def load(self) -> None:
+    def load(self) -> Self:
         """Load the library of this tree."""
         self.connection.call("FUNCTION", "LOAD", "REPLACE", library())
+        return self
 
     def command(self, op: Operation) -> bytes:
         """The bytes of a call."""
@@ -156,12 +156,13 @@ class Chained(Single):
 class Floor:
     """The floor, one job a call; `span` calls in a round trip."""
 
-    def __init__(self, server: Pinned, span: int = SPAN) -> None:
-        self.connection, self.span = Connection(server.path), span
+    def __init__(self, url: str, span: int = SPAN) -> None:
+        self.connection, self.span = Connection(url), span
 
-    def load(self) -> None:
+    def load(self) -> Self:
         """Load the floor's functions."""
         self.connection.call("FUNCTION", "LOAD", "REPLACE", (Path(__file__).parent / "floor.lua").read_text())
+        return self
 
     def _call(self, calls: list[tuple[str, ...]]) -> list[Any]:
         replies = []

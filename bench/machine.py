@@ -23,9 +23,9 @@ class Pinned(NamedTuple):
     version: str
 
     @property
-    def path(self) -> str:
-        """The path of its unix socket."""
-        return self.server.url.removeprefix("unix://")
+    def url(self) -> str:
+        """Its address."""
+        return self.server.url
 
     def cpu_us(self) -> float:
         """CPU time of the whole process so far, all threads, user and system; exact to the nanosecond on Linux."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import urlsplit
 
 Reply = Any
 
@@ -53,17 +54,27 @@ def parse(buffer: bytes, at: int) -> tuple[Reply, int]:
 
 
 class Connection:
-    """A connection to a unix socket."""
+    """A connection to a server by its URL, `unix://path` or `redis://[[user]:password@]host[:port][/database]`."""
 
-    def __init__(self, path: str) -> None:
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(path)
+    def __init__(self, url: str) -> None:
+        at = urlsplit(url)
+        if at.scheme == "unix":
+            self._socket = socket.socket(socket.AF_UNIX)
+            self._socket.connect(at.path)
+        else:
+            self._socket = socket.create_connection((at.hostname or "localhost", at.port or 6379))
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if at.password:
+                self.call("AUTH", *filter(None, (at.username, at.password)))
+            if database := at.path.strip("/"):
+                self.call("SELECT", database)
 
     def exchange(self, commands: Iterable[bytes]) -> list[Reply]:
         """Send commands in one round trip; give their replies, or raise the first error."""
         sent = list(commands)
         self._socket.sendall(b"".join(sent))
-        buffer, at, replies = b"", 0, []
+        buffer, at = b"", 0
+        replies: list[Reply] = []
         while len(replies) < len(sent):
             received = self._socket.recv(1 << 20)
             if not received:

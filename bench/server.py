@@ -1,7 +1,7 @@
 """What a lifecycle costs the server, in microseconds of its CPU, beside the least that it could cost.
 
-Server and client share one CPU, and the clock read is the CPU clock of the server's process alone. Floor and qmodel take
-turns within every run; a ratio is the median of the ratios within the runs.
+Server and client share one CPU, and the clock read is the CPU clock of the server's process alone. Floor and qmodel
+take turns within every run; a ratio is the median of the ratios within the runs.
 """
 
 from __future__ import annotations
@@ -62,21 +62,20 @@ def _verdicts(version: str, ratios: dict[str, float]) -> list[Verdict]:
 
 
 def _beside_the_floor(server: Pinned, options: Options) -> tuple[Table, dict[str, float]]:
-    caller, floor = Caller(server), Floor(server)
-    caller.load()
-    floor.load()
+    url = server.url
+    caller, floor = Caller(url).load(), Floor(url).load()
     single = Single(caller)
     pairs: dict[str, tuple[Way, Way]] = {
         "one a call, 100 calls a round trip": (single, floor),
-        "100 jobs a call": (Batches(caller), FloorBatches(server)),
+        "100 jobs a call": (Batches(caller), FloorBatches(url)),
     }
     if not options.quick:
-        chained = Caller(server, "chained:")
+        chained = Caller(url, "chained:")
         pairs |= {
-            "100 jobs a call, floor packed": (Batches(caller), FloorPacked(server)),
-            "one a call, one call a round trip": (Single(caller, 1), Floor(server, 1)),
+            "100 jobs a call, floor packed": (Batches(caller), FloorPacked(url)),
+            "one a call, one call a round trip": (Single(caller, 1), Floor(url, 1)),
             "complete_and_pop, 100 calls a round trip": (Chained(chained), floor),
-            "complete_and_pop, one call a round trip": (Chained(Caller(server, "chained-1:"), 1), Floor(server, 1)),
+            "complete_and_pop, one call a round trip": (Chained(Caller(url, "chained-1:"), 1), Floor(url, 1)),
         }
     table = Table(
         f"Microseconds of {server.version} a job",
@@ -84,7 +83,7 @@ def _beside_the_floor(server: Pinned, options: Options) -> tuple[Table, dict[str
     )
     ratios = {}
     for name, (ours, theirs) in pairs.items():
-        caller.connection.call("FLUSHALL")
+        caller.connection.call("FLUSHALL", "SYNC")
         a, b = in_turns(server.cpu_us, options, ours, theirs)
         ratios[name] = ratio([one.total for one in a], [one.total for one in b])
         table.add(name, *_medians(a), *_medians(b), f"{ratios[name]:.2f}")
@@ -92,10 +91,8 @@ def _beside_the_floor(server: Pinned, options: Options) -> tuple[Table, dict[str
 
 
 def _depths(empty: Pinned, full: Pinned, options: Options) -> tuple[Table, float]:
-    callers = Caller(empty), Caller(full)
-    callers[0].connection.call("FLUSHALL")
-    for caller in callers:
-        caller.load()
+    callers = Caller(empty.url).load(), Caller(full.url).load()
+    callers[0].connection.call("FLUSHALL", "SYNC")
     fill(callers[1], DEPTH)
     table = Table(f"Microseconds of {empty.version} a job, beside a queue with none waiting",
                   ["", "put", "pop", "complete", "all", "ratio"])  # fmt: skip
@@ -106,7 +103,7 @@ def _depths(empty: Pinned, full: Pinned, options: Options) -> tuple[Table, float
         table.add(f"{name}: none waiting", *_medians(none), "")
         table.add(f"{name}: {DEPTH:,} waiting", *_medians(many), f"{ratios[-1]:.2f}")
 
-    callers[1].connection.call("FLUSHALL")
+    callers[1].connection.call("FLUSHALL", "SYNC")
     callers[1].execute([ConfigSet("jobs-history-count", CAP)])
     rounds(Batches(callers[1]), 2 * CAP // SPAN, full.cpu_us)
     for name, way in (("one a call, 100 calls a round trip", Single), ("100 jobs a call", Batches)):

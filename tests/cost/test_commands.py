@@ -1,0 +1,44 @@
+"""How many commands a job's life costs the server: a figure that no machine's load changes.
+
+`python -m bench commands` shows which commands they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bench.commands import MOST_BATCHED, MOST_SINGLE, per_job
+from bench.lifecycle import Batches, Caller, Chained, Floor, Single
+from tests.servers import Server
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture
+def caller(server: Server) -> Iterator[Caller]:
+    """A caller of a server without jobs, with the library of this tree."""
+    made = Caller(server.url).load()
+    made.connection.call("FLUSHDB", "SYNC")
+    yield made
+    made.connection.close()
+
+
+def test_a_job_one_a_call_costs_at_most_27_commands(caller: Caller) -> None:
+    assert sum(per_job(caller.connection, Single(caller)).values()) <= MOST_SINGLE
+
+
+def test_a_job_in_batches_of_100_costs_at_most_10_commands(caller: Caller) -> None:
+    assert sum(per_job(caller.connection, Batches(caller)).values()) <= MOST_BATCHED
+
+
+def test_completing_and_popping_in_one_call_costs_fewer_commands_than_in_two(caller: Caller) -> None:
+    chained = sum(per_job(caller.connection, Chained(caller)).values())
+    assert chained < sum(per_job(caller.connection, Single(caller)).values())
+
+
+def test_the_count_sees_the_commands_inside_functions(server: Server, caller: Caller) -> None:
+    """The negative twin: of the floor's functions we know what they call."""
+    counted = per_job(caller.connection, Floor(server.url).load())
+    assert counted == {"fcall": 3, "hset": 3, "zadd": 3, "zpopmin": 1, "hmget": 1, "zrem": 1}

@@ -1,0 +1,26 @@
+"""How many bytes a waiting job costs the server: a figure that no machine's load changes.
+
+At 100,000 jobs, as the target says: at 20,000 the 10,000 events that the stream keeps weigh five times as much on each
+job, and the figure is 8 % higher. `python -m bench memory` shows where the bytes are.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.lifecycle import Caller
+from bench.memory import MOST, per_job
+from tests.servers import Server
+
+pytestmark = pytest.mark.server
+
+
+def test_a_waiting_job_with_100_bytes_of_data_costs_at_most_600_bytes(server: Server) -> None:
+    caller = Caller(server.url).load()
+    caller.connection.call("FLUSHDB", "SYNC")
+    try:
+        size = per_job(caller)
+        assert 200 < size <= MOST  # less than the ids, the data and their keys would not be a measurement
+    finally:
+        caller.connection.call("FLUSHDB", "SYNC")
+        caller.connection.close()
