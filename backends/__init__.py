@@ -144,13 +144,9 @@ def _not_a_url(url: str) -> ConnectError:
 
 def _missing(scheme: str, extra: str, error: ImportError) -> ConnectError:
     if (error.name or "").startswith("qmodel"):
-        return ConnectError(
-            f"This qmodel has no backend for {scheme}://: {error}.", "Is the installation whole?"
-        )
+        return ConnectError(f"This qmodel has no backend for {scheme}://: {error}.", "Is the installation whole?")
     command = f"pip install 'qmodel[{extra}]'" if extra else f"pip install {error.name}"
-    return ConnectError(
-        f"{scheme}:// needs the package {error.name}, which is not installed.", f"Run: {command}"
-    )
+    return ConnectError(f"{scheme}:// needs the package {error.name}, which is not installed.", f"Run: {command}")
 
 
 def _listed(known: list[str]) -> str:

@@ -64,9 +64,7 @@ class AsyncClient:
     nothing. Durations are seconds or timedeltas, times are aware datetimes in UTC.
     """
 
-    def __init__(
-        self, backend: str | AsyncBackend = "memory://", *, worker: str | None = None
-    ) -> None:
+    def __init__(self, backend: str | AsyncBackend = "memory://", *, worker: str | None = None) -> None:
         self.backend = open_async_backend(backend) if isinstance(backend, str) else backend
         self._worker = worker
         self._turn = 0
@@ -172,9 +170,7 @@ class AsyncClient:
         while True:
             found: list[replies.Job] = []
             for name in queues:
-                found += await self.execute(
-                    ops.Pop(name, worker, count - len(found), wait and not found)
-                )
+                found += await self.execute(ops.Pop(name, worker, count - len(found), wait and not found))
                 if len(found) == count:
                     break
             left = deadline - time.monotonic()
@@ -183,9 +179,7 @@ class AsyncClient:
             next_at = await self._next_at(queues)
             tries = tries + 1 if next_at == last else 0
             last = next_at
-            await self.backend.wait(
-                queues, min(left, LONGEST_SLEEP, await self._until(next_at, tries))
-            )
+            await self.backend.wait(queues, min(left, LONGEST_SLEEP, await self._until(next_at, tries)))
 
     async def _next_at(self, queues: Sequence[str]) -> int:
         """The next moment at which a job of some queues becomes ready by itself, or 0."""
@@ -218,10 +212,7 @@ class AsyncClient:
         pairs = [job if isinstance(job, tuple) else (job, None) for job in jobs]
         if not pairs:
             return
-        done = [
-            ops.Complete(job.jid, await job._lease(), encode_result(result))
-            for job, result in pairs
-        ]
+        done = [ops.Complete(job.jid, await job._lease(), encode_result(result)) for job, result in pairs]
         states = await self.execute(ops.CompleteMany(tuple(done)))
         for (job, _), op, state in zip(pairs, done, states, strict=True):
             job._ended(state, result=op.result)
@@ -389,9 +380,7 @@ class AsyncQueue:
     ) -> AsyncJob | None: ...
 
     @overload
-    async def pop(
-        self, count: int, *, worker: str | None = None, timeout: float | None = None
-    ) -> list[AsyncJob]: ...
+    async def pop(self, count: int, *, worker: str | None = None, timeout: float | None = None) -> list[AsyncJob]: ...
 
     async def pop(
         self, count: int | None = None, *, worker: str | None = None, timeout: float | None = None
@@ -619,9 +608,7 @@ class AsyncJob(AsyncJobFields):
         await self.client.execute(op)
         self._ended("failed")
 
-    async def retry(
-        self, delay: Duration = 0, *, group: str | None = None, message: str = ""
-    ) -> int:
+    async def retry(self, delay: Duration = 0, *, group: str | None = None, message: str = "") -> int:
         """Give it back to be tried again, now or after a delay; it counts.
 
         Gives the retries that remain, or -1 when there were none left: then the job has failed, in
@@ -635,9 +622,7 @@ class AsyncJob(AsyncJobFields):
 
     async def release(self, delay: Duration = 0, *, data: object = KEEP) -> str:
         """Give it back, now or for later, uncounted; gives its state. Refused with LockLost."""
-        op = ops.Release(
-            self.jid, await self._lease(), milliseconds(delay), encode_unless_kept(data)
-        )
+        op = ops.Release(self.jid, await self._lease(), milliseconds(delay), encode_unless_kept(data))
         state: str = await self.client.execute(op)
         self._ended(state)
         return state
@@ -715,9 +700,7 @@ class AsyncJob(AsyncJobFields):
         """Make it ready now. Refused with WrongState unless it is scheduled."""
         self._now_is(state=await self.client.execute(ops.Promote(self.jid)))
 
-    async def move(
-        self, queue: str, *, priority: int | None = None, delay: Duration = 0
-    ) -> AsyncJob:
+    async def move(self, queue: str, *, priority: int | None = None, delay: Duration = 0) -> AsyncJob:
         """Put it anew, into another queue, with its klass and data; its worker loses it."""
         return await self.client.queues[queue].put(
             self.klass, text=self.text, priority=priority, delay=delay, jid=self.jid

@@ -158,9 +158,7 @@ class Client:
             return found
         return found[0] if found else None
 
-    def _pop(
-        self, queues: Sequence[str], count: int, worker: str | None, timeout: float | None
-    ) -> list[Job]:
+    def _pop(self, queues: Sequence[str], count: int, worker: str | None, timeout: float | None) -> list[Job]:
         """Pop, and while there is nothing, sleep until something may be there."""
         worker = worker or self.worker
         wait = timeout is not None and timeout > 0
@@ -374,14 +372,10 @@ class Queue:
         return self.client.put_many(new)
 
     @overload
-    def pop(
-        self, count: None = None, *, worker: str | None = None, timeout: float | None = None
-    ) -> Job | None: ...
+    def pop(self, count: None = None, *, worker: str | None = None, timeout: float | None = None) -> Job | None: ...
 
     @overload
-    def pop(
-        self, count: int, *, worker: str | None = None, timeout: float | None = None
-    ) -> list[Job]: ...
+    def pop(self, count: int, *, worker: str | None = None, timeout: float | None = None) -> list[Job]: ...
 
     def pop(
         self, count: int | None = None, *, worker: str | None = None, timeout: float | None = None
@@ -703,9 +697,7 @@ class Job(JobFields):
 
     def move(self, queue: str, *, priority: int | None = None, delay: Duration = 0) -> Job:
         """Put it anew, into another queue, with its klass and data; its worker loses it."""
-        return self.client.queues[queue].put(
-            self.klass, text=self.text, priority=priority, delay=delay, jid=self.jid
-        )
+        return self.client.queues[queue].put(self.klass, text=self.text, priority=priority, delay=delay, jid=self.jid)
 
     def cancel(self, *, cascade: bool = False) -> tuple[str, ...]:
         """Delete it, unless it is complete; a worker that holds it loses it. Gives the ids of the

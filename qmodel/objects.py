@@ -129,9 +129,7 @@ def new_job(
 ) -> Put:
     """The operation that puts a job, as `Queue.put` describes it."""
     if text is not None and data is not None:
-        raise TypeError(
-            "give either data, which is stored as JSON, or text, which is stored as it is"
-        )
+        raise TypeError("give either data, which is stored as JSON, or text, which is stored as it is")
     return Put(
         queue,
         uuid.uuid4().hex if jid is None else jid,
@@ -157,9 +155,7 @@ def fresh_request() -> str:
     return base64.b64encode(os.urandom(16), b"+/").decode()[:22]
 
 
-_WITH_REQUEST = {
-    spec.cls for spec in CATALOGUE.values() if any(a.name == "request" for a in spec.arguments)
-}
+_WITH_REQUEST = {spec.cls for spec in CATALOGUE.values() if any(a.name == "request" for a in spec.arguments)}
 
 
 def with_request(op: Operation) -> Operation:
@@ -176,11 +172,7 @@ def default_worker() -> str:
     """The name of this thread among all workers: `<hostname>-<pid>-<thread>`."""
     thread = _ODD.sub("?", threading.current_thread().name)
     name = f"{os.uname().nodename}-{os.getpid()}-{thread}"
-    return (
-        name
-        if len(name.encode()) <= NAME_BYTES
-        else f"{name[:40]}-{os.getpid()}-{threading.get_ident()}"
-    )
+    return name if len(name.encode()) <= NAME_BYTES else f"{name[:40]}-{os.getpid()}-{threading.get_ident()}"
 
 
 # ---- from the catalogue to Python
@@ -230,9 +222,7 @@ class Fields:
     milliseconds.
     """
 
-    def __init__(
-        self, jid: str, known: replies.Job | None = None, given: Put | None = None
-    ) -> None:
+    def __init__(self, jid: str, known: replies.Job | None = None, given: Put | None = None) -> None:
         self.jid: Final = jid
         self._known = known
         self._given = given
@@ -414,9 +404,7 @@ class Fields:
         try:
             return json.loads(text) if text else None
         except ValueError as error:
-            message = (
-                f"The {what} of job {self.jid} is not JSON ({error}). Read job.{raw} for the text."
-            )
+            message = f"The {what} of job {self.jid} is not JSON ({error}). Read job.{raw} for the text."
             raise DataError(message) from error
 
     def _now_is(self, **changed: Any) -> None:
@@ -441,9 +429,7 @@ class AsyncJobFields(Fields):
 
     def _load(self) -> replies.Job:
         if self._known is None:
-            raise NotLoadedError(
-                f"Only the id of job {self.jid} is known: `await job.refresh()` fetches the rest."
-            )
+            raise NotLoadedError(f"Only the id of job {self.jid} is known: `await job.refresh()` fetches the rest.")
         return self._known
 
 

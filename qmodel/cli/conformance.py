@@ -70,9 +70,7 @@ def _subject(url: str) -> Any:
         return opened(url)
     if url == "memory://":
         return subjects.ModelSubject()
-    raise ConnectError(
-        f"{url} cannot be compared with the model yet.", "Compare memory:// with itself."
-    )
+    raise ConnectError(f"{url} cannot be compared with the model yet.", "Compare memory:// with itself.")
 
 
 class _progress:
@@ -86,8 +84,7 @@ class _progress:
         if not self._shown:
             return lambda summary: None
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (
             TextColumn("histories"),
@@ -99,9 +96,7 @@ class _progress:
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
         self._bar.start()
         task = self._bar.add_task("", total=self._examples, steps=0)
-        return lambda summary: self._bar.update(
-            task, completed=summary.histories, steps=summary.steps
-        )
+        return lambda summary: self._bar.update(task, completed=summary.histories, steps=summary.steps)
 
     def __exit__(self, *exc: object) -> None:
         if self._shown:

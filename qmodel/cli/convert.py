@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -78,10 +79,16 @@ def format_moment(at: int) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{at % 1000:03d}"
 
 
-class Parsed(click.ParamType):
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:
+    ParamType = click.ParamType  # click 8.1's is not generic
+
+
+class Parsed(ParamType):
     """A parameter that is read by a function which raises ValueError."""
 
-    def __init__(self, name: str, parse: Any) -> None:
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
         self._parse = parse
 

@@ -69,9 +69,7 @@ def _parameter(spec: Spec, argument: Argument) -> click.Parameter:
             type=_type(argument),
             nargs=-1 if several else 1,
             required=required,
-            metavar=_metavar(argument) + "..." * several
-            if required
-            else f"[{_metavar(argument)}]",
+            metavar=_metavar(argument) + "..." * several if required else f"[{_metavar(argument)}]",
         )
     if isinstance(kind, Flag):
         return click.Option([_option(argument)], is_flag=True, help="Yes. [default: no]")
@@ -95,7 +93,7 @@ def _metavar(argument: Argument) -> str:
     return argument.name.removesuffix("_ms").upper()
 
 
-def _type(argument: Argument) -> click.ParamType | None:
+def _type(argument: Argument) -> click.ParamType[Any] | None:
     kind = argument.kind.item if isinstance(argument.kind, ListOf) else argument.kind
     if isinstance(kind, Operations):
         return click.File()
@@ -192,9 +190,7 @@ def _read_operations(at: Session, name: str, file: Any) -> tuple[Operation, ...]
             for argument in spec.arguments:
                 if argument.required and argument.name not in values:
                     values[argument.name] = _fill_in_line(at, spec, argument, values)
-            found.append(
-                spec.cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
-            )
+            found.append(spec.cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}))
         except (ValueError, TypeError) as error:
             raise click.BadParameter(f"line {number}: {error}", param_hint="FILE") from None
     return tuple(found)

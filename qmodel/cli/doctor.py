@@ -1,14 +1,13 @@
 """`qmodel doctor`: a list of checks, each of which says OK, WARN or FAIL, and what to do.
 
 A check is a function that yields findings; it is in `CHECKS`, and is asked in that order. One that raises is itself a
-finding. A backend may bring checks of its own: what its `checks()` yields as (level, what, fix) is shown too.
+finding. What a backend noticed by itself when it connected stands in its `warnings`.
 """
 
 from __future__ import annotations
 
 import importlib
 import platform
-import sys
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -40,12 +39,8 @@ Check = Callable[[Session], Iterator[Finding]]
 
 
 def python(at: Session) -> Iterator[Finding]:
-    """Python is new enough."""
-    found = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
-    if sys.version_info < (3, 11):
-        yield Finding(FAIL, found, "Install Python 3.11 or newer.")
-    else:
-        yield Finding(OK, found)
+    """What we run on; an older Python than 3.11 would not have come this far."""
+    yield Finding(OK, f"Python {platform.python_version()} on {platform.system()} {platform.machine()}")
 
 
 def packages(at: Session) -> Iterator[Finding]:
@@ -103,11 +98,13 @@ def clock(at: Session) -> Iterator[Finding]:
 
 
 def server(at: Session) -> Iterator[Finding]:
-    """What the backend itself has to say: version, persistence, memory policy, rights."""
-    checks = getattr(at.client.backend, "checks", None)
-    if checks is not None:
-        for level, what, fix in checks():
-            yield Finding(level, what, fix)
+    """What the backend found when it connected: version, persistence, memory policy, rights."""
+    warnings = getattr(at.client.backend, "warnings", None)
+    if warnings is not None:
+        for one in warnings:
+            yield Finding(WARN, one.sentence, one.next_step)
+        if not warnings:
+            yield Finding(OK, "the server is set up as it should be")
 
 
 def queues(at: Session) -> Iterator[Finding]:

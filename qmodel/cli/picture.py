@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -12,8 +13,8 @@ from qmodel.cli.convert import format_duration
 
 M, H, D = 60, 3600, 86_400
 
-EDGES = (0, 1, 2, 5, 10, 20, 30, M, 2 * M, 5 * M, 15 * M, 30 * M, H, 3 * H, 6 * H, 12 * H, D)
-EDGES += (2 * D, 3 * D, 7 * D, 14 * D, 30 * D)
+EDGES: tuple[int, ...] = (0, 1, 2, 5, 10, 20, 30, M, 2 * M, 5 * M, 15 * M, 30 * M, H, 3 * H, 6 * H, 12 * H)
+EDGES = (*EDGES, D, 2 * D, 3 * D, 7 * D, 14 * D, 30 * D)
 """Seconds at which the rows of a picture begin; each is where one of the stored bins begins, too."""
 
 WIDTH = 40
@@ -47,47 +48,65 @@ def _short(seconds: int) -> str:
     return format_duration(seconds * 1000)
 
 
-def of(stats: replies.Stats) -> str:
-    """Draw the statistics of a queue on a day."""
+FINE_EDGES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""Milliseconds at which the rows of a finer picture begin."""
+
+
+def fine_rows(durations: Sequence[int]) -> list[tuple[str, int]]:
+    """Durations below a second in rows that can be read, from the first not empty to the last."""
+    counts = [0] * len(FINE_EDGES)
+    for duration in durations:
+        counts[bisect_right(FINE_EDGES, duration) - 1] += 1
+    filled = [index for index, count in enumerate(counts) if count]
+    if not filled:
+        return []
+    labels = ["under 1 ms", *(f"{a} to {b} ms" for a, b in pairwise(FINE_EDGES[1:])), "over 1 s"]
+    return list(zip(labels, counts, strict=True))[filled[0] : filled[-1] + 1]
+
+
+def of(stats: replies.Stats, waits: Sequence[int] = (), runs: Sequence[int] = ()) -> str:
+    """Draw the statistics of a queue on a day.
+
+    The stored histogram begins at a second. Given some single `waits` and `runs` in milliseconds, what is shorter is
+    drawn from those.
+    """
     day = datetime.fromtimestamp(stats.day / 1000, UTC).date()
     lines = [
         f"{stats.queue} on {day} (UTC): {stats.failures:,} failures, "
         f"{stats.failed:,} of them still failed, {stats.retries:,} retries"
     ]
-    for name, sample in (("wait", stats.wait), ("run", stats.run)):
-        lines += ["", *_sample(name, sample)]
+    for name, sample, some in (("wait", stats.wait, waits), ("run", stats.run, runs)):
+        lines += ["", *_sample(name, sample, some)]
     return "\n".join(lines)
 
 
-def _sample(name: str, sample: replies.Sample) -> list[str]:
+def _sample(name: str, sample: replies.Sample, some: Sequence[int]) -> list[str]:
     if not sample.count:
         return [f"{name}  no job yet"]
     mean, std = format_duration(sample.mean), format_duration(sample.std)
     lines = [f"{name}  {sample.count:,} jobs, mean {mean}, standard deviation {std}"]
     if not sample.histogram:
         return [*lines, "  The histogram of that day is no longer kept (option histogram-history)."]
-    most = max(sample.histogram)
     found = rows(sample.histogram)
-    most = max((count for _, count in found), default=1)
-    return lines + [
-        f"  {label:>18} {bar(count / most)} {count:,} ({count / sample.count:.0%})"
-        for label, count in found
-    ]
+    if some and found[-1][0] == "under 1 s":
+        found = fine_rows(some)
+        if len(some) < sample.count:
+            lines.append(f"  the last {len(some):,} of them, from their events:")
+    most = max(count for _, count in found)
+    every = sum(count for _, count in found)
+    return lines + [f"  {label:>16} {bar(count / most)} {count:,} ({count / every:.0%})" for label, count in found]
 
 
 def bar(part: float, width: int = WIDTH) -> str:
     """A bar that fills a part of the width, to an eighth of a character.
 
-    >>> bar(0.5, 4), bar(0, 4)
-    ('██  ', '    ')
+    >>> bar(0.5, 4).replace('█', '#'), bar(0, 4)
+    ('##  ', '    ')
     """
     if not _blocks():
         return ("#" * round(part * width)).ljust(width)
-    eighths = round(part * width * 8)
-    if part > 0:
-        eighths = max(eighths, 1)
-    whole, rest = divmod(eighths, 8)
-    return ("█" * whole + ("", *"▏▎▍▌▋▊▉")[rest]).ljust(width)
+    whole, rest = divmod(max(round(part * width * 8), 1) if part > 0 else 0, 8)
+    return ("█" * whole + " ▏▎▍▌▋▊▉"[rest]).rstrip().ljust(width)
 
 
 def _blocks() -> bool:

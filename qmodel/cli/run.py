@@ -31,8 +31,7 @@ def command(file: Any) -> None:
     """
     at = session()
     executed = refused = 0
-    for now, op in _history(file):
-        now = at.now if now is None else now
+    for now, op in _history(file, at.now):
         found = at.client.backend.execute(op, now)
         executed += 1
         refused += isinstance(found, Refusal)
@@ -46,7 +45,7 @@ def command(file: Any) -> None:
         click.echo(f"{executed} executed, {refused} refused", err=True)
 
 
-def _history(file: Any) -> Iterator[tuple[int | None, Operation]]:
+def _history(file: Any, otherwise: int | None) -> Iterator[tuple[int | None, Operation]]:
     from qmodel.conformance import codec
 
     for number, line in enumerate(file, 1):
@@ -59,7 +58,7 @@ def _history(file: Any) -> Iterator[tuple[int | None, Operation]]:
             step = codec.load({**found, "now": found.get("now") or 0})
         except ValueError as error:
             raise click.BadParameter(f"line {number}: {error}", param_hint="FILE") from None
-        yield found.get("now"), step.op
+        yield found.get("now", otherwise), step.op
 
 
 def _print(op: Operation, now: int | None, found: Any) -> None:
@@ -79,6 +78,8 @@ def _print(op: Operation, now: int | None, found: Any) -> None:
 def _line(one: Any) -> str:
     if isinstance(one, dict) and "jid" in one and "state" in one:
         return f"{one['jid']} ({one['klass']} in {one['queue']}): {one['state']}, token {one['token']}"
+    if isinstance(one, dict) and "wait" in one:
+        return f"{one['wait']['count']} waited, {one['run']['count']} ran, {one['failures']} failed"
     return "nothing" if one is None else one if isinstance(one, str) else json.dumps(one)
 
 

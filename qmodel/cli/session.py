@@ -98,8 +98,7 @@ def common(command: C, *, at_top: bool = False) -> C:
             metavar="MOMENT",
             expose_value=False,
             callback=_set("now"),
-            help="At which moment: milliseconds since the epoch or an ISO time. "
-            "[default: the server's clock]",
+            help="At which moment: milliseconds since the epoch or an ISO time. [default: the server's clock]",
         ),
     ]
     return command

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
@@ -236,7 +236,7 @@ def _stats(at: Session, op: Any, found: replies.Stats) -> None:
     click.echo(picture.of(found))
 
 
-_SHAPES = {
+_SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "jobs": _jobs,
     "job": _job,
     "completed_and_popped": _completed_and_popped,

@@ -121,10 +121,15 @@ def test_a_wake_up_left_before_the_wait_is_not_lost() -> None:
 def test_a_put_wakes_a_waiter_within_milliseconds() -> None:
     backend = MemoryBackend()
     delays = []
+
+    def idle(woken: list[float]) -> None:
+        backend.wait(["q", "p"], 5)
+        woken.append(time.perf_counter())
+
     for number in range(20):
         backend.execute(pop(wait=True))
         woken: list[float] = []
-        thread = threading.Thread(target=lambda: (backend.wait(["q", "p"], 5), woken.append(time.perf_counter())))
+        thread = threading.Thread(target=idle, args=(woken,))
         thread.start()
         wait_until(lambda: backend.namespace._waiting)
         put_at = time.perf_counter()

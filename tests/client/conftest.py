@@ -6,7 +6,6 @@ The asynchronous client is driven through `Blocking`, which awaits what it gives
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import inspect
 from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
@@ -16,19 +15,35 @@ import pytest
 
 import qmodel
 from qmodel.objects import Listing
+from tests.servers import NOTHING_FOUND, Candidate, Server, chosen_servers, running
 
-BACKENDS = ["memory", *(["redis"] if importlib.util.find_spec("qmodel.backends.redis") else [])]
+MEMORY = Candidate("memory", url="memory://")
 
 
-@pytest.fixture(params=BACKENDS)
-def client_url(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(
+    scope="session",
+    params=[MEMORY, *(chosen_servers() or [None])],
+    ids=lambda candidate: candidate.name if candidate else "none",
+)
+def place(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """Where the jobs are: this process, or a private server; see `tests/servers.py`."""
+    candidate: Candidate | None = request.param
+    if candidate is None:
+        pytest.skip(NOTHING_FOUND)
+    if candidate is MEMORY:
+        yield Server("memory", "memory://")
+        return
+    with running(candidate) as started:
+        yield started
+
+
+@pytest.fixture
+def client_url(place: Server) -> str:
     """The URL of an empty namespace."""
-    if request.param == "memory":
-        return "memory://"
-    server = request.getfixturevalue("server")
-    with server.client() as connection:
-        connection.flushdb()
-    return str(server.url)
+    if place.name != "memory":
+        with place.client() as connection:
+            connection.flushdb()
+    return place.url
 
 
 @pytest.fixture(params=["sync", "async"])
