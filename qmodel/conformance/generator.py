@@ -100,10 +100,10 @@ WEIGHTS = {
 """How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
 
 AIM = dict.fromkeys(CATALOGUE, 70) | {
-    "put": 45, "put_many": 60, "update": 55, "priority": 55, "log": 55, "tagged": 60, "get": 50,
-    "multiget": 40, "queue": 45, "length": 45, "pause": 40, "config_get": 65, "config_set": 45,
-    "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 85, "running": 90, "stalled": 95,
-    "scheduled": 90, "top_tags": 95, "failed_groups": 90, "forget": 85, "waiting": 60, "peek": 60, "pop": 60,
+    "put": 20, "put_many": 60, "pop": 60, "peek": 60, "update": 45, "priority": 45, "log": 45, "tagged": 55,
+    "get": 40, "multiget": 20, "queue": 30, "length": 35, "pause": 15, "config_get": 60, "config_set": 15,
+    "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 90, "stalled": 95,
+    "scheduled": 95, "top_tags": 85, "failed_groups": 90, "forget": 85, "waiting": 60,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 
@@ -126,13 +126,19 @@ NEEDS = {
     "workers": ("", "pop"),
     "stats": ("", "pop"),
 }  # fmt: skip
-"""The state that an aimed operation needs some job to be in (or something of WHOLE_STORE), and the
+"""The state that an aimed operation needs some job to be in (or, without one, what THERE says), and the
 operation that leads there."""
 
-WHOLE_STORE = {
-    "untrack": "tracked", "tracked": "tracked", "tag_remove": "tags", "tagged": "tags",
-    "workers": "workers", "stats": "days", "top_tags": "tags", "unpause": "queues",
-}  # fmt: skip
+THERE: dict[str, Callable[[Store], object]] = {
+    "untrack": lambda store: store.tracked,
+    "tracked": lambda store: store.tracked,
+    "tag_remove": lambda store: store.tags,
+    "tagged": lambda store: store.tags,
+    "top_tags": lambda store: any(len(jobs) > 1 for jobs in store.tags.values()),
+    "unpause": lambda store: any(queue.paused for queue in store.queues.values()),
+    "workers": lambda store: store.workers,
+    "stats": lambda store: store.days,
+}
 
 HOSTILE_PERCENT = 5
 RESEND_PERCENT = 6
@@ -166,10 +172,10 @@ class Generator:
         if not self._chooser.begin():
             return None
         self._store = store
-        self._now = self._clock()
+        now = self._clock()
         op = self._set_up.pop() if self._set_up else self._operation()
         self._past.append(op)
-        return Step(self._now, op)
+        return Step(now, op)
 
     # ---- a history's mood
 
@@ -200,7 +206,13 @@ class Generator:
     # ---- the clock
 
     def _clock(self) -> int:
-        """Where the clock goes."""
+        """Where the clock goes; rarely out of all bounds."""
+        if self._below(400) == 399:
+            return (-1, TIME_END)[self._below(2)]
+        self._now = min(max(self._moved(), 0), TIME_END - 1)
+        return self._now
+
+    def _moved(self) -> int:
         now, way = self._now, self._below(100)
         if way < 40:
             return now
@@ -213,10 +225,10 @@ class Generator:
         if way < 93:
             return now + config.value(self._store, "grace-period")
         if way < 96:
-            return min(now + pick(self._chooser, (1, 1, 2, 8, 31, 400)) * DAY, TIME_END - 1)
+            return now + pick(self._chooser, (1, 1, 2, 8, 31, 400)) * DAY
         if way < 99:
-            return max(now - pick(self._chooser, (1, 999, 5000, DAY, 3 * DAY)), 0)
-        return -1 if self._below(2) and self._below(5) == 0 else now + 20
+            return now - pick(self._chooser, (1, 999, 5000, DAY, 3 * DAY))
+        return now + 20
 
     def _due(self, now: int) -> int:
         """To a moment at which something falls due, or just before or after it."""
@@ -236,8 +248,7 @@ class Generator:
             if seen is not None:
                 moments += (seen + 1000, seen + config.value(store, "max-worker-age"))
         ahead = [moment for moment in moments if moment > now] or moments
-        moment = pick(self._chooser, ahead) + (0, 0, 0, -1, 1)[self._below(5)]
-        return min(max(moment, 0), TIME_END - 1)
+        return pick(self._chooser, ahead) + (0, 0, 0, -1, 1)[self._below(5)]
 
     # ---- operations
 
@@ -261,7 +272,7 @@ class Generator:
         states = {job.state for job in self._store.jobs.values()}
         while (need := NEEDS.get(name)) is not None:
             wanted, enabler = need
-            if wanted in states or (not wanted and getattr(self._store, WHOLE_STORE[name])):
+            if wanted in states or (not wanted and THERE[name](self._store)):
                 break
             self._wanted = wanted
             name = enabler
@@ -302,7 +313,7 @@ class Generator:
         """A job, aimed at those that exist."""
         if self._aimed and self._store.jobs:
             return pick(self._chooser, list(self._store.jobs))
-        return self._jid()
+        return "nobody" if self._below(3) == 2 else self._jid()
 
     def _lease(self) -> tuple[str, int]:
         """A job and the token of its lease; or an old token, a wrong one, another job's."""
@@ -369,7 +380,7 @@ class Generator:
             return None
         if way == 5:
             return ()
-        return self._several(self._any if self._aimed else self._jid, 2)
+        return self._several(self._any, 2)
 
     def _group(self) -> str:
         return pick(self._chooser, self._names.groups)
@@ -618,7 +629,7 @@ class Generator:
         return ops.Completed(*self._page())
 
     def queues(self) -> Operation:
-        return ops.Queues(*self._page())
+        return ops.Queues(pick(self._chooser, (0, 0, 1, 2, 3)), pick(self._chooser, COUNTS))
 
     def queue(self) -> Operation:
         return ops.Queue(self._queue())
@@ -650,7 +661,8 @@ class Generator:
         return ops.Events(after, pick(self._chooser, COUNTS))
 
     def pause(self) -> Operation:
-        return ops.Pause(self._several(lambda: pick(self._chooser, self._names.queues), 2))
+        queue = self._queue_where(lambda q: not q.paused)
+        return ops.Pause((queue, *self._several(self._queue, 2)) if self._below(4) == 3 else (queue,))
 
     def unpause(self) -> Operation:
         one = self._queue_where(attrgetter("paused"))

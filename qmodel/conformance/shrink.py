@@ -193,12 +193,13 @@ def _simpler(op: Operation) -> Iterator[Operation]:
 
 def _lower(kind: Any, value: Any) -> Iterator[Any]:
     """Values simpler than one, simplest first."""
-    if isinstance(value, tuple) and not isinstance(value, Lease):
-        for at in range(len(value)):
-            if len(value) > 1:
-                yield value[:at] + value[at + 1 :]
-        for at, one in enumerate(value):
-            inner = _simpler(one) if isinstance(kind, OperationsKind) else _lower(kind.item, one)
+    if isinstance(value, tuple) and isinstance(kind, ListOf | OperationsKind):
+        if len(value) > 20:
+            yield from (value[:20], value[: len(value) // 2])
+        for at in range(len(value[:20]) if len(value) > 1 else 0):
+            yield value[:at] + value[at + 1 :]
+        for at, one in enumerate(value[:20]):
+            inner = _simpler(one) if isinstance(one, Operation) else _lower(getattr(kind, "item", kind), one)
             yield from ((*value[:at], lower, *value[at + 1 :]) for lower in inner)
     elif not kind.accepts(value):
         return  # hostile: it is what it is
