@@ -20,9 +20,12 @@ function accept.id(kind, value)
   if #value < 1 or #value > kind.most or string.find(value, '[^!-~]') then
     return nil
   end
-  for _, ending in ipairs(RESERVED) do
-    if string.sub(value, -#ending) == ending then
-      return nil
+  local last = string.byte(value, -1)
+  if last == 97 or last == 115 then -- an a or an s, as the reserved endings have
+    for _, ending in ipairs(RESERVED) do
+      if string.sub(value, -#ending) == ending then
+        return nil
+      end
     end
   end
   return value
@@ -89,26 +92,29 @@ end
 -- The operation written in args[first..last]; refuse the first argument that is not what it may be.
 function arguments.decode(operation, spec, args, first, last)
   local op = {}
-  for i, name in ipairs(spec.positional) do
-    local value = args[first + i - 1]
+  local positional = spec.positional
+  for i = 1, #positional do
+    local name = positional[i]
     if first + i - 1 > last then
       refuse(operation, name)
     end
-    op[name] = take(operation, name, spec.arguments[name], value)
+    op[name] = take(operation, name, spec.arguments[name], args[first + i - 1])
   end
-  local at = first + #spec.positional
+  local at = first + #positional
   while at <= last do
     at = take_pair(operation, spec, op, args, at, last)
   end
-  for _, name in ipairs(spec.lists) do
-    local size, kind = #(op[name] or {}), spec.arguments[name]
-    if size > catalogue.most or size < kind.least and not (kind.optional and not op[name]) then
+  for i = 1, #spec.lists do
+    local name = spec.lists[i]
+    local kind, list = spec.arguments[name], op[name]
+    if list and (#list > catalogue.most or #list < kind.least) or not list and not kind.optional then
       refuse(operation, name)
     end
   end
-  for name, default in pairs(spec.defaults) do
+  for i = 1, #spec.defaults, 2 do
+    local name = spec.defaults[i]
     if op[name] == nil then
-      op[name] = default
+      op[name] = spec.defaults[i + 1]
     end
   end
   return op

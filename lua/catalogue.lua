@@ -10,7 +10,7 @@ catalogue.size = {kind = 'whole', low = 1, high = 100000}
 catalogue.operations = {
   put = {
     reads = false, memo = false, asks = true,
-    positional = {'queue', 'jid', 'klass', 'data'}, lists = {'tags', 'depends'}, defaults = {delay_ms = 0},
+    positional = {'queue', 'jid', 'klass', 'data'}, lists = {'tags', 'depends'}, defaults = {'delay_ms', 0},
     arguments = {
       queue = {kind = 'name', most = 128},
       jid = {kind = 'id', most = 128},
@@ -34,7 +34,7 @@ catalogue.operations = {
   },
   pop = {
     reads = false, memo = false, asks = true,
-    positional = {'queue', 'worker'}, lists = {}, defaults = {count = 1, wait = false},
+    positional = {'queue', 'worker'}, lists = {}, defaults = {'count', 1, 'wait', false},
     arguments = {
       queue = {kind = 'name', most = 128},
       worker = {kind = 'name', most = 128},
@@ -45,7 +45,7 @@ catalogue.operations = {
   },
   peek = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {count = 1},
+    positional = {'queue'}, lists = {}, defaults = {'count', 1},
     arguments = {
       queue = {kind = 'name', most = 128},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -53,7 +53,7 @@ catalogue.operations = {
   },
   complete = {
     reads = false, memo = false, asks = false,
-    positional = {'jid', 'token'}, lists = {'depends'}, defaults = {result = '', delay_ms = 0, depends = {}},
+    positional = {'jid', 'token'}, lists = {'depends'}, defaults = {'result', '', 'delay_ms', 0, 'depends', {}},
     arguments = {
       jid = {kind = 'id', most = 128},
       token = {kind = 'whole', low = 0, high = 89999999999999},
@@ -73,7 +73,7 @@ catalogue.operations = {
   },
   complete_and_pop = {
     reads = false, memo = false, asks = true,
-    positional = {'jid', 'token', 'queue', 'worker'}, lists = {'depends'}, defaults = {count = 1, wait = false, result = '', delay_ms = 0, depends = {}},
+    positional = {'jid', 'token', 'queue', 'worker'}, lists = {'depends'}, defaults = {'count', 1, 'wait', false, 'result', '', 'delay_ms', 0, 'depends', {}},
     arguments = {
       jid = {kind = 'id', most = 128},
       token = {kind = 'whole', low = 0, high = 89999999999999},
@@ -102,7 +102,7 @@ catalogue.operations = {
   },
   retry = {
     reads = false, memo = false, asks = false,
-    positional = {'jid', 'token'}, lists = {}, defaults = {delay_ms = 0, message = ''},
+    positional = {'jid', 'token'}, lists = {}, defaults = {'delay_ms', 0, 'message', ''},
     arguments = {
       jid = {kind = 'id', most = 128},
       token = {kind = 'whole', low = 0, high = 89999999999999},
@@ -113,7 +113,7 @@ catalogue.operations = {
   },
   release = {
     reads = false, memo = false, asks = false,
-    positional = {'jid', 'token'}, lists = {}, defaults = {delay_ms = 0},
+    positional = {'jid', 'token'}, lists = {}, defaults = {'delay_ms', 0},
     arguments = {
       jid = {kind = 'id', most = 128},
       token = {kind = 'whole', low = 0, high = 89999999999999},
@@ -194,7 +194,7 @@ catalogue.operations = {
   },
   cancel = {
     reads = false, memo = true, asks = true,
-    positional = {}, lists = {'jids'}, defaults = {cascade = false},
+    positional = {}, lists = {'jids'}, defaults = {'cascade', false},
     arguments = {
       jids = {kind = 'list', item = {kind = 'id', most = 128}, least = 1},
       cascade = {kind = 'flag'},
@@ -203,7 +203,7 @@ catalogue.operations = {
   },
   drain = {
     reads = false, memo = true, asks = true,
-    positional = {'queue'}, lists = {}, defaults = {count = 1000},
+    positional = {'queue'}, lists = {}, defaults = {'count', 1000},
     arguments = {
       queue = {kind = 'name', most = 128},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -221,7 +221,7 @@ catalogue.operations = {
   },
   depends_off = {
     reads = false, memo = true, asks = true,
-    positional = {'jid'}, lists = {'dependencies'}, defaults = {dependencies = {}, all = false},
+    positional = {'jid'}, lists = {'dependencies'}, defaults = {'dependencies', {}, 'all', false},
     arguments = {
       jid = {kind = 'id', most = 128},
       dependencies = {kind = 'list', item = {kind = 'id', most = 128}, least = 0, optional = true},
@@ -249,7 +249,7 @@ catalogue.operations = {
   },
   tagged = {
     reads = true, memo = false, asks = false,
-    positional = {'tag'}, lists = {}, defaults = {offset = 0, count = 25},
+    positional = {'tag'}, lists = {}, defaults = {'offset', 0, 'count', 25},
     arguments = {
       tag = {kind = 'name', most = 128},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -258,7 +258,7 @@ catalogue.operations = {
   },
   top_tags = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {offset = 0, count = 25},
+    positional = {}, lists = {}, defaults = {'offset', 0, 'count', 25},
     arguments = {
       offset = {kind = 'whole', low = 0, high = 1000000000},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -282,7 +282,7 @@ catalogue.operations = {
   },
   tracked = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {offset = 0, count = 25},
+    positional = {}, lists = {}, defaults = {'offset', 0, 'count', 25},
     arguments = {
       offset = {kind = 'whole', low = 0, high = 1000000000},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -290,7 +290,7 @@ catalogue.operations = {
   },
   failed_groups = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {offset = 0, count = 25},
+    positional = {}, lists = {}, defaults = {'offset', 0, 'count', 25},
     arguments = {
       offset = {kind = 'whole', low = 0, high = 1000000000},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -298,7 +298,7 @@ catalogue.operations = {
   },
   failed = {
     reads = true, memo = false, asks = false,
-    positional = {'group'}, lists = {}, defaults = {offset = 0, count = 25},
+    positional = {'group'}, lists = {}, defaults = {'offset', 0, 'count', 25},
     arguments = {
       group = {kind = 'name', most = 160},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -307,7 +307,7 @@ catalogue.operations = {
   },
   unfail = {
     reads = false, memo = true, asks = true,
-    positional = {'queue', 'group'}, lists = {}, defaults = {count = 25},
+    positional = {'queue', 'group'}, lists = {}, defaults = {'count', 25},
     arguments = {
       queue = {kind = 'name', most = 128},
       group = {kind = 'name', most = 160},
@@ -331,7 +331,7 @@ catalogue.operations = {
   },
   waiting = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {offset = 0, count = 25},
+    positional = {'queue'}, lists = {}, defaults = {'offset', 0, 'count', 25},
     arguments = {
       queue = {kind = 'name', most = 128},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -340,7 +340,7 @@ catalogue.operations = {
   },
   scheduled = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {offset = 0, count = 25},
+    positional = {'queue'}, lists = {}, defaults = {'offset', 0, 'count', 25},
     arguments = {
       queue = {kind = 'name', most = 128},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -349,7 +349,7 @@ catalogue.operations = {
   },
   depending = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {offset = 0, count = 25},
+    positional = {'queue'}, lists = {}, defaults = {'offset', 0, 'count', 25},
     arguments = {
       queue = {kind = 'name', most = 128},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -358,7 +358,7 @@ catalogue.operations = {
   },
   running = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {offset = 0, count = 25},
+    positional = {'queue'}, lists = {}, defaults = {'offset', 0, 'count', 25},
     arguments = {
       queue = {kind = 'name', most = 128},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -367,7 +367,7 @@ catalogue.operations = {
   },
   stalled = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {offset = 0, count = 25},
+    positional = {'queue'}, lists = {}, defaults = {'offset', 0, 'count', 25},
     arguments = {
       queue = {kind = 'name', most = 128},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -376,7 +376,7 @@ catalogue.operations = {
   },
   completed = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {offset = 0, count = 25},
+    positional = {}, lists = {}, defaults = {'offset', 0, 'count', 25},
     arguments = {
       offset = {kind = 'whole', low = 0, high = 1000000000},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -384,7 +384,7 @@ catalogue.operations = {
   },
   queues = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {offset = 0, count = 25},
+    positional = {}, lists = {}, defaults = {'offset', 0, 'count', 25},
     arguments = {
       offset = {kind = 'whole', low = 0, high = 1000000000},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -406,7 +406,7 @@ catalogue.operations = {
   },
   workers = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {offset = 0, count = 25},
+    positional = {}, lists = {}, defaults = {'offset', 0, 'count', 25},
     arguments = {
       offset = {kind = 'whole', low = 0, high = 1000000000},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -429,7 +429,7 @@ catalogue.operations = {
   },
   events = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {after = 0, count = 100},
+    positional = {}, lists = {}, defaults = {'after', 0, 'count', 100},
     arguments = {
       after = {kind = 'whole', low = 0, high = 89999999999999},
       count = {kind = 'whole', low = 1, high = 1000},

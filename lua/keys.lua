@@ -35,12 +35,19 @@
 
 local keys = {}
 
-function keys.begin(prefix)
-  keys.prefix = prefix
-end
+local ALONE = {
+  'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failures', 'tags', 'tracked', 's', 'requests',
+  'requests-order',
+}
 
-function keys.of(name)
-  return keys.prefix .. name
+-- Build keys under a prefix from now on. Those that stand alone are built once for as long as it stays the same.
+function keys.begin(prefix)
+  if keys.prefix ~= prefix then
+    keys.prefix = prefix
+    for _, name in ipairs(ALONE) do
+      keys[name] = prefix .. name
+    end
+  end
 end
 
 function keys.job(jid)

@@ -39,24 +39,25 @@ end
 
 -- Read what the operation names with one command.
 local function prefetch(op)
-  local wanted = {keys.of('counters'), keys.of('config')}
-  local function want(key)
-    wanted[#wanted + 1] = key
-  end
+  local wanted = {keys.counters, keys.config}
   if op.queue then
-    want(keys.queue(op.queue, '-state'))
+    wanted[#wanted + 1] = keys.queue(op.queue, '-state')
   end
   if op.next then
-    want(keys.queue(op.next, '-state'))
+    wanted[#wanted + 1] = keys.queue(op.next, '-state')
   end
   if op.jid then
-    want(keys.job(op.jid))
+    wanted[#wanted + 1] = keys.job(op.jid)
   end
-  for _, one in ipairs(op.jobs or {}) do
-    want(keys.job(one.jid))
+  if op.jobs then
+    for i = 1, #op.jobs do
+      wanted[#wanted + 1] = keys.job(op.jobs[i].jid)
+    end
   end
-  for _, jid in ipairs(op.jids or {}) do
-    want(keys.job(jid))
+  if op.jids then
+    for i = 1, #op.jids do
+      wanted[#wanted + 1] = keys.job(op.jids[i])
+    end
   end
   store.prefetch(wanted)
 end

@@ -58,7 +58,7 @@ def _operation(name: str, spec: Spec) -> list[str]:
     places = ", ".join(f"'{a.name}'" for a in positional(spec))
     lists = ", ".join(f"'{a.name}'" for a in spec.arguments if isinstance(a.kind, ListOf | Operations))
     defaults = [a for a in spec.arguments if not a.required and a.default is not None and a.name != "request"]
-    defaulted = ", ".join(f"{a.name} = {_value(a.default)}" for a in defaults)
+    defaulted = ", ".join(f"'{a.name}', {_value(a.default)}" for a in defaults)
     lines = [
         f"  {name} = {{",
         f"    reads = {_value(spec.reads)}, memo = {_value(spec.resend == 'memo')}, "

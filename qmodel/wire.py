@@ -129,7 +129,7 @@ def _int(text: str) -> int:
 
 def job(raw: Raw) -> Job:
     """Read a job."""
-    jid, state, text, apart, tracked, dependencies, dependents = raw
+    jid, state, text, apart, tracked, dependencies, dependents = raw if len(raw) == 7 else (*raw, b"", 0, (), ())
     head, _, rest = text.partition(b"\n")
     f = head.decode().split("\t")
     sizes = [0 if size == "@" else int(size) for size in f[23:27]]
@@ -149,20 +149,21 @@ def job(raw: Raw) -> Job:
 
 def history(raw: bytes) -> list[Stage]:
     """Read a job's history."""
-    stages, at = [], 0
-    while at < len(raw):
-        colon = raw.index(b":", at)
-        end = colon + 1 + int(raw[at:colon])
-        stages.append(_stage(raw[colon + 1 : end].decode()))
-        at = end
-    return stages
+    return [_stage(line) for line in raw.decode().split("\n")[:-1]]
 
 
 def _stage(text: str) -> Stage:
     what = text[: text.index("\t")]
+    if what == "log":
+        text = _unquoted(text)
     names = HISTORY[what]
     _, when, *facts = text.split("\t", 1 + len(names))
     return Stage(what, int(when), tuple(_fact(name, fact) for name, fact in zip(names, facts, strict=True)))
+
+
+def _unquoted(text: str) -> str:
+    """A log's line as it was: `\\n` and `\\\\` stand for a line end and a backslash."""
+    return "\\".join(part.replace("\\n", "\n") for part in text.split("\\\\"))
 
 
 def _fact(name: str, text: str) -> Fact:
@@ -170,11 +171,9 @@ def _fact(name: str, text: str) -> Fact:
 
 
 def event(raw: Raw) -> Event:
-    """Read an event: its sequence, and its fields and values."""
-    seq, flat = raw
-    said = {flat[i].decode(): flat[i + 1].decode() for i in range(0, len(flat), 2)}
-    kind = said["event"]
-    return Event(int(seq), int(said["at"]), kind, tuple(_fact(name, said[name]) for name in EVENTS[kind]))
+    """Read an event: its sequence, and its text."""
+    at, kind, *facts = raw[1].decode().split("\t")
+    return Event(int(raw[0]), int(at), kind, tuple(map(_fact, EVENTS[kind], facts)))
 
 
 def _jobs(raw: Raw) -> tuple[Job, ...]:

@@ -66,7 +66,7 @@ function changing.log(now, op)
   local job = jobs.find(op.jid)
 
   store.emit(now, 'logged', job.jid)
-  history.add(now, job, 'log', op.message)
+  history.add(now, job, 'log', history.quote(op.message))
   return job.jid
 end
 

@@ -9,28 +9,30 @@ local completed = {}
 local NEVER = 99999999999999
 
 function completed.add(job)
-  store.add(keys.of('completed'), job.ended_at, keys.member(job.seq, job.jid))
-  local counters = store.counters()
-  counters.sweep_at = math.min(counters.sweep_at, job.ended_at + config.value('jobs-history'))
+  store.add(keys.completed, job.ended_at, keys.member(job.seq, job.jid))
+  local due = job.ended_at + config.value('jobs-history')
+  if due < store.bounds().sweep_at then
+    store.bound('sweep_at', due)
+  end
 end
 
 function completed.discard(job)
-  store.remove(keys.of('completed'), keys.member(job.seq, job.jid))
+  store.remove(keys.completed, keys.member(job.seq, job.jid))
 end
 
 -- Look anew at the next completion: a limit, or the oldest job, has changed.
 function completed.look_again()
-  local counters = store.counters()
-  counters.sweep_seq, counters.sweep_at = 0, 0
+  store.bound('sweep_seq', 0)
+  store.bound('sweep_at', 0)
 end
 
 -- The oldest complete jobs that are past jobs-history or beyond jobs-history-count.
 function completed.expired(now, most)
-  local counters = store.counters()
-  if counters.seq < counters.sweep_seq and now < counters.sweep_at then
+  local bounds = store.bounds()
+  if store.last() < bounds.sweep_seq and now < bounds.sweep_at then
     return {}
   end
-  local key = keys.of('completed')
+  local key = keys.completed
   local age = config.value('jobs-history')
   local surplus = store.sorted('ZCARD', key) - config.value('jobs-history-count')
   local oldest = redis.call('ZRANGE', key, 0, most, 'WITHSCORES')
@@ -39,13 +41,13 @@ function completed.expired(now, most)
     expired[#expired + 1] = jobs.load(keys.jid_of(oldest[at]))
     at = at + 2
   end
-  counters.sweep_seq = counters.seq + math.max(#expired - surplus, 0)
-  counters.sweep_at = oldest[at] and math.max(tonumber(oldest[at + 1]) + age, 0) or NEVER
+  store.bound('sweep_seq', store.last() + math.max(#expired - surplus, 0))
+  store.bound('sweep_at', oldest[at] and tonumber(oldest[at + 1]) + age or NEVER)
   return expired
 end
 
 -- How many complete jobs there are, and a page of them, latest first.
 function completed.page(offset, count)
-  local key = keys.of('completed')
+  local key = keys.completed
   return store.sorted('ZCARD', key), failures.latest(key, offset, count)
 end

@@ -15,7 +15,7 @@ end
 -- What is set: option -> value.
 function config.all()
   local set = {}
-  for name, value in string.gmatch(store.read(keys.of('config')) or '', '([^\t\n]+)\t(%d+)\n') do
+  for name, value in string.gmatch(store.read(keys.config) or '', '([^\t\n]+)\t(%d+)\n') do
     set[name] = tonumber(value)
   end
   return set
@@ -23,7 +23,7 @@ end
 
 -- The value set for an option, if there is one.
 function config.get(name)
-  local text = store.read(keys.of('config'))
+  local text = store.read(keys.config)
   if text then
     local _, stop = string.find('\n' .. text, '\n' .. name .. '\t', 1, true)
     return stop and tonumber(string.match(text, '^%d+', stop))
@@ -34,7 +34,14 @@ function config.value(name)
   return config.get(name) or catalogue.options[name].default
 end
 
+function config.text(name)
+  return store.text(config.value(name))
+end
+
 function config.heartbeat(queue)
+  if not store.read(keys.config) then
+    return catalogue.options['heartbeat'].default
+  end
   return config.get(PER_QUEUE .. queue) or config.value('heartbeat')
 end
 
@@ -43,7 +50,7 @@ local function write(set)
   for name, value in pairs(set) do
     lines[#lines + 1] = name .. '\t' .. value .. '\n'
   end
-  store.write(keys.of('config'), #lines > 0 and table.concat(lines))
+  store.write(keys.config, #lines > 0 and table.concat(lines))
 end
 
 function config.assign(name, to)

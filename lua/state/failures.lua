@@ -5,14 +5,14 @@ local failures = {}
 -- Enter a failed job.
 function failures.add(job)
   store.add(keys.group(job.group), job.ended_at, keys.member(job.seq, job.jid))
-  store.add(keys.of('failures'), 0, job.group)
+  store.add(keys.failures, 0, job.group)
 end
 
 -- Strike a failed job, and its group when it was the last.
 function failures.discard(job)
   store.remove(keys.group(job.group), keys.member(job.seq, job.jid))
   if store.sorted('ZCARD', keys.group(job.group)) == 0 then
-    store.remove(keys.of('failures'), job.group)
+    store.remove(keys.failures, job.group)
   end
 end
 
@@ -28,7 +28,7 @@ end
 -- A page of the groups by name, with their sizes.
 function failures.groups(offset, count)
   local page = {}
-  for i, name in ipairs(store.sorted('ZRANGE', keys.of('failures'), offset, offset + count - 1)) do
+  for i, name in ipairs(store.sorted('ZRANGE', keys.failures, offset, offset + count - 1)) do
     page[i] = {name, store.sorted('ZCARD', keys.group(name))}
   end
   return page

@@ -5,28 +5,30 @@ local history = {}
 
 local LEAST = 4
 
--- Where each stage of a history begins and ends, and the text of each.
-local function stages(text)
-  local found, at = {}, 1
-  while at <= #text do
-    local _, colon, size = string.find(text, '^(%d+):', at)
-    found[#found + 1] = {from = at, text = string.sub(text, colon + 1, colon + size)}
-    at = colon + size + 1
+-- Where the n-th stage begins.
+local function beginning(text, n)
+  local at = 1
+  for _ = 2, n do
+    at = string.find(text, '\n', at, true) + 1
   end
-  return found
+  return at
 end
 
 local function trim(job, most)
   local surplus = job.stages - most
-  local found = stages(job.history)
-  job.history = string.sub(job.history, 1, found[2].from - 1) .. string.sub(job.history, found[2 + surplus].from)
+  local second = beginning(job.history, 2)
+  local kept = beginning(job.history, 2 + surplus)
+  job.history = string.sub(job.history, 1, second - 1) .. string.sub(job.history, kept)
   job.stages = most
 end
 
--- Append a stage.
-function history.add(now, job, what, ...)
-  local stage = table.concat({what, now, ...}, '\t')
-  job.history = job.history .. #stage .. ':' .. stage
+-- Append a stage; it has one fact or two.
+function history.add(now, job, what, one, two)
+  local stage = what .. '\t' .. store.text(now) .. '\t' .. (store.numbers[one] or one)
+  if two then
+    stage = stage .. '\t' .. (store.numbers[two] or two)
+  end
+  job.history = job.history .. stage .. '\n'
   job.stages = job.stages + 1
   if job.stages > LEAST then
     local most = config.value('max-job-history')
@@ -36,13 +38,18 @@ function history.add(now, job, what, ...)
   end
 end
 
+-- Any text as a fact: on one line.
+function history.quote(text)
+  return (string.gsub(text, '[\\\n]', {['\\'] = '\\\\', ['\n'] = '\\n'}))
+end
+
 -- The fact beside the token in the stage by which this kind of call ended that lease, if it did.
 function history.outcome(job, token, what)
-  local found = stages(job.history)
-  for i = #found, 1, -1 do
-    local stage, of, outcome = string.match(found[i].text, '^([^\t]*)\t%d+\t([^\t]*)\t?(.*)$')
+  local outcome
+  for stage, of, fact in string.gmatch(job.history, '([^\t\n]*)\t%d+\t([^\t\n]*)\t?([^\n]*)\n') do
     if stage == what and tonumber(of) == token then
-      return outcome
+      outcome = fact
     end
   end
+  return outcome
 end

@@ -44,7 +44,7 @@ end
 -- Put a lifted job into the place that a state says; its sequence is that of the event that told so.
 function jobs.place(job, state)
   job.state = state
-  job.seq = store.counters().seq
+  job.seq = store.last()
   places.enter(job)
 end
 
@@ -65,16 +65,20 @@ local function seen_at(now, job)
   return job.state
 end
 
--- Everything about a job, true at `now`: its id, its state, its record as it is stored, its data if they stand apart,
--- whether it is tracked, what it waits for and what waits for it.
+-- Everything about a job, true at `now`: its id, its state, its record as it is stored; and, where there is anything to
+-- say of them: its data if they stand apart, whether it is tracked, what it waits for and what waits for it.
 function jobs.view(now, job)
   job.shown = records.encode(job)
+  local tracked, apart = tracking.is_tracked(job.jid), job.data_size == '@'
+  if not (tracked or apart) and tonumber(job.waits) == 0 and tonumber(job.waited_for) == 0 then
+    return {job.jid, seen_at(now, job), job.shown}
+  end
   return {
     job.jid,
     seen_at(now, job),
     job.shown,
-    job.data_size == '@' and records.data(job) or '',
-    tracking.is_tracked(job.jid) and 1 or 0,
+    apart and records.data(job) or '',
+    tracked and 1 or 0,
     dependencies.of(job),
     dependencies.dependents(job),
   }

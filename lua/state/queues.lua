@@ -51,7 +51,7 @@ function queues.register(now, name)
   if queue.first_seen == '' then
     queue.first_seen = now
     write(queue)
-    store.add(keys.of('queues'), now, name)
+    store.add(keys.queues, now, name)
   end
 end
 
@@ -64,13 +64,13 @@ function queues.forget(name)
   if queue.first_seen == '' then
     return false
   end
-  store.remove(keys.of('queues'), name)
+  store.remove(keys.queues, name)
   return true
 end
 
 -- A page of the names of the queues on the list, first seen first.
 function queues.listed(offset, count)
-  return store.sorted('ZRANGE', keys.of('queues'), offset, offset + count - 1)
+  return store.sorted('ZRANGE', keys.queues, offset, offset + count - 1)
 end
 
 function queues.is_paused(name)

@@ -5,8 +5,8 @@
 --   other; the last four fields but one are the lengths of the first four of them.
 --
 -- Data longer than INLINE stand in a key of their own, so that a step of a big job does not rewrite them; their length
--- field is then `@`. A history is `<length>:<stage>` for each stage, a stage is what, when and its facts with tabs
--- between; only the last fact may hold any text.
+-- field is then `@`. A history is a line for each stage: what, when and its facts with tabs between. Only a log's message
+-- may be any text; a line end in it is written `\n`, and a backslash `\\`.
 --
 -- NUMBERS ARE TEXT in a decoded record until something computes with them: that saves a conversion each way for every
 -- field of every job (a third of the whole cost of a step). So compare them through tonumber().
@@ -30,31 +30,33 @@ local PATTERN = '^([^\t]*)' ..
   '\t([^\t\n]*)\n()'
 
 local function decode(jid, text)
-  local job = {jid = jid, text = text}
-  local at
-  job.state, job.queue, job.klass, job.priority, job.retries, job.remaining, job.seq, job.put_at, job.ready_at,
-    job.popped_at, job.expires_at, job.ended_at, job.worker, job.token, job.put_request, job.grant, job.tags,
-    job.waits, job.waited_for, job.group, job.failed_at, job.failed_worker, job.stages, job.data_size,
-    job.result_size, job.progress_size, job.message_size, at = string.match(text, PATTERN)
-  if job.data_size ~= '@' then
-    job.data = string.sub(text, at, at + job.data_size - 1)
-    at = at + job.data_size
-  end
-  job.result = string.sub(text, at, at + job.result_size - 1)
-  at = at + job.result_size
-  job.progress = string.sub(text, at, at + job.progress_size - 1)
-  at = at + job.progress_size
-  job.message = string.sub(text, at, at + job.message_size - 1)
-  job.history = string.sub(text, at + job.message_size)
-  return job
+  local state, queue, klass, priority, retries, remaining, seq, put_at, ready_at, popped_at, expires_at, ended_at,
+    worker, token, put_request, grant, tags_, waits, waited_for, group, failed_at, failed_worker, stages, data_size,
+    result_size, progress_size, message_size, at = string.match(text, PATTERN)
+  local data = data_size ~= '@' and string.sub(text, at, at + data_size - 1) or nil
+  local result_at = at + (data and data_size or 0)
+  local progress_at = result_at + result_size
+  local message_at = progress_at + progress_size
+  return {
+    jid = jid, text = text, shown = nil, state = state, queue = queue, klass = klass, priority = priority,
+    retries = retries, remaining = remaining, seq = seq, put_at = put_at, ready_at = ready_at, popped_at = popped_at,
+    expires_at = expires_at, ended_at = ended_at, worker = worker, token = token, put_request = put_request,
+    grant = grant, tags = tags_, waits = waits, waited_for = waited_for, group = group, failed_at = failed_at,
+    failed_worker = failed_worker, stages = stages, data_size = data_size, data = data,
+    result = result_size == '0' and '' or string.sub(text, result_at, progress_at - 1),
+    progress = progress_size == '0' and '' or string.sub(text, progress_at, message_at - 1),
+    message = message_size == '0' and '' or string.sub(text, message_at, message_at + message_size - 1),
+    history = string.sub(text, message_at + message_size),
+  }
 end
 
 function records.new(jid)
   local job = {
-    jid = jid, state = '', queue = '', klass = '', priority = 0, retries = 5, remaining = 5, seq = 0, put_at = 0,
-    ready_at = 0, popped_at = 0, expires_at = 0, ended_at = 0, worker = '', token = 0, put_request = '', grant = '',
-    tags = '', waits = 0, waited_for = 0, group = '', failed_at = 0, failed_worker = '', stages = 0, data_size = 0,
-    data = '', result = '', progress = '', message = '', history = '',
+    jid = jid, text = nil, shown = nil, state = '', queue = '', klass = '', priority = '0', retries = '5',
+    remaining = '5', seq = '0', put_at = '0', ready_at = '0', popped_at = '0', expires_at = '0', ended_at = '0',
+    worker = '', token = '0', put_request = '', grant = '', tags = '', waits = '0', waited_for = '0', group = '',
+    failed_at = '0', failed_worker = '', stages = '0', data_size = 0, data = '', result = '', progress = '',
+    message = '', history = '',
   }
   store.jobs[jid] = job
   return job
@@ -102,14 +104,18 @@ function records.set_data(job, data)
   end
 end
 
+-- The record as text. Numbers that were computed in this operation have been made text once, in store.numbers.
 function records.encode(job)
-  local apart = job.data_size == '@'
+  local numbers = store.numbers
   return table.concat({
-    job.state, job.queue, job.klass, job.priority, job.retries, job.remaining, job.seq, job.put_at, job.ready_at,
-    job.popped_at, job.expires_at, job.ended_at, job.worker, job.token, job.put_request, job.grant, job.tags,
-    job.waits, job.waited_for, job.group, job.failed_at, job.failed_worker, job.stages, job.data_size,
+    job.state, job.queue, job.klass, job.priority, job.retries, job.remaining, numbers[job.seq] or job.seq,
+    numbers[job.put_at] or job.put_at, numbers[job.ready_at] or job.ready_at,
+    numbers[job.popped_at] or job.popped_at, numbers[job.expires_at] or job.expires_at,
+    numbers[job.ended_at] or job.ended_at, job.worker, numbers[job.token] or job.token, job.put_request, job.grant,
+    job.tags, job.waits, job.waited_for, job.group, job.failed_at, job.failed_worker, job.stages, job.data_size,
     #job.result, #job.progress, #job.message,
-  }, '\t') .. '\n' .. (apart and '' or job.data) .. job.result .. job.progress .. job.message .. job.history
+  }, '\t') .. '\n' .. (job.data_size == '@' and '' or job.data) .. job.result .. job.progress .. job.message
+    .. job.history
 end
 
 function records.remove(job)

@@ -32,7 +32,7 @@ end
 
 -- The reply to a request, or nil.
 function requests.recall(request)
-  local text = redis.call('HGET', keys.of('requests'), request)
+  local text = redis.call('HGET', keys.requests, request)
   if text then
     return unpack_(text)
   end
@@ -40,11 +40,11 @@ end
 
 -- Keep the reply to a request, and forget the oldest beyond 1000.
 function requests.remember(request, reply)
-  local order = keys.of('requests-order')
+  local order = keys['requests-order']
   local last = redis.call('ZRANGE', order, -1, -1, 'WITHSCORES')
-  redis.call('HSET', keys.of('requests'), request, pack(reply))
+  redis.call('HSET', keys.requests, request, pack(reply))
   redis.call('ZADD', order, (last[2] or 0) + 1, request)
   if redis.call('ZCARD', order) > KEPT then
-    redis.call('HDEL', keys.of('requests'), redis.call('ZPOPMIN', order)[1])
+    redis.call('HDEL', keys.requests, redis.call('ZPOPMIN', order)[1])
   end
 end

@@ -2,7 +2,7 @@
 -- told in qmodel/state/stats.py.
 --
 -- A duration is first appended to a list, which costs a tenth of reading, changing and writing the folded statistics.
--- When 64 have come together they are folded in, in their order, so that mean and variance are the same to the last bit
+-- When 128 have come together they are folded in, in their order, so that mean and variance are the same to the last bit
 -- as if each had been folded at once; a reader folds what is pending for itself.
 --
 -- Folded statistics are one text: count, mean, squares, and `bin:count` for each bin that is not empty.
@@ -11,7 +11,7 @@ local stats = {}
 
 local DAY_MS = 86400000
 local BINS = 287
-local FOLD = 64
+local FOLD = 128
 local SWEEP = 10
 
 -- The histogram bin of a duration in milliseconds.
@@ -46,7 +46,7 @@ end
 
 -- Enter a day of a queue among those that there are statistics of; when it is new, strike a few that are too old.
 local function enter(day, queue)
-  local key = keys.of('s')
+  local key = keys.s
   if redis.call('ZADD', key, 'NX', day, member(day, queue)) == 0 then
     return
   end
@@ -111,9 +111,12 @@ end
 local function gather(kind, now, queue, duration)
   local all = store.durations or {}
   store.durations = all
-  local of = all[kind .. queue] or {kind = kind, day = stats.day_of(now), queue = queue, durations = {}}
-  all[kind .. queue] = of
-  of.durations[#of.durations + 1] = math.max(duration, 0)
+  local of, text = all[kind .. queue], store.text(math.max(duration, 0))
+  if of then
+    of.durations[#of.durations + 1] = text
+  else
+    all[kind .. queue] = {kind = kind, day = stats.day_of(now), queue = queue, durations = {text}}
+  end
 end
 
 -- Count how long a popped job waited.
@@ -127,8 +130,10 @@ function stats.ran(now, queue, duration)
 end
 
 function stats.flush()
-  for _, of in pairs(store.durations or {}) do
-    append(of.kind, of.day, of.queue, of.durations)
+  if store.durations then
+    for _, of in pairs(store.durations) do
+      append(of.kind, of.day, of.queue, of.durations)
+    end
   end
 end
 
@@ -154,7 +159,7 @@ end
 -- Count a failed job as failed no more, on the day of its failure.
 function stats.recovered(failed_at, queue)
   local day = stats.day_of(failed_at)
-  if redis.call('ZSCORE', keys.of('s'), member(day, queue)) then
+  if redis.call('ZSCORE', keys.s, member(day, queue)) then
     count(failed_at, queue, 'failed', -1)
   end
 end

@@ -20,8 +20,8 @@ end
 tags.has = has
 
 local function count(tag, by)
-  if redis.call('ZINCRBY', keys.of('tags'), -by, tag) == '0' then
-    redis.call('ZREM', keys.of('tags'), tag)
+  if redis.call('ZINCRBY', keys.tags, -by, tag) == '0' then
+    redis.call('ZREM', keys.tags, tag)
   end
 end
 
@@ -31,7 +31,7 @@ function tags.add(job, tag)
     return false
   end
   job.tags = job.tags == '' and tag or job.tags .. BETWEEN .. tag
-  store.add(keys.tag(tag), store.counters().seq, job.jid)
+  store.add(keys.tag(tag), store.last(), job.jid)
   count(tag, 1)
   return true
 end
@@ -82,7 +82,7 @@ end
 
 -- The tags that at least two jobs have, most used first, then by name.
 function tags.top(offset, count_)
-  local found = redis.call('ZRANGEBYSCORE', keys.of('tags'), '-inf', -2, 'WITHSCORES', 'LIMIT', offset, count_)
+  local found = redis.call('ZRANGEBYSCORE', keys.tags, '-inf', -2, 'WITHSCORES', 'LIMIT', offset, count_)
   local page = {}
   for i = 1, #found, 2 do
     page[#page + 1] = {found[i], -found[i + 1]}

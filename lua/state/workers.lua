@@ -22,9 +22,9 @@ function workers.seen(now, name)
     return
   end
   store.set_field(keys.worker(name), '', now)
-  redis.call('ZADD', keys.of('workers'), now, name)
+  redis.call('ZADD', keys.workers, now, name)
   local since = now - config.value('max-worker-age')
-  for _, silent in ipairs(redis.call('ZRANGEBYSCORE', keys.of('workers'), '-inf', since, 'LIMIT', 0, SWEEP)) do
+  for _, silent in ipairs(redis.call('ZRANGEBYSCORE', keys.workers, '-inf', since, 'LIMIT', 0, SWEEP)) do
     if store.hashed('HLEN', keys.worker(silent)) == 1 then
       workers.deregister(silent)
     end
@@ -34,7 +34,7 @@ end
 -- Take a worker off the list; say whether it was there.
 function workers.deregister(name)
   store.hashed('HDEL', keys.worker(name), '')
-  return redis.call('ZREM', keys.of('workers'), name) == 1
+  return redis.call('ZREM', keys.workers, name) == 1
 end
 
 -- Enter a lease.
@@ -74,7 +74,7 @@ end
 -- {name, seen at}. Silent ones that hold something are few, and stand at the end.
 function workers.listed(now, offset, count)
   local since = now - config.value('max-worker-age')
-  local key = keys.of('workers')
+  local key = keys.workers
   local lively = redis.call('ZCOUNT', key, '(' .. since, '+inf')
   local found = redis.call('ZREVRANGE', key, offset, math.min(offset + count, lively) - 1, 'WITHSCORES')
   if offset >= lively then
@@ -99,7 +99,7 @@ end
 
 -- The silent workers that hold a lease, latest seen first; looked for among the 1000 latest silent ones.
 function workers.silent_holders(lively)
-  local found = redis.call('ZREVRANGE', keys.of('workers'), lively, lively + 999, 'WITHSCORES')
+  local found = redis.call('ZREVRANGE', keys.workers, lively, lively + 999, 'WITHSCORES')
   local holders = {}
   for i = 1, #found, 2 do
     if store.hashed('HLEN', keys.worker(found[i])) > 1 then

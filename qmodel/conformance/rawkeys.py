@@ -67,7 +67,7 @@ class _Reader:
     # ---- the whole
 
     def snapshot(self) -> Snapshot:
-        seq, first_event, _, sweep_at, tracked_count = map(int, self.text("counters", "0\t1\t0\t0\t0").split("\t"))
+        seq, tracked_count, first_event, _, sweep_at = map(int, self.text("counters", "0\t0\t1\t0\t0").split("\t"))
         config = {name: int(value) for name, value in (line.split("\t") for line in self.text("config").splitlines())}
         tags = {tag: self.tag(tag) for tag in self.names("t:")}
         completed = self.places("completed")
