@@ -1,13 +1,13 @@
 """Choosers: where a generator's decisions come from.
 
-Generators are written once against `below`, and everything else is made of it. Zero is always the
-simplest choice, so that whatever lowers the numbers makes the history simpler.
+Generators are written once against `below`, and everything else is made of it. Zero is the simplest
+choice where there is one.
 
 - RandomChooser: a random.Random; a fraction of a microsecond a choice. For bulk, soak and mutation.
-- HypothesisChooser: two draws a step, whatever the step chooses. The first says whether the step
-  happens at all, and its simplest value is no; the choices are then digits of the second. So every
-  step shrinks away on its own, without moving what the other steps draw. Drawing each choice by
-  itself costs ten times as much and shrinks to histories several times as long.
+- HypothesisChooser: one draw a step, from which all its choices are made; the simplest leaves the
+  step out. So every step shrinks away on its own, without moving what the other steps draw. Drawing
+  each choice by itself, or as digits of one number, takes ten times as long to shrink, to histories
+  that are longer; what is left to simplify our own shrinker does better.
 - EnumeratingChooser: every combination of choices once, in order (TigerBeetle's exhaustigen).
 """
 
@@ -57,20 +57,23 @@ class HypothesisChooser:
         from hypothesis import strategies as st
 
         self._draw = draw
-        self._happens = st.integers(0, 31)
-        self._digits = st.binary(min_size=24, max_size=24)
-        self._left = 0
+        self._seeds = st.integers(0, 2047)
+        self._steps = 0
+        self._random = Random(0).random
 
     def begin(self) -> bool:
-        """Draw whether the step happens, and all that it will choose."""
-        happens = bool(self._draw(self._happens) > 0)
-        self._left = int.from_bytes(self._draw(self._digits), "little")
-        return happens
+        """Draw all that a step will choose; 0 leaves it out.
+
+        Few seeds, each another one in every step: lowering them is of no use, so it must not take long.
+        """
+        seed: int = self._draw(self._seeds)
+        self._steps += 1
+        self._random = Random(seed << 16 | self._steps).random
+        return seed > 0
 
     def below(self, n: int) -> int:
-        """The next digit; zeros when they are used up."""
-        self._left, digit = divmod(self._left, n)
-        return digit
+        """The next choice."""
+        return int(self._random() * n)
 
 
 class EnumeratingChooser:

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from qmodel.arguments import ListOf, Operations
+from qmodel.arguments import Kind, Operations
 from qmodel.conformance.subjects import Step
 from qmodel.operations import CATALOGUE, Operation
 
@@ -57,16 +57,17 @@ def _operation(name: str, found: dict[str, Any]) -> Operation:
     if unknown or missing:
         what = "has no argument" if unknown else "needs the argument"
         raise ValueError(f"{name} {what} {(unknown or missing)[0]!r}")
-    values = {}
-    for key, value in found.items():
-        kind = known[key]
-        if isinstance(kind, Operations) and isinstance(value, list):
-            inner = "".join("_" + c.lower() if c.isupper() else c for c in kind.of).strip("_")
-            value = tuple(_operation(inner, one) for one in value)
-        elif isinstance(value, list) or isinstance(kind, ListOf):
-            value = tuple(value) if isinstance(value, list) else value
-        values[key] = value
-    return spec.cls(**values)
+    return spec.cls(**{key: _value(known[key], value) for key, value in found.items()})
+
+
+def _value(kind: Kind, value: Any) -> Any:
+    """An argument from JSON: arrays become tuples, and objects in them operations."""
+    if not isinstance(value, list):
+        return value
+    if isinstance(kind, Operations):
+        name = "".join("_" + c.lower() if c.isupper() else c for c in kind.of).strip("_")
+        return tuple(_operation(name, one) for one in value)
+    return tuple(value)
 
 
 def dumps(history: Iterable[Step]) -> str:

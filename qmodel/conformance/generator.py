@@ -102,8 +102,8 @@ WEIGHTS = {
 AIM = dict.fromkeys(CATALOGUE, 70) | {
     "put": 20, "put_many": 60, "pop": 60, "peek": 60, "update": 45, "priority": 45, "log": 45, "tagged": 55,
     "get": 40, "multiget": 20, "queue": 30, "length": 35, "pause": 15, "config_get": 60, "config_set": 15,
-    "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 90, "stalled": 95,
-    "scheduled": 95, "top_tags": 85, "failed_groups": 90, "forget": 85, "waiting": 60,
+    "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 90, "stalled": 100,
+    "scheduled": 100, "top_tags": 85, "failed_groups": 90, "forget": 85, "waiting": 60,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 
@@ -115,7 +115,7 @@ NEEDS = {
     **dict.fromkeys(("depends_on", "depends_off", "depending"), ("depends", "put")),
     **dict.fromkeys(("promote", "scheduled"), ("scheduled", "put")),
     **dict.fromkeys(("unfail", "failed", "failed_groups"), ("failed", "fail")),
-    "stalled": ("stalled", "timeout"),
+    "stalled": ("running", "pop"),
     "completed": ("complete", "complete"),
     "untrack": ("", "track"),
     "tracked": ("", "track"),
@@ -388,6 +388,10 @@ class Generator:
     def _page(self) -> tuple[int, int]:
         return pick(self._chooser, OFFSETS), pick(self._chooser, COUNTS)
 
+    def _short_page(self) -> tuple[int, int]:
+        """A page of a list that seldom has more than one entry."""
+        return (0, 0, 0, 0, 0, 0, 1)[self._below(7)], pick(self._chooser, COUNTS)
+
     # ---- one builder for each operation
 
     def _put_one(self, jid: str, depends: tuple[str, ...] | None, request: str) -> ops.Put:
@@ -395,7 +399,7 @@ class Generator:
         delay = pick(choose, DELAYS)
         if self._wanted:
             depends = (depends or (self._any(),)) if self._wanted == "depends" else None
-            delay = delay or 1000 if self._wanted == "scheduled" else 0
+            delay = delay or 60_000 if self._wanted == "scheduled" else 0
         return ops.Put(
             pick(choose, self._names.queues),
             jid,
@@ -612,18 +616,18 @@ class Generator:
 
     def scheduled(self) -> Operation:
         queue = self._queue_where(lambda q: q.scheduled and q.scheduled[-1][0] > self._now)
-        return ops.Scheduled(queue, *self._page())
+        return ops.Scheduled(queue, *self._short_page())
 
     def depending(self) -> Operation:
         return ops.Depending(self._queue_with("depends"), *self._page())
 
     def running(self) -> Operation:
         queue = self._queue_where(lambda q: q.locks and q.locks[-1][0] > self._now)
-        return ops.Running(queue, *self._page())
+        return ops.Running(queue, *self._short_page())
 
     def stalled(self) -> Operation:
         queue = self._queue_where(lambda q: q.locks and q.locks[0][0] <= self._now)
-        return ops.Stalled(queue, *self._page())
+        return ops.Stalled(queue, *self._short_page())
 
     def completed(self) -> Operation:
         return ops.Completed(*self._page())

@@ -1,0 +1,71 @@
+"""The generator aims well, is fast, and reaches what it must."""
+
+from __future__ import annotations
+
+import functools
+import time
+from itertools import pairwise
+
+import pytest
+
+from qmodel.conformance import runner
+from qmodel.conformance.chooser import RandomChooser
+from qmodel.conformance.generator import Tally, census, count
+from qmodel.conformance.subjects import Step
+from qmodel.operations import CATALOGUE
+from qmodel.refusals import Refusal
+
+LEAD_THERE = {"put", "pause"}
+"""What others need happens first, and so succeeds more often than it would if it were only tried."""
+
+
+@functools.cache
+def _histories() -> list[list[Step]]:
+    return [runner.draw(RandomChooser(f"census.{seed}"), 60) for seed in range(1000)]
+
+
+@functools.cache
+def _tallies() -> dict[str, Tally]:
+    return census(_histories())
+
+
+@pytest.mark.parametrize("name", [name for name, spec in CATALOGUE.items() if spec.arguments])
+def test_an_operation_succeeds_in_30_to_70_percent_of_its_tries(name: str) -> None:
+    tally = _tallies()[name]
+    assert tally.tries > 10
+    assert 0.27 <= tally.success <= (0.85 if name in LEAD_THERE else 0.74), f"{tally.success:.0%}"
+
+
+def test_a_blind_operation_is_noticed() -> None:
+    tallies = {name: Tally() for name in CATALOGUE}
+    op = next(step.op for history in _histories() for step in history if step.op.spec.name == "complete")
+    for _ in range(100):
+        count(tallies, op, Refusal("LOCK_LOST", ("a", "0", "waiting", "")), False)
+    assert tallies["complete"].success == 0
+
+
+def test_a_step_costs_less_than_50_microseconds_to_draw() -> None:
+    best = min(_seconds() for _ in range(5))
+    assert best / (20 * 60) < 50e-6 * 3, "three times the aim, for a busy machine"
+
+
+def _seconds() -> float:
+    began = time.process_time()
+    for seed in range(20):
+        runner.draw(RandomChooser(seed), 60)
+    return time.process_time() - began
+
+
+def test_clocks_stand_still_creep_jump_and_go_back() -> None:
+    gaps = [b.now - a.now for history in _histories() for a, b in pairwise(history)]
+    for some in (gaps.count(0), gaps.count(1), sum(gap > 86_000_000 for gap in gaps), sum(gap < 0 for gap in gaps)):
+        assert some > len(gaps) / 200
+
+
+def test_operations_are_sent_again_verbatim() -> None:
+    again = sum(
+        any(step.op == before.op for before in history[:at])
+        for history in _histories()
+        for at, step in enumerate(history)
+    )
+    assert again > 60_000 / 50

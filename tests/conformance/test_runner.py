@@ -1,0 +1,213 @@
+"""The runner finds no difference where there is none, and every planted one."""
+
+from __future__ import annotations
+
+import ast
+import json
+from typing import Any
+
+import pytest
+
+from qmodel import operations as ops
+from qmodel.conformance import campaign, codec, report, runner, subjects
+from qmodel.conformance.chooser import RandomChooser
+from qmodel.conformance.subjects import ModelSubject, Seen, Step
+from qmodel.state.store import emit
+from tests.conformance.faults import FAULTS, Fault, Wrong, WrongVerb
+
+
+def test_the_model_does_not_differ_from_itself() -> None:
+    summary = campaign.run(60, "itself", ModelSubject())
+    assert summary.agrees
+    assert (summary.histories, summary.steps) == (60, 3600)
+    assert "no difference" in str(summary)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_planted_fault_is_found_and_shown_in_a_few_steps(fault: Fault) -> None:
+    summary = campaign.run(400, "faults", Wrong(fault))
+    (failure,) = summary.failures
+    assert len(failure.history) <= fault.steps + 1, str(failure)
+    assert runner.first_difference(failure.history, Wrong(fault)) is not None
+    assert runner.first_difference(failure.history, ModelSubject()) is None
+
+
+def test_progress_is_told_after_every_history() -> None:
+    told: list[int] = []
+    campaign.run(5, 0, ModelSubject(), lambda summary: told.append(summary.histories), steps=3)
+    assert told == [1, 2, 3, 4, 5]
+
+
+def test_as_many_failures_are_collected_as_asked_for() -> None:
+    assert len(campaign.run(50, 0, Wrong(FAULTS[1]), steps=30, most_failures=3).failures) == 3
+
+
+def test_a_campaign_is_what_its_seed_says() -> None:
+    one, other = (runner.draw(RandomChooser("7.3"), 40) for _ in range(2))
+    assert one == other
+    assert one != runner.draw(RandomChooser("7.4"), 40)
+
+
+# ---- what is compared
+
+
+HISTORY = [
+    Step(0, ops.Put("q", "a", "k", "")),
+    Step(5, ops.Pop("q", "w", 1)),
+    Step(9, ops.Pause(("q",))),
+    Step(9, ops.Queue("q")),
+]
+
+
+def _difference(name: str, verb: Any) -> runner.Difference:
+    found = runner.first_difference(HISTORY, WrongVerb(name, verb))
+    assert found is not None
+    return found
+
+
+def test_a_wrong_reply_is_found() -> None:
+    found = _difference("pause", lambda verb, *given: verb(*given) + 1)
+    assert (found.at, found.what, found.paths) == (2, "reply", ("reply: 1 != 2",))
+
+
+def test_a_reply_of_another_type_is_found_though_it_is_equal() -> None:
+    def flag(verb: Any, *given: Any) -> Any:
+        return verb(*given)._replace(paused=1)
+
+    assert _difference("queue", flag).paths == ("reply.paused: True != 1",)
+    assert _difference("pause", lambda verb, *given: True).paths == ("reply: 1 != True",)
+
+
+def test_a_wrong_event_is_found_before_the_state_it_leaves() -> None:
+    def twice(verb: Any, store: Any, now: int, op: Any) -> Any:
+        emit(store, now, "paused", "q")
+        return verb(store, now, op)
+
+    found = _difference("pause", twice)
+    assert (found.at, found.what) == (2, "events")
+
+
+def test_a_wrong_state_is_found_by_its_path() -> None:
+    def forget(verb: Any, store: Any, now: int, op: Any) -> Any:
+        reply = verb(store, now, op)
+        store.queues["q"].first_seen = 7
+        return reply
+
+    found = _difference("pause", forget)
+    assert found.paths == ("queues['q']['first_seen']: 0 != 7",)
+
+
+def test_a_crash_is_found_where_it_happens() -> None:
+    found = _difference("pop", lambda verb, *given: 1 // 0)
+    assert (found.at, found.what) == (1, "reply")
+    assert "ZeroDivisionError" in str(found.paths)
+
+
+def test_the_state_may_be_compared_now_and_then() -> None:
+    def forget(verb: Any, store: Any, now: int, op: Any) -> Any:
+        reply = verb(store, now, op)
+        store.tracked["x"] = 1
+        return reply
+
+    subject = WrongVerb("put", forget)
+    for every, at in ((1, 0), (2, 1), (3, 2), (99, 3)):
+        found = runner.first_difference(HISTORY, subject, every)
+        assert found is not None and found.at == at
+
+
+class Pipelining(ModelSubject):
+    """Executes whole histories, and may be stepped only where that failed."""
+
+    pipelines = True
+
+    def __init__(self, breaks: bool = False) -> None:
+        super().__init__()
+        self.breaks = breaks
+        self.runs = 0
+
+    def run(self, history: subjects.History, every: int = 1) -> list[Seen]:
+        """In one round trip."""
+        self.runs += 1
+        if self.breaks:
+            raise ConnectionError
+        return subjects.observe(self, history, every)
+
+
+def test_a_pipelining_subject_is_given_whole_histories() -> None:
+    subject = Pipelining()
+    assert runner.first_difference(HISTORY, subject) is None
+    assert subject.runs == 1
+
+
+def test_a_run_that_breaks_is_stepped_to_see_where() -> None:
+    assert runner.first_difference(HISTORY, Pipelining(breaks=True)) is None
+
+
+# ---- what a failure looks like
+
+
+@pytest.fixture(scope="module")
+def failure() -> report.Failure:
+    summary = campaign.run(400, "faults", Wrong(FAULTS[0]))
+    return summary.failures[0]
+
+
+def test_a_transcript_tells_steps_events_outcomes_and_the_difference(failure: report.Failure) -> None:
+    text = report.transcript(failure.history, failure.difference, "lua")
+    assert "Put('q', 'a', 'k', '')" in text
+    assert "put jid=a queue=q klass=k state=waiting" in text
+    assert "here lua differs in its" in text
+
+
+def test_a_vector_reads_back_as_the_same_history(failure: report.Failure) -> None:
+    assert codec.loads(codec.dumps(failure.history)) == failure.history
+
+
+def test_a_snippet_is_a_test_that_fails_on_the_wrong_and_passes_on_the_right(
+    failure: report.Failure,
+) -> None:
+    text = report.snippet(failure.history, failure.difference)
+    space: dict[str, Any] = {}
+    exec(compile(ast.parse(text), "snippet", "exec"), space)
+    (test,) = (found for name, found in space.items() if name.startswith("test_"))
+    test(ModelSubject())
+    with pytest.raises(AssertionError, match="differs in its"):
+        test(Wrong(FAULTS[0]))
+
+
+def test_a_failure_prints_all_three(failure: report.Failure) -> None:
+    text = str(failure)
+    assert "As a vector:" in text and "As a test:" in text and "seed faults." in text
+
+
+# ---- the codec
+
+
+def test_every_drawn_history_survives_the_codec() -> None:
+    for seed in range(60):
+        history = runner.draw(RandomChooser(seed), 40)
+        again = codec.loads(codec.dumps(history))
+        assert list(map(repr, again)) == list(map(repr, history))
+
+
+def test_defaults_are_left_out_and_comments_are_passed_over() -> None:
+    text = codec.dumps(HISTORY[:1])
+    assert json.loads(text) == {"op": "put", "now": 0, "queue": "q", "jid": "a", "klass": "k", "data": ""}
+    assert codec.loads("# a comment\n\n" + text) == HISTORY[:1]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("nonsense", "line 1: "),
+        ("[]", "not an object"),
+        ('{"op": "put"}', "now must be"),
+        ('{"op": "pot", "now": 0}', "there is no operation 'pot'"),
+        ('{"op": "get", "now": 0}', "get needs the argument 'jid'"),
+        ('{"op": "get", "now": 0, "jid": "a", "x": 1}', "get has no argument 'x'"),
+    ],
+)
+def test_a_bad_line_is_named_for_what_is_wrong_with_it(line: str, says: str) -> None:
+    with pytest.raises(ValueError, match="line 1") as caught:
+        codec.loads(line)
+    assert says in str(caught.value)
