@@ -278,6 +278,7 @@ class RedisBackend:
             except FAILURES as error:
                 if is_hopeless(error):
                     raise diagnose(error, self.options) from error
+                follow(error, self._settings)
                 time.sleep(attempts.delay(error))
 
     def _talk(self, talk: Talk[T]) -> T:
@@ -349,7 +350,7 @@ class RedisBackend:
             delay = attempts.delay(error)
             try:
                 if is_unloaded(error):
-                    self._talk(loading(self._dialect.functions, self.options.load, self.options.where))
+                    self._talk(loading(self._dialect.functions, self.options))
                 else:
                     follow(error, self._settings)
                     self._forget()

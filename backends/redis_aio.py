@@ -161,6 +161,7 @@ class AsyncRedisBackend:
             except FAILURES as error:
                 if is_hopeless(error):
                     raise diagnose(error, self.options) from error
+                follow(error, self._settings)
                 await asyncio.sleep(attempts.delay(error))
             else:
                 self.warnings = found.warnings
@@ -241,7 +242,7 @@ class AsyncRedisBackend:
             try:
                 if is_unloaded(error):
                     functions = self._dialect is None or self._dialect.functions
-                    talk = loading(functions, self.options.load, self.options.where)
+                    talk = loading(functions, self.options)
                     await self._talk(talk)
                 else:
                     follow(error, self._settings)

@@ -74,9 +74,10 @@ class ServerError(ConnectError):
 
 def code_of(error: BaseException) -> str:
     """The code of an error reply; empty when there was no reply."""
-    for known, code in _CODES.items():
-        if isinstance(error, known):
-            return code
+    for one in (error, error.__cause__):  # the asynchronous client wraps what its handshake met
+        for known, code in _CODES.items():
+            if isinstance(one, known):
+                return code
     if not isinstance(error, raised.ResponseError):
         return ""
     text = str(error)
@@ -105,12 +106,13 @@ def server_error(error: BaseException, where: str) -> ServerError:
     next_step, sentence = _NEXT.get(code, ("", ""))
     return ServerError(
         code,
-        sentence or f"{where} answered: {_sentence(error)}",
+        sentence or f"{where} answered: {said_by(error)}",
         next_step or "That should not happen; please report it with the server's version.",
     )
 
 
-def _sentence(error: BaseException) -> str:
+def said_by(error: BaseException) -> str:
+    """What an error says, as one sentence."""
     text = str(error).strip() or type(error).__name__
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
@@ -136,7 +138,7 @@ class Attempts:
         self._longest = min(2 * self._longest, LONGEST_DELAY)
         if time.monotonic() + delay > self._until:
             raise ConnectError(
-                f"{self._where} could not be used for {self._deadline:g} seconds: {_sentence(error)}",
+                f"{self._where} could not be used for {self._deadline:g} seconds: {said_by(error)}",
                 "Is the server up? Whether the operation was executed is unknown; sending it again "
                 "with the same request id is safe.",
             ) from error

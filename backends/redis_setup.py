@@ -26,13 +26,13 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import redis.connection
 from redis import exceptions as raised
 
 from qmodel.backends import bundle
-from qmodel.backends.redis_resend import code_of
+from qmodel.backends.redis_resend import code_of, said_by
 from qmodel.errors import ConnectError
 from qmodel.operations import CATALOGUE, Operation
 
@@ -94,9 +94,7 @@ def options_of(url: str) -> Options:
         else:
             theirs.append((name, value))
     scheme = _SCHEMES.get(parts.scheme, parts.scheme)
-    plain = urlunsplit((scheme, parts.netloc, parts.path, urlencode(theirs), ""))
-    # urlunsplit writes one slash where an empty host has two before its path.
-    plain = re.sub(r"\Aunix:/(?!/)", "unix:///", plain)
+    plain = f"{scheme}://{parts.netloc}{parts.path}?{urlencode(theirs)}"
     try:
         connection = dict(redis.connection.parse_url(plain))  # type: ignore[no-untyped-call]
     except ValueError as error:
@@ -193,23 +191,23 @@ def script_digest() -> str:
 # ---- the library
 
 
-def loading(functions: bool, load: str, where: str) -> Talk[list[Warned]]:
+def loading(functions: bool, options: Options) -> Talk[list[Warned]]:
     """See to it that the server has the library, or the script."""
     if not functions:
-        return (yield from _loading_script(where))
+        return (yield from _loading_script(options))
     there = yield ("FCALL", f"{bundle.LIBRARY}_digest", "0")
     if code_of_reply(there) == "NOFUNCTION":
-        if load == "never":
+        if options.load == "never":
             raise ConnectError(
-                f"{where} does not have the library {bundle.LIBRARY}, and load=never forbids loading it.",
+                f"{options.where} does not have the library {bundle.LIBRARY}, and load=never forbids loading it.",
                 "Connect once without load=never, as a user who may FUNCTION LOAD.",
             )
         said = yield ("FUNCTION", "LOAD", bundle.library())
         if isinstance(said, Exception) and "already exists" not in str(said):
-            _refuse_unloadable(said, where)
+            _refuse_unloadable(said, options)
         return []
-    _raise_if_error(there, where)
-    return (yield from _replacing(_revision(there), load))
+    _raise_if_error(there, options)
+    return (yield from _replacing(_revision(there), options.load))
 
 
 def _replacing(there: tuple[int, str], load: str) -> Talk[list[Warned]]:
@@ -241,21 +239,21 @@ def _revision(raw: Any) -> tuple[int, str]:
     return (int(revision), digest) if revision.isdigit() else (0, raw.decode())
 
 
-def _loading_script(where: str) -> Talk[list[Warned]]:
+def _loading_script(options: Options) -> Talk[list[Warned]]:
     there = yield ("SCRIPT", "EXISTS", script_digest())
     if there != [1]:
         said = yield ("SCRIPT", "LOAD", bundle.script())
-        _raise_if_error(said, where)
+        _raise_if_error(said, options)
     return []
 
 
-def _refuse_unloadable(error: Exception, where: str) -> None:
+def _refuse_unloadable(error: Exception, options: Options) -> None:
     if code_of(error) == "NOPERM":
         raise ConnectError(
-            f"{where} does not have the library {bundle.LIBRARY}, and this user may not load it.",
+            f"{options.where} does not have the library {bundle.LIBRARY}, and this user may not load it.",
             "Connect once as a user with +function|load, or grant that.",
         ) from error
-    _raise_if_error(error, where)
+    _raise_if_error(error, options)
 
 
 # ---- checks
@@ -276,13 +274,13 @@ def setup(options: Options) -> Talk[Found]:
     if code_of_reply(info) == "NOPERM":
         warnings.append(_NO_INFO)
     else:
-        _raise_if_error(info, options.where)
+        _raise_if_error(info, options)
         facts = _facts(info)
         functions = functions and _version(facts) >= (7, 0)
         _check_server(facts, options)
         warnings += _warnings(facts, options, functions)
         warnings += yield from _persistence(facts)
-    warnings += yield from loading(functions, options.load, options.where)
+    warnings += yield from loading(functions, options)
     if functions:
         yield from _check_permissions(options)
     return Found(functions, tuple(warnings))
@@ -310,7 +308,7 @@ def _check_server(facts: dict[str, str], options: Options) -> None:
     if facts.get("role") == "slave":
         master = f"{facts.get('master_host', '?')}:{facts.get('master_port', '?')}"
         raise ConnectError(f"{where} is a replica, which takes no writes.", f"Connect to its master, {master}.")
-    if facts.get("redis_mode") == "cluster" and "{" not in options.prefix:
+    if "cluster" in (facts.get("redis_mode"), facts.get("server_mode")) and "{" not in options.prefix:
         raise ConnectError(
             f"{where} is a cluster, where the keys of one namespace must share a slot; the prefix "
             f"'{options.prefix}' has no hash tag.",
@@ -384,7 +382,7 @@ def _check_permissions(options: Options) -> Talk[None]:
     denied = yield ("FCALL", f"{bundle.LIBRARY}_denied", "1", options.prefix)
     if code_of_reply(denied) == "NOFUNCTION":  # an older library, which load=never left there
         return
-    _raise_if_error(denied, options.where)
+    _raise_if_error(denied, options)
     if denied:
         names = [name.decode() for name in denied]
         raise ConnectError(
@@ -401,14 +399,14 @@ def code_of_reply(reply: Any) -> str:
     return code_of(reply) if isinstance(reply, Exception) else ""
 
 
-def _raise_if_error(reply: Any, where: str) -> None:
+def _raise_if_error(reply: Any, options: Options) -> None:
     if not isinstance(reply, Exception):
         return
-    code = code_of(reply)
-    if code == "NOPERM":
+    if code_of(reply) == "NOPERM":
+        call = "+fcall +function|load" if options.functions else "+evalsha +script|exists +script|load"
         raise ConnectError(
-            f"The user of {where} lacks a permission: {str(reply).rstrip('.')}.",
-            f"ACL SETUSER <user> +fcall +function|load +blpop ~<prefix>* {_needed()}",
+            f"The user of {options.where} lacks a permission: {str(reply).rstrip('.')}.",
+            f"ACL SETUSER <user> ~{options.prefix}* {call} {_needed()}",
         ) from reply
     raise reply
 
@@ -419,8 +417,8 @@ def _needed() -> str:
 
 def diagnose(error: BaseException, options: Options) -> ConnectError:
     """Why a server could not be had, and what to do."""
-    where, text = options.where, str(error)
-    if isinstance(error, raised.AuthenticationError) or code_of(error) == "NOAUTH":
+    where, text = options.where, said_by(error)
+    if code_of(error) == "NOAUTH":
         given = "password" in options.connection
         return ConnectError(
             f"{where} refused the user name or password."
@@ -428,24 +426,26 @@ def diagnose(error: BaseException, options: Options) -> ConnectError:
             else f"{where} wants a password, and the URL has none.",
             "Write it as redis://user:password@host (user may be left out; escape @ : / as %40 %3A %2F).",
         )
-    if "NOPERM" in text or isinstance(error, raised.NoPermissionError):
-        return ConnectError(f"The user of {where} lacks a permission: {text}.", "Extend its ACL rules.")
+    if code_of(error) == "NOPERM":
+        return ConnectError(f"The user of {where} lacks a permission: {text}", "Extend its ACL rules.")
     if _is_tls(error):
         return ConnectError(
-            f"{where}: no TLS connection: {text}.",
+            f"{where}: no TLS connection: {text}",
             "Use redis:// where the server speaks no TLS; name its authority with ssl_ca_certs=.",
         )
     if "ssl_" not in text and _looks_like_tls(error, options):
         return ConnectError(
-            f"{where} closed the connection at once: {text}.",
+            f"{where} closed the connection at once: {text}",
             "If it is a TLS port, use rediss://; otherwise see the server's log.",
         )
     if isinstance(error, (TimeoutError, raised.TimeoutError)):
         return ConnectError(
             f"{where} did not answer in {options.connection['socket_connect_timeout']} seconds.",
-            "Is a firewall in between? See host and port in the URL.",
+            "If it speaks no TLS, use redis://; otherwise, is a firewall in between?"
+            if options.connection.get("connection_class") is redis.connection.SSLConnection
+            else "Is a firewall in between? See host and port in the URL.",
         )
-    return ConnectError(f"{where} cannot be reached: {text}.", "Is the server up, and the URL right?")
+    return ConnectError(f"{where} cannot be reached: {text}", "Is the server up, and the URL right?")
 
 
 def _chain(error: BaseException | None) -> Iterable[BaseException]:

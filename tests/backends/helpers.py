@@ -1,0 +1,127 @@
+"""Servers that a test may kill, and a line that loses what a test wants lost."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+
+class Private:
+    """A server of a test's own, on a unix socket, which may be killed and started again."""
+
+    def __init__(self, program: str, folder: str, *options: str) -> None:
+        self.program, self.folder, self.options = program, folder, options
+        self.socket = f"{folder}/socket"
+        self.url = f"unix://{self.socket}"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [self.program, "--port", "0", "--unixsocket", self.socket, "--dir", self.folder]
+        command += ["--save", "", *self.options]
+        quiet = subprocess.DEVNULL
+        self.process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
+        until = time.monotonic() + 10
+        while True:
+            try:
+                self.client().ping()
+                return
+            except redis.AuthenticationError:
+                return
+            except redis.ConnectionError:
+                if time.monotonic() > until or self.process.poll() is not None:
+                    raise
+                time.sleep(0.01)
+
+    def kill(self) -> None:
+        """End it as a power failure would, but for what the system has not yet written."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def client(self, **options: Any) -> redis.Redis:
+        return redis.Redis.from_url(self.url, retry=Retry(NoBackoff(), 0), **options)
+
+
+@contextlib.contextmanager
+def started(program: str, *options: str) -> Iterator[Private]:
+    """A server with options of its command line, killed at the end."""
+    with tempfile.TemporaryDirectory(prefix="qmodel-") as folder:
+        server = Private(program, folder, *options)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
+class Proxy:
+    """A line to a server that loses the next `drop` replies, and is cut each time it does."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server.removeprefix("unix://")
+        self._folder = tempfile.TemporaryDirectory(prefix="qmodel-")
+        path = str(Path(self._folder.name) / "line")
+        self.url = f"unix://{path}"
+        self.drop = 0
+        self.silent = False
+        self.dropped = 0
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(path)
+        self._listener.listen(50)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+        self._folder.cleanup()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._carry, args=(client,), daemon=True).start()
+
+    def _carry(self, client: socket.socket) -> None:
+        server = socket.socket(socket.AF_UNIX)
+        with client, server, contextlib.suppress(OSError):
+            server.connect(self._server)
+            while True:
+                ready, _, _ = select.select([client, server], [], [])
+                for source in ready:
+                    data = source.recv(1 << 16)
+                    if not data:
+                        return
+                    if source is client:
+                        server.sendall(data)
+                    elif self.drop:
+                        self.drop -= 1
+                        self.dropped += 1
+                        if not self.silent:
+                            return
+                    else:
+                        client.sendall(data)
+
+
+Starter = Callable[..., contextlib.AbstractContextManager[Private]]
+"""Starts a server with options of its command line."""
+
+
+@contextlib.contextmanager
+def proxy(server: str) -> Iterator[Proxy]:
+    """A line to a server at a unix socket."""
+    line = Proxy(server)
+    try:
+        yield line
+    finally:
+        line.close()
