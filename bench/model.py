@@ -1,7 +1,8 @@
 """Lifecycles a second of the model: `engine.step`, making the operation included, on one core and without a server.
 
 Beside it, in turns in the same run, a bare loop of a dictionary and two SortedLists, which checks nothing, tells
-nothing and remembers nothing: a job is a dictionary, ready jobs and leases are sorted, and that is all. Ids are made before.
+nothing and remembers nothing: a job is a dictionary, ready jobs and leases are sorted, and that is all. Ids are made
+before.
 """
 
 from __future__ import annotations

@@ -26,13 +26,10 @@ RESERVED = ("-data", "-dependencies", "-dependents")
 """Endings that a job id may not have: `ql:j:<jid>-data` would be two jobs' key."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
-_ID = re.compile(r"[!-~]+\Z")
 
 
 def _bytes(text: str) -> int:
     """The length of a text in UTF-8, or one too many when it cannot be encoded (a lone surrogate)."""
-    if text.isascii():
-        return len(text)
     try:
         return len(text.encode())
     except UnicodeEncodeError:
@@ -64,7 +61,7 @@ class Text(Kind):
     most: int = TEXT_BYTES
 
     def accepts(self, value: Any) -> bool:
-        return type(value) is str and _bytes(value) <= self.most
+        return type(value) is str and (len(value) if value.isascii() else _bytes(value)) <= self.most
 
     @property
     def expected(self) -> str:
@@ -79,7 +76,11 @@ class Name(Kind):
     most: int = NAME_BYTES
 
     def accepts(self, value: Any) -> bool:
-        return type(value) is str and 1 <= _bytes(value) <= self.most and not _CONTROL.search(value)
+        if type(value) is not str:
+            return False
+        if value.isascii():
+            return 1 <= len(value) <= self.most and value.isprintable()
+        return _bytes(value) <= self.most and not _CONTROL.search(value)
 
     @property
     def expected(self) -> str:
@@ -96,8 +97,10 @@ class Id(Kind):
     def accepts(self, value: Any) -> bool:
         return (
             type(value) is str
-            and len(value) <= self.most
-            and _ID.match(value) is not None
+            and 1 <= len(value) <= self.most
+            and value.isascii()
+            and value.isprintable()
+            and " " not in value
             and not value.endswith(RESERVED)
         )
 

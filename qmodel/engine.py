@@ -7,10 +7,9 @@ checked, resends are recognised that nothing else recognises, and refusals becom
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any
 
-from qmodel.arguments import TIME, Operations
+from qmodel.arguments import TIME_END, Operations
 from qmodel.operations import CATALOGUE, Operation, Spec
 from qmodel.ops import (
     changing,
@@ -92,33 +91,36 @@ VERBS: dict[str, Verb] = {
 
 def fault(op: Operation) -> str | None:
     """The first argument of an operation that is not what its kind accepts, or None."""
-    for get, kind, default in _CHECKS[type(op)]:
-        value = get(op)
-        if value is default:
-            continue
-        if not kind.accepts(value):
-            return str(get.__reduce__()[1][0])
-        if type(kind) is Operations:
-            for one in value:
-                if (inner := fault(one)) is not None:
-                    return inner
-    return None
+    return _CHECKS[type(op)](op)
 
 
-def _checks(spec: Spec) -> tuple[tuple[Any, Any, Any], ...]:
-    """How to get each argument, its kind, and the default that needs no check (an object nobody has, if none)."""
-    return tuple((attrgetter(a.name), a.kind, object() if a.required else a.default) for a in spec.arguments)
+def _check(spec: Spec) -> Callable[[Any], str | None]:
+    """What finds the fault of operations of one class. A default needs no check.
+
+    It is written out argument by argument and compiled, as dataclasses do it: a loop over the arguments takes more than
+    twice as long, a fifth of the whole step.
+    """
+    lines = ["def check(op):"]
+    known: dict[str, Any] = {"fault_of": fault}
+    for a in spec.arguments:
+        known |= {f"accepts_{a.name}": a.kind.accepts, f"default_{a.name}": a.default}
+        given = "" if a.required else f"value is not default_{a.name} and "
+        lines += [f" value = op.{a.name}", f" if {given}not accepts_{a.name}(value):", f"  return {a.name!r}"]
+        if type(a.kind) is Operations:
+            lines += [" for one in value:", "  if (inner := fault_of(one)) is not None:", "   return inner"]
+    exec("\n".join([*lines, " return None"]), known)
+    return known["check"]
 
 
-_CHECKS = {spec.cls: _checks(spec) for spec in CATALOGUE.values()}
+_CHECKS = {spec.cls: _check(spec) for spec in CATALOGUE.values()}
 _VERBS = {spec.cls: (VERBS[name], spec.resend == "memo") for name, spec in CATALOGUE.items()}
 
 
 def step(store: Store, now: int, op: Operation) -> Any:
     """Execute one operation at a moment (milliseconds since the epoch); give its reply, or a Refusal."""
-    if not TIME.accepts(now):
+    if type(now) is not int or not 0 <= now < TIME_END:
         return Refusal("BAD_ARGUMENT", (op.spec.name, "now"))
-    bad = fault(op)
+    bad = _CHECKS[type(op)](op)
     if bad is not None:
         return Refusal("BAD_ARGUMENT", (op.spec.name, bad))
     verb, memo = _VERBS[type(op)]
