@@ -13,11 +13,11 @@ function accept.text(kind, value)
 end
 
 function accept.name(kind, value)
-  return #value >= 1 and #value <= kind.most and not string.find(value, '%c') and value or nil
+  return #value <= kind.most and string.find(value, '^[^%c]+$') and value or nil
 end
 
 function accept.id(kind, value)
-  if #value < 1 or #value > kind.most or string.find(value, '[^!-~]') then
+  if #value > kind.most or not string.find(value, '^[!-~]+$') then
     return nil
   end
   local last = string.byte(value, -1)
@@ -53,6 +53,7 @@ local function refuse(operation, argument)
   refusals.refuse('BAD_ARGUMENT', operation, argument)
 end
 
+-- The patterns are anchored at both ends: one that is not is tried anew at every character, for ten times the cost.
 local function take(operation, name, kind, value)
   local accepted = accept[kind.kind](kind, value)
   if accepted == nil then

@@ -81,7 +81,7 @@ local function execute(operation, args)
   if op.request ~= '' and spec.asks and not arguments.accept(catalogue.request, op.request) then
     refusals.refuse('BAD_ARGUMENT', operation, 'request')
   end
-  store.begin(now)
+  store.begin(now, op.jobs ~= nil or op.jids ~= nil or op.count ~= nil and op.count > 1)
   prefetch(op)
   local verb = register.verbs[operation]
   local reply

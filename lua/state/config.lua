@@ -31,7 +31,7 @@ function config.get(name)
 end
 
 function config.value(name)
-  return config.get(name) or catalogue.options[name].default
+  return store.texts[keys.config] and config.get(name) or catalogue.options[name].default
 end
 
 function config.text(name)
@@ -39,7 +39,7 @@ function config.text(name)
 end
 
 function config.heartbeat(queue)
-  if not store.read(keys.config) then
+  if not store.texts[keys.config] then
     return catalogue.options['heartbeat'].default
   end
   return config.get(PER_QUEUE .. queue) or config.value('heartbeat')

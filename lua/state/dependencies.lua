@@ -164,6 +164,9 @@ end
 -- Take a finished job out of what others wait for; give those that wait for nothing more, by id.
 function dependencies.resolve(job)
   local freed = {}
+  if tonumber(job.waited_for) == 0 then
+    return freed
+  end
   local jids = dependencies.dependents(job)
   records.prefetch(jids)
   for _, jid in ipairs(jids) do
@@ -174,9 +177,7 @@ function dependencies.resolve(job)
       freed[#freed + 1] = waiting
     end
   end
-  if #jids > 0 then
-    store.write(edges_to(job.jid), false)
-    job.waited_for = 0
-  end
+  store.write(edges_to(job.jid), false)
+  job.waited_for = 0
   return freed
 end

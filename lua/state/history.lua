@@ -29,10 +29,11 @@ function history.add(now, job, what, one, two)
     stage = stage .. '\t' .. (store.numbers[two] or two)
   end
   job.history = job.history .. stage .. '\n'
-  job.stages = job.stages + 1
-  if job.stages > LEAST then
+  local stages = job.stages + 1
+  job.stages = store.text(stages)
+  if stages > LEAST then
     local most = config.value('max-job-history')
-    if job.stages > most then
+    if stages > most then
       trim(job, most)
     end
   end

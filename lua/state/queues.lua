@@ -170,7 +170,9 @@ end
 
 -- The jobs of some ids, read with one command.
 local function load(jids)
-  records.prefetch(jids)
+  if #jids > 1 then
+    records.prefetch(jids)
+  end
   local found = {}
   for i, jid in ipairs(jids) do
     found[i] = records.get(jid)

@@ -107,15 +107,16 @@ end
 -- The record as text. Numbers that were computed in this operation have been made text once, in store.numbers.
 function records.encode(job)
   local numbers = store.numbers
-  return table.concat({
-    job.state, job.queue, job.klass, job.priority, job.retries, job.remaining, numbers[job.seq] or job.seq,
-    numbers[job.put_at] or job.put_at, numbers[job.ready_at] or job.ready_at,
-    numbers[job.popped_at] or job.popped_at, numbers[job.expires_at] or job.expires_at,
-    numbers[job.ended_at] or job.ended_at, job.worker, numbers[job.token] or job.token, job.put_request, job.grant,
-    job.tags, job.waits, job.waited_for, job.group, job.failed_at, job.failed_worker, job.stages, job.data_size,
-    #job.result, #job.progress, #job.message,
-  }, '\t') .. '\n' .. (job.data_size == '@' and '' or job.data) .. job.result .. job.progress .. job.message
-    .. job.history
+  return job.state .. '\t' .. job.queue .. '\t' .. job.klass .. '\t' .. job.priority .. '\t' .. job.retries .. '\t'
+    .. job.remaining .. '\t' .. (numbers[job.seq] or job.seq) .. '\t' .. (numbers[job.put_at] or job.put_at) .. '\t'
+    .. (numbers[job.ready_at] or job.ready_at) .. '\t' .. (numbers[job.popped_at] or job.popped_at) .. '\t'
+    .. (numbers[job.expires_at] or job.expires_at) .. '\t' .. (numbers[job.ended_at] or job.ended_at) .. '\t'
+    .. job.worker .. '\t' .. (numbers[job.token] or job.token) .. '\t' .. job.put_request .. '\t' .. job.grant
+    .. '\t' .. job.tags .. '\t' .. job.waits .. '\t' .. job.waited_for .. '\t' .. job.group .. '\t'
+    .. job.failed_at .. '\t' .. job.failed_worker .. '\t' .. job.stages .. '\t' .. job.data_size .. '\t'
+    .. (job.result == '' and '0' or #job.result) .. '\t' .. (job.progress == '' and '0' or #job.progress) .. '\t'
+    .. (job.message == '' and '0' or #job.message) .. '\n' .. (job.data_size == '@' and '' or job.data) .. job.result
+    .. job.progress .. job.message .. job.history
 end
 
 function records.remove(job)

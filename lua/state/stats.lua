@@ -95,7 +95,7 @@ end
 
 -- Append durations, and fold when enough have come together.
 local function append(kind, day, queue, durations)
-  local key = keys.stats(kind .. '-new', day, queue)
+  local key = keys.stats(kind .. '-new', store.text(day), queue)
   local size = redis.call('RPUSH', key, unpack(durations))
   if size == #durations then
     enter(day, queue)
@@ -107,11 +107,15 @@ local function append(kind, day, queue, durations)
   end
 end
 
--- Gather a duration; those of one operation are appended together at its end.
-local function gather(kind, now, queue, duration)
+-- Append a duration, or gather it: those of one operation on many jobs are appended together at its end.
+local function add(kind, now, queue, duration)
+  local text = store.text(math.max(duration, 0))
+  if not store.many then
+    return append(kind, stats.day_of(now), queue, {text})
+  end
   local all = store.durations or {}
   store.durations = all
-  local of, text = all[kind .. queue], store.text(math.max(duration, 0))
+  local of = all[kind .. queue]
   if of then
     of.durations[#of.durations + 1] = text
   else
@@ -121,12 +125,12 @@ end
 
 -- Count how long a popped job waited.
 function stats.waited(now, queue, duration)
-  gather('wait', now, queue, duration)
+  add('wait', now, queue, duration)
 end
 
 -- Count how long a completed job ran.
 function stats.ran(now, queue, duration)
-  gather('run', now, queue, duration)
+  add('run', now, queue, duration)
 end
 
 function stats.flush()

@@ -1,8 +1,10 @@
 -- Storage under all nouns: Redis, behind a gatherer of writes.
 --
--- What an operation names is read with one MGET before it begins. What it changes is gathered and written at the end:
--- all texts with one MSET, and each sorted set and hash with one variadic call; so a step of a hundred jobs costs about
--- as many commands as a step of one. Reading a sorted set or a hash first writes what was gathered for it.
+-- What an operation names is read with one MGET before it begins. The texts that it changes are written with one MSET at
+-- its end, and what it sets in a hash with one HSET. An operation on many jobs gathers its other writes too, and makes
+-- one variadic call of all that concerns one key: a step of a hundred jobs costs about as many commands as a step of
+-- one. Reading a sorted set or a hash first writes what was gathered for it. (For one job gathering would cost more than
+-- it saves: then a sorted set is written at once.)
 --
 -- Of what is gathered for one key, removals are written before additions: a job is lifted out of a place before it is put
 -- into one, and nothing is lifted again in the same step without a read between.
@@ -11,19 +13,21 @@
 
 local store = {}
 
+local DEFAULT_EVENTS = '10000' -- as text, for it is needed with every event
 local CHUNK = 2000 -- values in one variadic call; Lua unpacks at most 7999
 
-function store.begin(now)
+function store.begin(now, many)
+  store.many = many -- whether writes are gathered
   store.numbers = {} -- number -> its text, of those that were needed
   store.texts = {} -- key -> text, or false where there is none
-  store.written, store.gone = {}, {} -- keys and texts to write; keys to delete
-  store.added, store.removed = {}, {} -- key of a sorted set -> scores and members; members
-  store.set, store.dropped = {}, {} -- key of a hash -> fields and values; fields
+  store.written, store.gone = {}, nil -- keys and texts to write; keys to delete
+  store.added, store.removed = nil, nil -- key of a sorted set -> scores and members; members
+  store.set, store.dropped = nil, nil -- key of a hash -> fields and values; fields
   store.jobs = {} -- jid -> decoded record, or false
   store.queues = {} -- name -> what is known of a queue
   store.durations = nil -- what state/stats.lua gathers
   store.seen = nil -- worker -> when last seen, where that was read
-  store.seq, store.bounds_ = nil, nil
+  store.seq, store.known_bounds = nil, nil
   store.text(now)
 end
 
@@ -48,7 +52,9 @@ local function call_in_chunks(command, key, values)
   end
 end
 
-local function gather(all, key, value)
+local function gather(kind, key, value)
+  local all = store[kind] or {}
+  store[kind] = all
   local of = all[key]
   if of then
     of[#of + 1] = value
@@ -57,7 +63,9 @@ local function gather(all, key, value)
   end
 end
 
-local function gather_pair(all, key, one, two)
+local function gather_pair(kind, key, one, two)
+  local all = store[kind] or {}
+  store[kind] = all
   local of = all[key]
   if of then
     local size = #of
@@ -91,48 +99,70 @@ function store.write(key, text)
   store.texts[key] = text
   if text then
     local written = store.written
-    written[#written + 1] = key
-    written[#written + 1] = text
+    local size = #written
+    written[size + 1] = key
+    written[size + 2] = text
   else
+    store.gone = store.gone or {}
     store.gone[#store.gone + 1] = key
   end
 end
 
--- A key is deleted first and written then, or written and deleted; what it was last is what counts.
-local function flush_texts()
-  for first = 1, #store.gone, CHUNK do
-    redis.call('DEL', unpack(store.gone, first, math.min(first + CHUNK - 1, #store.gone)))
-  end
-  local set, size = {}, 0
-  for i = 1, #store.written, 2 do
-    if store.texts[store.written[i]] == store.written[i + 1] then
-      set[size + 1], set[size + 2] = store.written[i], store.written[i + 1]
-      size = size + 2
+-- What was written before its key was deleted. (What was deleted before it was written is written after.)
+local function without_deleted(written)
+  local left = {}
+  for i = 1, #written, 2 do
+    if store.texts[written[i]] then
+      left[#left + 1] = written[i]
+      left[#left + 1] = written[i + 1]
     end
   end
-  for first = 1, size, CHUNK do
-    redis.call('MSET', unpack(set, first, math.min(first + CHUNK - 1, size)))
+  return left
+end
+
+-- Of several texts for one key MSET keeps the last, as it should.
+local function flush_texts()
+  local written = store.written
+  if store.gone then
+    for first = 1, #store.gone, CHUNK do
+      redis.call('DEL', unpack(store.gone, first, math.min(first + CHUNK - 1, #store.gone)))
+    end
+    written = without_deleted(written)
+  end
+  for first = 1, #written, CHUNK do
+    redis.call('MSET', unpack(written, first, math.min(first + CHUNK - 1, #written)))
   end
 end
 
 -- ---- sorted sets
 
 function store.add(key, score, member)
-  gather_pair(store.added, key, store.numbers[score] or score, member)
+  score = store.numbers[score] or score
+  if store.many then
+    gather_pair('added', key, score, member)
+  else
+    redis.call('ZADD', key, score, member)
+  end
 end
 
 function store.remove(key, member)
-  gather(store.removed, key, member)
+  if store.many then
+    gather('removed', key, member)
+  else
+    redis.call('ZREM', key, member)
+  end
 end
 
 local function flush(all, command)
-  for key, values in pairs(all) do
-    call_in_chunks(command, key, values)
+  if all then
+    for key, values in pairs(all) do
+      call_in_chunks(command, key, values)
+    end
   end
 end
 
 local function settle(all, command, key)
-  local values = all[key]
+  local values = all and all[key]
   if values then
     all[key] = nil
     call_in_chunks(command, key, values)
@@ -141,19 +171,27 @@ end
 
 -- Call a command that reads a sorted set, after what was gathered for it is written.
 function store.sorted(command, key, ...)
-  settle(store.removed, 'ZREM', key)
-  settle(store.added, 'ZADD', key)
+  if store.many then
+    settle(store.removed, 'ZREM', key)
+    settle(store.added, 'ZADD', key)
+  end
   return redis.call(command, key, ...)
 end
 
 -- ---- hashes
 
 function store.set_field(key, field, value)
-  gather_pair(store.set, key, field, store.numbers[value] or value)
+  gather_pair('set', key, field, store.numbers[value] or value)
 end
 
-function store.drop_field(key, field)
-  gather(store.dropped, key, field)
+-- Drop a field, and another if there is one.
+function store.drop_fields(key, one, two)
+  if not store.many and not store.set then
+    redis.call('HDEL', key, one, two)
+  else
+    gather('dropped', key, one)
+    gather('dropped', key, two)
+  end
 end
 
 -- Call a command that reads a hash, after what was gathered for it is written.
@@ -182,15 +220,15 @@ end
 -- How many jobs are tracked; the first event that is still kept; the sequence and the moment before which no complete
 -- job can be past keeping (state/completed.lua).
 function store.bounds()
-  if not store.bounds_ then
+  if not store.known_bounds then
     store.last()
     local tracked, first_event, sweep_seq, sweep_at = string.match(store.bounds_text, '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
-    store.bounds_ = {
+    store.known_bounds = {
       tracked = tonumber(tracked), first_event = tonumber(first_event),
       sweep_seq = tonumber(sweep_seq), sweep_at = tonumber(sweep_at),
     }
   end
-  return store.bounds_
+  return store.known_bounds
 end
 
 -- Set one of the bounds.
@@ -223,7 +261,8 @@ function store.emit(now, event, one, two, three, four, five, six, seven)
     store.text(now), event, one, numbers[two] or two, numbers[three] or three, numbers[four] or four, five, six, seven,
   }
   local id = store.text(seq) .. '-0'
-  redis.call('XADD', keys.events, 'MAXLEN', '~', config.text('max-events'), id, 'e', table.concat(said, '\t'))
+  local most = store.texts[keys.config] and config.text('max-events') or DEFAULT_EVENTS
+  redis.call('XADD', keys.events, 'MAXLEN', '~', most, id, 'e', table.concat(said, '\t'))
   return seq
 end
 
@@ -251,9 +290,7 @@ function store.flush()
   if store.seq then
     flush_counters()
   end
-  if store.written[1] or store.gone[1] then
-    flush_texts()
-  end
+  flush_texts()
   flush(store.removed, 'ZREM')
   flush(store.added, 'ZADD')
   flush(store.dropped, 'HDEL')

@@ -44,10 +44,7 @@ end
 
 -- Strike a lease, and what the request that granted it was granted.
 function workers.let_go(job)
-  store.drop_field(keys.worker(job.worker), 'j' .. job.jid)
-  if job.grant ~= '' then
-    store.drop_field(keys.worker(job.worker), 'r' .. job.grant)
-  end
+  store.drop_fields(keys.worker(job.worker), 'j' .. job.jid, 'r' .. job.grant)
 end
 
 -- The jobs that a request was granted and that are all still held under it.
@@ -55,8 +52,8 @@ function workers.granted(name, request)
   local found = store.hashed('HMGET', keys.worker(name), '', 'r' .. request)
   store.seen = {[name] = found[1]}
   local jids = {}
-  if request ~= '' then
-    for jid in string.gmatch(found[2] or '', '%S+') do
+  if found[2] and request ~= '' then
+    for jid in string.gmatch(found[2], '%S+') do
       jids[#jids + 1] = jid
     end
   end
