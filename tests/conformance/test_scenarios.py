@@ -1,0 +1,89 @@
+"""The matrix: its files are current and complete, and every corner agrees to every scenario.
+
+After a change of the model: `python -m qmodel.conformance.matrix tests/conformance/scenarios`, and
+read what changed.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import pytest
+
+from qmodel import engine
+from qmodel.conformance import matrix, runner
+from qmodel.conformance.chooser import RandomChooser
+from qmodel.conformance.subjects import ModelSubject, Subject
+from qmodel.operations import CATALOGUE
+from qmodel.refusals import Refusal
+from qmodel.state.store import Store
+
+FOLDER = Path(__file__).with_name("scenarios")
+
+
+@functools.cache
+def _scenarios() -> dict[matrix.Cell, matrix.Scenario]:
+    return matrix.scenarios()
+
+
+@functools.cache
+def _files() -> dict[str, str]:
+    return matrix.files(_scenarios())
+
+
+def test_there_is_a_file_for_every_operation() -> None:
+    assert {path.stem for path in FOLDER.glob("*.txt")} == set(CATALOGUE)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_the_scenarios_of_an_operation_are_current_and_complete(name: str) -> None:
+    text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+    assert text == _files()[f"{name}.txt"]
+
+
+def test_scenarios_read_back_as_what_they_were_written_from() -> None:
+    for scenario in _scenarios().values():
+        (found,) = matrix.parse(matrix.render(scenario)).values()
+        assert found == list(scenario.history)
+
+
+def test_every_name_and_every_sentence_is_unique_in_its_file() -> None:
+    for name in CATALOGUE:
+        mine = [s for cell, s in _scenarios().items() if cell.operation == name]
+        assert len({s.name for s in mine}) == len({s.sentence for s in mine}) == len(mine)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_the_subject_agrees_to_every_scenario(name: str, subject: Subject) -> None:
+    text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+    for history in matrix.parse(text).values():
+        runner.agree(subject, history)
+
+
+@pytest.fixture
+def subject() -> Subject:
+    return ModelSubject()
+
+
+def test_chance_finds_no_cell_that_the_matrix_has_not() -> None:
+    """Over random histories of the same kind: what is done or refused in a situation is listed."""
+    listed = {(c.operation, c.situation, c.outcome.partition(" (")[0]) for c in _scenarios()}
+    listed = {(op, where, code if code.startswith("refused") else "done") for op, where, code in listed}
+    beyond = {"refused DEPENDENCY_LIMIT", "refused CANCEL_LIMIT"}
+    found = 0
+    for seed in range(400):
+        store = Store()
+        for now, op in runner.draw(RandomChooser(f"cells.{seed}"), 60):
+            jid = getattr(op, "jid", None)
+            where = matrix.situation(store, now, jid) if isinstance(jid, str) else ""
+            outcome = engine.step(store, now, op)
+            refused = isinstance(outcome, Refusal)
+            if not where or (refused and outcome.code == "BAD_ARGUMENT") or op.spec.reads:
+                continue
+            if getattr(op, "request", "") and not refused:
+                continue  # a request that was answered before is answered in any situation
+            what = f"refused {outcome.code}" if refused else "done"
+            found += 1
+            assert what in beyond or (op.spec.name, where, what) in listed, (op, where, what)
+    assert found > 5000
