@@ -32,7 +32,7 @@ import redis.connection
 from redis import exceptions as raised
 
 from qmodel.backends import bundle
-from qmodel.backends.redis_resend import code_of, said_by
+from qmodel.backends.redis_resend import code_of, said_by, server_error
 from qmodel.errors import ConnectError
 from qmodel.operations import CATALOGUE, Operation
 
@@ -438,6 +438,8 @@ def diagnose(error: BaseException, options: Options) -> ConnectError:
             f"{where} closed the connection at once: {text}",
             "If it is a TLS port, use rediss://; otherwise see the server's log.",
         )
+    if isinstance(error, raised.ResponseError):
+        return server_error(error, where)
     if isinstance(error, (TimeoutError, raised.TimeoutError)):
         return ConnectError(
             f"{where} did not answer in {options.connection['socket_connect_timeout']} seconds.",
@@ -463,4 +465,4 @@ def _is_tls(error: BaseException) -> bool:
 def _looks_like_tls(error: BaseException, options: Options) -> bool:
     """A TLS port closes the connection of a client that does not speak TLS."""
     plain = options.connection.get("connection_class") is None
-    return plain and bool(re.search(r"closed by server|reset by peer|Errno 104", str(error)))
+    return plain and bool(re.search("closed by server|reset by peer|104|broken pipe|lost", str(error), re.I))

@@ -1,0 +1,120 @@
+"""`embedded://`: the Lua library in this process."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from qmodel.backends import bundle, embedded, open_backend
+from qmodel.backends.embedded import EmbeddedBackend, Namespace, connect
+from qmodel.errors import ConnectError
+from qmodel.operations import Complete, Get, Length, Pop, Put
+from qmodel.refusals import Refusal
+
+
+def test_an_operation_gives_its_reply_or_its_refusal() -> None:
+    backend = open_backend("embedded://")
+    assert backend.execute(Put("q", "a", "K", "é")) == "a"
+    (job,) = backend.execute(Pop("q", "w"))
+    assert job.data == "é"
+    assert backend.execute(Complete("a", job.token + 1)).code == "LOCK_LOST"
+    assert backend.execute_many([Complete("a", job.token), Length("q")]) == ["complete", 0]
+
+
+def test_what_has_no_form_on_the_wire_is_refused_as_by_the_model() -> None:
+    backend = connect("embedded://")
+    assert backend.execute(Get(7)) == Refusal("BAD_ARGUMENT", ("get", "jid"))  # type: ignore[arg-type]
+    moment: object = "noon"
+    refused = backend.execute(Get(7), moment)  # type: ignore[arg-type]
+    assert refused == Refusal("BAD_ARGUMENT", ("get", "now"))
+
+
+def test_a_name_is_one_namespace_and_no_name_a_new_one() -> None:
+    connect("embedded://shared").execute(Put("q", "a", "K", ""))
+    assert connect("embedded://shared").execute(Length("q")) == 1
+    for url in ("embedded://other", "embedded://", "embedded://"):
+        assert connect(url).execute(Length("q")) == 0
+
+
+def test_a_bad_url_is_refused() -> None:
+    with pytest.raises(ConnectError, match="not an embedded URL"):
+        connect("embedded://a/b?c")
+
+
+def test_the_library_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = []
+    load = embedded.LuaHost.load
+    monkeypatch.setattr(embedded.LuaHost, "load", lambda *args: (loaded.append(1), load(*args)))
+    embedded._host.cache_clear()
+    for _ in range(5):
+        connect("embedded://").execute(Length("q"))
+    assert loaded == [1]
+
+
+def test_time_is_the_clocks_unless_given() -> None:
+    backend = EmbeddedBackend(Namespace(clock=lambda: 1_700_000_000.5))
+    backend.execute(Put("q", "a", "K", ""))
+    backend.execute(Put("q", "b", "K", ""), 1_700_000_000_007)
+    assert backend.execute(Get("a")).put_at == 1_700_000_000_500
+    assert backend.execute(Get("b")).put_at == 1_700_000_000_007
+
+
+def test_any_number_of_threads_may_use_any_number_of_namespaces() -> None:
+    backends = [connect("embedded://") for _ in range(3)]
+    popped: list[str] = []
+
+    def work(name: str) -> None:
+        for number in range(50):
+            for backend in backends:
+                backend.execute(Put("q", f"{name}-{number}", "K", ""))
+                (job,) = backend.execute(Pop("q", name))
+                popped.append(job.jid)
+
+    threads = [threading.Thread(target=work, args=(f"t{number}",)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(popped) == sorted(f"t{t}-{n}" for t in range(4) for n in range(50) for _ in backends)
+
+
+def test_one_put_wakes_one_of_those_who_wait() -> None:
+    backend = connect("embedded://")
+    woken: list[bool] = []
+
+    def idle(name: str) -> None:
+        backend.execute(Pop("q", name, wait=True))
+        woken.append(backend.wait(["other", "q"], 2))
+
+    threads = [threading.Thread(target=idle, args=(f"w{number}",)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)
+    began = time.monotonic()
+    backend.execute(Put("q", "a", "K", ""))
+    while not woken:
+        time.sleep(0.001)
+    assert time.monotonic() - began < 1
+    time.sleep(0.1)
+    assert woken == [True]
+    for thread in threads:
+        thread.join()
+    assert sorted(woken) == [False] * 4 + [True]
+
+
+def test_a_wake_up_left_before_the_wait_is_not_missed() -> None:
+    backend = connect("embedded://")
+    backend.execute(Pop("q", "w", wait=True))
+    backend.execute(Put("q", "a", "K", ""))
+    assert backend.wait(["q"], 10) is True
+    assert backend.wait(["q"], 0) is False
+    assert backend.wait([], 0.05) is False
+
+
+def test_nothing_but_the_library_names_a_key() -> None:
+    backend = connect("embedded://")
+    backend.execute(Pop("q", "w", wait=True))
+    backend.execute(Put("q", "a", "K", ""))
+    assert bundle.wake_key("ql:", "q").encode() in backend.namespace.keyspace.dump()
