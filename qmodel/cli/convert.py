@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -108,7 +109,7 @@ MOMENT = Parsed("moment", parse_moment)
 
 def read_text(text: str) -> str:
     """What was typed, or all of the standard input for a dash."""
-    return click.get_text_stream("stdin").read() if text == "-" else text
+    return sys.stdin.read() if text == "-" else text
 
 
 TEXT = Parsed("text", read_text)

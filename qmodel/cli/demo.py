@@ -1,8 +1,8 @@
 """`qmodel demo`: count the lines, words and characters of a folder, as jobs.
 
-One job per file (`CountFile`, in the queue demo-files, larger files first), one per folder that waits for its files
-(`SumFolder`, in demo-summaries), and one that waits for all folders (`SumAll`). Two workers pop from both queues.
-Every job says all that is needed to perform it, so that several demos may share a server, and help each other.
+One job per file (`CountFile`, larger files first), and in a second queue one per folder that waits for its files
+(`SumFolder`) and one that waits for all folders (`SumAll`). Two workers pop from both queues, sums first. The queues
+are of one run alone: jobs that do not have their dependencies yet must not meet a worker that is running already.
 
 A file that cannot be read or decoded fails into a group, and a failed job would hold up its folder for ever. Whether
 a sum may go on without it is for the application to say, and this one says yes: the worker first takes the file off
@@ -36,8 +36,6 @@ from qmodel.client import Client, Job
 from qmodel.errors import LockLost, RefusedError
 from qmodel.operations import DependsOff, DependsOn, Put
 
-FILES = "demo-files"
-SUMMARIES = "demo-summaries"
 GROUPS = {"demo-undecodable": "not UTF-8", "demo-unreadable": "cannot be read"}
 WORKERS = 2
 BATCH = 32
@@ -159,6 +157,8 @@ class Plan:
         self.tree = tree
         self.run = "demo-" + secrets.token_hex(4)
         self.total = f"{self.run}-total"
+        self.files = client.queues[f"{self.run}-files"]
+        self.sums = client.queues[f"{self.run}-sums"]
 
     def folder(self, index: int) -> str:
         """The jid of a folder's job."""
@@ -179,26 +179,23 @@ class Plan:
         kept = len(tree.files) + len(folders) + 1
         if kept > client.config["jobs-history-count"]:
             client.config["jobs-history-count"] = kept
-        summaries = client.queues[SUMMARIES]
-        summaries.pause()
         self._put_many([self._sum_folder(index) for index in range(len(folders))])
         data = {"jids": self.run + "-folder-", "first": 0, "count": len(folders)}
-        self._put_waiting(summaries.new("SumAll", data, priority=1, jid=self.total), folders)
+        self._put_waiting(self.sums.new("SumAll", data, priority=1, jid=self.total), folders)
         self._put_many([self._count_file(i, f) for f, one in enumerate(tree.folders) for i in _range(one)])
         for index, folder in enumerate(tree.folders):
             if folder.count:
                 self._put_waiting(self._sum_folder(index), [self.file(i) for i in _range(folder)])
-        summaries.unpause()
 
     def _sum_folder(self, index: int) -> Put:
         folder = self.tree.folders[index]
         data = {"jids": self.run + "-file-", "first": folder.first, "count": folder.count}
         data["folder"] = folder.path
-        return self.client.queues[SUMMARIES].new("SumFolder", data, jid=self.folder(index))
+        return self.sums.new("SumFolder", data, jid=self.folder(index))
 
     def _count_file(self, index: int, folder: int) -> Put:
         path, size = self.tree.files[index]
-        return self.client.queues[FILES].new(
+        return self.files.new(
             "CountFile",
             {"path": path, "folder": self.folder(folder)},
             priority=-size.bit_length(),
@@ -228,10 +225,12 @@ def _range(folder: Folder) -> range:
 class Workers:
     """Threads that perform jobs until they are told to stop."""
 
-    def __init__(self, client: Client, count: int = WORKERS) -> None:
-        self.client = client
+    def __init__(self, plan: Plan, count: int = WORKERS) -> None:
+        self.client = plan.client
+        self._queues = [plan.sums.name, plan.files.name]
         self.error: BaseException | None = None
         self._stop = threading.Event()
+        self._at_work: set[threading.Thread] = set()
         self._threads = [
             threading.Thread(target=self._work, name=f"demo-{number}", daemon=True) for number in range(1, count + 1)
         ]
@@ -246,16 +245,20 @@ class Workers:
         self._stop.set()
 
     def __exit__(self, *error: object) -> None:
+        """Let them finish what they hold; those that wait for a job are not waited for."""
         self.stop()
-        for thread in self._threads:
+        for thread in list(self._at_work):
             thread.join(5)
 
     def _work(self) -> None:
         try:
             while not self._stop.is_set():
-                self._perform(self.client.pop([SUMMARIES, FILES], BATCH, timeout=1))
-        except BaseException as error:
-            self.error = error
+                jobs = self.client.pop(self._queues, BATCH, timeout=1)
+                self._at_work.add(threading.current_thread())
+                self._perform(jobs)
+                self._at_work.discard(threading.current_thread())
+        except Exception as error:
+            self.error = self.error or (None if self._stop.is_set() else error)
 
     def _perform(self, jobs: list[Job]) -> None:
         done = []
@@ -325,7 +328,7 @@ def watch(plan: Plan, workers: Workers, every: float) -> Iterator[Progress]:
     while not done and workers.error is None:
         time.sleep(every)
         done = plan.client.jobs[plan.total].state == "complete"
-        files, folders = plan.client.queues[FILES].counts, plan.client.queues[SUMMARIES].counts
+        files, folders = plan.files.counts, plan.sums.counts
         groups = plan.client.failed.groups(0, MOST)
         left = files.waiting + files.running + files.stalled
         left_folders = folders.waiting + folders.running + folders.depends + folders.stalled
@@ -407,7 +410,7 @@ def command(folder: str) -> None:
 
     say(f"{WORKERS} workers take them")
     began = time.monotonic()
-    with Workers(client) as workers:
+    with Workers(plan) as workers:
         perform_all(at, plan, workers)
         workers.stop()
         seconds = time.monotonic() - began
@@ -479,10 +482,10 @@ def _report(
         click.secho("Verified: a direct count of the same files gives the same.", fg="green")
     else:
         click.secho(f"NOT the same as a direct count: {direct}, {len(failed)} failed", fg="red")
-    for queue in (FILES, SUMMARIES):
+    for queue in (plan.files, plan.sums):
         click.echo()
-        waits, runs = _durations(plan.client, queue)
-        click.echo(picture.of(plan.client.queues[queue].stats(), waits, runs))
+        waits, runs = _durations(plan.client, queue.name)
+        click.echo(picture.of(queue.stats(), waits, runs))
     click.echo()
     if at.url != "memory://":
         click.echo(f"Look around: export QMODEL_URL='{without_password(at.url)}'; qmodel queues")

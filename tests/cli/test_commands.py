@@ -1,0 +1,289 @@
+"""The commands that are made from the catalogue."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import click
+import pytest
+
+import qmodel
+from qmodel.cli import OWN, SECTIONS, cli, derive, without_password
+from qmodel.cli.convert import format_duration, parse_duration, parse_moment
+from qmodel.engine import VERBS
+from qmodel.operations import CATALOGUE
+from tests.cli.conftest import Run
+
+OPERATIONS = list(CATALOGUE.values())
+
+
+@pytest.mark.parametrize("spec", OPERATIONS, ids=lambda spec: spec.name)
+def test_every_operation_has_a_command_with_all_its_arguments(run: Run, spec: derive.Spec) -> None:
+    command = derive.command(derive.hyphened(spec))
+    assert command is not None
+    names = {param.name for param in command.params}
+    assert {argument.name for argument in spec.arguments} <= names
+
+    help = run(derive.hyphened(spec), "--help")
+    assert help.code == 0
+    assert "".join(spec.summary.split()) in "".join(help.out.split())
+    assert "--json" in help.out
+
+
+def test_every_operation_is_listed_under_a_heading(run: Run) -> None:
+    listed = run("--help").out
+
+    for spec in OPERATIONS:
+        assert VERBS[spec.name].__module__.rpartition(".")[2] in SECTIONS
+        assert f"\n  {derive.hyphened(spec)} " in listed
+    for name in OWN:
+        assert f"\n  {name} " in listed
+
+
+def test_a_job_goes_from_put_to_complete(run: Run) -> None:
+    put = run("put", "emails", "Send", '{"to": 1}', "--priority", "-2", "--tags", "a", "--tags", "b")
+    jid = put.out.strip()
+    assert (put.code, put.err, len(jid)) == (0, "", 32)
+
+    popped = run("pop", "emails", "--worker", "me", "--json").json
+    assert (popped[0]["jid"], popped[0]["worker"]) == (jid, "me")
+    assert run("heartbeat", jid).out.startswith("expires at 20")
+    assert run("complete", jid, "--result", "[1]").out == "complete\n"
+    job = run("get", jid, "--json").json
+    assert (job["state"], job["result"], job["tags"], job["priority"]) == ("complete", "[1]", ["a", "b"], -2)
+    assert [stage["what"] for stage in job["history"]] == ["put", "popped", "completed"]
+    assert job["history"][1]["facts"] == {"worker": "me", "token": popped[0]["token"]}
+
+
+def test_the_common_options_stand_before_or_after_the_command(run: Run) -> None:
+    before = run("--url", "memory://cli-common", "--json", "--now", "5", "put", "q", "A", "--jid", "a")
+    after = run("get", "a", "--url", "memory://cli-common", "--json", "--now", "1970-01-01T00:00:00.007Z")
+
+    assert before.json == "a"
+    assert after.json["put_at"] == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["get", "a"], ["job a", "waiting", '{"x": 1}', "history", "put"]),
+        (["peek", "q"], ["jid", "klass", "waiting"]),
+        (["waiting", "q"], ["1 to 1 of 1", "waiting"]),
+        (["waiting", "q", "--offset", "5"], ["5 to 5 of 1"]),
+        (["queues"], ["queue", "q"]),
+        (["queue", "nothing"], ["nothing"]),
+        (["length", "q"], ["1"]),
+        (["workers"], ["No workers."]),
+        (["worker", "w"], ["jobs: -", "stalled: -"]),
+        (["failed-groups"], ["None."]),
+        (["top-tags"], ["None."]),
+        (["tracked"], ["No jobs."]),
+        (["completed"], ["0 to 0 of 0"]),
+        (["events"], ["put", "jid=a", "queue=q"]),
+        (["config"], ["heartbeat", "1 min", "default", "How long a lease lasts"]),
+        (["config-get", "max-events"], ["10000 events"]),
+        (["stats", "q"], ["q on ", "wait  no job yet"]),
+        (["drain", "q"], ["1 canceled, 0 left"]),
+        (["cancel", "a"], ["a"]),
+        (["delay", "a", "10m"], ["scheduled"]),
+        (["tag-add", "a", "x", "y"], ["x", "y"]),
+        (["pause", "q", "p"], ["2"]),
+    ],
+)
+def test_replies_can_be_read(run: Run, arguments: list[str], shown: list[str]) -> None:
+    run("put", "q", "A", '{"x": 1}', "--jid", "a")
+    done = run(*arguments)
+
+    assert done.code == 0
+    for text in shown:
+        assert text in done.out
+
+
+def test_many_jobs_are_put_from_json_lines(run: Run) -> None:
+    lines = [{"queue": "q", "klass": "A", "jid": "a"}, {"queue": "q", "klass": "B", "depends": ["a"], "data": "1"}]
+    done = run("put-many", "-", input="\n".join(map(json.dumps, lines)))
+
+    assert (done.code, len(done.out.split())) == (0, 2)
+    assert run("depending", "q").out.splitlines()[-1] == "1 to 1 of 1"
+    wrong = run("put-many", "-", input='{"queue": "q", "klass": "A"}\n{"klas": 1}')
+    assert wrong.code == 2
+    assert "line 2: put has no klas" in wrong.err
+    assert run("length", "q").out == "2\n"
+
+
+def test_data_may_come_from_the_standard_input(run: Run) -> None:
+    run("put", "q", "A", "-", "--jid", "a", input='{"long": true}')
+
+    assert run("get", "a", "--json").json["data"] == '{"long": true}'
+
+
+def test_data_that_is_not_json_is_put_with_a_note(run: Run) -> None:
+    done = run("put", "q", "A", "hello")
+
+    assert done.code == 0
+    assert "job.text" in done.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"), [("90", 90_000), ("1.5s", 1500), ("10m", 600_000), ("250ms", 250), ("1h30m", 5_400_000)]
+)
+def test_durations_are_typed_with_units(run: Run, typed: str, value: int) -> None:
+    assert run("config-set", "heartbeat", typed, "--json").json == value
+    run("put", "q", "A", "--jid", "a", "--delay", typed, "--now", "1000")
+    assert run("get", "a", "--json").json["ready_at"] == 1000 + value
+
+
+@pytest.mark.parametrize("typed", ["", "x", "1x", "5 6", "-1", "1h30", "1.2.3"])
+def test_what_is_no_duration_is_not_taken_for_one(run: Run, typed: str) -> None:
+    with pytest.raises(ValueError, match="is not a duration"):
+        parse_duration(typed)
+    done = run("delay", "a", "--", typed)
+    assert done.code == 2
+    assert "is not a duration" in done.err
+
+
+def test_durations_survive_being_shown() -> None:
+    for ms in (5, 1500, 60_000, 5_400_000, 86_400_000 * 3):
+        assert parse_duration(format_duration(ms).replace("min", "m").replace(" ", "")) == ms
+
+
+def test_what_is_no_moment_is_not_taken_for_one(run: Run) -> None:
+    assert parse_moment("yesterday") + 86_400_000 == pytest.approx(parse_moment("now"), abs=1000)
+    done = run("stats", "q", "--at", "soon")
+    assert done.code == 2
+    assert "is not a moment" in done.err
+
+
+# ---- what goes wrong
+
+
+def test_a_refusal_exits_with_1_and_says_what_to_do(run: Run) -> None:
+    done = run("unfail", "q", "g", "--count", "25")
+    assert done.code == 0
+    run("put", "q", "A", "--jid", "a")
+    done = run("forget", "q")
+
+    assert (done.code, done.out) == (1, "")
+    assert "Refused (QUEUE_NOT_EMPTY): Queue q still has 1 jobs." in done.err
+    assert "Drain it first" in done.err
+
+
+def test_a_refusal_in_json_has_code_and_facts(run: Run) -> None:
+    done = run("log", "nobody", "hello", "--json")
+
+    assert done.code == 1
+    assert done.json["refused"] == "JOB_NOT_FOUND"
+    assert done.json["facts"] == {"jid": "nobody"}
+    assert done.json["next_step"]
+
+
+def test_a_job_that_does_not_exist_exits_with_1(run: Run) -> None:
+    assert run("get", "nobody") == (1, "There is no job nobody.\n", "")
+    assert run("get", "nobody", "--json") == (1, "null\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["pup", "q"], "Did you mean put or pop?"),
+        (["complete_many", "-"], "Did you mean complete-many"),
+        (["xyzzy"], "There is no command 'xyzzy'."),
+        (["pop"], "Missing argument 'QUEUE'"),
+        (["pop", "q", "--count", "0"], "'--count': it must be a whole number from 1 to 1000."),
+        (["pop", "q", "--count", "x"], "--count"),
+        (["length", ""], "it must be 1 to 128 bytes"),
+        (["config-set", "max-events", "x"], "VALUE"),
+        (["put", "q", "A", "--priorty", "1"], "--priority"),
+    ],
+)
+def test_a_wrong_command_line_exits_with_2_and_a_hint(run: Run, arguments: list[str], hint: str) -> None:
+    done = run(*arguments)
+
+    assert done.code == 2
+    assert hint in done.err
+
+
+@pytest.mark.parametrize("url", ["nowhere://x", "localhost", "memory://a/b", "unix:///tmp/no-such-socket?deadline=0"])
+def test_a_backend_that_cannot_be_reached_exits_with_69_and_says_where_the_url_came_from(run: Run, url: str) -> None:
+    done = run("length", "q", "--url", url)
+
+    assert done.code == 69
+    assert f"The URL was {url} (from --url)." in done.err
+    assert "Traceback" not in done.err
+    again = run("length", "q", "--url", url, "--json")
+    assert again.code == 69
+    assert again.json["unreachable"] == url
+
+
+def test_the_url_may_come_from_the_environment(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QMODEL_URL", "nowhere://user:secret@x")
+    done = run("length", "q")
+
+    assert done.code == 69
+    assert "nowhere://user:***@x (from QMODEL_URL)" in done.err
+    assert "secret" not in done.err
+
+
+def test_passwords_are_not_shown() -> None:
+    assert without_password("redis://:pass@h/0") == "redis://:***@h/0"
+    assert without_password("redis://h/0") == "redis://h/0"
+
+
+def test_a_private_store_that_is_gone_at_once_is_told_of(run: Run) -> None:
+    assert "lives only as long as this command" in run("put", "q", "A", "--url", "memory://").err
+    assert run("length", "q", "--url", "memory://").err == ""
+
+
+# ---- for real
+
+
+def real(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "qmodel", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_real_process_says_its_version_and_exits_well() -> None:
+    assert real("--version").stdout == f"qmodel {qmodel.__version__}\n"
+    assert real("length", "q").stdout == "0\n"
+    assert real("wrok").returncode == 2
+    assert real("length", "q", QMODEL_URL="no://").returncode == 69
+
+
+def test_a_pipe_that_is_closed_is_not_an_accident() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m qmodel --help | head -1", shell=True, capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_help_is_quick_for_it_imports_nothing_slow() -> None:
+    code = (
+        "import sys\nfrom qmodel.cli import cli\ncli(['--help'], standalone_mode=False)\n"
+        "slow = {'rich', 'redis', 'asyncio', 'lupa', 'pyspark', 'hypothesis'} & set(sys.modules)\n"
+        "print('SLOW', sorted(slow))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "SLOW []"
+
+
+def test_importing_qmodel_alone_imports_nothing_of_it() -> None:
+    code = "import sys, qmodel; print([m for m in sys.modules if m.startswith('qmodel.')], 'typing' in sys.modules)"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[] False\n"
+
+
+def test_every_command_is_a_click_command() -> None:
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        assert isinstance(cli.get_command(context, name), click.Command)

@@ -1,0 +1,210 @@
+"""The commands that are not operations: run, doctor, conformance; and the pictures of statistics."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from qmodel.backends.memory import connect
+from qmodel.cli import doctor, picture
+from qmodel.client import Client
+from qmodel.replies import Sample, Stats
+from qmodel.state.stats import BINS, bin_of
+from tests.cli.conftest import Run
+
+HISTORY = """
+# a history
+{"op": "put", "now": 0, "queue": "q", "jid": "a", "klass": "k", "data": ""}
+{"op": "pop", "now": 5, "queue": "q", "worker": "w"}
+
+{"op": "complete", "now": 7, "jid": "a", "token": 99}
+{"op": "get", "now": 8, "jid": "b"}
+"""
+
+
+def test_a_history_is_executed_and_its_replies_printed(run: Run) -> None:
+    done = run("run", "-", input=HISTORY)
+
+    assert done.code == 0
+    assert "put q a k\n  a\n" in done.out
+    assert "a (k in q): running, token 2" in done.out
+    assert "refused: LOCK_LOST Job a is not leased under token 99" in done.out
+    assert done.err == "4 executed, 1 refused\n"
+
+
+def test_a_history_in_json_gives_one_object_a_line(run: Run) -> None:
+    done = run("run", "--json", input=HISTORY)
+    put, pop, complete, get = map(json.loads, done.out.splitlines())
+
+    assert put == {"op": "put", "now": 0, "reply": "a"}
+    assert pop["reply"][0]["popped_at"] == 5
+    assert complete["refused"] == "LOCK_LOST"
+    assert complete["facts"]["worker"] == "w"
+    assert get["reply"] is None
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("{", "line 2: "),
+        ("[1]", "line 2: not an object"),
+        ('{"op": "putt"}', "line 2: there is no operation 'putt'"),
+        ('{"op": "length"}', "line 2: length needs the argument 'queue'"),
+        ('{"op": "length", "queue": "q", "x": 1}', "line 2: length has no argument 'x'"),
+    ],
+)
+def test_a_line_that_is_wrong_is_named(run: Run, line: str, hint: str) -> None:
+    done = run("run", input='{"op": "queues"}\n' + line)
+
+    assert done.code == 2
+    assert hint in done.err
+
+
+def test_a_history_without_times_uses_the_clock_or_what_is_said(run: Run) -> None:
+    run("run", "--now", "77", input='{"op": "put", "queue": "q", "jid": "a", "klass": "k", "data": ""}')
+
+    assert run("get", "a", "--json").json["put_at"] == 77
+
+
+# ---- doctor
+
+
+def test_a_healthy_namespace_gets_no_warning(run: Run) -> None:
+    run("put", "q", "A")
+    done = run("doctor")
+
+    assert done.code == 0
+    assert "OK    every invariant holds" in done.out
+    assert "WARN" not in done.out
+
+
+def test_warnings_say_what_to_do_and_are_no_failure(run: Run) -> None:
+    run("put", "q", "A", "--jid", "a")
+    run("put", "p", "A")
+    run("pop", "q")
+    run("timeout", "a")
+    run("pause", "p")
+    run("put", "f", "A", "--jid", "f")
+    run("pop", "f")
+    run("fail", "f", "oops", "message")
+    done = run("doctor")
+
+    assert done.code == 0
+    assert "queue q has 1 jobs whose workers were lost" in done.out
+    assert "qmodel unpause p" in done.out
+    assert "1 jobs have failed in group oops" in done.out
+
+
+def test_silent_workers_are_found_and_resolved(run: Run) -> None:
+    import time
+
+    run("pop", "q", "--worker", "old", "--now", str(time.time_ns() // 1_000_000 - 7_200_000))
+
+    assert "worker old has been silent for 2 h" in run("doctor").out
+    assert "resolved: took old off the list" in run("doctor", "--resolve").out
+    assert "silent" not in run("doctor").out
+
+
+def test_a_backend_that_cannot_be_reached_fails_the_examination(run: Run) -> None:
+    done = run("doctor", "--url", "nowhere://")
+    assert done.code == 1
+    assert "FAIL  Nothing here can open nowhere:// URLs." in done.out
+    found = run("doctor", "--url", "nowhere://", "--json")
+    assert (found.code, found.json[-1]["level"]) == (1, "FAIL")
+
+
+def test_a_broken_invariant_fails_the_examination(run: Run) -> None:
+    import os
+
+    backend = connect(os.environ["QMODEL_URL"])
+    Client(backend).queues["q"].put("A")
+    backend.store.queues["q"].ready.clear()
+    done = run("doctor")
+
+    assert done.code == 1
+    assert "FAIL" in done.out
+
+
+def test_a_check_that_breaks_is_a_finding(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(at: object) -> object:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr(doctor, "CHECKS", (broken,))
+    assert "FAIL  the check 'broken' broke: ZeroDivisionError: oh" in run("doctor").out
+
+
+# ---- conformance
+
+
+def test_the_model_agrees_with_itself(run: Run) -> None:
+    done = run("conformance", "run", "--examples", "3", "--seed", "s", "--subject", "memory://")
+
+    assert done.code == 0
+    assert "3 histories, 180 steps" in done.out
+    assert "no difference" in done.out
+    assert "--seed s" in done.out
+    as_json = run("conformance", "run", "--examples", "2", "--steps", "5", "--subject", "memory://", "--json")
+    assert as_json.json["agrees"] is True
+    assert as_json.json["steps"] == 10
+
+
+def test_a_difference_exits_with_1_and_is_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from qmodel.conformance.subjects import ModelSubject
+    from qmodel.operations import Length
+
+    class Wrong(ModelSubject):
+        def step(self, now: int, op: object) -> object:  # type: ignore[override]
+            return 7 if isinstance(op, Length) else super().step(now, op)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("qmodel.cli.conformance._subject", lambda url: Wrong())
+    done = run("conformance", "run", "--examples", "50", "--seed", "s")
+    assert done.code == 1
+    assert "Length(" in done.out
+    assert "1 differences" in done.out
+
+
+# ---- pictures
+
+
+def test_the_bins_of_a_picture_are_those_that_are_stored() -> None:
+    starts = picture.bin_starts()
+
+    assert len(starts) == BINS
+    assert [bin_of(start * 1000) for start in starts] == list(range(BINS))
+    assert set(picture.EDGES) <= set(starts)
+
+
+def sample(*durations: int) -> Sample:
+    bins = [0] * BINS
+    for duration in durations:
+        bins[bin_of(duration)] += 1
+    return Sample(len(durations), sum(durations) / max(len(durations), 1), 0.0, tuple(bins))
+
+
+def test_a_picture_collapses_the_bins_and_loses_none() -> None:
+    found = picture.rows(sample(0, 500, 1500, 61_000, 10**10).histogram)
+
+    assert found[0] == ("under 1 s", 2)
+    assert found[-1] == ("over 30 d", 1)
+    assert sum(count for _, count in found) == 5
+    assert picture.rows(sample().histogram) == []
+
+
+def test_a_picture_is_drawn_to_scale() -> None:
+    stats = Stats("q", 0, sample(*[500] * 4, *[3000] * 2), Sample(1, 5.0, 0.0, ()), 3, 2, 1)
+    drawn = picture.of(stats)
+
+    bars = [line.count("█") + line.count("#") for line in drawn.splitlines() if "%" in line]
+    assert bars == [40, 0, 20]
+    assert "3 failures, 2 of them still failed, 1 retries" in drawn
+    assert "no longer kept" in drawn
+
+
+def test_short_durations_are_drawn_from_events() -> None:
+    stats = Stats("q", 0, sample(3, 4, 700), sample(), 0, 0, 0)
+    drawn = picture.of(stats, [3, 4])
+
+    assert "2 to 5 ms" in drawn
+    assert "the last 2 of them" in drawn
+    assert picture.fine_rows([]) == []
