@@ -208,10 +208,10 @@ def _fill_in_line(at: Session, spec: Spec, argument: Argument, values: dict[str,
 def perform(at: Session, op: Operation) -> None:
     """Execute an operation and print its reply."""
     spec = op.spec
-    if at.url == "memory://" and not spec.reads:
+    if at.url.partition("://")[0] in ("memory", "embedded") and not spec.reads:
         click.echo(
-            "Note: memory:// lives only as long as this command. Set --url or QMODEL_URL to a "
-            "server, or give several operations to `qmodel run`.",
+            f"Note: {at.url} lives only as long as this process. Set --url or QMODEL_URL to a server, "
+            "or give several operations to `qmodel run`.",
             err=True,
         )
     if spec.name == "put":

@@ -6,7 +6,6 @@ finding. What a backend noticed by itself when it connected stands in its `warni
 
 from __future__ import annotations
 
-import importlib
 import platform
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import click
 
 import qmodel
+from qmodel.backends import BUILT_IN
 from qmodel.cli import without_password
 from qmodel.cli.convert import format_duration
 from qmodel.cli.session import Session, common, session
@@ -146,23 +146,63 @@ def workers(at: Session) -> Iterator[Finding]:
 
 
 def invariants(at: Session) -> Iterator[Finding]:
-    """What holds after every step holds now."""
-    snapshot = _snapshot(at.client.backend)
-    if snapshot is None:
+    """What holds after every step holds now, in every key."""
+    read = _STATES.get(type(at.client.backend).__module__)
+    if read is None:
         return
-    broken = importlib.import_module("qmodel.invariants").check(snapshot)
+    if at.url.partition("://")[0] in SERVERS and not at.look_at_keys:
+        yield Finding(OK, "the keys were not looked at; `qmodel doctor --keys` does, and holds up the server meanwhile")
+        return
+    from qmodel.conformance.rawkeys import Corrupt
+    from qmodel.invariants import check
+
+    fix = "This is a bug in qmodel, or somebody else wrote to its keys. Please report it with the job's history."
+    try:
+        broken = check(read(at.client.backend))
+    except Corrupt as error:
+        yield Finding(FAIL, f"the keys contradict themselves: {error}", fix)
+        return
     for one in broken:
-        yield Finding(FAIL, str(one), "This is a bug in qmodel, or somebody else wrote to its keys.")
+        yield Finding(FAIL, str(one), fix)
     if not broken:
         yield Finding(OK, "every invariant holds")
 
 
-def _snapshot(backend: Any) -> Any:
-    """The whole state of a namespace, from a backend that can show it."""
-    snapshot = importlib.import_module("qmodel.conformance.snapshot")
-    if hasattr(backend, "snapshot"):
-        return backend.snapshot()
-    return snapshot.of(backend.store) if hasattr(backend, "store") else None
+SERVERS = {scheme for scheme, (module, _) in BUILT_IN.items() if module == "qmodel.backends.redis"}
+
+
+def _state_of_memory(backend: Any) -> Any:
+    from qmodel.conformance import snapshot
+
+    return snapshot.of(backend.store)
+
+
+def _state_of_embedded(backend: Any) -> Any:
+    from qmodel.conformance import rawkeys
+
+    return rawkeys.decode(backend.namespace.keyspace.dump())
+
+
+def _state_of_server(backend: Any) -> Any:
+    """All keys under the prefix at one moment, by one script."""
+    import redis
+
+    from qmodel.backends.redis_dump import dump_command, dump_of
+    from qmodel.conformance import rawkeys
+
+    settings = dict(backend.options.connection)
+    kind = settings.pop("connection_class", redis.Connection)
+    with redis.Redis.from_pool(redis.ConnectionPool(connection_class=kind, **settings)) as server:
+        raw: Any = server.execute_command(*dump_command(backend.options.prefix))
+    return rawkeys.decode(dump_of(raw), backend.options.prefix)
+
+
+_STATES: dict[str, Callable[[Any], Any]] = {
+    "qmodel.backends.memory": _state_of_memory,
+    "qmodel.backends.embedded": _state_of_embedded,
+    "qmodel.backends.redis": _state_of_server,
+}
+"""How the whole state is read from a backend, by its module."""
 
 
 BEFORE: tuple[Check, ...] = (python, packages, url)
@@ -187,12 +227,14 @@ def examine(at: Session) -> Iterator[Finding]:
 
 @click.command("doctor")
 @click.option("--resolve", is_flag=True, help="Do what can be done here.")
-def command(resolve: bool) -> None:
+@click.option("--keys", is_flag=True, help="On a server, look at every key too (up to 100,000), in one script.")
+def command(resolve: bool, keys: bool) -> None:
     """Check the environment, the server and the jobs; say what to do.
 
     Exit code 1 when a check fails; a warning alone is no failure.
     """
     at = session()
+    at.look_at_keys = keys
     found = []
     for finding in examine(at):
         found.append(finding)

@@ -29,6 +29,7 @@ class Session:
         self.url_from = "the default"
         self.json = False
         self.now: int | None = None
+        self.look_at_keys = False
         self._client: Client | None = None
 
     @property

@@ -1,0 +1,62 @@
+"""The same commands on a real server, by processes that share nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.test_commands import real
+from tests.servers import Server
+
+
+@pytest.fixture
+def url(server: Server) -> Iterator[str]:
+    """A server without jobs."""
+    with server.client() as connection:
+        connection.flushall()
+    yield server.url
+
+
+def test_a_job_goes_from_process_to_process(url: str) -> None:
+    jid = real("put", "emails", "Send", '{"to": 1}', QMODEL_URL=url).stdout.strip()
+    popped = real("pop", "emails", QMODEL_URL=url)
+    assert jid in popped.stdout
+    assert popped.stderr == ""
+
+    assert real("complete", jid, QMODEL_URL=url).stdout == "complete\n"
+    assert "complete" in real("get", jid, QMODEL_URL=url).stdout
+
+
+def test_the_demo_counts_the_same_under_a_prefix_of_its_own(run: Run, url: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("one two\n")
+    (tmp_path / "b").write_bytes(b"\xff")
+    done = run("demo", str(tmp_path), "--url", url)
+
+    assert done.code == 0
+    assert "Verified" in done.out
+    assert "prefix=qmodel-demo:" in done.out
+    assert run("queues", "--url", url, "--json").json == []
+    assert len(run("queues", "--url", f"{url}?prefix=qmodel-demo:", "--json").json) == 2
+
+
+def test_the_doctor_looks_at_every_key_of_a_server_when_asked(run: Run, url: str) -> None:
+    run("put", "q", "A", "--url", url)
+    run("pop", "q", "--url", url)
+
+    assert "the keys were not looked at" in run("doctor", "--url", url).out
+    done = run("doctor", "--url", url, "--keys")
+    assert done.code == 0
+    assert "OK    every invariant holds" in done.out
+
+
+def test_the_doctor_finds_a_key_that_somebody_else_wrote(run: Run, url: str, server: Server) -> None:
+    run("put", "q", "A", "--jid", "a", "--url", url)
+    with server.client() as connection:
+        connection.delete("ql:j:a")
+    done = run("doctor", "--url", url, "--keys")
+
+    assert done.code == 1
+    assert "FAIL" in done.out
