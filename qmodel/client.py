@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 
 from qmodel import operations as ops
 from qmodel import replies
+from qmodel.arguments import MOST
 from qmodel.backends import Backend, open_backend
 from qmodel.errors import JobNotFound, LockLost, error_of
 from qmodel.events import Event
@@ -41,9 +42,6 @@ from qmodel.objects import (
     with_request,
 )
 from qmodel.refusals import Refusal
-
-MOST = 1000
-"""The most of anything that one operation takes or gives."""
 
 
 class Client:

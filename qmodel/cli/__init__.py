@@ -93,6 +93,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; say what was refused, or what could not be reached, and what to do."""
+        ctx.ensure_object(Session)  # one for all commands below
         try:
             return super().invoke(ctx)
         except RefusedError as refused:

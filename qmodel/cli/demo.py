@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import click
 
-from qmodel.aio import MOST
+from qmodel.arguments import MOST
 from qmodel.backends import BUILT_IN
 from qmodel.cli import picture, without_password
 from qmodel.cli.convert import format_duration

@@ -256,6 +256,7 @@ def test_a_real_process_says_its_version_and_exits_well() -> None:
     assert real("length", "q").stdout == "0\n"
     assert real("wrok").returncode == 2
     assert real("length", "q", QMODEL_URL="no://").returncode == 69
+    assert "The URL was no:// (from --url)." in real("length", "q", "--url", "no://").stderr
 
 
 def test_a_pipe_that_is_closed_is_not_an_accident() -> None:
