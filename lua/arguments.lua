@@ -13,7 +13,7 @@ function accept.text(kind, value)
 end
 
 function accept.name(kind, value)
-  return #value <= kind.most and string.find(value, '^[^%c]+$') and value or nil
+  return #value <= kind.most and string.find(value, '^%C+$') and value or nil
 end
 
 function accept.id(kind, value)
@@ -92,7 +92,7 @@ end
 
 -- The operation written in args[first..last]; refuse the first argument that is not what it may be.
 function arguments.decode(operation, spec, args, first, last)
-  local op = {}
+  local op = spec.new()
   local positional = spec.positional
   for i = 1, #positional do
     local name = positional[i]
@@ -108,14 +108,8 @@ function arguments.decode(operation, spec, args, first, last)
   for i = 1, #spec.lists do
     local name = spec.lists[i]
     local kind, list = spec.arguments[name], op[name]
-    if list and (#list > catalogue.most or #list < kind.least) or not list and not kind.optional then
+    if list and (#list > catalogue.most or #list < kind.least) or not (list or kind.optional) then
       refuse(operation, name)
-    end
-  end
-  for i = 1, #spec.defaults, 2 do
-    local name = spec.defaults[i]
-    if op[name] == nil then
-      op[name] = spec.defaults[i + 1]
     end
   end
   return op

@@ -10,7 +10,8 @@ catalogue.size = {kind = 'whole', low = 1, high = 100000}
 catalogue.operations = {
   put = {
     reads = false, memo = false, asks = true,
-    positional = {'queue', 'jid', 'klass', 'data'}, lists = {'tags', 'depends'}, defaults = {'delay_ms', 0},
+    positional = {'queue', 'jid', 'klass', 'data'}, lists = {'tags', 'depends'},
+    new = function() return {queue = nil, jid = nil, klass = nil, data = nil, priority = nil, delay_ms = 0, retries = nil, tags = nil, depends = nil, request = nil} end,
     arguments = {
       queue = {kind = 'name', most = 128},
       jid = {kind = 'id', most = 128},
@@ -26,7 +27,8 @@ catalogue.operations = {
   },
   put_many = {
     reads = false, memo = false, asks = true,
-    positional = {}, lists = {'jobs'}, defaults = {},
+    positional = {}, lists = {'jobs'},
+    new = function() return {jobs = nil, request = nil} end,
     arguments = {
       jobs = {kind = 'operations', of = 'put', least = 1},
       request = {kind = 'id', most = 64},
@@ -34,7 +36,8 @@ catalogue.operations = {
   },
   pop = {
     reads = false, memo = false, asks = true,
-    positional = {'queue', 'worker'}, lists = {}, defaults = {'count', 1, 'wait', false},
+    positional = {'queue', 'worker'}, lists = {},
+    new = function() return {queue = nil, worker = nil, count = 1, wait = false, request = nil} end,
     arguments = {
       queue = {kind = 'name', most = 128},
       worker = {kind = 'name', most = 128},
@@ -45,7 +48,8 @@ catalogue.operations = {
   },
   peek = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {'count', 1},
+    positional = {'queue'}, lists = {},
+    new = function() return {queue = nil, count = 1} end,
     arguments = {
       queue = {kind = 'name', most = 128},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -53,7 +57,8 @@ catalogue.operations = {
   },
   complete = {
     reads = false, memo = false, asks = false,
-    positional = {'jid', 'token'}, lists = {'depends'}, defaults = {'result', '', 'delay_ms', 0, 'depends', {}},
+    positional = {'jid', 'token'}, lists = {'depends'},
+    new = function() return {jid = nil, token = nil, result = '', data = nil, next = nil, delay_ms = 0, depends = {}} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       token = {kind = 'whole', low = 0, high = 89999999999999},
@@ -66,14 +71,16 @@ catalogue.operations = {
   },
   complete_many = {
     reads = false, memo = false, asks = false,
-    positional = {}, lists = {'jobs'}, defaults = {},
+    positional = {}, lists = {'jobs'},
+    new = function() return {jobs = nil} end,
     arguments = {
       jobs = {kind = 'operations', of = 'complete', least = 1},
     },
   },
   complete_and_pop = {
     reads = false, memo = false, asks = true,
-    positional = {'jid', 'token', 'queue', 'worker'}, lists = {'depends'}, defaults = {'count', 1, 'wait', false, 'result', '', 'delay_ms', 0, 'depends', {}},
+    positional = {'jid', 'token', 'queue', 'worker'}, lists = {'depends'},
+    new = function() return {jid = nil, token = nil, queue = nil, worker = nil, count = 1, wait = false, result = '', data = nil, next = nil, delay_ms = 0, depends = {}, request = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       token = {kind = 'whole', low = 0, high = 89999999999999},
@@ -91,7 +98,8 @@ catalogue.operations = {
   },
   fail = {
     reads = false, memo = false, asks = false,
-    positional = {'jid', 'token', 'group', 'message'}, lists = {}, defaults = {},
+    positional = {'jid', 'token', 'group', 'message'}, lists = {},
+    new = function() return {jid = nil, token = nil, group = nil, message = nil, data = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       token = {kind = 'whole', low = 0, high = 89999999999999},
@@ -102,7 +110,8 @@ catalogue.operations = {
   },
   retry = {
     reads = false, memo = false, asks = false,
-    positional = {'jid', 'token'}, lists = {}, defaults = {'delay_ms', 0, 'message', ''},
+    positional = {'jid', 'token'}, lists = {},
+    new = function() return {jid = nil, token = nil, delay_ms = 0, group = nil, message = ''} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       token = {kind = 'whole', low = 0, high = 89999999999999},
@@ -113,7 +122,8 @@ catalogue.operations = {
   },
   release = {
     reads = false, memo = false, asks = false,
-    positional = {'jid', 'token'}, lists = {}, defaults = {'delay_ms', 0},
+    positional = {'jid', 'token'}, lists = {},
+    new = function() return {jid = nil, token = nil, delay_ms = 0, data = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       token = {kind = 'whole', low = 0, high = 89999999999999},
@@ -123,7 +133,8 @@ catalogue.operations = {
   },
   heartbeat = {
     reads = false, memo = false, asks = false,
-    positional = {'jid', 'token'}, lists = {}, defaults = {},
+    positional = {'jid', 'token'}, lists = {},
+    new = function() return {jid = nil, token = nil, data = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       token = {kind = 'whole', low = 0, high = 89999999999999},
@@ -132,7 +143,8 @@ catalogue.operations = {
   },
   timeout = {
     reads = false, memo = true, asks = true,
-    positional = {}, lists = {'jids'}, defaults = {},
+    positional = {}, lists = {'jids'},
+    new = function() return {jids = nil, request = nil} end,
     arguments = {
       jids = {kind = 'list', item = {kind = 'id', most = 128}, least = 1},
       request = {kind = 'id', most = 64},
@@ -140,7 +152,8 @@ catalogue.operations = {
   },
   update = {
     reads = false, memo = true, asks = true,
-    positional = {'jid', 'data'}, lists = {}, defaults = {},
+    positional = {'jid', 'data'}, lists = {},
+    new = function() return {jid = nil, data = nil, request = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       data = {kind = 'text', most = 1048576},
@@ -149,7 +162,8 @@ catalogue.operations = {
   },
   priority = {
     reads = false, memo = true, asks = true,
-    positional = {'jid', 'priority'}, lists = {}, defaults = {},
+    positional = {'jid', 'priority'}, lists = {},
+    new = function() return {jid = nil, priority = nil, request = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       priority = {kind = 'whole', low = -2147483648, high = 2147483647},
@@ -158,7 +172,8 @@ catalogue.operations = {
   },
   delay = {
     reads = false, memo = true, asks = true,
-    positional = {'jid', 'delay_ms'}, lists = {}, defaults = {},
+    positional = {'jid', 'delay_ms'}, lists = {},
+    new = function() return {jid = nil, delay_ms = nil, request = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       delay_ms = {kind = 'whole', low = 0, high = 316224000000},
@@ -167,7 +182,8 @@ catalogue.operations = {
   },
   promote = {
     reads = false, memo = true, asks = true,
-    positional = {'jid'}, lists = {}, defaults = {},
+    positional = {'jid'}, lists = {},
+    new = function() return {jid = nil, request = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       request = {kind = 'id', most = 64},
@@ -175,7 +191,8 @@ catalogue.operations = {
   },
   log = {
     reads = false, memo = true, asks = true,
-    positional = {'jid', 'message'}, lists = {}, defaults = {},
+    positional = {'jid', 'message'}, lists = {},
+    new = function() return {jid = nil, message = nil, request = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       message = {kind = 'text', most = 1024},
@@ -184,7 +201,8 @@ catalogue.operations = {
   },
   progress = {
     reads = false, memo = true, asks = true,
-    positional = {'jid', 'token', 'progress'}, lists = {}, defaults = {},
+    positional = {'jid', 'token', 'progress'}, lists = {},
+    new = function() return {jid = nil, token = nil, progress = nil, request = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       token = {kind = 'whole', low = 0, high = 89999999999999},
@@ -194,7 +212,8 @@ catalogue.operations = {
   },
   cancel = {
     reads = false, memo = true, asks = true,
-    positional = {}, lists = {'jids'}, defaults = {'cascade', false},
+    positional = {}, lists = {'jids'},
+    new = function() return {jids = nil, cascade = false, request = nil} end,
     arguments = {
       jids = {kind = 'list', item = {kind = 'id', most = 128}, least = 1},
       cascade = {kind = 'flag'},
@@ -203,7 +222,8 @@ catalogue.operations = {
   },
   drain = {
     reads = false, memo = true, asks = true,
-    positional = {'queue'}, lists = {}, defaults = {'count', 1000},
+    positional = {'queue'}, lists = {},
+    new = function() return {queue = nil, count = 1000, request = nil} end,
     arguments = {
       queue = {kind = 'name', most = 128},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -212,7 +232,8 @@ catalogue.operations = {
   },
   depends_on = {
     reads = false, memo = true, asks = true,
-    positional = {'jid'}, lists = {'dependencies'}, defaults = {},
+    positional = {'jid'}, lists = {'dependencies'},
+    new = function() return {jid = nil, dependencies = nil, request = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       dependencies = {kind = 'list', item = {kind = 'id', most = 128}, least = 1},
@@ -221,7 +242,8 @@ catalogue.operations = {
   },
   depends_off = {
     reads = false, memo = true, asks = true,
-    positional = {'jid'}, lists = {'dependencies'}, defaults = {'dependencies', {}, 'all', false},
+    positional = {'jid'}, lists = {'dependencies'},
+    new = function() return {jid = nil, dependencies = {}, all = false, request = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       dependencies = {kind = 'list', item = {kind = 'id', most = 128}, least = 0, optional = true},
@@ -231,7 +253,8 @@ catalogue.operations = {
   },
   tag_add = {
     reads = false, memo = true, asks = true,
-    positional = {'jid'}, lists = {'tags'}, defaults = {},
+    positional = {'jid'}, lists = {'tags'},
+    new = function() return {jid = nil, tags = nil, request = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       tags = {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
@@ -240,7 +263,8 @@ catalogue.operations = {
   },
   tag_remove = {
     reads = false, memo = true, asks = true,
-    positional = {'jid'}, lists = {'tags'}, defaults = {},
+    positional = {'jid'}, lists = {'tags'},
+    new = function() return {jid = nil, tags = nil, request = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       tags = {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
@@ -249,7 +273,8 @@ catalogue.operations = {
   },
   tagged = {
     reads = true, memo = false, asks = false,
-    positional = {'tag'}, lists = {}, defaults = {'offset', 0, 'count', 25},
+    positional = {'tag'}, lists = {},
+    new = function() return {tag = nil, offset = 0, count = 25} end,
     arguments = {
       tag = {kind = 'name', most = 128},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -258,7 +283,8 @@ catalogue.operations = {
   },
   top_tags = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {'offset', 0, 'count', 25},
+    positional = {}, lists = {},
+    new = function() return {offset = 0, count = 25} end,
     arguments = {
       offset = {kind = 'whole', low = 0, high = 1000000000},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -266,7 +292,8 @@ catalogue.operations = {
   },
   track = {
     reads = false, memo = true, asks = true,
-    positional = {'jid'}, lists = {}, defaults = {},
+    positional = {'jid'}, lists = {},
+    new = function() return {jid = nil, request = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       request = {kind = 'id', most = 64},
@@ -274,7 +301,8 @@ catalogue.operations = {
   },
   untrack = {
     reads = false, memo = true, asks = true,
-    positional = {'jid'}, lists = {}, defaults = {},
+    positional = {'jid'}, lists = {},
+    new = function() return {jid = nil, request = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
       request = {kind = 'id', most = 64},
@@ -282,7 +310,8 @@ catalogue.operations = {
   },
   tracked = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {'offset', 0, 'count', 25},
+    positional = {}, lists = {},
+    new = function() return {offset = 0, count = 25} end,
     arguments = {
       offset = {kind = 'whole', low = 0, high = 1000000000},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -290,7 +319,8 @@ catalogue.operations = {
   },
   failed_groups = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {'offset', 0, 'count', 25},
+    positional = {}, lists = {},
+    new = function() return {offset = 0, count = 25} end,
     arguments = {
       offset = {kind = 'whole', low = 0, high = 1000000000},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -298,7 +328,8 @@ catalogue.operations = {
   },
   failed = {
     reads = true, memo = false, asks = false,
-    positional = {'group'}, lists = {}, defaults = {'offset', 0, 'count', 25},
+    positional = {'group'}, lists = {},
+    new = function() return {group = nil, offset = 0, count = 25} end,
     arguments = {
       group = {kind = 'name', most = 160},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -307,7 +338,8 @@ catalogue.operations = {
   },
   unfail = {
     reads = false, memo = true, asks = true,
-    positional = {'queue', 'group'}, lists = {}, defaults = {'count', 25},
+    positional = {'queue', 'group'}, lists = {},
+    new = function() return {queue = nil, group = nil, count = 25, request = nil} end,
     arguments = {
       queue = {kind = 'name', most = 128},
       group = {kind = 'name', most = 160},
@@ -317,21 +349,24 @@ catalogue.operations = {
   },
   get = {
     reads = true, memo = false, asks = false,
-    positional = {'jid'}, lists = {}, defaults = {},
+    positional = {'jid'}, lists = {},
+    new = function() return {jid = nil} end,
     arguments = {
       jid = {kind = 'id', most = 128},
     },
   },
   multiget = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {'jids'}, defaults = {},
+    positional = {}, lists = {'jids'},
+    new = function() return {jids = nil} end,
     arguments = {
       jids = {kind = 'list', item = {kind = 'id', most = 128}, least = 1},
     },
   },
   waiting = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {'offset', 0, 'count', 25},
+    positional = {'queue'}, lists = {},
+    new = function() return {queue = nil, offset = 0, count = 25} end,
     arguments = {
       queue = {kind = 'name', most = 128},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -340,7 +375,8 @@ catalogue.operations = {
   },
   scheduled = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {'offset', 0, 'count', 25},
+    positional = {'queue'}, lists = {},
+    new = function() return {queue = nil, offset = 0, count = 25} end,
     arguments = {
       queue = {kind = 'name', most = 128},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -349,7 +385,8 @@ catalogue.operations = {
   },
   depending = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {'offset', 0, 'count', 25},
+    positional = {'queue'}, lists = {},
+    new = function() return {queue = nil, offset = 0, count = 25} end,
     arguments = {
       queue = {kind = 'name', most = 128},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -358,7 +395,8 @@ catalogue.operations = {
   },
   running = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {'offset', 0, 'count', 25},
+    positional = {'queue'}, lists = {},
+    new = function() return {queue = nil, offset = 0, count = 25} end,
     arguments = {
       queue = {kind = 'name', most = 128},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -367,7 +405,8 @@ catalogue.operations = {
   },
   stalled = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {'offset', 0, 'count', 25},
+    positional = {'queue'}, lists = {},
+    new = function() return {queue = nil, offset = 0, count = 25} end,
     arguments = {
       queue = {kind = 'name', most = 128},
       offset = {kind = 'whole', low = 0, high = 1000000000},
@@ -376,7 +415,8 @@ catalogue.operations = {
   },
   completed = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {'offset', 0, 'count', 25},
+    positional = {}, lists = {},
+    new = function() return {offset = 0, count = 25} end,
     arguments = {
       offset = {kind = 'whole', low = 0, high = 1000000000},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -384,7 +424,8 @@ catalogue.operations = {
   },
   queues = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {'offset', 0, 'count', 25},
+    positional = {}, lists = {},
+    new = function() return {offset = 0, count = 25} end,
     arguments = {
       offset = {kind = 'whole', low = 0, high = 1000000000},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -392,21 +433,24 @@ catalogue.operations = {
   },
   queue = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {},
+    positional = {'queue'}, lists = {},
+    new = function() return {queue = nil} end,
     arguments = {
       queue = {kind = 'name', most = 128},
     },
   },
   length = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {},
+    positional = {'queue'}, lists = {},
+    new = function() return {queue = nil} end,
     arguments = {
       queue = {kind = 'name', most = 128},
     },
   },
   workers = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {'offset', 0, 'count', 25},
+    positional = {}, lists = {},
+    new = function() return {offset = 0, count = 25} end,
     arguments = {
       offset = {kind = 'whole', low = 0, high = 1000000000},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -414,14 +458,16 @@ catalogue.operations = {
   },
   worker = {
     reads = true, memo = false, asks = false,
-    positional = {'worker'}, lists = {}, defaults = {},
+    positional = {'worker'}, lists = {},
+    new = function() return {worker = nil} end,
     arguments = {
       worker = {kind = 'name', most = 128},
     },
   },
   stats = {
     reads = true, memo = false, asks = false,
-    positional = {'queue'}, lists = {}, defaults = {},
+    positional = {'queue'}, lists = {},
+    new = function() return {queue = nil, at = nil} end,
     arguments = {
       queue = {kind = 'name', most = 128},
       at = {kind = 'whole', low = 0, high = 89999999999999},
@@ -429,7 +475,8 @@ catalogue.operations = {
   },
   events = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {'after', 0, 'count', 100},
+    positional = {}, lists = {},
+    new = function() return {after = 0, count = 100} end,
     arguments = {
       after = {kind = 'whole', low = 0, high = 89999999999999},
       count = {kind = 'whole', low = 1, high = 1000},
@@ -437,48 +484,55 @@ catalogue.operations = {
   },
   pause = {
     reads = false, memo = false, asks = false,
-    positional = {}, lists = {'queues'}, defaults = {},
+    positional = {}, lists = {'queues'},
+    new = function() return {queues = nil} end,
     arguments = {
       queues = {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
     },
   },
   unpause = {
     reads = false, memo = false, asks = false,
-    positional = {}, lists = {'queues'}, defaults = {},
+    positional = {}, lists = {'queues'},
+    new = function() return {queues = nil} end,
     arguments = {
       queues = {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
     },
   },
   forget = {
     reads = false, memo = false, asks = false,
-    positional = {}, lists = {'queues'}, defaults = {},
+    positional = {}, lists = {'queues'},
+    new = function() return {queues = nil} end,
     arguments = {
       queues = {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
     },
   },
   deregister = {
     reads = false, memo = false, asks = false,
-    positional = {}, lists = {'workers'}, defaults = {},
+    positional = {}, lists = {'workers'},
+    new = function() return {workers = nil} end,
     arguments = {
       workers = {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
     },
   },
   config = {
     reads = true, memo = false, asks = false,
-    positional = {}, lists = {}, defaults = {},
+    positional = {}, lists = {},
+    new = function() return {} end,
     arguments = {
     },
   },
   config_get = {
     reads = true, memo = false, asks = false,
-    positional = {'option'}, lists = {}, defaults = {},
+    positional = {'option'}, lists = {},
+    new = function() return {option = nil} end,
     arguments = {
       option = {kind = 'name', most = 160},
     },
   },
   config_set = {
     reads = false, memo = false, asks = false,
-    positional = {'option', 'value'}, lists = {}, defaults = {},
+    positional = {'option', 'value'}, lists = {},
+    new = function() return {option = nil, value = nil} end,
     arguments = {
       option = {kind = 'name', most = 160},
       value = {kind = 'whole', low = 0, high = 89999999999999},
@@ -486,7 +540,8 @@ catalogue.operations = {
   },
   config_unset = {
     reads = false, memo = false, asks = false,
-    positional = {'option'}, lists = {}, defaults = {},
+    positional = {'option'}, lists = {},
+    new = function() return {option = nil} end,
     arguments = {
       option = {kind = 'name', most = 160},
     },

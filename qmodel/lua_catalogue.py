@@ -58,12 +58,14 @@ def _operation(name: str, spec: Spec) -> list[str]:
     places = ", ".join(f"'{a.name}'" for a in positional(spec))
     lists = ", ".join(f"'{a.name}'" for a in spec.arguments if isinstance(a.kind, ListOf | Operations))
     defaults = [a for a in spec.arguments if not a.required and a.default is not None and a.name != "request"]
-    defaulted = ", ".join(f"'{a.name}', {_value(a.default)}" for a in defaults)
+    given = {a.name: _value(a.default) for a in defaults}
+    made = ", ".join(f"{a.name} = {given.get(a.name, 'nil')}" for a in spec.arguments)
     lines = [
         f"  {name} = {{",
         f"    reads = {_value(spec.reads)}, memo = {_value(spec.resend == 'memo')}, "
         f"asks = {_value(any(a.name == 'request' for a in spec.arguments))},",
-        f"    positional = {{{places}}}, lists = {{{lists}}}, defaults = {{{defaulted}}},",
+        f"    positional = {{{places}}}, lists = {{{lists}}},",
+        f"    new = function() return {{{made}}} end,",
         "    arguments = {",
     ]
     for argument in spec.arguments:

@@ -131,7 +131,7 @@ def job(raw: Raw) -> Job:
     """Read a job."""
     jid, state, text, apart, tracked, dependencies, dependents = raw if len(raw) == 7 else (*raw, b"", 0, (), ())
     head, _, rest = text.partition(b"\n")
-    f = head.decode().split("\t")
+    f = header(head)
     sizes = [0 if size == "@" else int(size) for size in f[23:27]]
     texts, at = [], 0
     for size in sizes:
@@ -141,10 +141,19 @@ def job(raw: Raw) -> Job:
     failure = Failure(f[19], texts[3], int(f[20]), f[21]) if f[19] else None
     return Job(
         jid.decode(), f[2], f[1], state.decode(), data, int(f[3]), int(f[4]), int(f[5]),
-        tuple(f[16].split("\x1f")) if f[16] else (), f[12], int(f[13]), int(f[10]), int(f[7]), int(f[8]), int(f[9]),
+        tuple(f[16].split(BETWEEN)) if f[16] else (), f[12], int(f[13]), int(f[10]), int(f[7]), int(f[8]), int(f[9]),
         int(f[11]), texts[1], texts[2], failure, tracked == 1, _strs(dependencies), _strs(dependents),
         tuple(history(rest[at:])),
     )  # fmt: skip
+
+
+BETWEEN = "\x1f"
+"""What stands between tags once a record is decoded; on the wire it is the byte 255, which no text in UTF-8 holds."""
+
+
+def header(raw: bytes) -> list[str]:
+    """The fields of a job's record."""
+    return raw.replace(b"\xff", b"\x1f").decode().split("\t")
 
 
 def history(raw: bytes) -> list[Stage]:

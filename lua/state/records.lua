@@ -21,13 +21,12 @@ records.fields = {
   'failed_at', 'failed_worker', 'stages', 'data_size', 'result_size', 'progress_size', 'message_size',
 }
 
--- Written out, for the string library is not there when Redis loads a library.
-local PATTERN = '^([^\t]*)' ..
-  '\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)' ..
-  '\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)' ..
-  '\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)' ..
-  '\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)' ..
-  '\t([^\t\n]*)\n()'
+-- Written out, for the string library is not there when Redis loads a library. %C, any but a control character, is
+-- matched several times faster than a set; so what separates the tags of a job is no control character.
+local PATTERN = '^(%C*)' ..
+  '\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)' ..
+  '\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)' ..
+  '\t(%C*)\t(%C*)\n()'
 
 local function decode(jid, text)
   local state, queue, klass, priority, retries, remaining, seq, put_at, ready_at, popped_at, expires_at, ended_at,

@@ -18,9 +18,11 @@ local CHUNK = 2000 -- values in one variadic call; Lua unpacks at most 7999
 
 function store.begin(now, many)
   store.many = many -- whether writes are gathered
-  store.numbers = {} -- number -> its text, of those that were needed
-  store.texts = {} -- key -> text, or false where there is none
-  store.written, store.gone = {}, nil -- keys and texts to write; keys to delete
+  -- number -> its text, of those that were needed; key -> text, or false where there is none. Both are made with room for
+  -- what a common operation puts into them: growing a table costs more than filling it.
+  store.numbers = {'1', '2', '3', '4', [0] = '0', [-1] = '-1', [-2] = '-2', [-3] = '-3', [-4] = '-4', [-5] = '-5'}
+  store.texts = {a = false, b = false, c = false, d = false, e = false}
+  store.written, store.gone = nil, nil -- keys and texts to write; keys to delete
   store.added, store.removed = nil, nil -- key of a sorted set -> scores and members; members
   store.set, store.dropped = nil, nil -- key of a hash -> fields and values; fields
   store.jobs = {} -- jid -> decoded record, or false
@@ -99,9 +101,13 @@ function store.write(key, text)
   store.texts[key] = text
   if text then
     local written = store.written
-    local size = #written
-    written[size + 1] = key
-    written[size + 2] = text
+    if written then
+      local size = #written
+      written[size + 1] = key
+      written[size + 2] = text
+    else
+      store.written = {key, text}
+    end
   else
     store.gone = store.gone or {}
     store.gone[#store.gone + 1] = key
@@ -122,7 +128,7 @@ end
 
 -- Of several texts for one key MSET keeps the last, as it should.
 local function flush_texts()
-  local written = store.written
+  local written = store.written or {}
   if store.gone then
     for first = 1, #store.gone, CHUNK do
       redis.call('DEL', unpack(store.gone, first, math.min(first + CHUNK - 1, #store.gone)))
@@ -252,17 +258,28 @@ end
 
 -- ---- events: one field, `e`: the moment, what, and its facts, with tabs between
 
+-- Facts with tabs between. One concatenation, whatever their number: a table and table.concat would cost thrice as much.
+local function join(a, b, c, d, e, f, g)
+  if not c then
+    return b and a .. '\t' .. b or a
+  elseif not e then
+    return d and a .. '\t' .. b .. '\t' .. c .. '\t' .. d or a .. '\t' .. b .. '\t' .. c
+  elseif not g then
+    return a .. '\t' .. b .. '\t' .. c .. '\t' .. d .. '\t' .. e .. (f and '\t' .. f or '')
+  end
+  return a .. '\t' .. b .. '\t' .. c .. '\t' .. d .. '\t' .. e .. '\t' .. f .. '\t' .. g
+end
+
 -- Append an event, and give its sequence.
 function store.emit(now, event, one, two, three, four, five, six, seven)
   local seq = store.last() + 1
   store.seq = seq
   local numbers = store.numbers
-  local said = {
-    store.text(now), event, one, numbers[two] or two, numbers[three] or three, numbers[four] or four, five, six, seven,
-  }
-  local id = store.text(seq) .. '-0'
+  local facts = join(one, numbers[two] or two, numbers[three] or three, numbers[four] or four, numbers[five] or five,
+    six, seven)
+  local said = numbers[now] .. '\t' .. event .. '\t' .. facts
   local most = store.texts[keys.config] and config.text('max-events') or DEFAULT_EVENTS
-  redis.call('XADD', keys.events, 'MAXLEN', '~', most, id, 'e', table.concat(said, '\t'))
+  redis.call('XADD', keys.events, 'MAXLEN', '~', most, store.text(seq) .. '-0', 'e', said)
   return seq
 end
 

@@ -1,13 +1,14 @@
--- Tags: which jobs have each, in the order in which they got it. A record holds its tags with a unit separator between.
+-- Tags: which jobs have each, in the order in which they got it. A record holds its tags with a byte between that no text
+-- in UTF-8 can hold.
 
 local tags = {}
 
-local BETWEEN = '\31'
+local BETWEEN = '\255'
 
 -- A job's tags, in order.
 function tags.of(job)
   local found = {}
-  for tag in string.gmatch(job.tags, '[^\31]+') do
+  for tag in string.gmatch(job.tags, '[^\255]+') do
     found[#found + 1] = tag
   end
   return found

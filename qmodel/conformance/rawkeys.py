@@ -215,7 +215,7 @@ class _Reader:
 
     def job(self, jid: str, tagged: dict[str, int]) -> Record:
         head, _, rest = self.take(f"j:{jid}", "string", b"").partition(b"\n")
-        f = head.decode().split("\t")
+        f = wire.header(head)
         apart = f[23] == "@"
         texts, at = [], 0
         for size in (0 if apart else int(f[23]), *map(int, f[24:27])):
@@ -227,7 +227,7 @@ class _Reader:
         counts = (len(dependencies), len(dependents), len(stages))
         if counts != (int(f[17]), int(f[18]), int(f[22])):
             raise Corrupt(f"job {jid} counts {f[17]}, {f[18]}, {f[22]} dependencies, dependents, stages: there are {counts}")
-        names = f[16].split("\x1f") if f[16] else []
+        names = f[16].split(wire.BETWEEN) if f[16] else []
         if set(names) != set(tagged):
             raise Corrupt(f"job {jid} has the tags {names}, but is listed under {sorted(tagged)}")
         return {
