@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from qmodel.cli import without_password
 from qmodel.cli.session import common, session
 from qmodel.errors import ConnectError
 
@@ -57,7 +58,8 @@ def run(examples: int, steps: int, seed: str | None, url: str | None) -> None:
         for failure in summary.failures:
             click.echo(f"{failure}\n")
         click.secho(str(summary), fg="green" if summary.agrees else "red")
-        click.echo(f"Again: qmodel conformance run --examples {examples} --steps {steps} --seed {seed}")
+        again = f"--examples {examples} --steps {steps} --seed {seed} --subject {without_password(at.url)}"
+        click.echo(f"Again: qmodel conformance run {again}")
     if not summary.agrees:
         raise click.exceptions.Exit(1)
 
