@@ -109,7 +109,8 @@ def _check(spec: Spec) -> Callable[[Any], str | None]:
         if type(a.kind) is Operations:
             lines += [" for one in value:", "  if (inner := fault_of(one)) is not None:", "   return inner"]
     exec("\n".join([*lines, " return None"]), known)
-    return known["check"]
+    check: Callable[[Any], str | None] = known["check"]
+    return check
 
 
 _CHECKS = {spec.cls: _check(spec) for spec in CATALOGUE.values()}

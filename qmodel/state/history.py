@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from qmodel.replies import Stage
 from qmodel.state import config
-from qmodel.state.store import Store
+from qmodel.state.store import Store, record
 
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
@@ -22,7 +22,7 @@ LEAST = 4
 def add(store: Store, now: int, job: Job, what: str, *facts: str | int) -> None:
     """Append a stage."""
     history = job.history
-    history.append(Stage(what, now, facts))
+    history.append(record(Stage, (what, now, facts)))
     if len(history) > LEAST:
         most = config.value(store, "max-job-history")
         if len(history) > most:

@@ -6,7 +6,7 @@ from qmodel import replies
 from qmodel.lifecycle import seen_at
 from qmodel.refusals import refuse
 from qmodel.state import dependencies, history, places, tags
-from qmodel.state.store import Store
+from qmodel.state.store import Store, record
 
 
 class Job:
@@ -52,7 +52,7 @@ def find(store: Store, jid: str) -> Job:
 
 def held(store: Store, jid: str, token: int, what: str = "") -> tuple[Job, str | None]:
     """A job leased under a token; or one whose lease this kind of call has ended, and the outcome; or refuse."""
-    job = find(store, jid)
+    job = store.jobs.get(jid) or find(store, jid)
     if job.state == "running" and job.token == token:
         return job, None
     outcome = history.outcome(job, token, what) if what and token else None  # no lease has the token 0
@@ -69,8 +69,9 @@ def create(store: Store, jid: str) -> Job:
 
 def lift(store: Store, job: Job) -> None:
     """Take a job out of its place. Do so before anything changes by which the place is found."""
-    places.leave(store, job)
-    job.state = ""
+    if job.state:
+        places.leave(store, job)
+        job.state = ""
 
 
 def place(store: Store, job: Job, state: str) -> None:
@@ -89,7 +90,7 @@ def remove(store: Store, job: Job) -> None:
 
 def view(store: Store, now: int, job: Job) -> replies.Job:
     """Everything about a job, true at `now`."""
-    return replies.Job(
+    fields = (
         job.jid,
         job.klass,
         job.queue,
@@ -98,7 +99,7 @@ def view(store: Store, now: int, job: Job) -> replies.Job:
         job.priority,
         job.retries,
         job.remaining,
-        tuple(job.tags),
+        tuple(job.tags) if job.tags else (),
         job.worker,
         job.token,
         job.expires_at,
@@ -110,7 +111,8 @@ def view(store: Store, now: int, job: Job) -> replies.Job:
         job.progress,
         job.failure,
         job.jid in store.tracked,
-        dependencies.of(job),
-        dependencies.dependents(job),
+        dependencies.of(job) if job.dependencies else (),
+        dependencies.dependents(job) if job.dependents else (),
         tuple(job.history),
     )
+    return record(replies.Job, fields)

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 Place = tuple[float, int, str]
 """A job in a sorted list: the moment that orders it, its sequence, its id."""
 
+record = tuple.__new__
+"""Makes a NamedTuple of its class and a tuple of its fields; the constructor takes three times as long (0.3 us)."""
+
+
 class Store:
     """One namespace."""
 
@@ -49,9 +53,10 @@ class Store:
 def emit(store: Store, now: int, event: str, *facts: str | int) -> int:
     """Append an event, and give its sequence."""
     store.seq = seq = store.seq + 1
-    store.events.append(Event(seq, now, event, facts))
-    if len(store.events) > store.events_kept:
-        store.events.popleft()
+    events = store.events
+    events.append(record(Event, (seq, now, event, facts)))
+    if len(events) > store.events_kept:
+        events.popleft()
     return seq
 
 
