@@ -101,7 +101,7 @@ class Id(Kind):
             and value.isascii()
             and value.isprintable()
             and " " not in value
-            and not value.endswith(RESERVED)
+            and ("-d" not in value or not value.endswith(RESERVED))  # a search is cheaper than three comparisons
         )
 
     @property

@@ -66,10 +66,8 @@ def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAnd
 
 def _check_next(store: Store, op: Complete | CompleteAndPop) -> list[str]:
     """The unfinished jobs that the job is to wait for in its next queue; or refuse."""
-    if op.next is None:
-        for argument, given in (("delay_ms", op.delay_ms), ("depends", op.depends)):
-            if given:
-                raise refuse("BAD_ARGUMENT", op.spec.name, argument)
+    if op.next is None and (op.delay_ms or op.depends):
+        raise refuse("BAD_ARGUMENT", op.spec.name, "delay_ms" if op.delay_ms else "depends")
     return dependencies.check(store, {op.jid: op.depends})[op.jid] if op.depends else []
 
 

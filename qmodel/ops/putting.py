@@ -51,11 +51,12 @@ def check_distinct(jids: tuple[str, ...]) -> None:
 
 def _check(store: Store, puts: tuple[Put, ...]) -> dict[str, list[str]]:
     """The unfinished jobs that each is to depend on, where that is said; or refuse."""
-    if all(op.depends is None for op in puts):
+    asking = [op for op in puts if op.depends is not None]
+    if not asking:
         return {}
-    for op in puts:
+    for op in asking:
         job = jobs.get(store, op.jid)
-        if op.depends is not None and job is not None:
+        if job is not None:
             dependencies.check_bounded(job)
     return dependencies.check(store, {op.jid: op.depends for op in puts})
 

@@ -29,10 +29,10 @@ def grant(
     for job in granted:
         _claim(store, now, job, worker, request)
     if granted:
-        workers.remember(store, worker, request, tuple(job.jid for job in granted))
+        workers.remember(store, worker, request, tuple([job.jid for job in granted]))
     elif wait:
         queues.await_work(store, queue)
-    return tuple(jobs.view(store, now, job) for job in granted)
+    return tuple([jobs.view(store, now, job) for job in granted])
 
 
 def _next(store: Store, now: int, queue: str, count: int) -> list[Job]:

@@ -23,16 +23,14 @@ def discard(store: Store, job: Job) -> None:
 
 def expired(store: Store, now: int, most: int) -> list[Job]:
     """The oldest complete jobs that are past jobs-history or beyond jobs-history-count."""
-    kept = store.completed
-    if not kept:
-        return []
-    surplus = len(kept) - config.value(store, "jobs-history-count")
+    surplus = len(store.completed) - config.value(store, "jobs-history-count")
     oldest = now - config.value(store, "jobs-history")
-    if surplus <= 0 and kept[0][0] > oldest:
-        return []
-    return [
-        store.jobs[jid] for rank, (ended_at, _, jid) in enumerate(kept[:most]) if rank < surplus or ended_at <= oldest
-    ]
+    found: list[Job] = []
+    for ended_at, _, jid in store.completed:
+        if len(found) == most or (len(found) >= surplus and ended_at > oldest):
+            break
+        found.append(store.jobs[jid])
+    return found
 
 
 def page(store: Store, offset: int, count: int) -> tuple[int, tuple[str, ...]]:

@@ -37,6 +37,8 @@ OPTIONS: dict[str, Option] = {
     "max-events": Option(10_000, 1, 10**7, "events", "How many events are kept."),
 }
 
+_DEFAULTS = {name: option.default for name, option in OPTIONS.items()}
+
 PER_QUEUE = "heartbeat-"
 """`heartbeat-<queue>` overrides `heartbeat` for one queue."""
 
@@ -53,14 +55,14 @@ def option(name: str) -> Option:
 def value(store: Store, name: str) -> int:
     """The value of an option that is known to exist."""
     found = store.config.get(name)
-    return OPTIONS[name].default if found is None else found
+    return _DEFAULTS[name] if found is None else found
 
 
 def heartbeat(store: Store, queue: str) -> int:
     """How long a lease in a queue lasts, in milliseconds."""
     config = store.config
     if not config:
-        return OPTIONS["heartbeat"].default
+        return _DEFAULTS["heartbeat"]
     found = config.get(PER_QUEUE + queue)
     return value(store, "heartbeat") if found is None else found
 

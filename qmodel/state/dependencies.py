@@ -109,6 +109,8 @@ def unlink(store: Store, job: Job, others: Iterable[str]) -> None:
 
 def resolve(store: Store, job: Job) -> list[Job]:
     """Take a finished job out of what others wait for; give those that wait for nothing more, by id."""
+    if not job.dependents:
+        return []
     freed = []
     for jid in sorted(job.dependents):
         waiting = store.jobs[jid]
@@ -121,12 +123,12 @@ def resolve(store: Store, job: Job) -> list[Job]:
 
 def of(job: Job) -> tuple[str, ...]:
     """The unfinished jobs that a job waits for, by id; the first 1000."""
-    return tuple(sorted(job.dependencies)[:MOST]) if job.dependencies else ()
+    return tuple(sorted(job.dependencies)[:MOST])
 
 
 def dependents(job: Job) -> tuple[str, ...]:
     """The jobs that wait for a job, by id."""
-    return tuple(sorted(job.dependents)) if job.dependents else ()
+    return tuple(sorted(job.dependents))
 
 
 def check_bounded(job: Job) -> None:

@@ -56,7 +56,7 @@ def _made(store: Store, name: str) -> Queue:
 
 def register(store: Store, now: int, name: str) -> None:
     """Put a queue on the list, if it is not there."""
-    queue = _made(store, name)
+    queue = store.queues.get(name) or _made(store, name)
     if queue.first_seen is None:
         queue.first_seen = now
 
@@ -91,7 +91,7 @@ def length(queue: Queue) -> int:
 
 def push(store: Store, job: Job) -> None:
     """Make a job ready, and wake a worker for it."""
-    queue = _made(store, job.queue)
+    queue = store.queues.get(job.queue) or _made(store, job.queue)
     queue.ready.add((job.priority, job.ready_at, job.seq, job.jid))
     if queue.idle:
         queue.idle -= 1
@@ -100,7 +100,7 @@ def push(store: Store, job: Job) -> None:
 
 def pull(store: Store, job: Job) -> None:
     """Take a job out of the order."""
-    of(store, job.queue).ready.remove((job.priority, job.ready_at, job.seq, job.jid))
+    store.queues[job.queue].ready.remove((job.priority, job.ready_at, job.seq, job.jid))
 
 
 def schedule(store: Store, job: Job) -> None:
@@ -110,7 +110,7 @@ def schedule(store: Store, job: Job) -> None:
 
 def unschedule(store: Store, job: Job) -> None:
     """Take a job off the schedule."""
-    of(store, job.queue).scheduled.remove((job.ready_at, job.seq, job.jid))
+    store.queues[job.queue].scheduled.remove((job.ready_at, job.seq, job.jid))
 
 
 def park(store: Store, job: Job) -> None:
@@ -120,7 +120,7 @@ def park(store: Store, job: Job) -> None:
 
 def unpark(store: Store, job: Job) -> None:
     """Let a job no longer wait for others."""
-    of(store, job.queue).depends.remove((job.put_at, job.seq, job.jid))
+    store.queues[job.queue].depends.remove((job.put_at, job.seq, job.jid))
 
 
 def _lock(job: Job) -> Place:
@@ -129,12 +129,13 @@ def _lock(job: Job) -> Place:
 
 def lock(store: Store, job: Job) -> None:
     """Enter a lease."""
-    _made(store, job.queue).locks.add(_lock(job))
+    queue = store.queues.get(job.queue) or _made(store, job.queue)
+    queue.locks.add(_lock(job))
 
 
 def unlock(store: Store, job: Job) -> None:
     """Strike a lease."""
-    of(store, job.queue).locks.remove(_lock(job))
+    store.queues[job.queue].locks.remove(_lock(job))
 
 
 def renew(store: Store, job: Job, expires_at: int) -> None:
@@ -150,8 +151,8 @@ def renew(store: Store, job: Job, expires_at: int) -> None:
 def take(store: Store, name: str, count: int) -> list[Job]:
     """Take the next ready jobs out of the order; they are in no place then."""
     ready = of(store, name).ready
-    taken = []
-    for _ in range(min(count, len(ready))):
+    taken: list[Job] = []
+    while len(taken) < count and ready:
         job = store.jobs[ready.pop(0)[3]]
         job.state = ""
         taken.append(job)
@@ -160,18 +161,21 @@ def take(store: Store, name: str, count: int) -> list[Job]:
 
 def due(store: Store, name: str, now: int, most: int) -> list[Job]:
     """Scheduled jobs whose time has come, by that time."""
-    return [store.jobs[jid] for _, _, jid in _until(of(store, name).scheduled, now, most)]
+    return _until(store, of(store, name).scheduled, now, most)
 
 
 def lapsed(store: Store, name: str, until: int, most: int) -> list[Job]:
     """Stalled jobs, then those whose lease ran out by `until`, by that time."""
-    return [store.jobs[jid] for _, _, jid in _until(of(store, name).locks, until, most)]
+    return _until(store, of(store, name).locks, until, most)
 
 
-def _until(places: SortedList[Place], until: int, most: int) -> list[Place]:
-    if not places or places[0][0] > until:
-        return []
-    return list(islice(places.irange(maximum=(until + 1, -1, ""), inclusive=(True, False)), most))
+def _until(store: Store, places: SortedList[Place], until: int, most: int) -> list[Job]:
+    found: list[Job] = []
+    for moment, _, jid in places:
+        if moment > until or len(found) == most:
+            break
+        found.append(store.jobs[jid])
+    return found
 
 
 def next_ready(store: Store, name: str, most: int) -> Iterator[tuple[int, int, int, str]]:

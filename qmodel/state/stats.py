@@ -63,7 +63,7 @@ def day_of(at: int) -> int:
 
 
 def _day(store: Store, now: int, queue: str) -> Day:
-    key = (day_of(now), queue)
+    key = (now - now % DAY_MS, queue)
     day = store.days.get(key)
     if day is None:
         for old in list(_beyond(store, key[0])):
@@ -81,7 +81,6 @@ def _beyond(store: Store, today: int) -> Iterator[tuple[int, str]]:
 
 
 def _fold(sample: Sample, duration: int) -> None:
-    duration = max(duration, 0)
     sample.count = count = sample.count + 1
     delta = duration - sample.mean
     sample.mean = mean = sample.mean + delta / count
