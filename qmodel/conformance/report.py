@@ -13,6 +13,10 @@ from qmodel.operations import Operation
 from qmodel.refusals import Refusal
 from qmodel.replies import Job
 
+MOST_EVENTS = 30
+LONGEST = 2000
+"""How much of one step a transcript shows."""
+
 
 @dataclass(slots=True)
 class Failure:
@@ -49,12 +53,18 @@ def lines_of(history: History, seen: Iterable[Seen] | None = None) -> list[str]:
     """The steps of a history, and under each its events and its outcome."""
     lines = []
     for (now, op), one in zip(history, seen or observe(ModelSubject(), history, 10**9), strict=False):
-        lines.append(f"{now:>6} {call(op)}")
-        for event in one.events:
+        lines.append(_short(f"{now:>6} {call(op)}"))
+        for event in one.events[:MOST_EVENTS]:
             facts = " ".join(f"{name}={_text(fact)}" for name, fact in event.named.items())
             lines.append(f"       {event.seq:>4} {event.event} {facts}")
-        lines.append(f"       -> {outcome(one.outcome)}")
+        if len(one.events) > MOST_EVENTS:
+            lines.append(f"            and {len(one.events) - MOST_EVENTS} more events")
+        lines.append(_short(f"       -> {outcome(one.outcome)}"))
     return lines
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}... ({len(line)} characters)"
 
 
 def call(op: Operation) -> str:

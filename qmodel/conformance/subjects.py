@@ -118,3 +118,12 @@ class ModelSubject:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def open_subject(url: str) -> Subject:
+    """The subject that a backend's URL names: `memory://`, `embedded://`, or a server's."""
+    if url.startswith("memory://"):
+        return ModelSubject()
+    from qmodel.conformance.lua_subjects import LuaSubject, ServerSubject
+
+    return LuaSubject() if url.startswith("embedded://") else ServerSubject(url)

@@ -14,7 +14,7 @@ import pytest
 from qmodel import engine
 from qmodel.conformance import matrix, runner
 from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.subjects import ModelSubject, Subject
+from qmodel.conformance.subjects import Subject
 from qmodel.operations import CATALOGUE
 from qmodel.refusals import Refusal
 from qmodel.state.store import Store
@@ -59,11 +59,6 @@ def test_the_subject_agrees_to_every_scenario(name: str, subject: Subject) -> No
     text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
     for history in matrix.parse(text).values():
         runner.agree(subject, history)
-
-
-@pytest.fixture
-def subject() -> Subject:
-    return ModelSubject()
 
 
 def test_chance_finds_no_cell_that_the_matrix_has_not() -> None:

@@ -1,0 +1,30 @@
+"""The corners of the triangle, as the fixture `subject`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.servers import NOTHING_FOUND, Candidate, chosen_servers, running
+
+from qmodel.conformance.subjects import Subject, open_subject
+
+SERVERS = [
+    pytest.param(candidate, id=candidate.name if candidate else "server", marks=pytest.mark.server)
+    for candidate in chosen_servers() or [None]
+]
+CORNERS = [pytest.param("memory://", id="model"), pytest.param("embedded://", id="lua"), *SERVERS]
+
+
+@pytest.fixture(scope="session", params=CORNERS)
+def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    """The model, the Lua library in this process, and on a real server."""
+    if request.param is None:
+        pytest.skip(NOTHING_FOUND)
+    if not isinstance(request.param, Candidate):
+        yield open_subject(request.param)
+        return
+    with running(request.param) as server:
+        found = open_subject(server.url)
+        yield found
+        found.close()
