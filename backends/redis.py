@@ -86,7 +86,7 @@ def encoded(op: Operation, now: int | None, fresh: bool) -> list[str]:
     """An operation as it is sent, each time; with a request id of its own if it takes one."""
     args = encode(op, now)
     if fresh and not args[1] and type(op) in _ASKS:
-        args[1] = secrets.token_urlsafe(16)
+        args[1] = secrets.token_hex(11)
     return args
 
 

@@ -80,13 +80,21 @@ local function path(came_from, at, jid)
   return #forth > 1 and forth or {jid, jid}
 end
 
+-- The jobs that a job waits for; where they are too many to look at, one more than may be looked at.
+local function one_too_many(job)
+  if tonumber(job.waits) == 0 then
+    return {}
+  end
+  return store.sorted('ZRANGE', edges_of(job.jid), 0, catalogue.most)
+end
+
 -- Refuse a job that would wait for itself, with the path; look at no more than 1000 jobs.
 local function check_cycle(wanted, jid)
   local came_from, seen, stack = {}, 0, {jid}
   while #stack > 0 do
     local at = table.remove(stack)
     local job = not wanted[at] and jobs.get(at)
-    for _, other in ipairs(wanted[at] or job and dependencies.of(job) or {}) do
+    for _, other in ipairs(wanted[at] or job and one_too_many(job) or {}) do
       if other == jid then
         refusals.refuse('DEPENDENCY_CYCLE', table.concat(path(came_from, at, jid), ' > '))
       end
@@ -102,10 +110,16 @@ local function check_cycle(wanted, jid)
   end
 end
 
+-- Whether a job has dependents. One that has none is in no cycle, however much it depends on.
+local function has_dependents(jid)
+  local job = jobs.get(jid)
+  return job and tonumber(job.waited_for) > 0
+end
+
 -- For each {jid, dependencies or nil}, those that are unfinished: a table by jid; or refuse what is unknown, too much, or
 -- a cycle.
 function dependencies.check(asked)
-  local known, wanted, more, edges = {}, {}, {}, 0
+  local known, wanted, more, depended, edges = {}, {}, {}, {}, 0
   for _, one in ipairs(asked) do
     known[one.jid] = true
   end
@@ -121,10 +135,14 @@ function dependencies.check(asked)
         refusals.refuse('DEPENDENCY_LIMIT', one.jid)
       end
       check_room(one.jid, wanted[one.jid], more)
+      for _, other in ipairs(wanted[one.jid]) do
+        depended[other] = true
+      end
     end
   end
   for _, one in ipairs(asked) do
-    if one.depends and #wanted[one.jid] > 0 then
+    local others = wanted[one.jid]
+    if others and #others > 0 and (depended[one.jid] or has_dependents(one.jid)) then
       check_cycle(wanted, one.jid)
     end
   end

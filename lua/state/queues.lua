@@ -73,6 +73,26 @@ function queues.listed(offset, count)
   return store.sorted('ZRANGE', keys.queues, offset, offset + count - 1)
 end
 
+local function size(name, part)
+  return store.sorted('ZCARD', keys.queue(name, part))
+end
+
+-- How many jobs a queue has, in any state.
+function queues.length(name)
+  return size(name, '-work') + size(name, '-scheduled') + size(name, '-depends') + size(name, '-locks')
+end
+
+-- Turn idle workers into wake-ups: one for each job that they may now get.
+local function wake(queue, most)
+  local woken = math.min(queue.idle, most)
+  queue.idle = queue.idle - woken
+  queue.wakes = queue.wakes + woken
+  write(queue)
+  for _ = 1, woken do
+    redis.call('RPUSH', keys.queue(queue.name, '-wake'), '1')
+  end
+end
+
 function queues.is_paused(name)
   return queues.of(name).paused == '1'
 end
@@ -84,17 +104,11 @@ function queues.set_paused(name, paused)
     return false
   end
   queue.paused = paused
+  if paused == '0' then
+    wake(queue, queues.length(name))
+  end
   write(queue)
   return true
-end
-
-local function size(name, part)
-  return store.sorted('ZCARD', keys.queue(name, part))
-end
-
--- How many jobs a queue has, in any state.
-function queues.length(name)
-  return size(name, '-work') + size(name, '-scheduled') + size(name, '-depends') + size(name, '-locks')
 end
 
 -- ---- places
@@ -105,10 +119,7 @@ function queues.push(job)
   store.add(keys.queue(job.queue, '-work'), job.priority, member)
   local queue = queues.of(job.queue)
   if queue.idle > 0 then
-    queue.idle = queue.idle - 1
-    queue.wakes = queue.wakes + 1
-    write(queue)
-    redis.call('RPUSH', keys.queue(job.queue, '-wake'), '1')
+    wake(queue, 1)
   end
 end
 
@@ -138,11 +149,14 @@ function queues.unpark(job)
   store.remove(keys.queue(job.queue, '-depends'), keys.member(job.seq, job.jid))
 end
 
--- Enter a lease.
+-- Enter a lease, or a job whose lease was taken, and wake a worker for that.
 function queues.lock(job)
   local stalled = job.state == 'stalled'
   local score = stalled and FIRST or job.expires_at
   store.add(keys.queue(job.queue, '-locks'), score, keys.member(job.seq, job.jid))
+  if stalled then
+    wake(queues.of(job.queue), 1)
+  end
   lower_due(job.queue, stalled and 0 or tonumber(job.expires_at))
 end
 

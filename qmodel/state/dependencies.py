@@ -34,10 +34,16 @@ def check(store: Store, wanted: Wanted) -> dict[str, list[str]]:
         if edges > EDGES:
             raise refuse("DEPENDENCY_LIMIT", jid)
         _check_room(store, jid, others, more)
+    depended = {other for others in unfinished.values() for other in others}
     for jid, others in unfinished.items():
-        if others:
+        if others and (jid in depended or _has_dependents(store, jid)):
             _check_cycle(store, unfinished, jid)
     return unfinished
+
+
+def _has_dependents(store: Store, jid: str) -> bool:
+    """Whether a job has dependents. One that has none is in no cycle, however much it depends on."""
+    return jid in store.jobs and bool(store.jobs[jid].dependents)
 
 
 def _unfinished(store: Store, wanted: Wanted, jid: str, others: tuple[str, ...]) -> list[str]:

@@ -1,7 +1,7 @@
 """Queues: four sorted lists each, a pause, and the count of idle workers.
 
 A queue is on the list from its first put until it is forgotten. Workers that found nothing count as idle; a job that
-becomes ready turns one idle worker into one wake-up, so that a thousand waiters do not stampede after one job. Where
+becomes ready, or is taken from its worker, turns one idle worker into one wake-up, so that a thousand waiters do not stampede after one job. Where
 the waiting happens is a backend's matter; the counts are state like any other.
 """
 
@@ -77,7 +77,10 @@ def set_paused(store: Store, name: str, paused: bool) -> bool:
     """Pause a queue or let it go on; say whether that changed anything."""
     if of(store, name).paused is paused:
         return False
-    _made(store, name).paused = paused
+    queue = _made(store, name)
+    queue.paused = paused
+    if not paused:
+        wake(queue, length(queue))
     return True
 
 
@@ -94,8 +97,7 @@ def push(store: Store, job: Job) -> None:
     queue = store.queues.get(job.queue) or _made(store, job.queue)
     queue.ready.add((job.priority, job.ready_at, job.seq, job.jid))
     if queue.idle:
-        queue.idle -= 1
-        queue.wakes += 1
+        wake(queue, 1)
 
 
 def pull(store: Store, job: Job) -> None:
@@ -128,9 +130,11 @@ def _lock(job: Job) -> Place:
 
 
 def lock(store: Store, job: Job) -> None:
-    """Enter a lease."""
+    """Enter a lease, or a job whose lease was taken, and wake a worker for that."""
     queue = store.queues.get(job.queue) or _made(store, job.queue)
     queue.locks.add(_lock(job))
+    if job.state == "stalled":
+        wake(queue, 1)
 
 
 def unlock(store: Store, job: Job) -> None:
@@ -184,6 +188,13 @@ def next_ready(store: Store, name: str, most: int) -> Iterator[tuple[int, int, i
 
 
 # ---- idle workers
+
+
+def wake(queue: Queue, most: int) -> None:
+    """Turn idle workers into wake-ups: one for each job that they may now get."""
+    woken = min(queue.idle, most)
+    queue.idle -= woken
+    queue.wakes += woken
 
 
 def await_work(store: Store, name: str) -> None:
