@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.servers import NOTHING_FOUND, Candidate, chosen_servers, running
 
 from qmodel.conformance.subjects import Subject, open_subject
+from tests.servers import NOTHING_FOUND, Candidate, chosen_servers, running
 
 SERVERS = [
     pytest.param(candidate, id=candidate.name if candidate else "server", marks=pytest.mark.server)

@@ -16,7 +16,7 @@ from qmodel.conformance.lua_subjects import LuaSubject
 from qmodel.conformance.shrink import shrink
 from qmodel.conformance.subjects import Step, Subject
 
-EXAMPLES = int(os.environ.get("QMODEL_CONFORMANCE_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("QMODEL_CONFORMANCE_EXAMPLES", "80"))
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -517,3 +517,32 @@ def test_a_change_without_an_event_is_noticed(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(f"qmodel.ops.{module}.emit", silent)
     assert fails(test_events_are_a_gapless_sequence)
     assert store.emit
+
+
+# ---- conservation
+
+
+def test_no_job_is_lost_and_none_comes_from_nothing() -> None:
+    for history in bulk():
+        known: set[str] = set()
+        for moment in walk(history):
+            if not moment.refused and moment.name in ("put", "put_many"):
+                known |= {one.jid for one in getattr(moment.op, "jobs", (moment.op,))}
+            gone = {e.facts[0] for e in moment.events if e.event in ("canceled", "retired")}
+            told_all = len(moment.events) < moment.store.events_kept
+            if told_all and moment.events:
+                assert known - gone == set(moment.store.jobs), moment.step
+            known = set(moment.store.jobs)
+
+
+def test_a_job_that_vanishes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def losing(verb: Any, store_: Store, now: int, op: ops.Fail) -> Any:
+        reply = verb(store_, now, op)
+        if not isinstance(reply, Refusal):
+            from qmodel.state import jobs
+
+            jobs.remove(store_, store_.jobs[op.jid])
+        return reply
+
+    plant(monkeypatch, "fail", losing)
+    assert fails(test_no_job_is_lost_and_none_comes_from_nothing)
