@@ -1,0 +1,44 @@
+"""The documents that are made from the catalogue, and their check.
+
+    python -m qmodel.docs            writes them
+    python -m qmodel.docs --check    exits 1, and names those that are not current
+
+Nothing in them is written by hand twice: operations, kinds, refusals, events and options come from the catalogue, the
+states from `qmodel/lifecycle.py`, and every reply in `docs/wire.md` is what the Lua library replied when it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from qmodel import lua_catalogue
+from qmodel.docs import drawing, reference, states, wire
+
+MADE: dict[str, Callable[[], str]] = {
+    "lua/catalogue.lua": lua_catalogue.text,
+    "docs/catalogue.md": reference.markdown,
+    "docs/catalogue.json": reference.as_json,
+    "docs/wire.md": wire.markdown,
+    "docs/states.md": states.markdown,
+    "docs/states.svg": drawing.svg,
+}
+"""Each document, and what makes its text."""
+
+
+def stale(root: Path) -> list[str]:
+    """The documents under a folder that are missing, or not what would be made now."""
+    return [name for name, make in MADE.items() if _text(root / name) != make()]
+
+
+def write(root: Path) -> list[str]:
+    """Write the documents that are not current; give their names."""
+    written = stale(root)
+    for name in written:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(MADE[name](), encoding="utf-8")
+    return written
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None

@@ -1,0 +1,143 @@
+"""The examples of `docs/wire.md`: a day with a few jobs, in which every operation occurs.
+
+It is executed by the Lua library in this process when the page is made, from an empty namespace and with a clock that
+goes on by one second a step, so the replies are real and always the same. The model goes along and must agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from qmodel import engine, lua_catalogue
+from qmodel import operations as ops
+from qmodel.backends import bundle
+from qmodel.backends.keyspace import Keyspace
+from qmodel.backends.lua_host import LuaHost
+from qmodel.operations import Operation
+from qmodel.state.store import Store
+from qmodel.wire import decode, encode
+
+PREFIX = "ql:"
+BEGIN = 1_767_225_600
+"""Midnight on 1 January 2026 in UTC, in seconds."""
+
+LEASED = -1
+"""Stands for the token of the job's lease at that moment."""
+
+STORY: tuple[Operation, ...] = (
+    ops.Put("emails", "j1", "SendEmail", "{}", priority=5, tags=("a", "b")),
+    ops.Put("emails", "j2", "SendEmail", '{"to": 1}', delay_ms=60_000, tags=("a",), request="r1"),
+    ops.PutMany(
+        (ops.Put("emails", "j3", "Render", "", retries=0), ops.Put("emails", "j4", "SendEmail", "", depends=("j3",))),
+        "r2",
+    ),
+    ops.Peek("emails"),
+    ops.Length("emails"),
+    ops.Queue("emails"),
+    ops.Waiting("emails"),
+    ops.Scheduled("emails"),
+    ops.Depending("emails"),
+    ops.Tagged("a"),
+    ops.TopTags(),
+    ops.TagAdd("j1", ("c",)),
+    ops.TagRemove("j1", ("c", "b")),
+    ops.Track("j1"),
+    ops.Priority("j1", -1),
+    ops.Update("j1", '{"to": 7}'),
+    ops.Delay("j2", 30_000),
+    ops.Promote("j2"),
+    ops.DependsOn("j4", ("j2",)),
+    ops.DependsOff("j4", ("j2",)),
+    ops.Pop("emails", "w1", request="r3"),
+    ops.Running("emails"),
+    ops.Worker("w1"),
+    ops.Workers(),
+    ops.Heartbeat("j1", LEASED),
+    ops.Progress("j1", LEASED, "half"),
+    ops.Log("j1", "two lines,\none of them short"),
+    ops.Get("j1"),
+    ops.Tracked(),
+    ops.Untrack("j1"),
+    ops.Complete("j1", LEASED, "sent"),
+    ops.Completed(),
+    ops.Pop("emails", "w1"),
+    ops.Timeout(("j3",)),
+    ops.Stalled("emails"),
+    ops.Pop("emails", "w1", 2),
+    ops.CompleteAndPop("j3", LEASED, "emails", "w1", result="ok"),
+    ops.CompleteMany((ops.Complete("j4", LEASED),)),
+    ops.Retry("j2", LEASED, 5000),
+    ops.Multiget(("j2", "j0", "j3")),
+    ops.Promote("j2"),
+    ops.Pop("emails", "w2"),
+    ops.Release("j2", LEASED),
+    ops.Pop("emails", "w2"),
+    ops.Fail("j2", LEASED, "SMTP", "The server\tsaid no."),
+    ops.FailedGroups(),
+    ops.Failed("SMTP"),
+    ops.Unfail("emails", "SMTP"),
+    ops.Cancel(("j2",)),
+    ops.Put("emails", "j5", "SendEmail", ""),
+    ops.Drain("emails"),
+    ops.Pause(("emails",)),
+    ops.Queues(),
+    ops.Unpause(("emails",)),
+    ops.Forget(("emails",)),
+    ops.Deregister(("w1", "w2")),
+    ops.ConfigSet("heartbeat", 30_000),
+    ops.ConfigGet("heartbeat"),
+    ops.ConfigUnset("heartbeat"),
+    ops.Config(),
+    ops.Stats("emails"),
+    ops.Events(13, 3),
+)
+
+REFUSED: tuple[Operation, ...] = (
+    ops.Complete("j1", 21),
+    ops.Put("emails", "no blanks", "SendEmail", ""),
+    ops.Put("emails", "j5", "SendEmail", "", depends=("j6",)),
+)
+"""Operations that are refused at the end of the story."""
+
+
+class Told(NamedTuple):
+    """A step of the story: the operation, its strings as a client sends them, and the raw reply."""
+
+    op: Operation
+    arguments: list[str]
+    reply: Any
+
+
+class World:
+    """The Lua library in this process, as the catalogue wants it now, and the model."""
+
+    def __init__(self) -> None:
+        self._now = BEGIN
+        self.keyspace = Keyspace(lambda: float(self._now))
+        self._host = LuaHost(lambda: float(self._now), limit=0, keyspace=self.keyspace)
+        self._host.load(bundle.library({"catalogue": lua_catalogue.text()}))
+        self._model = Store()
+
+    def tell(self, op: Operation) -> Told:
+        """Execute an operation, a second after the one before."""
+        op = self._with_tokens(op)
+        self._now += 1
+        arguments = encode(op)
+        raw = self._host.fcall(bundle.function_name(op.spec.name), [PREFIX], arguments)
+        expected = engine.step(self._model, self._now * 1000, op)
+        assert decode(op, raw) == expected, (op, decode(op, raw), expected)
+        return Told(op, arguments, raw)
+
+    def _with_tokens(self, op: Any) -> Any:
+        if isinstance(op, ops.CompleteMany):
+            return replace(op, jobs=tuple(map(self._with_tokens, op.jobs)))
+        if getattr(op, "token", 0) == LEASED:
+            return replace(op, token=self._model.jobs[op.jid].token)
+        return op
+
+
+def told(world: World) -> Iterator[Told]:
+    """The story."""
+    yield from map(world.tell, STORY)
