@@ -10,7 +10,9 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from functools import partial
 from os import getpid
+from typing import Any
 
 from sortedcontainers import SortedList
 
@@ -92,7 +94,7 @@ class Bare:
     """A dictionary and two SortedLists."""
 
     def __init__(self) -> None:
-        self.jobs: dict[str, dict[str, object]] = {}
+        self.jobs: dict[str, dict[str, Any]] = {}
         self.ready: SortedList[tuple[int, int, int, str]] = SortedList()
         self.locks: SortedList[tuple[int, int, str]] = SortedList()
         self.seq, self.now = 0, NOW
@@ -155,7 +157,9 @@ def _depths(options: Options) -> tuple[Table, float]:
     models = {count: Model().fill(count) for count in (1_000, 1_000_000)}
     gc.collect()
     spent = _in_turns(
-        options.runs, LIFECYCLES, {f"{count:,} waiting": lambda m=model: m.single for count, model in models.items()}
+        options.runs,
+        LIFECYCLES,
+        {f"{count:,} waiting": partial(getattr, model, "single") for count, model in models.items()},
     )
     few, many = spent.values()
     table = Table("With jobs waiting, one job a step", ["", "us a lifecycle"])
