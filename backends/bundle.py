@@ -111,7 +111,8 @@ def _denied() -> str:
     names = ", ".join(f"'{name}'" for name in commands())
     return (
         f"register_function{{function_name = '{LIBRARY}_denied', flags = {{'no-writes'}}, "
-        f"callback = function(keys) if not redis then bound() end local key, denied = keys[1] .. 'j:x', {{}} for _, name in ipairs({{{names}}}) do "
+        "callback = function(keys) if not redis then bound() end local key, denied = keys[1] .. 'j:x', {} "
+        f"for _, name in ipairs({{{names}}}) do "
         "if not redis.acl_check_cmd(name, key, key, key) then denied[#denied + 1] = name end end "
         "return denied end}\n"
     )
@@ -127,7 +128,8 @@ def library(texts: dict[str, str] | None = None) -> str:
         f"register_function{{function_name = '{LIBRARY}_digest', flags = {{'no-writes'}}, "
         f"callback = function() return '{revision()}:{digest()}' end}}\n"
     )
-    return f"#!lua name={LIBRARY}\nlocal register_function = redis.register_function; {body(texts)}{''.join(registered)}{version}{_denied()}"
+    head = f"#!lua name={LIBRARY}\nlocal register_function = redis.register_function; "
+    return head + body(texts) + "".join(registered) + version + _denied()
 
 
 def script(texts: dict[str, str] | None = None) -> str:

@@ -19,7 +19,7 @@ MOST = 1000
 TEXT_BYTES = 1 << 20
 NAME_BYTES = 128
 TIME_END = 9 * 10**13
-"""Times are whole milliseconds since the epoch below this one, in the year 4821: ten years later still has 14 digits."""
+"""Times are whole milliseconds since the epoch, below this one in the year 4821: ten years later has 14 digits yet."""
 
 LONGEST_MS = 10 * 366 * 86_400_000
 RESERVED = ("-data", "-dependencies", "-dependents")
@@ -166,11 +166,7 @@ class ListOf(Kind):
     least: int = 0
 
     def accepts(self, value: Any) -> bool:
-        return (
-            type(value) is tuple
-            and self.least <= len(value) <= MOST
-            and all(map(self.item.accepts, value))
-        )
+        return type(value) is tuple and self.least <= len(value) <= MOST and all(map(self.item.accepts, value))
 
     @property
     def expected(self) -> str:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, TypeVar, dataclass_transform, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform, get_type_hints
 
 from qmodel.arguments import (
     AnyJids,
@@ -56,7 +56,6 @@ from qmodel.arguments import (
     WorkerName,
     WorkerNames,
 )
-from typing import Annotated, ClassVar, Literal
 
 Resend = Literal["read", "job", "grant", "lease", "memo", "same"]
 
@@ -131,7 +130,15 @@ def operation(
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         summary = (cls.__doc__ or "").partition("\n")[0]
         made.spec = CATALOGUE[name] = Spec(
-            name, made, summary, _arguments(made), reply, resend, tuple(refusals.split()), tuple(events.split()), finishes
+            name,
+            made,
+            summary,
+            _arguments(made),
+            reply,
+            resend,
+            tuple(refusals.split()),
+            tuple(events.split()),
+            finishes,
         )
         return made
 
@@ -202,9 +209,7 @@ class Peek(Operation):
 # ---- finishing
 
 
-@operation(
-    "state", "lease", _HELD + " " + _DEPENDENCY, "completed advanced unblocked retired", finishes=True
-)
+@operation("state", "lease", _HELD + " " + _DEPENDENCY, "completed advanced unblocked retired", finishes=True)
 class Complete(Operation):
     """Complete a leased job, and release the jobs that waited for it; or send it on to a `next` queue.
 

@@ -55,9 +55,7 @@ REASONS: dict[str, Reason] = {
         "Job {jid} has more dependents, or more dependencies, than one operation can see to (1000; 4000 in all).",
         "Add and remove dependencies in parts; put a job in between where more than 1000 wait for one.",
     ),
-    "DUPLICATE_JID": Reason(
-        ("jid",), "Job {jid} occurs twice in one operation.", "Give every job its own id."
-    ),
+    "DUPLICATE_JID": Reason(("jid",), "Job {jid} occurs twice in one operation.", "Give every job its own id."),
     "HAS_DEPENDENTS": Reason(
         ("jid", "dependent"),
         "Job {jid} cannot be canceled: {dependent} depends on it.",
@@ -73,9 +71,7 @@ REASONS: dict[str, Reason] = {
         "Queue {queue} still has {length} jobs.",
         "Drain it first, and let its running jobs end.",
     ),
-    "UNKNOWN_OPTION": Reason(
-        ("option",), "There is no option {option}.", "`qmodel config` lists the options."
-    ),
+    "UNKNOWN_OPTION": Reason(("option",), "There is no option {option}.", "`qmodel config` lists the options."),
     "BAD_VALUE": Reason(
         ("option", "low", "high"),
         "Option {option} must be a whole number from {low} to {high}.",

@@ -9,14 +9,13 @@ from the same catalogue. A job travels as its record (`lua/state/records.lua`), 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from qmodel import replies
 from qmodel.arguments import Flag, ListOf, Operations
 from qmodel.events import EVENTS, WHOLE, Event, Fact
 from qmodel.lua_catalogue import named, positional
-from qmodel.operations import Operation
+from qmodel.operations import CATALOGUE, Operation, Spec
 from qmodel.refusals import Refusal
 from qmodel.replies import HISTORY, Failure, Job, Stage
 
@@ -38,17 +37,22 @@ def encode(op: Operation, now: int | None = None) -> list[str]:
     return ["" if now is None else str(now), _text(getattr(op, "request", "")), *_arguments(op)]
 
 
-@lru_cache(maxsize=None)
-def _plan(cls: type[Operation]) -> tuple[tuple[tuple[str, Any], ...], tuple[tuple[str, Any, Any], ...]]:
-    spec = cls.spec
+Plan = tuple[tuple[tuple[str, Any], ...], tuple[tuple[str, Any, Any], ...]]
+
+
+def _plan(spec: Spec) -> Plan:
+    """What stands at a place: name and kind; and what is written with its name: name, kind, default."""
     return (
         tuple((a.name, a.kind) for a in positional(spec)),
         tuple((a.name, a.kind, object() if a.required else a.default) for a in named(spec)),
     )
 
 
+_PLANS = {spec.cls: _plan(spec) for spec in CATALOGUE.values()}
+
+
 def _arguments(op: Operation) -> list[str]:
-    placed, written = _plan(type(op))
+    placed, written = _PLANS[type(op)]
     out = [_scalar(kind, getattr(op, name)) for name, kind in placed]
     for name, kind, default in written:
         value = getattr(op, name)
@@ -198,7 +202,8 @@ def _stats(raw: Raw) -> replies.Stats:
 
 
 def _queue(raw: Raw) -> replies.QueueCounts:
-    return replies.QueueCounts(raw[0].decode(), *raw[1:6], raw[6] == 1, raw[7])
+    name, waiting, scheduled, depends, running, stalled, paused, next_at = raw
+    return replies.QueueCounts(name.decode(), waiting, scheduled, depends, running, stalled, paused == 1, next_at)
 
 
 def _tally(raw: Raw) -> replies.Tally:

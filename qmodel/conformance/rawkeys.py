@@ -59,7 +59,8 @@ class _Reader:
         return [int(item) for item in self.take(name, "list", [])]
 
     def names(self, begin: str, end: str = "") -> list[str]:
-        return [name[len(begin) : len(name) - len(end)] for name in self.left if name.startswith(begin) and name.endswith(end)]
+        found = (name for name in self.left if name.startswith(begin) and name.endswith(end))
+        return [name[len(begin) : len(name) - len(end)] for name in found]
 
     def places(self, name: str) -> tuple[tuple[float, int, str], ...]:
         return tuple((score, int(member[:14]), member[14:]) for score, member in self.members(name))
@@ -71,7 +72,8 @@ class _Reader:
         config = {name: int(value) for name, value in (line.split("\t") for line in self.text("config").splitlines())}
         tags = {tag: self.tag(tag) for tag in self.names("t:")}
         completed = self.places("completed")
-        if completed and sweep_at and sweep_at > completed[0][0] + config.get("jobs-history", OPTIONS["jobs-history"].default):
+        age = config.get("jobs-history", OPTIONS["jobs-history"].default)
+        if completed and sweep_at and sweep_at > completed[0][0] + age:
             raise Corrupt("the sweep bound is after the oldest complete job is due")
         tracked = {jid: int(score) for score, jid in self.members("tracked")}
         if len(tracked) != tracked_count:
@@ -226,7 +228,7 @@ class _Reader:
         dependents = tuple(member for _, member in self.members(f"j:{jid}-dependents"))
         counts = (len(dependencies), len(dependents), len(stages))
         if counts != (int(f[17]), int(f[18]), int(f[22])):
-            raise Corrupt(f"job {jid} counts {f[17]}, {f[18]}, {f[22]} dependencies, dependents, stages: there are {counts}")
+            raise Corrupt(f"job {jid}: {f[17:19]} dependencies, dependents, {f[22]} stages are counted, {counts} found")
         names = f[16].split(wire.BETWEEN) if f[16] else []
         if set(names) != set(tagged):
             raise Corrupt(f"job {jid} has the tags {names}, but is listed under {sorted(tagged)}")

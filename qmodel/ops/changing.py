@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmodel.operations import Delay, Log, Priority, Progress, Promote, Update
 from qmodel.ops.putting import begins
 from qmodel.refusals import refuse
-from qmodel.state import history, jobs, places, queues
+from qmodel.state import history, jobs, places
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 

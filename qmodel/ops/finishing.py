@@ -14,7 +14,6 @@ from qmodel.state import completed, dependencies, history, jobs, queues, stats, 
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
-
 SWEEP = 100
 """The most jobs that one completion retires: enough to come down quickly after a limit was lowered."""
 
@@ -59,9 +58,7 @@ def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAnd
         _retire(store, now, SWEEP)
     if again:
         return CompletedAndPopped(outcome, tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again))
-    return CompletedAndPopped(
-        outcome, taking.grant(store, now, op.queue, op.worker, op.count, op.wait, op.request)
-    )
+    return CompletedAndPopped(outcome, taking.grant(store, now, op.queue, op.worker, op.count, op.wait, op.request))
 
 
 def _check_next(store: Store, op: Complete | CompleteAndPop) -> list[str]:

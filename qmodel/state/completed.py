@@ -11,6 +11,7 @@ from qmodel.state.store import Store
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
 
+
 def add(store: Store, job: Job) -> None:
     """Enter a complete job."""
     store.completed.add((job.ended_at, job.seq, job.jid))

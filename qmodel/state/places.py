@@ -1,12 +1,12 @@
 """Places: which sorted list a job stands in, by its state, and under which key.
 
-    waiting     its queue's order         (priority, ready_at, sequence)
-    scheduled   its queue's schedule      (ready_at, sequence)
-    depends     its queue's dependents    (put_at, sequence)
-    running     its queue's locks         (expires_at, sequence), and its worker's leases
-    stalled     its queue's locks         (before all others, sequence)
-    complete    the completed             (ended_at, sequence)
-    failed      its failure group         (ended_at, sequence)
+waiting     its queue's order         (priority, ready_at, sequence)
+scheduled   its queue's schedule      (ready_at, sequence)
+depends     its queue's dependents    (put_at, sequence)
+running     its queue's locks         (expires_at, sequence), and its worker's leases
+stalled     its queue's locks         (before all others, sequence)
+complete    the completed             (ended_at, sequence)
+failed      its failure group         (ended_at, sequence)
 """
 
 from __future__ import annotations

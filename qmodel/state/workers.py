@@ -46,7 +46,9 @@ def seen(store: Store, now: int, name: str) -> None:
 
 def _silent(store: Store, since: int) -> list[str]:
     """The longest silent workers on the list, looked at a few at a time, that hold no lease."""
-    listed = sorted((w.seen_at, name) for name, w in store.workers.items() if w.seen_at is not None and w.seen_at <= since)
+    listed = sorted(
+        (w.seen_at, name) for name, w in store.workers.items() if w.seen_at is not None and w.seen_at <= since
+    )
     return [name for _, name in listed[:SWEEP] if not store.workers[name].held]
 
 
@@ -98,7 +100,11 @@ def remember(store: Store, name: str, request: str, jids: tuple[str, ...]) -> No
 def listed(store: Store, now: int) -> list[tuple[int, str]]:
     """The workers on the list, latest seen first, without those silent for max-worker-age that hold nothing."""
     since = now - config.value(store, "max-worker-age")
-    known = ((w.seen_at, name) for name, w in store.workers.items() if w.seen_at is not None and (w.seen_at > since or w.held))
+    known = (
+        (w.seen_at, name)
+        for name, w in store.workers.items()
+        if w.seen_at is not None and (w.seen_at > since or w.held)
+    )
     return sorted(known, reverse=True)
 
 
