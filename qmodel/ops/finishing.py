@@ -92,7 +92,7 @@ def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, d
 
 
 def _retire(store: Store, now: int, most: int) -> None:
-    """Delete complete jobs that are kept no longer: at least as many as an operation completes, so that none pile up."""
+    """Delete complete jobs that are kept no longer: at least as many as one operation completes, so none pile up."""
     for old in completed.expired(store, now, most):
         emit(store, now, "retired", old.jid)
         jobs.remove(store, old)

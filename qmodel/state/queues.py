@@ -1,8 +1,8 @@
 """Queues: four sorted lists each, a pause, and the count of idle workers.
 
 A queue is on the list from its first put until it is forgotten. Workers that found nothing count as idle; a job that
-becomes ready, or is taken from its worker, turns one idle worker into one wake-up, so that a thousand waiters do not stampede after one job. Where
-the waiting happens is a backend's matter; the counts are state like any other.
+becomes ready, or is taken from its worker, turns one idle worker into one wake-up, so that a thousand waiters do not
+stampede after one job. Where the waiting happens is a backend's matter; the counts are state like any other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Statistics by queue and UTC day: how long jobs waited and ran, and how many failed.
 
 Mean and variance by Welford's recurrence (Technometrics 4, 1962), which both documents ask for. The histogram has the
-resolution that both promise: 60 bins of a second, 59 of a minute, 92 of fifteen minutes up to a day, 48 of an hour up to
-three days, then 27 of a day, and one for everything beyond thirty days.
+resolution that both promise: 60 bins of a second, 59 of a minute, 92 of fifteen minutes up to a day, 48 of an hour up
+to three days, then 27 of a day, and one for everything beyond thirty days.
 
 A job waits from the moment it is ready: neither its delay nor the time for which it depended on others counts.
 """

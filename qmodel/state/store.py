@@ -30,8 +30,8 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "completed", "config", "days", "events", "events_kept", "groups", "jobs", "queues", "requests", "seq", "tags", "tracked",
-        "workers",
+        "completed", "config", "days", "events", "events_kept", "groups", "jobs", "queues", "requests", "seq", "tags",
+        "tracked", "workers",
     )  # fmt: skip
 
     def __init__(self) -> None:
