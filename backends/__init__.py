@@ -145,8 +145,11 @@ def _not_a_url(url: str) -> ConnectError:
 def _missing(scheme: str, extra: str, error: ImportError) -> ConnectError:
     if (error.name or "").startswith("qmodel"):
         return ConnectError(f"This qmodel has no backend for {scheme}://: {error}.", "Is the installation whole?")
-    command = f"pip install 'qmodel[{extra}]'" if extra else f"pip install {error.name}"
-    return ConnectError(f"{scheme}:// needs the package {error.name}, which is not installed.", f"Run: {command}")
+    checkout = f" (or, in a checkout of qmodel: pip install '.[{extra}]')" if extra else ""
+    return ConnectError(
+        f"{scheme}:// needs the package {error.name}, which is not installed.",
+        f"Run: pip install {error.name}{checkout}",
+    )
 
 
 def _listed(known: list[str]) -> str:

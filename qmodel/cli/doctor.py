@@ -59,7 +59,7 @@ def _package(name: str, extra: str | None) -> Finding:
     except PackageNotFoundError:
         if extra is None:
             return Finding(FAIL, f"{name} is not installed", f"pip install {name}")
-        return Finding(OK, f"{name} is not installed; if wanted: pip install 'qmodel[{extra}]'")
+        return Finding(OK, f"{name} is not installed; if wanted: pip install '.[{extra}]' in a checkout")
 
 
 def url(at: Session) -> Iterator[Finding]:

@@ -103,11 +103,17 @@ REFUSED: tuple[Operation, ...] = (
 
 
 class Told(NamedTuple):
-    """A step of the story: the operation, its strings as a client sends them, and the raw reply."""
+    """A step of the story: when, the operation, its strings as a client sends them, and the raw reply."""
 
+    moment: int
     op: Operation
     arguments: list[str]
     reply: Any
+
+    @property
+    def function(self) -> str:
+        """The name of the function that is called."""
+        return bundle.function_name(self.op.spec.name)
 
 
 class World:
@@ -128,7 +134,7 @@ class World:
         raw = self._host.fcall(bundle.function_name(op.spec.name), [PREFIX], arguments)
         expected = engine.step(self._model, self._now * 1000, op)
         assert decode(op, raw) == expected, (op, decode(op, raw), expected)
-        return Told(op, arguments, raw)
+        return Told(self._now * 1000, op, arguments, raw)
 
     def _with_tokens(self, op: Any) -> Any:
         if isinstance(op, ops.CompleteMany):

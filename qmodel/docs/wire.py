@@ -65,11 +65,12 @@ def record_fields() -> list[str]:
 
 def command(one: Told) -> str:
     """A call as it is typed into a shell."""
-    words = ["FCALL", bundle.function_name(one.op.spec.name), "1", PREFIX, *one.arguments]
-    return "redis-cli " + " ".join(map(_word, words))
+    words = ["FCALL", one.function, "1", PREFIX, *one.arguments]
+    return "redis-cli " + " ".join(map(word, words))
 
 
-def _word(text: str) -> str:
+def word(text: str) -> str:
+    """A word as it is typed into a shell."""
     if "\n" in text or "\t" in text:
         return "$'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t") + "'"
     return shlex.quote(text)

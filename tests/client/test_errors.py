@@ -88,7 +88,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(backends.BUILT_IN, "needy", ("redis_is_not_here", "redis"))
     monkeypatch.setattr(builtins, "__import__", without_redis)
 
-    with pytest.raises(qmodel.ConnectError, match=r"pip install 'qmodel\[redis\]'"):
+    with pytest.raises(qmodel.ConnectError, match=r"pip install '\.\[redis\]'"):
         qmodel.connect("needy://")
 
 

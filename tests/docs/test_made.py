@@ -1,0 +1,74 @@
+"""The documents that are made from the catalogue are current, and the check of that can fail."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from qmodel import docs
+from qmodel.docs import drawing, states
+from qmodel.docs.story import World, told
+from qmodel.lifecycle import STATES
+from qmodel.operations import CATALOGUE
+from qmodel.wire import decode
+from tests.servers import Server
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_document_is_current() -> None:
+    assert docs.stale(ROOT) == []
+
+
+def test_what_is_missing_or_changed_is_named_and_written(tmp_path: Path) -> None:
+    assert docs.stale(tmp_path) == list(docs.MADE)
+    docs.write(tmp_path)
+    assert docs.stale(tmp_path) == []
+    (tmp_path / "docs/wire.md").write_text("something else", encoding="utf-8")
+    assert docs.stale(tmp_path) == ["docs/wire.md"]
+    assert docs.write(tmp_path) == ["docs/wire.md"]
+
+
+def test_documents_are_made_the_same_each_time() -> None:
+    assert {name: make() for name, make in docs.MADE.items()} == {name: make() for name, make in docs.MADE.items()}
+
+
+def test_the_data_name_every_operation_and_every_argument() -> None:
+    data = json.loads(docs.MADE["docs/catalogue.json"]())
+    assert list(data["operations"]) == list(CATALOGUE)
+    for name, spec in CATALOGUE.items():
+        assert [a["name"] for a in data["operations"][name]["arguments"]] == [a.name for a in spec.arguments]
+
+
+def test_the_picture_shows_every_state_that_can_be_reached_within_its_frame() -> None:
+    picture = drawing.svg()
+    for state in states.reached():
+        assert f">{state}</text>" in picture
+    numbers = [float(x) for x in re.findall(r'\bx="([\d.]+)"', picture)]
+    assert min(numbers) >= 0 and max(numbers) <= drawing.WIDTH
+    assert set(drawing.PLACES) == {"", "end", *STATES}
+
+
+def test_the_commands_of_the_wire_page_do_on_a_server_what_the_page_shows(server: Server) -> None:
+    from qmodel.backends.redis import connect
+
+    connect(f"{server.url}?prefix=wire:").close()
+    with server.client() as client:
+        for one in told(World()):
+            raw = client.execute_command("FCALL", one.function, 1, "wire:", str(one.moment), *one.arguments[1:])
+            assert decode(one.op, raw) == decode(one.op, one.reply), one.op
+
+
+@pytest.mark.parametrize("text", ["", "plain", "two\nlines", "a 'quote'", "tab\t\\n", "ü"])
+def test_a_word_survives_the_shell(text: str) -> None:
+    from qmodel.docs.wire import word
+
+    if "\n" not in text and "\t" not in text:
+        assert shlex.split(word(text)) == [text]
+    else:
+        body = word(text).removeprefix("$'").removesuffix("'")
+        assert body.encode().decode("unicode_escape") == text
