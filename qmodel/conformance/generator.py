@@ -69,8 +69,8 @@ REQUESTS = ("r1", "r2")
 STARTS = (1_700_000_000_123,) * 12 + (19_676 * DAY - 2_500,) * 4 + (0, 0, TIME_END - 10**9)
 """Some moment; just before midnight; the beginning and (nearly) the end of time."""
 
-DATA = ("", "{}", "x", '{"a": [1, 2.50]}', "null", "[]", "1e3", "é\x00\r\n\U0001f600", "y" * 300)
-LINES = ("", "so far", "é\n", "z" * 1024)
+DATA = ("", "{}", "x", '{"a": [1, 2.50]}', "null", "[]", "1e3", "é\x00\r\n\U0001f600", "a/b\\\t", "y" * 1200)
+LINES = ("", "so far", "é\n", "\\n\t\\", "z" * 1024)
 DELAYS = (0,) * 8 + (1, 500, 1000, 1000, 60_000, DAY, 3660 * DAY)
 PRIORITIES = (0, 1, -1, 5, 5, -(2**31), 2**31 - 1)
 COUNTS = (1, 1, 1, 1, 2, 2, 3, 25, MOST)
@@ -594,13 +594,17 @@ class Generator:
         return ops.FailedGroups(*self._page())
 
     def _failed_group(self) -> str:
-        known = tuple(self._store.groups) if self._aimed else ()
-        return pick(self._chooser, known) if known else self._group()
+        known = sorted(self._store.groups, key=lambda name: -len(self._store.groups[name])) if self._aimed else ()
+        return known[self._below(len(known)) if self._below(2) else 0] if known else self._group()
 
     def failed(self) -> Operation:
         return ops.Failed(self._failed_group(), *self._page())
 
     def unfail(self) -> Operation:
+        if self._aimed and self._below(2):  # a group of several is worth more, and seldom comes about
+            alone = [name for name, jobs in self._store.groups.items() if len(jobs) == 1]
+            if alone and any(job.state == "running" for job in self._store.jobs.values()):
+                return ops.Fail(*self._lease(), alone[0], pick(self._chooser, LINES))
         queue = pick(self._chooser, self._names.queues)
         count = pick(self._chooser, COUNTS)
         return ops.Unfail(queue, self._failed_group(), count, self._request())

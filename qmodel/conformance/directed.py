@@ -1,0 +1,1123 @@
+"""Histories with a purpose: what chance meets too seldom, because it takes a thousand of something or an exact moment.
+
+Each is made on the model, so that it can use the tokens that pops gave. `./dev mutate` runs them after the generated
+ones; most were written because a mutant survived without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from qmodel import engine
+from qmodel import operations as ops
+from qmodel.arguments import MOST, RESERVED, TIME_END
+from qmodel.conformance.subjects import Step
+from qmodel.operations import Operation
+from qmodel.refusals import Refusal
+from qmodel.state.config import DAY
+from qmodel.state.store import Store
+
+START = 1_700_000_000_000
+
+
+class Named(NamedTuple):
+    """A history and where it comes from."""
+
+    name: str
+    steps: list[Step]
+
+
+class Script:
+    """A history in the making: what is done is executed on a model, and written down."""
+
+    def __init__(self, now: int = START) -> None:
+        self.now = now
+        self.steps: list[Step] = []
+        self.store = Store()
+
+    def do(self, op: Operation, after: int = 0) -> Any:
+        """Execute an operation so many milliseconds after the one before."""
+        self.now += after
+        self.steps.append(Step(self.now, op))
+        return engine.step(self.store, self.now, op)
+
+    def put(self, *jids: str, queue: str = "q", **arguments: Any) -> None:
+        """Put jobs, a thousand at a time."""
+        puts = [ops.Put(queue, jid, "k", "", **arguments) for jid in jids]
+        for first in range(0, len(puts), MOST):
+            self.do(ops.PutMany(tuple(puts[first : first + MOST])))
+
+    def pop(self, count: int = 1, *, queue: str = "q", worker: str = "w", **arguments: Any) -> list[Any]:
+        """Lease jobs."""
+        return list(self.do(ops.Pop(queue, worker, count, **arguments)))
+
+    def complete(self, *leased: Any, after: int = 0) -> None:
+        """Complete jobs as they were leased, all in one step."""
+        self.do(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in leased)), after)
+
+    def set(self, option: str, value: int) -> None:
+        """Set an option."""
+        self.do(ops.ConfigSet(option, value))
+
+    def look(self) -> None:
+        """Read whatever can be read."""
+        store = self.store
+        for jid in list(store.jobs)[:20]:
+            self.do(ops.Get(jid))
+        for queue in list(store.queues)[:5]:
+            for read in (ops.Waiting, ops.Scheduled, ops.Depending, ops.Running, ops.Stalled):
+                self.do(read(queue))
+            self.do(ops.Queue(queue))
+            self.do(ops.Stats(queue))
+        for worker in list(store.workers)[:5]:
+            self.do(ops.Worker(worker))
+        self.do(ops.Workers())
+        self.do(ops.Queues())
+        self.do(ops.Completed())
+        self.do(ops.FailedGroups())
+        self.do(ops.Tracked())
+        self.do(ops.TopTags())
+        self.do(ops.Config())
+        self.do(ops.Events(max(store.seq - 30, 0), 50))
+
+
+def ids(letter: str, count: int) -> list[str]:
+    """So many job ids that order as they are counted."""
+    return [f"{letter}{number:04}" for number in range(count)]
+
+
+# ---- a thousand of something
+
+
+def a_thousand_dependents(s: Script) -> None:
+    """A job has at most 1000 dependents; those it has already do not count again."""
+    s.put("hub", "other")
+    many = ids("d", MOST)
+    s.put(*many[:999], depends=("hub",))
+    s.put("x", "y", depends=("hub",))
+    s.do(ops.Put("q", "z", "k", "", depends=("other",)))
+    s.do(ops.DependsOn("z", ("hub",)))
+    s.do(ops.DependsOn("z", ("hub", "other")))
+    s.do(ops.Put("q", "x", "k", "", depends=("hub",)))
+    s.do(ops.PutMany((ops.Put("q", "d0000", "k", "", depends=("hub",)), ops.Put("q", "x", "k", "", depends=("hub",)))))
+    s.do(ops.DependsOn("d0001", ("hub", "other")))
+    s.do(ops.Get("hub"))
+    s.do(ops.Cancel(("hub",)))
+    s.do(ops.Cancel(("hub",), True))
+    s.do(ops.Drain("q", 2))
+    s.do(ops.Put("q", "d0005", "k", "", depends=()))
+    s.do(ops.Put("q", "late", "k", "", depends=("hub",)))
+    hub = s.pop()[0]
+    s.complete(hub)
+    s.do(ops.Depending("q", 0, MOST))
+    s.do(ops.Waiting("q", 995, 10))
+    s.look()
+
+
+def a_thousand_dependents_at_once(s: Script) -> None:
+    """The thousand are counted over all jobs of one put_many."""
+    s.put("hub", "two")
+    one = [ops.Put("q", jid, "k", "", depends=("hub",)) for jid in ids("d", 998)]
+    s.do(ops.PutMany(tuple(one)))
+    more = tuple(ops.Put("q", jid, "k", "", depends=("two", "hub")) for jid in ("a", "b", "c"))
+    s.do(ops.PutMany(more))
+    s.do(ops.PutMany(more[:2]))
+    s.do(ops.Put("q", "c", "k", "", depends=("two",)))
+    s.do(ops.DependsOn("c", ("hub",)))
+    s.do(ops.Get("two"))
+
+
+def canceling_a_thousand(s: Script) -> None:
+    """With 999 dependents a cancel takes 1000 jobs, and one more is too many."""
+    s.put("hub")
+    many = ids("d", 999)
+    s.put(*many, depends=("hub",))
+    s.do(ops.Put("q", "deep", "k", "", depends=("d0998",)))
+    s.do(ops.Cancel(("hub",), True))
+    s.do(ops.Cancel(("hub", "deep"), True))
+    s.do(ops.Cancel(("deep",)))
+    s.do(ops.Cancel(("hub",), True))
+    s.look()
+
+
+def a_thousand_dependencies(s: Script) -> None:
+    """What would end more than a thousand dependencies at once is refused."""
+    many = ids("d", MOST)
+    s.put(*many, "e")
+    s.do(ops.Put("q", "big", "k", "", depends=tuple(many)))
+    s.do(ops.DependsOn("big", ("e",)))
+    s.do(ops.Get("big"))
+    s.do(ops.DependsOff("big", (), True))
+    s.do(ops.Cancel(("big",)))
+    s.do(ops.Put("q", "big", "k", "", depends=()))
+    s.do(ops.PutMany((ops.Put("q", "fine", "k", ""), ops.Put("q", "big", "k", "", depends=("e",)))))
+    s.do(ops.PutMany((ops.Put("q", "fine", "k", "", depends=("e",)), ops.Put("q", "big", "k", ""))))
+    s.do(ops.Put("r", "big", "k", ""))
+    s.do(ops.DependsOff("big", ("d0500",)))
+    s.do(ops.Put("q", "one", "k", "", depends=("e",)))
+    s.do(ops.Cancel(("one", "big")))
+    s.do(ops.DependsOff("big", ("d0501",)))
+    s.do(ops.Cancel(("one", "big")))
+    s.do(ops.Get("e"))
+    s.do(ops.Put("q", "big", "k", "", depends=tuple(many)))
+    s.do(ops.DependsOff("big", (), True))
+    s.do(ops.Put("q", "big", "k", "", depends=tuple(many)))
+    s.do(ops.Put("q", "big", "k", "", depends=("e",)))
+    s.do(ops.Put("q", "big", "k", "", depends=tuple(many)))
+    s.do(ops.Cancel(("big",)))
+    s.look()
+
+
+def looking_at_a_thousand(s: Script) -> None:
+    """The search for a cycle looks at 1000 jobs and no more."""
+    many = ids("d", 999)
+    s.put(*many, "e")
+    s.do(ops.Put("q", "y", "k", "", depends=tuple(many)))
+    s.do(ops.Put("q", "x", "k", "", depends=("y",)))
+    s.do(ops.DependsOn("y", ("e",)))
+    s.do(ops.Put("q", "v", "k", "", depends=("y",)))
+    s.do(ops.Put("q", "u", "k", "", depends=("d0000", "y", "d0000")))
+    s.do(ops.DependsOn("x", ("d0001",)))
+    s.do(ops.DependsOff("y", ("d0000", "d0001")))
+    s.do(ops.Put("q", "u", "k", "", depends=("d0000", "y", "d0000")))
+
+
+def four_thousand_edges(s: Script) -> None:
+    """One operation adds at most 4000 dependencies."""
+    many = tuple(ids("d", MOST))
+    s.put(*many)
+    four = [ops.Put("q", jid, "k", "", depends=many) for jid in "abcd"]
+    s.do(ops.PutMany((*four, ops.Put("q", "e", "k", "", depends=("d0000",)))))
+    s.do(ops.PutMany((*four, ops.Put("q", "e", "k", "", depends=()), ops.Put("q", "f", "k", ""))))
+    s.do(ops.Get("a"))
+    s.do(ops.Cancel(("a", "b")))
+    s.do(ops.Get("d0999"))
+
+
+def a_thousand_jobs(s: Script) -> None:
+    """Everything that takes a count takes a thousand, and its keys hold as many."""
+    many = ids("j", 1003)
+    s.put(*many, tags=("t",), depends=())
+    s.do(ops.TopTags())
+    s.do(ops.Tagged("t", 995, 10))
+    first = s.pop(MOST, request="r")
+    s.pop(MOST, request="r")
+    s.do(ops.Worker("w"))
+    s.do(ops.Workers())
+    s.do(ops.Running("q", 998, 5))
+    s.do(ops.Timeout(tuple(job.jid for job in first[:500])))
+    s.do(ops.Stalled("q", 498, 5))
+    s.do(ops.Heartbeat(first[700].jid, first[700].token))
+    s.do(ops.Peek("q", MOST))
+    s.complete(*first[500:], after=90_000)
+    second = s.pop(MOST)
+    s.complete(*second, after=10)
+    s.do(ops.Stats("q"))
+    s.do(ops.Completed(998, 5))
+    s.put(*many[:3])
+    s.set("jobs-history-count", 0)
+    last = s.pop(3)
+    s.do(ops.Complete(last[0].jid, last[0].token))
+    s.do(ops.CompleteAndPop(last[1].jid, last[1].token, "q", "w"))
+    s.do(ops.Completed())
+    s.complete(last[2])
+    s.look()
+
+
+def a_thousand_scheduled(s: Script) -> None:
+    """A pop moves at most a thousand due jobs, and the next one the rest."""
+    many = ids("j", 1002)
+    s.put(*many, delay_ms=1000)
+    s.put("later", delay_ms=5000)
+    s.do(ops.Waiting("q", 999, 5), 1000)
+    s.do(ops.Waiting("q"))
+    s.do(ops.Peek("q", 2))
+    s.pop(1)
+    s.do(ops.Queue("q"))
+    s.do(ops.Waiting("q", 998, 5))
+    s.do(ops.Peek("q", MOST))
+    s.pop(1)
+    s.do(ops.Queue("q"))
+    s.do(ops.Drain("q", MOST))
+    s.do(ops.Drain("q", MOST))
+
+
+def a_thousand_failed(s: Script) -> None:
+    """A group of a thousand is tried again with one operation."""
+    s.put(*ids("j", 1001), retries=0)
+    s.pop(1)
+    s.pop(MOST)
+    s.pop(MOST, queue="q")
+    s.now += 80_000
+    s.pop(1)
+    s.pop(MOST)
+    s.do(ops.Failed("failed-retries-q", 998, 5))
+    s.do(ops.FailedGroups())
+    s.do(ops.Unfail("r", "failed-retries-q", MOST))
+    s.do(ops.Stats("q"))
+    s.do(ops.Cancel(tuple(ids("j", MOST))))
+    s.look()
+
+
+def a_thousand_idle_workers(s: Script) -> None:
+    """At most a thousand workers count as idle."""
+    s.put("x")
+    s.pop(1)
+    for _ in range(1002):
+        s.do(ops.Pop("q", "w", wait=True))
+    s.put(*ids("j", 3))
+    s.do(ops.Pop("q", "w", 10, True))
+    s.do(ops.Pop("q", "w", 10, True))
+    s.do(ops.Forget(("q",)))
+
+
+def a_thousand_requests(s: Script) -> None:
+    """The replies of the last thousand requests are kept."""
+    s.put("a", tags=("x",))
+    for number in range(MOST):
+        s.do(ops.Priority("a", number % 7, f"r{number}"))
+    s.do(ops.Priority("a", 100, "r0"))
+    s.do(ops.TagAdd("a", ("y", "z"), "t"))
+    s.do(ops.Priority("a", 101, "r0"))
+    s.do(ops.Priority("a", 102, "r1"))
+    s.do(ops.Priority("a", 103, "r2"))
+    s.do(ops.Priority("a", 104, "r999"))
+    s.do(ops.TagAdd("a", ("v",), "t"))
+    s.do(ops.Cancel(("none",), False, "c"))
+    s.do(ops.Cancel(("a",), False, "c"))
+    s.do(ops.Cancel(("a",), False, "d"))
+    s.do(ops.Cancel(("none",), False, "d"))
+
+
+def ten_thousand_events(s: Script) -> None:
+    """Ten thousand events are kept."""
+    for letter in "abcdefghij":
+        s.put(*ids(letter, MOST))
+        s.do(ops.Cancel(tuple(ids(letter, MOST))))
+        if letter in "efij":
+            s.do(ops.Events(0, 2))
+    s.do(ops.Events(9_999, 2))
+    s.do(ops.Events(s.store.seq - 2, 5))
+
+
+# ---- sweeps
+
+
+def old_statistics(s: Script) -> None:
+    """A day that is new strikes ten that are too old."""
+    s.set("stats-history", 1)
+    queues = [f"q{number:02}" for number in range(12)]
+    for queue in queues:
+        s.put(queue, queue=queue)
+        s.pop(queue=queue)
+    for days in (DAY, DAY, DAY, 0):
+        s.now += days
+        for queue in queues[:2] if days else queues[2:4]:
+            s.put(queue + "n", queue=queue)
+            s.pop(queue=queue)
+        s.do(ops.Stats("q00", s.now - DAY))
+        s.do(ops.Stats("q11", START))
+    s.look()
+
+
+def old_workers(s: Script) -> None:
+    """A worker that is seen strikes ten that were silent for too long, unless they hold a lease."""
+    s.set("max-worker-age", 5000)
+    s.set("heartbeat", 1_000_000)
+    s.put(*ids("j", 6))
+    for number in range(30):
+        if number in (3, 7, 9, 11, 20, 29):
+            s.pop(worker=f"w{number:02}")
+        else:
+            s.do(ops.Pop("none", f"w{number:02}"))
+        s.now += 10
+    for after in (4000, 700, 150, 10, 10, 1500, 1500):
+        s.now += after
+        s.do(ops.Workers(0, MOST))
+        s.do(ops.Pop("none", "new"))
+        for offset in range(9):
+            s.do(ops.Workers(offset, 2))
+        s.do(ops.Workers(1, 3))
+        s.do(ops.Workers(2, 1))
+
+
+def ten_silent_holders(s: Script) -> None:
+    """Ten silent workers that hold leases hide others from the sweep."""
+    s.set("max-worker-age", 5000)
+    s.set("heartbeat", 1_000_000)
+    s.put(*ids("j", 11))
+    for number in range(11):
+        s.pop(worker=f"a{number:02}")
+    for number in range(3):
+        s.do(ops.Pop("none", f"b{number}"))
+    s.now += 6000
+    for _ in range(3):
+        s.do(ops.Pop("none", "new"), 1000)
+        s.do(ops.Workers(0, 50))
+    s.do(ops.Deregister(("a00", "a01", "b0", "nobody")))
+    s.do(ops.Workers(0, 50))
+
+
+def retiring(s: Script) -> None:
+    """One completion retires a hundred, by count and by age, and no more than there are."""
+    s.put(*ids("j", 240))
+    leased = s.pop(MOST)
+    s.complete(*leased[:235])
+    s.set("jobs-history-count", 5)
+    for job in leased[235:238]:
+        s.do(ops.Complete(job.jid, job.token), 1)
+        s.do(ops.Completed())
+    s.do(ops.ConfigUnset("jobs-history-count"))
+    s.set("jobs-history", 1000)
+    s.do(ops.Complete(leased[238].jid, leased[238].token), 998)
+    s.do(ops.Completed())
+    s.put("x", "y", "z")
+    for job in s.pop(3):
+        s.do(ops.CompleteAndPop(job.jid, job.token, "q", "w"), 1)
+        s.do(ops.Completed())
+    s.do(ops.Complete(leased[239].jid, leased[239].token), 999)
+    s.do(ops.Completed())
+
+
+def retiring_by_count(s: Script) -> None:
+    """The oldest complete job goes when there is one too many, however far the bound was."""
+    for keep in (3, 2, 4):
+        s.set("jobs-history-count", keep)
+        for round_ in range(6):
+            s.put(f"a{keep}{round_}", f"b{keep}{round_}", tags=("t",))
+            for job in s.pop(1 + round_ % 2):
+                s.do(ops.Complete(job.jid, job.token, data="x" * (1024 + round_ % 2)), 7)
+            if round_ == 3:
+                complete = s.do(ops.Completed())
+                s.put(complete.jids[-1])
+    s.look()
+
+
+# ---- exact moments
+
+
+def about_a_lease(s: Script) -> None:
+    """The very moments at which a lease and its grace end."""
+    s.set("heartbeat", 1000)
+    s.set("grace-period", 500)
+    s.put("a", "b", "c", retries=2)
+    s.pop(3)
+    for after in (999, 1, 499, 1, 1):
+        s.now += after
+        for op in (ops.Running("q"), ops.Stalled("q"), ops.Queue("q"), ops.Workers(), ops.Worker("w"), ops.Peek("q", 2)):
+            s.do(op)
+        if after == 499:
+            s.pop(2, worker="v")
+    s.do(ops.Peek("q", 1))
+    s.pop(2, worker="v")
+    s.do(ops.Timeout(("c",))) if s.store.jobs["c"].state == "running" else None
+    s.pop(1, worker="u")
+    s.look()
+
+
+def about_a_schedule(s: Script) -> None:
+    """The very moments at which jobs are due, and in which order."""
+    s.put("late", delay_ms=2000, priority=0)
+    s.put("b", "a", delay_ms=1000)
+    s.put("first", delay_ms=1000, priority=-1)
+    s.put("now")
+    s.put("now2", priority=0)
+    for after in (0, 999, 1, 999, 1):
+        s.now += after
+        for op in (ops.Waiting("q"), ops.Waiting("q", 1, 2), ops.Waiting("q", 3, 9), ops.Waiting("q", 2, 1), ops.Scheduled("q"),
+                   ops.Queue("q"), ops.Peek("q"), ops.Peek("q", 2), ops.Peek("q", 3), ops.Peek("q", 9)):
+            s.do(op)
+    s.pop(2)
+    s.put("f", "g", priority=3)
+    s.put("h", delay_ms=5)
+    s.do(ops.Peek("q", 9), 5)
+    s.do(ops.Waiting("q", 0, 3))
+    s.do(ops.Waiting("q", 4, 3))
+    s.do(ops.Drain("q", 3))
+    s.pop(9)
+
+
+def many_alike(s: Script) -> None:
+    """What is shown first, of many jobs with the same priority, moment, or both."""
+    for priority in (5, -5, 0):
+        s.put(*(f"{letter}{priority}" for letter in "edcba"), priority=priority, delay_ms=100)
+        s.put(*(f"{letter}{priority}" for letter in "jihgf"), priority=priority)
+    s.now += 50
+    for priority in (0, -5):
+        s.put(*(f"{letter}{priority}" for letter in "onmlk"), priority=priority, delay_ms=50)
+        s.put(*(f"{letter}{priority}" for letter in "tsrqp"), priority=priority, delay_ms=10)
+    s.now += 50
+    s.do(ops.Waiting("q", 0, 50))
+    for count in (1, 4, 11, 50):
+        s.do(ops.Peek("q", count))
+    s.pop(7)
+    s.do(ops.Peek("q", 50))
+    s.do(ops.Timeout(tuple(job.jid for job in s.pop(3))))
+    s.do(ops.Peek("q", 5))
+    s.do(ops.Peek("q", 50))
+    s.pop(50)
+    s.do(ops.Worker("w"))
+
+
+def how_long(s: Script) -> None:
+    """Durations at the edges of the histogram's bins."""
+    s.set("heartbeat", 366 * DAY)
+    s.set("stats-history", 3660)
+    s.set("histogram-history", 3660)
+    edges = (0, 1, 60, 61, 3600, 4500, 86_400, 90_000, 259_200, 345_600, 30 * 86_400, 31 * 86_400, 40 * 86_400)
+    for seconds in edges:
+        for milliseconds in sorted({max(seconds * 1000 - 1, 0), seconds * 1000, seconds * 1000 + 999}):
+            s.put("j")
+            (job,) = s.pop()
+            s.do(ops.Complete(job.jid, job.token), milliseconds)
+            s.do(ops.Stats("q"))
+    s.put("j", "k")
+    s.now += 259_200_000
+    s.pop(2)
+    s.do(ops.Stats("q"))
+
+
+def a_clock_that_goes_back(s: Script) -> None:
+    """Nothing waits or runs for less than no time."""
+    s.put("a", "b", "c", retries=0)
+    s.now -= 700
+    a, b = s.pop(2)
+    s.do(ops.Complete(a.jid, a.token), -5000)
+    s.do(ops.Stats("q"))
+    s.do(ops.Fail(b.jid, b.token, "g", "m"), -DAY)
+    s.do(ops.Stats("q"))
+    s.set("stats-history", 0)
+    (c,) = s.pop()
+    s.do(ops.Fail(c.jid, c.token, "g", "m"), 3 * DAY)
+    s.do(ops.Unfail("q", "g", 9), 5)
+    s.do(ops.Stats("q", s.now))
+    s.do(ops.Stats("q", s.now - 3 * DAY))
+    s.look()
+    for day in (DAY, -DAY, 0):  # a failure is taken off a day that was struck, and is there again
+        s.now += day
+        s.put("d", queue="r")
+        (d,) = s.pop(queue="r")
+        if day == DAY:
+            s.do(ops.Fail("d", d.token, "h", "m"))
+            s.put("e", queue="r")
+            s.now += 2 * DAY
+            s.pop(queue="r")
+            s.now -= 2 * DAY
+            s.put("f", queue="r")
+            s.pop(queue="r")
+            s.do(ops.Unfail("r", "h", 1))
+            s.do(ops.Stats("r"))
+            s.do(ops.Timeout(("e", "f")))
+            s.pop(9, queue="r")
+
+
+def failed_on_another_day(s: Script) -> None:
+    """A job that fails counts on that day and queue, and is taken off there, whoever takes it off."""
+    for way in ("unfail", "put", "cancel"):
+        s.put(way, queue="f" + way)
+        (job,) = s.pop(queue="f" + way)
+        s.do(ops.Fail(job.jid, job.token, "g" + way, "m"), 10)
+        day = s.now
+        s.now += DAY
+        s.put("z" + way, queue="f" + way)
+        (other,) = s.pop(queue="f" + way)
+        s.do(ops.Fail(other.jid, other.token, "other", "m"))
+        if way == "unfail":
+            s.do(ops.Unfail("elsewhere", "gunfail", 1))
+        elif way == "put":
+            s.do(ops.Put("elsewhere", "put", "k", ""))
+        else:
+            s.do(ops.Cancel(("cancel",)))
+        for queue in ("f" + way, "elsewhere"):
+            s.do(ops.Stats(queue, day))
+            s.do(ops.Stats(queue))
+    s.look()
+
+
+def folding(s: Script) -> None:
+    """Statistics are the same however many durations came together before they were folded."""
+    s.put(*ids("j", 400))
+    for number in range(70):
+        s.now += 137
+        leased = s.pop(1 if number % 9 else 3)
+        s.do(ops.Complete(leased[0].jid, leased[0].token), 1700 * number)
+        if number in (10, 50, 60, 61, 62, 63, 64, 65, 66, 69):
+            s.do(ops.Stats("q"))
+    s.pop(55)
+    s.do(ops.Stats("q"))
+    s.pop(64)
+    s.do(ops.Stats("q"))
+    s.complete(*s.pop(130), after=900_000)
+    s.do(ops.Stats("q"))
+
+
+# ---- what is refused
+
+
+def completing_wrongly(s: Script) -> None:
+    """What a completion may not ask for; nothing changes, not even for the first of several."""
+    s.put("a", "b", "c", "d")
+    a, b, c, _ = s.pop(4)
+
+    def one(job: Any, **arguments: Any) -> ops.Complete:
+        return ops.Complete(job.jid, job.token, **arguments)
+
+    s.do(ops.CompleteMany((one(a), one(b, next="r"))))
+    s.do(ops.CompleteMany((one(a, next="r"), one(b))))
+    s.do(ops.CompleteMany((one(a), one(b, delay_ms=5))))
+    s.do(ops.CompleteMany((one(a), one(b, depends=("c",)))))
+    s.do(ops.CompleteMany((one(a), one(b, depends=("c",), delay_ms=5))))
+    s.do(ops.CompleteMany((one(a), one(b, depends=("c",), next="r"), one(c, delay_ms=1))))
+    s.do(ops.CompleteMany((one(a), one(b), one(a))))
+    s.do(ops.CompleteMany((one(a), ops.Complete("b", b.token + 1))))
+    s.do(one(a, delay_ms=5))
+    s.do(one(a, depends=("c",)))
+    s.do(one(a, depends=("c",), delay_ms=5))
+    for arguments in ({"delay_ms": 5}, {"depends": ("c",)}, {"depends": ("c",), "delay_ms": 5}, {"next": "r", "depends": ("x",)}):
+        s.do(ops.CompleteAndPop("a", a.token, "q", "w", **arguments))
+    s.do(one(a, next="r", depends=("c", "a")))
+    s.complete(a, b)
+    s.complete(a, b, c)
+    s.do(ops.CompleteMany((one(a, delay_ms=5),)))
+    s.do(ops.CompleteMany((one(a, next="r"),)))
+    s.do(one(a, delay_ms=5))
+    s.do(ops.CompleteAndPop("a", a.token, "q", "w", delay_ms=5))
+    s.look()
+
+
+def sending_twice(s: Script) -> None:
+    """Whatever ends a lease, or grants one, is answered again as before, and changes nothing more."""
+    s.put(*ids("j", 9), retries=1)
+    s.put("dependent", depends=("j0000",))
+    a, b, c, d, e = s.pop(5, request="p")
+    twice: list[Operation] = [
+        ops.Pop("q", "w", 5, False, "p"),
+        ops.Pop("q", "v", 1, False, "p"),
+        ops.CompleteAndPop(a.jid, a.token, "q", "w", 2, request="n"),
+        ops.CompleteAndPop(a.jid, a.token, "q", "w", 2, request="other"),
+        ops.CompleteAndPop(a.jid, a.token, "q", "w", 2, request="n"),
+        ops.Pop("q", "w", 5, False, "p"),
+        ops.CompleteAndPop(b.jid, b.token, "q", "w", 1, request="n"),
+        ops.Pop("q", "w", 5, False, "n"),
+        ops.Complete(b.jid, b.token),
+        ops.Fail(c.jid, c.token, "g", "m"),
+        ops.Complete(c.jid, c.token),
+        ops.Retry(d.jid, d.token, 0),
+        ops.Release(d.jid, d.token),
+        ops.Release(e.jid, e.token, 50),
+        ops.Retry(e.jid, e.token),
+        ops.Heartbeat(e.jid, e.token),
+        ops.Complete(e.jid, 0),
+        ops.Fail(e.jid, 0, "g", "m"),
+        ops.Progress(e.jid, 0, "x"),
+    ]
+    for op in twice:
+        s.do(op, 3)
+        s.do(op, 3)
+        s.do(ops.Get("j0000"))
+    s.look()
+    s.do(ops.Put("q", "new", "k", "1", request="a"))
+    s.do(ops.Put("q", "new", "k", "2", request="a"))
+    s.do(ops.Put("q", "new", "k", "3"))
+    s.do(ops.Put("q", "new", "k", "4"))
+    s.do(ops.PutMany((ops.Put("q", "x", "k", "1"), ops.Put("q", "new", "k", "5")), "b"))
+    s.do(ops.PutMany((ops.Put("q", "y", "k", "1"), ops.Put("q", "new", "k", "6")), "b"))
+    s.do(ops.PutMany((ops.Put("q", "y", "k", "1"), ops.Put("q", "y", "k", "6")), "c"))
+    s.look()
+
+
+def retries_run_out(s: Script) -> None:
+    """The last retry fails the job, whoever used it up, and its worker is not told that it failed it."""
+    s.set("heartbeat", 1000)
+    s.set("grace-period", 0)
+    s.put("a", "b", "c", "d", retries=1)
+    for _ in range(2):
+        for job in s.pop(3):
+            if job.jid == "a":
+                s.do(ops.Retry("a", job.token, group="mine", message="why"))
+                s.do(ops.Retry("a", job.token, group="mine", message="why"))
+            elif job.jid == "b":
+                s.do(ops.Retry("b", job.token))
+                s.do(ops.Fail("b", job.token, "g", "m"))
+                s.do(ops.Retry("b", job.token, group="mine"))
+        s.now += 1000
+    s.look()
+    s.do(ops.Peek("q", 9))
+    s.pop(9)
+    s.do(ops.Peek("q", 9), 1000)
+    lost = s.store.jobs["c"].token
+    s.pop(9)
+    for op in (ops.Fail("c", lost, "g", "m"), ops.Retry("c", lost), ops.Fail("c", 0, "g", "m"), ops.Retry("c", 0), ops.Complete("c", lost)):
+        s.do(op)
+    s.look()
+
+
+def cycles(s: Script) -> None:
+    """Each kind of cycle, with its path."""
+    s.put("a", "b", "c", "d", "e")
+    s.do(ops.Put("q", "a", "k", "", depends=("a",)))
+    s.do(ops.Put("q", "b", "k", "", depends=("a",)))
+    s.do(ops.Put("q", "a", "k", "", depends=("b",)))
+    s.do(ops.Put("q", "c", "k", "", depends=("e", "b", "d")))
+    s.do(ops.Put("q", "a", "k", "", depends=("d", "c")))
+    s.do(ops.Put("q", "d", "k", "", depends=("a",)))
+    s.do(ops.Put("q", "a", "k", "", depends=("e", "c")))
+    s.do(ops.DependsOn("b", ("b",)))
+    s.do(ops.DependsOn("b", ("c",)))
+    s.do(ops.DependsOn("b", ("d", "c")))
+    pair = ops.Put("q", "x", "k", "", depends=("y",)), ops.Put("q", "y", "k", "", depends=("x",))
+    s.do(ops.PutMany(pair))
+    s.do(ops.PutMany((pair[0], ops.Put("q", "y", "k", "", depends=("z", "c")), ops.Put("q", "z", "k", "", depends=("x",)))))
+    s.do(ops.PutMany((ops.Put("q", "a", "k", "", depends=("c",)), ops.Put("q", "c", "k", "", depends=("b",)))))
+    s.do(ops.PutMany((ops.Put("q", "a", "k", "", depends=("c",)), ops.Put("q", "c", "k", "", depends=()))))
+    s.do(ops.PutMany((ops.Put("q", "x", "k", "", depends=("y",)), ops.Put("q", "y", "k", "", depends=()))))
+    s.do(ops.DependsOn("x", ("nobody",)))
+    s.do(ops.Put("q", "x", "k", "", depends=("y", "nobody")))
+    e = next(job for job in s.pop(9) if job.jid == "e")
+    s.do(ops.Complete("e", e.token, next="r", depends=("c",)))
+    s.do(ops.Complete("e", e.token, next="r", depends=("y", "e")))
+    s.do(ops.Complete("e", e.token, next="r", depends=("y",)))
+    s.look()
+
+
+def reversed_edges(s: Script) -> None:
+    """Dependencies and dependents are shown by id, in whatever order they came, and searched in that order."""
+    s.put("e", "d", "c", "b", "a")
+    s.do(ops.Put("q", "x", "k", "", depends=("e", "a", "c")))
+    s.do(ops.Put("q", "y", "k", "", depends=("x", "d", "b")))
+    s.do(ops.Put("q", "w", "k", "", depends=("y", "x", "a")))
+    s.do(ops.DependsOn("x", ("w",)))
+    s.do(ops.DependsOn("x", ("y", "w")))
+    s.do(ops.Get("a"))
+    s.do(ops.Get("x"))
+    s.do(ops.Cancel(("a",)))
+    s.do(ops.Cancel(("b", "a"), True))
+    s.look()
+
+
+def two_ways_round(s: Script) -> None:
+    """Of two ways round a cycle the path is that of the search, which takes what it met last first."""
+    s.put("a", "b", "c", "d", "e", "f")
+    s.do(ops.Put("q", "d", "k", "", depends=("a",)))
+    s.do(ops.Put("q", "c", "k", "", depends=("a",)))
+    s.do(ops.Put("q", "b", "k", "", depends=("d", "c")))
+    s.do(ops.Put("q", "a", "k", "", depends=("b",)))
+    s.do(ops.Put("q", "f", "k", "", depends=("d",)))
+    s.do(ops.DependsOn("f", ("b",)))
+    s.do(ops.DependsOn("f", ("c",)))
+    s.do(ops.Put("q", "a", "k", "", depends=("f",)))
+    s.do(ops.DependsOn("c", ("e",)))
+    s.do(ops.DependsOn("d", ("e",)))
+    s.do(ops.Put("q", "e", "k", "", depends=("f",)))
+    s.do(ops.PutMany((ops.Put("q", "e", "k", "", depends=("f",)), ops.Put("q", "d", "k", "", depends=("a", "e")))))
+
+
+# ---- texts and names
+
+
+def big_data(s: Script) -> None:
+    """Data of a thousand bytes and more stand apart; each way in, and each way out."""
+    sizes = (1023, 1024, 1025, 5000, 10)
+    for one, other in pairwise((*sizes, 1025, 1024)):
+        s.do(ops.Put("q", "j", "k", "a" * one, priority=1))
+        s.do(ops.Get("j"))
+        s.do(ops.Update("j", "b" * other))
+        s.do(ops.Peek("q"))
+        for finish in (ops.Release, ops.Fail, ops.Complete, ops.Heartbeat):
+            (job,) = s.pop()
+            extra = {"group": "g", "message": "m" * other} if finish is ops.Fail else {}
+            s.do(finish("j", job.token, data="c" * (one if finish is ops.Fail else other), **extra))
+            s.do(ops.Multiget(("j", "nobody", "j")))
+            s.do(ops.Put("q", "j", "k", "d" * one)) if finish is not ops.Release else None
+        s.do(ops.Track("j"))
+        s.do(ops.Get("j"))
+        (job,) = s.pop()
+        s.do(ops.Progress("j", job.token, "p" * 700))
+        s.do(ops.Complete("j", job.token, "r" * 2000, "e" * other, next="q" if one > 1024 else None))
+        s.do(ops.Get("j"))
+        s.do(ops.Cancel(("j",)))
+        s.do(ops.Tracked())
+    s.set("jobs-history-count", 0)
+    s.do(ops.Put("q", "j", "k", "a" * 2000))
+    (job,) = s.pop()
+    s.do(ops.Complete("j", job.token))
+    s.look()
+
+
+def odd_texts(s: Script) -> None:
+    """Texts that a careless packing breaks."""
+    texts = ("\t", "\n", "\\", "\\n", "\n\\", "\t\n", "1:x", "a\tb\nc\\d", "@", "\x00", "\x1f", "0", "é" * 40, "\\\\n", "%d%s", "\r\n")
+    s.set("max-job-history", 60)
+    for number, text in enumerate(texts):
+        s.do(ops.Put("q", "j", "k", text, tags=("%a", "a.b", f"[{number}]")))
+        s.do(ops.Log("j", text))
+        (job,) = s.pop(request=f"r{number}")
+        s.do(ops.Progress("j", job.token, text))
+        if number % 3 == 0:
+            s.do(ops.Fail("j", job.token, "g", text, text))
+            s.do(ops.Fail("j", job.token, "g", text, text))
+        elif number % 3 == 1:
+            s.do(ops.Retry("j", job.token, 0, "g", text))
+            s.do(ops.Retry("j", job.token, 0, "g", text))
+        else:
+            s.do(ops.Complete("j", job.token, text, text))
+            s.do(ops.Complete("j", job.token, text, text))
+        s.do(ops.Log("j", text + "\n" + text))
+        s.do(ops.Get("j"))
+    s.do(ops.TagAdd("j", ("a", ".", "b", "a.b", "axb")))
+    s.do(ops.TagRemove("j", ("a", "%a")))
+    s.look()
+
+
+def short_histories(s: Script) -> None:
+    """A history keeps its first stage and its newest ones; an outcome that is gone is refused."""
+    for most in (4, 5, 6, 7, 100):
+        s.set("max-job-history", most)
+        s.do(ops.Put("q", "j", "k", ""))
+        s.do(ops.Get("j"))
+        (job,) = s.pop()
+        s.do(ops.Release("j", job.token))
+        for number in range(7):
+            s.do(ops.Log("j", f"line {number}\n"))
+            s.do(ops.Get("j"))
+            s.do(ops.Release("j", job.token))
+    s.set("max-job-history", 4)
+    s.do(ops.Log("j", "x"))
+    s.do(ops.Get("j"))
+    s.do(ops.Log("j", "y"))
+    s.do(ops.Get("j"))
+
+
+def long_names(s: Script) -> None:
+    """Names and counts as long and as great as they may be, and one more."""
+    for size in (127, 128, 129):
+        name = "n" * size
+        s.do(ops.Put(name, "j" * size, name, "", tags=(name,), request="r" * (size - 64)))
+        s.do(ops.Pop(name, name, 1, False, "r" * (size - 64)))
+        s.do(ops.Pause((name,)))
+        s.do(ops.Tagged(name))
+        s.do(ops.Deregister((name,)))
+        s.do(ops.Failed(name + "n" * 32))
+        s.do(ops.ConfigSet("heartbeat-" + name, 1000))
+        s.do(ops.ConfigGet("heartbeat-" + name))
+        s.do(ops.ConfigSet("heartbeat-" + name[:118], size))
+    for size in (65535, 65536, 65537):
+        s.do(ops.Log("j" * 128, "m" * size))
+    for size in ((1 << 20) - 1, 1 << 20, (1 << 20) + 1):
+        s.do(ops.Update("j" * 127, "d" * size))
+    for ending in RESERVED:
+        s.do(ops.Put("q", ending, "k", ""))
+        s.do(ops.Put("q", "x" + ending, "k", ""))
+        s.do(ops.Put("q", ending + "x", "k", ""))
+        s.do(ops.Put("q", ending[1:], "k", ""))
+    for value in (999, 1000, 1001, 0, 1, 2):
+        s.do(ops.Waiting("q", 0, value))
+        s.do(ops.Peek("q", value))
+        s.do(ops.Multiget(("x",) * value))
+        s.do(ops.Track("-x", "q" * value if value < 100 else "z"))
+    for value in (TIME_END - 1, TIME_END, 10**14, 99_999_999_999_999, 10**15, 0, -1, -(10**13)):
+        s.do(ops.Events(max(value, 0), 1))
+        s.do(ops.Complete("x", value))
+        s.do(ops.Stats("q", value))
+        s.do(ops.Priority("-x", value))
+        s.steps.append(Step(value, ops.Length("q")))
+    for value in (2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 7, -7):
+        s.do(ops.Priority("data", value))
+        s.do(ops.Put("q", "data", "k", "", priority=value))
+    for character in " ~!\x7f\x1f\x80é\n\t\0":
+        for op in (ops.Put("q", "x" + character, "k", ""), ops.Put("q" + character, "x", "k", ""), ops.Update("data", character)):
+            s.do(op)
+
+
+def options(s: Script) -> None:
+    """Options by queue, listed by name bytewise; ranges; what is no option."""
+    for queue in ("b", "a", "ab", "a b", "Z", "é", "~", "\U0001f600", "\uffee", "a-", "aa"):
+        s.do(ops.ConfigSet("heartbeat-" + queue, 10 + len(queue)))
+        s.do(ops.ConfigGet("heartbeat-" + queue))
+        s.do(ops.Config())
+    for option in ("heartbeat", "grace-period", "max-events", "max-job-history", "heartbeat-b", "stats-history", "heartbeats"):
+        for value in (0, 1, 3, 4, 1000, 1001, 3660, 3661, 10**7, 10**7 + 1, 31_622_400_000, 31_622_400_001):
+            s.do(ops.ConfigSet(option, value))
+        s.do(ops.ConfigGet(option))
+        s.do(ops.ConfigUnset(option))
+        s.do(ops.ConfigGet(option))
+    s.do(ops.ConfigUnset("heartbeat-nobody"))
+    s.do(ops.ConfigUnset("heartbeat-"))
+    s.do(ops.ConfigGet("heartbeat-nobody"))
+    s.do(ops.Config())
+    s.put("j", queue="a")
+    s.pop(queue="a")
+    s.do(ops.Timeout(("j",)))
+    s.do(ops.ConfigSet("heartbeat", 5))
+    s.pop(queue="a")
+    for queue in ("b", "a", "ab", "a b", "Z", "é", "~", "\U0001f600", "\uffee", "a-", "aa"):
+        s.do(ops.ConfigUnset("heartbeat-" + queue))
+    s.do(ops.Config())
+
+
+def fewer_events(s: Script) -> None:
+    """Events that fell out are not shown again when more are kept."""
+    s.put(*"abcdefgh")
+    for most in (5, 3, 20, 4, 1, 2, 10_000):
+        s.set("max-events", most)
+        s.do(ops.Events(0, 50))
+        for jid in "abc":
+            s.do(ops.Log(jid, "x"))
+            s.do(ops.Events(0, 50))
+            s.do(ops.Events(s.store.seq - 2, 1))
+    s.set("max-events", 4)
+    s.do(ops.ConfigUnset("max-events"))
+    s.do(ops.Events(0, 50))
+    s.set("max-events", 7)
+    s.do(ops.Log("a", "x"))
+    s.do(ops.ConfigUnset("max-events"))
+    s.do(ops.Events(0, 50))
+    s.do(ops.Events(s.store.seq, 5))
+    s.do(ops.Events(s.store.seq + 5, 5))
+
+
+def waking(s: Script) -> None:
+    """As many idle workers are woken as there are jobs for them, and no more."""
+    s.put("a", "b", "c")
+    s.pop(3)
+    for _ in range(2):
+        s.do(ops.Pop("q", "v", 1, True))
+    s.do(ops.Timeout(("a", "b", "c")))
+    s.pop(9)
+    s.do(ops.Pause(("q", "r")))
+    for _ in range(4):
+        s.do(ops.Pop("q", "v", 1, True))
+        s.do(ops.Pop("r", "v", 1, True))
+    s.put("d", "e")
+    s.put("f", delay_ms=5)
+    s.do(ops.Timeout(("a",)))
+    s.do(ops.Unpause(("q", "r", "q")))
+    for _ in range(3):
+        s.do(ops.Pop("q", "v", 1, True), 5)
+    s.do(ops.Pause(("q",)))
+    for _ in range(6):
+        s.do(ops.Pop("q", "v", 1, True))
+    s.put("g", delay_ms=5)
+    s.put("h", depends=("g",))
+    s.do(ops.Unpause(("q",)), 10)
+    s.pop(9)
+
+
+def wakes(s: Script) -> None:
+    """Idle workers and wake-ups, by every way in which a job becomes ready."""
+    s.put("first", "second")
+    s.put("dependent", "dependent2", depends=("second",))
+    s.put("later", delay_ms=1000)
+    leased = s.pop(2)
+    for _ in range(8):
+        s.do(ops.Pop("q", "v", 1, True))
+    s.put("a")
+    s.do(ops.Priority("a", 3))
+    s.do(ops.Promote("later"))
+    s.do(ops.Delay("a", 0))
+    s.do(ops.Release(leased[0].jid, leased[0].token))
+    s.do(ops.Complete(leased[1].jid, leased[1].token))
+    s.do(ops.Queue("q"))
+    s.do(ops.Pop("q", "v", 2, True))
+    s.do(ops.Pop("q", "v", 20, True))
+    s.do(ops.Pop("q", "v", 20, True))
+    s.do(ops.Pop("q", "v", 20, False))
+    s.put("b", "c", "d")
+    s.do(ops.Pop("q", "v", 20, True))
+    s.do(ops.Pop("q", "v", 20, True))
+    s.put("e", delay_ms=50)
+    s.do(ops.Pop("q", "v", 20, True), 50)
+    s.do(ops.Pause(("q",)))
+    s.do(ops.Pop("q", "v", 20, True))
+    s.put("f")
+    s.do(ops.Pop("q", "v", 20, True))
+    s.do(ops.Forget(("q",)))
+    s.do(ops.Unpause(("q", "r")))
+    s.pop(30)
+
+
+def repeated(s: Script) -> None:
+    """What is named twice in one operation counts once."""
+    s.put("a", "b", tags=("x", "y", "x"))
+    s.do(ops.Put("q", "a", "k", "", tags=("y", "x", "y", "z"), depends=("b", "b")))
+    s.do(ops.Put("q", "a", "k", "", tags=("z", "w", "x")))
+    s.do(ops.TagAdd("a", ("n", "n", "x")))
+    s.do(ops.TagRemove("a", ("n", "n", "nobody")))
+    s.do(ops.TopTags())
+    s.do(ops.Tagged("x"))
+    s.do(ops.Put("q", "b", "k", "", tags=()))
+    s.do(ops.TopTags())
+    s.do(ops.Multiget(("a", "b", "a")))
+    s.do(ops.Pause(("q", "q", "r")))
+    s.do(ops.Unpause(("q", "q", "r", "none")))
+    s.do(ops.DependsOff("a", ("b", "b")))
+    s.do(ops.DependsOff("a", ("nobody",)))
+    s.pop(2)
+    s.do(ops.Timeout(("a", "b", "a")))
+    s.do(ops.Timeout(("a", "nobody")))
+    s.pop(2)
+    s.do(ops.Cancel(("a", "nobody", "a", "b", "b")))
+    s.do(ops.Cancel(("nobody", "a"), True))
+    s.do(ops.Forget(("q", "q", "nobody", "r")))
+    s.do(ops.Deregister(("w", "w")))
+    s.look()
+
+
+def dependent_counts(s: Script) -> None:
+    """Jobs that wait on several others, freed, put again, and taken off one at a time."""
+    s.put("a", "b", "c")
+    s.put("x", depends=("a", "b"))
+    s.put("y", depends=("a",), delay_ms=5000)
+    s.put("z", depends=("x", "y", "a"))
+    s.do(ops.DependsOn("x", ("c", "a")))
+    a, b, c = s.pop(3)
+    for job in (b, a):
+        s.do(ops.Complete(job.jid, job.token), 10)
+        for jid in "axyz":
+            s.do(ops.Get(jid))
+    s.do(ops.Delay("z", 100))
+    s.do(ops.Promote("z"))
+    s.do(ops.Promote("y"))
+    s.do(ops.Delay("y", 0))
+    s.do(ops.DependsOff("z", ("y",)))
+    s.do(ops.Complete(c.jid, c.token))
+    s.do(ops.DependsOff("z", (), True))
+    s.do(ops.DependsOff("z", (), True))
+    s.look()
+    s.put("d")
+    s.put("e", "f", depends=("d",))
+    s.do(ops.Fail(next(j for j in s.pop(9) if j.jid == "d").jid, s.store.jobs["d"].token, "g", "m"))
+    s.do(ops.DependsOn("e", ("d",)))
+    s.do(ops.Cancel(("d",)))
+    s.do(ops.Cancel(("f", "d", "e")))
+    s.look()
+
+
+def next_queues(s: Script) -> None:
+    """On to a next queue: with a delay, with dependencies, with both, and with neither."""
+    s.put("a", "b", "c", "d", "wait", priority=4, retries=2, tags=("t",))
+    leased = s.pop(4)
+    ways: list[dict[str, Any]] = [
+        {}, {"delay_ms": 700}, {"depends": ("wait",)}, {"depends": ("wait",), "delay_ms": 700},
+    ]  # fmt: skip
+    for job, way in zip(leased, ways, strict=True):
+        s.do(ops.Complete(job.jid, job.token, "r", "new", next="r", **way), 10)
+        s.do(ops.Complete(job.jid, job.token, "r", "new", next="r", **way))
+        s.do(ops.Get(job.jid))
+    s.look()
+    (wait,) = s.pop()
+    s.do(ops.CompleteAndPop(wait.jid, wait.token, "r", "w", 9, True, next="r"), 10)
+    s.look()
+    s.pop(9, queue="r")
+    s.now += 700
+    s.pop(9, queue="r")
+    s.look()
+
+
+SCRIPTS: tuple[Callable[[Script], None], ...] = (
+    completing_wrongly, sending_twice, retries_run_out, cycles, reversed_edges, two_ways_round, about_a_lease,
+    about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts, repeated,
+    wakes, waking, fewer_events, options, odd_texts, short_histories, big_data, retiring, retiring_by_count, old_statistics,
+    old_workers, ten_silent_holders, how_long, folding, long_names, a_thousand_dependents,
+    a_thousand_dependents_at_once, canceling_a_thousand, a_thousand_dependencies, looking_at_a_thousand,
+    four_thousand_edges, a_thousand_jobs, a_thousand_scheduled, a_thousand_failed, a_thousand_idle_workers,
+    a_thousand_requests, ten_thousand_events,
+)  # fmt: skip
+
+
+def directed() -> list[Named]:
+    """All of them."""
+    found = []
+    for write in SCRIPTS:
+        script = Script()
+        write(script)
+        found.append(Named(write.__name__, script.steps))
+    return found
+
+
+# ---- what only a hand that writes the wire can send
+
+
+class Wire(NamedTuple):
+    """A call as strings, and what it must do: what the model does with a step, or be refused."""
+
+    operation: str
+    args: list[str]
+    expected: Step | Refusal
+
+
+SERVER_CLOCK = 1_700_000_000.123456
+"""What TIME says while these are recorded: an empty `now` is that moment."""
+
+
+def _bad(operation: str, argument: str) -> Refusal:
+    return Refusal("BAD_ARGUMENT", (operation, argument))
+
+
+def wire() -> list[Wire]:
+    """Calls that no client of ours makes; docs/wire.md says what they mean."""
+    at = int(SERVER_CLOCK * 1000)
+    put = ["5", "", "q", "j", "k", "d"]
+    one = ["q", "j", "k", "d"]
+    found = [
+        Wire("length", ["", "", "q"], Step(at, ops.Length("q"))),
+        Wire("put", ["", "", "q", "clock", "k", "d"], Step(at, ops.Put("q", "clock", "k", "d"))),
+        Wire("get", ["", "", "clock"], Step(at, ops.Get("clock"))),
+        Wire("get", ["", "bad request", "clock"], Step(at, ops.Get("clock"))),
+        Wire("length", ["5"], _bad("length", "queue")),
+        Wire("length", [], _bad("length", "queue")),
+        Wire("put", put[:2], _bad("put", "queue")),
+        Wire("put", put[:3], _bad("put", "jid")),
+        Wire("put", put[:5], _bad("put", "data")),
+        Wire("put", [*put, "nope", "1"], _bad("put", "option")),
+        Wire("put", [*put, "nope"], _bad("put", "option")),
+        Wire("put", [*put, "priority"], _bad("put", "priority")),
+        Wire("put", [*put, "tags"], _bad("put", "tags")),
+        Wire("put", [*put, "no"], _bad("put", "option")),
+        Wire("put", [*put, "no", "priority"], _bad("put", "no")),
+        Wire("put", [*put, "no", "nope"], _bad("put", "option")),
+        Wire("put", [*put, "no", "no"], _bad("put", "option")),
+        Wire("put", [*put, "priority", "1", "tags"], _bad("put", "tags")),
+        Wire("put", [*put, "priority", "1", "priority", "2"], Step(5, ops.Put("q", "j", "k", "d", 2))),
+        Wire("put", [*put, "tags", "a", "priority", "3", "tags", "b"], Step(5, ops.Put("q", "j", "k", "d", 3, tags=("a", "b")))),
+        Wire("put", [*put, "tags", "a", "no", "tags"], Step(5, ops.Put("q", "j", "k", "d", tags=()))),
+        Wire("put", [*put, "no", "depends", "no", "tags"], Step(5, ops.Put("q", "j", "k", "d", tags=(), depends=()))),
+        Wire("put", ["5", "a b", *one], _bad("put", "request")),
+        Wire("put", ["5", "x" * 65, *one], _bad("put", "request")),
+        Wire("put", ["5", "x" * 64, *one], Step(5, ops.Put("q", "j", "k", "d", request="x" * 64))),
+        Wire("get", ["5", "", "j"], Step(5, ops.Get("j"))),
+        Wire("put_many", ["5", ""], _bad("put_many", "jobs")),
+        Wire("put_many", ["5", "", "jobs"], _bad("put_many", "jobs")),
+        Wire("put_many", ["5", "", "jobs", "4", *one], Step(5, ops.PutMany((ops.Put("q", "j", "k", "d"),)))),
+        Wire("put_many", ["5", "", "no", "jobs"], _bad("put_many", "no")),
+        *(Wire("put_many", ["5", "", "jobs", size, *one], _bad("put_many", "jobs")) for size in ("5", "6", "x", "0", "-1", "")),
+        Wire("put_many", ["5", "", "jobs", "3", *one], _bad("put_many", "data")),
+        Wire("put_many", ["5", "", "jobs", "1", *one], _bad("put_many", "jid")),
+        Wire("put_many", ["5", "", "jobs", "3", "q", "j", "k", "jobs", "4", *one], _bad("put_many", "data")),
+        Wire("put_many", ["5", "", "jobs", "4", *one, "jobs"], _bad("put_many", "jobs")),
+        Wire("put_many", ["5", "", "jobs", "5", *one, "priority"], _bad("put_many", "priority")),
+        Wire("put_many", ["5", "", "jobs", "4", *one, "priority", "1"], _bad("put_many", "option")),
+        Wire("put_many", ["5", "", "jobs", "6", *one, "priority", "x"], _bad("put_many", "priority")),
+        Wire(
+            "put_many", ["5", "", "jobs", "6", *one, "priority", "7", "jobs", "6", "q", "i", "k", "d", "no", "tags"],
+            Step(5, ops.PutMany((ops.Put("q", "j", "k", "d", 7), ops.Put("q", "i", "k", "d", tags=())))),
+        ),
+        Wire("get", ["6", "", "j"], Step(6, ops.Get("j"))),
+        Wire("pop", ["6", "", "none", "w", "wait", "0"], Step(6, ops.Pop("none", "w"))),
+        Wire("pop", ["6", "", "none", "w", "wait", "1"], Step(6, ops.Pop("none", "w", wait=True))),
+        *(Wire("pop", ["6", "", "none", "w", "wait", bad], _bad("pop", "wait")) for bad in ("2", "", "01", "true")),
+        *(
+            Wire("priority", ["6", "", "j", bad], _bad("priority", "priority"))
+            for bad in ("", "-", "+1", "01", "-0", "1.0", "1e3", "0x10", " 1", "1 ", "nan", "inf", "--1", "1-1", "00", "-01",
+                        "2147483648", "-2147483649", "1" * 14, "1" * 15, "1" * 16, "1" * 400, "1\n", "١")
+        ),
+        *(Wire("priority", ["6", "", "j", str(good)], Step(6, ops.Priority("j", good))) for good in (0, 1, -1, 10, 100, -(2**31), 2**31 - 1)),
+        *(Wire("length", [bad, "", "q"], _bad("length", "now")) for bad in ("x", "-1", "1.5", " ", "90000000000000", "9" * 15, "9" * 16, "1e3", "00")),
+        Wire("length", ["89999999999999", "", "q"], Step(89_999_999_999_999, ops.Length("q"))),
+        Wire("complete", ["6", "", "j", "900000000000000"], _bad("complete", "token")),
+        Wire("config", ["6", "", "x"], _bad("config", "option")),
+        Wire("config", ["6", ""], Step(6, ops.Config())),
+    ]  # fmt: skip
+    return found

@@ -1,0 +1,95 @@
+"""`./dev mutate`: break the Lua library and the model on purpose, and see that the suite notices.
+
+    python -m qmodel.conformance.mutate [--side lua|model] [--only FILE] [--seconds N] [--jobs 2] [--all] [--distil]
+
+Prints the share killed of the mutants that are not known to be equivalent, how many operations the suite took to notice
+them, and the survivors by line. Exits with 1 when the share is below the aim, or an entry of `mutants.toml` is stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from qmodel.conformance.directed import wire
+from qmodel.conformance.mutation import lua, model, python, replay, suite
+from qmodel.conformance.mutation.mutants import Mutant
+from qmodel.conformance.mutation.replay import Verdict
+from qmodel.conformance.mutation.report import Result, Summary, show
+from qmodel.conformance.mutation.triage import Triage, path
+
+AIMS = {"lua": 98.0, "model": 95.0}
+
+_judge: Callable[[Mutant], Verdict]
+
+
+def all_mutants(side: str, only: str = "") -> list[Mutant]:
+    """The mutants of one side, those of files whose name contains `only`."""
+    made = lua.mutants if side == "lua" else python.mutants
+    return [mutant for file in (lua if side == "lua" else python).MUTATED if only in file for mutant in made(file)]
+
+
+def recording(side: str, named: Sequence[suite.Named]) -> replay.Recording | model.Recording:
+    """The suite, recorded on what is right."""
+    return replay.Recording(named, wire()) if side == "lua" else model.Recording(named)
+
+
+def hunt(mutants: Sequence[Mutant], judge: Callable[[Mutant], Verdict], jobs: int, seconds: float = 1e9) -> Iterator[Result]:
+    """Judge mutants in so many processes, forked here, until the time is up."""
+    global _judge
+    _judge = judge
+    end = time.monotonic() + seconds
+    context = multiprocessing.get_context("fork")
+    with context.Pool(jobs) as pool:
+        for result in pool.imap_unordered(_result, mutants, 8):
+            yield result
+            if time.monotonic() > end:
+                pool.terminate()
+                return
+
+
+def _result(mutant: Mutant) -> Result:
+    began = time.process_time()
+    verdict = _judge(mutant)
+    return Result(mutant, verdict, time.process_time() - began)
+
+
+def run(side: str, only: str, jobs: int, seconds: float, everything: bool) -> Summary:
+    """Measure one side."""
+    began = time.process_time()
+    triage = Triage()
+    summary = Summary(side)
+    recorded = recording(side, suite.quick())
+    mutants = all_mutants(side, only)
+    summary.seconds += time.process_time() - began
+    known = {mutant.name: entry for mutant in mutants if (entry := triage.entry(mutant)) is not None}
+    summary.stale = triage.stale({path(mutant) for mutant in mutants})
+    chosen = [mutant for mutant in mutants if everything or mutant.name not in known]
+    summary.equivalent = len(known)
+    for result in hunt(chosen, recorded.judge, jobs, seconds):
+        summary.add(result, result.mutant.name in known)
+    return summary
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="mutate", description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--side", choices=("lua", "model"), help="one side only")
+    parser.add_argument("--only", default="", metavar="FILE", help="files whose name contains this, as ops/putting")
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--all", action="store_true", help="run the equivalent mutants too: none may be noticed")
+    given = parser.parse_args(arguments)
+    good = True
+    for side in [given.side] if given.side else ["lua", "model"]:
+        summary = run(side, given.only, given.jobs, given.seconds, given.all)
+        print(show(summary), flush=True)
+        good = good and summary.share >= AIMS[side] and not summary.stale and not summary.wrong
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

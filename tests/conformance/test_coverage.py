@@ -1,0 +1,44 @@
+"""Every line of the Lua library is run by the suite, in this process and on a real server."""
+
+from __future__ import annotations
+
+import pytest
+
+from qmodel.conformance import coverage
+from qmodel.conformance.directed import directed
+from qmodel.conformance.mutation.suite import generated
+from tests.servers import Server
+
+UNREACHED = {
+    ("register", "error(reply, 0)"): "an error that is no refusal: a fault of ours, which the suite would report",
+    ("state/tags", "return false"): "every caller takes off only a tag that the job has; the mirror of the model's",
+}
+
+
+@pytest.fixture(scope="module")
+def suite() -> list[coverage.Named]:
+    return [*generated(80), *directed()]
+
+
+def unexplained(missed: set[coverage.Place]) -> list[str]:
+    return sorted(f"lua/{at[0]}.lua:{at[1]} {coverage.text_of(at)}" for at in missed if (at[0], coverage.text_of(at)) not in UNREACHED)
+
+
+def test_every_line_is_run_or_it_is_said_why_not(suite: list[coverage.Named]) -> None:
+    active, missed = coverage.in_process(suite)
+    assert len(active) > 1000
+    assert unexplained(missed) == []
+
+
+def test_a_suite_without_an_operation_leaves_its_lines_unrun(suite: list[coverage.Named]) -> None:
+    few = [coverage.Named(n.name, [step for step in n.steps if step.op.spec.name != "unfail"]) for n in suite[:20]]
+    _, missed = coverage.in_process(few)
+    assert any(at[0] == "ops/failing" for at in missed)
+
+
+@pytest.mark.server
+def test_every_statement_is_run_on_a_server(server: Server, suite: list[coverage.Named]) -> None:
+    client = server.client()
+    statements, missed = coverage.on_server(client, suite)
+    assert len(statements) > 900
+    assert unexplained(missed) == []

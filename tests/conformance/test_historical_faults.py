@@ -1,0 +1,190 @@
+"""The faults of the systems from which qmodel comes, planted one at a time, and each noticed by the generated histories.
+
+Q, M and F are the numbers in `references/` (qless section 9; Mosquito; the sub-request queue). A fault is a patch to one
+file of the model, or of the Lua library; only faults that have an equivalent among our operations are here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import pytest
+
+from qmodel.conformance.directed import wire
+from qmodel.conformance.mutation import model, python, replay, suite
+
+
+class Fault(NamedTuple):
+    """A fault: which one it was, what it does, and the patch that plants it."""
+
+    source: str
+    says: str
+    file: str
+    right: str
+    wrong: str
+
+
+MODEL = [
+    Fault("Q2", "retry leaves the worker on the job", "ops/finishing",
+          '    job.worker = job.grant = ""\n    jobs.place(store, job, state)\n    return job.remaining',
+          "    jobs.place(store, job, state)\n    return job.remaining"),
+    Fault("Q3", "timeout leaves the job among its worker's", "ops/leasing",
+          "        jobs.lift(store, job)\n", "        queues.unlock(store, job)\n"),
+    Fault("Q3b", "timeout leaves the worker on the job", "ops/leasing", '        job.worker = job.grant = ""\n', ""),
+    Fault("Q4", "what goes to another queue frees the lock there", "ops/finishing",
+          "    jobs.lift(store, job)\n    stats.ran", "    job.queue = op.next or job.queue\n    jobs.lift(store, job)\n    stats.ran"),
+    Fault("Q5", "a failed job put elsewhere is taken off the new queue's count", "ops/putting",
+          "stats.recovered(store, job.ended_at, job.queue)", "stats.recovered(store, job.ended_at, op.queue)"),
+    Fault("Q5b", "a failed job is taken off the count of today", "ops/removing",
+          "stats.recovered(store, job.ended_at, job.queue)", "stats.recovered(store, now, job.queue)"),
+    Fault("Q6", "complete says waiting though the job is delayed", "ops/finishing",
+          "    jobs.place(store, job, state)\n    return state\n\n\ndef fail(",
+          '    jobs.place(store, job, state)\n    return "waiting"\n\n\ndef fail('),
+    Fault("Q7", "the delay is lost when all dependencies are complete", "ops/finishing",
+          "enter(store, now, job, op.next, op.delay_ms)", "enter(store, now, job, op.next, 0 if op.depends else op.delay_ms)"),
+    Fault("Q8", "no dependencies do not clear those that were", "ops/putting", "    if depends is not None:\n", "    if depends:\n"),
+    Fault("Q9", "depends_off ignores the delay", "ops/depending",
+          "    state = begins(now, job)\n", '    state = "waiting"\n'),
+    Fault("Q9b", "the old due time outlives a put", "ops/putting",
+          "    job.ready_at = now + delay_ms\n", "    job.ready_at = max(job.ready_at, now + delay_ms)\n"),
+    Fault("Q10", "unfail leaves the count of the failed", "ops/failing",
+          "        stats.recovered(store, job.ended_at, job.queue)\n", ""),
+    Fault("Q10b", "unfail does not register the queue", "ops/failing", "        queues.register(store, now, op.queue)\n", ""),
+    Fault("Q10c", "unfail moves the latest first", "ops/failing", "for job in moved:", "for job in reversed(moved):"),
+    Fault("Q11", "a tag that is there already moves", "state/tags", "    if tag in job.tags:\n        return False\n", ""),
+    Fault("Q13", "a lease that ends now is both running and stalled", "ops/looking",
+          "jobs.load(store, jid).expires_at > now", "jobs.load(store, jid).expires_at >= now"),
+    Fault("Q13b", "a lease that ends now is seen as running", "lifecycle", "expires_at <= now", "expires_at < now"),
+    Fault("Q14", "a new priority makes a job the first among equals", "ops/changing",
+          "    job.priority = op.priority\n    places.enter", "    job.priority, job.ready_at = op.priority, 0\n    places.enter"),
+    Fault("Q15", "equals are ordered by id", "state/queues",
+          "queue.ready.add((job.priority, job.ready_at, job.seq, job.jid))",
+          "queue.ready.add((job.priority, job.ready_at, sum(map(ord, job.jid)), job.jid))"),
+    Fault("Q20", "a history keeps one stage more than it says", "state/history", "len(history) - most + 1]", "len(history) - most]"),
+    Fault("Q22", "cancel speaks of jobs that there are not", "ops/removing",
+          "[jid for jid in dict.fromkeys(op.jids) if _is_unfinished(jobs.get(store, jid))]", "list(op.jids)"),
+    Fault("Q23", "a job that is gone cannot be untracked", "ops/tagging",
+          "    if not tracking.is_tracked(store, op.jid):", "    jobs.find(store, op.jid)\n    if not tracking.is_tracked(store, op.jid):"),
+    Fault("Q25", "jobs may wait for each other for ever", "state/dependencies",
+          "            _check_cycle(store, unfinished, jid)\n", "            pass\n"),
+    Fault("Q26", "unknown dependencies are forgotten silently", "state/dependencies",
+          '            raise refuse("DEPENDENCY_NOT_FOUND", jid, other)\n', "            continue\n"),
+    Fault("Q28", "fail writes the data in its own way", "ops/finishing",
+          '"failed")\n    if outcome is not None:\n        return op.jid\n\n    jobs.lift(store, job)\n    if op.data is not None:\n        job.data = op.data\n',
+          '"failed")\n    if outcome is not None:\n        return op.jid\n\n    jobs.lift(store, job)\n    if op.data is not None:\n        job.data = op.data.replace("[]", "{}")\n'),
+    Fault("Q32", "a failure does not say on which worker", "ops/burying", "now, job.worker)\n", 'now, "")\n'),
+    Fault("Q33", "statistics are kept for ever", "state/stats", "            del store.days[old]\n", "            pass\n"),
+    Fault("Q34", "a silent worker is struck though it holds leases", "state/workers",
+          "for _, name in listed[:SWEEP] if not store.workers[name].held]", "for _, name in listed[:SWEEP]]"),
+    Fault("Q35", "a job that is gone still stands in its queue", "state/jobs",
+          "    places.leave(store, job)\n    tags.drop", "    tags.drop"),
+    Fault("Q37", "dependents are freed in no order", "state/dependencies",
+          "for jid in sorted(job.dependents):", "for jid in sorted(job.dependents, key=hash):"),
+    Fault("late worker", "an old token is as good as the newest", "state/jobs",
+          'if job.state == "running" and job.token == token:', 'if job.state == "running":'),
+    Fault("resend", "a pop that is sent again grants again", "state/workers",
+          "worker.grants.get(request, ()) if worker is not None and request else ()", "()"),
+    Fault("retention", "a job that is deleted leaves its tags", "state/jobs", "    tags.drop(store, job)\n", ""),
+    Fault("F1", "what is completed twice is counted twice", "ops/finishing",
+          'def complete(store: Store, now: int, op: Complete) -> str:\n    """Complete a leased job, or send it on to its next queue."""\n    job, outcome = jobs.held(store, op.jid, op.token, "completed")\n    if outcome is not None:\n',
+          'def complete(store: Store, now: int, op: Complete) -> str:\n    """Complete a leased job, or send it on to its next queue."""\n    job, outcome = jobs.held(store, op.jid, op.token, "completed")\n    if outcome is not None:\n        stats.ran(store, now, job.queue, 0)\n'),
+    Fault("F2", "what was never handed out can be completed", "state/jobs",
+          'if job.state == "running" and job.token == token:', 'if job.state in ("running", "waiting") and job.token == token:'),
+    Fault("F3", "a put that is sent again begins anew", "ops/putting",
+          'return job is not None and request != "" and job.put_request == request', "return False"),
+    Fault("F8", "a wake-up that was not used is lost", "state/queues", "queue.idle + queue.wakes + 1", "queue.idle + 1"),
+    Fault("F10", "an idle worker is woken again and again", "state/queues", "    queue.idle -= woken\n", ""),
+    Fault("M1", "a job is handed out though it stands nowhere", "ops/taking",
+          "        queues.promote(store, job)\n", "        queues.promote(store, job)\n        queues.schedule(store, job)\n"),
+    Fault("M6", "a pause lasts until the next job comes", "state/queues",
+          "    if queue.first_seen is None:\n", "    queue.paused = False\n    if queue.first_seen is None:\n"),
+    Fault("M7", "a paused queue hands out jobs", "ops/taking", "[] if queues.of(store, queue).paused else ", ""),
+    Fault("M8", "a failed job that is gone stays in its group", "state/places",
+          "        failures.discard(store, job)\n", "        pass\n"),
+    Fault("M9", "a job that is put again keeps when it ended", "ops/putting",
+          "job.expires_at = job.ended_at = 0", "job.expires_at = 0"),
+    Fault("M12", "a job whose worker is gone fails at no time", "ops/burying", "    job.ended_at = now\n", ""),
+    Fault("M14", "a retry comes at once whatever its delay", "ops/finishing",
+          "    job.ready_at = now + delay_ms\n    return begins", "    job.ready_at = now\n    return begins"),
+    Fault("M15", "nobody sees to the jobs that are due", "ops/taking",
+          "        queues.promote(store, job)\n", "        pass\n"),
+    Fault("M18", "a worker keeps what it finished", "state/workers", "    del worker.held[job.jid]\n", ""),
+]  # fmt: skip
+
+LUA = [
+    Fault("Q2", "retry leaves the worker on the job", "ops/finishing",
+          "  job.worker, job.grant = '', ''\n  jobs.place(job, state)\n  return job.remaining", "  jobs.place(job, state)\n  return job.remaining"),
+    Fault("Q5", "a failed job put elsewhere is taken off the new queue's count", "ops/putting",
+          "stats.recovered(job.ended_at, job.queue)", "stats.recovered(job.ended_at, op.queue)"),
+    Fault("Q7", "the delay is lost when all dependencies are complete", "ops/finishing",
+          "putting.enter(now, job, op.next, op.delay_ms)", "putting.enter(now, job, op.next, #op.depends > 0 and 0 or op.delay_ms)"),
+    Fault("Q8", "no dependencies do not clear those that were", "ops/putting", "  if depends then\n", "  if depends and #depends > 0 then\n"),
+    Fault("Q10", "unfail leaves the count of the failed", "ops/failing", "    stats.recovered(job.ended_at, job.queue)\n", ""),
+    Fault("Q11", "a tag that is there already is counted again", "state/tags",
+          "function tags.add(job, tag)\n", "function tags.add(job, tag)\n  count(tag, 1)\n"),
+    Fault("Q14", "a new priority makes a job the first among equals", "ops/changing",
+          "  job.priority = op.priority\n  places.enter(job)", "  job.priority, job.ready_at = op.priority, 0\n  places.enter(job)"),
+    Fault("Q23", "a job that is gone cannot be untracked", "ops/tagging",
+          "function tagging.untrack(now, op)\n", "function tagging.untrack(now, op)\n  jobs.find(op.jid)\n"),
+    Fault("Q36", "the data of one job are the record of another", "arguments",
+          "local RESERVED = {'-data', '-dependencies', '-dependents'}", "local RESERVED = {}"),
+    Fault("Q28", "update writes the data in its own way", "ops/changing",
+          "records.set_data(job, op.data)", "records.set_data(job, (string.gsub(op.data, '/', '\\\\/')))"),
+    Fault("F13", "numbers are read as Lua reads them", "arguments", "or string.find(value, '^%-?[1-9]%d*$'))", "or tonumber(value))"),
+    Fault("F14", "text is cut at its first NUL", "ops/changing",
+          "records.set_data(job, op.data)", "records.set_data(job, string.format('%s', op.data))"),
+    Fault("late worker", "an old token is as good as the newest", "state/jobs",
+          "if job.state == 'running' and tonumber(job.token) == token then", "if job.state == 'running' then"),
+    Fault("retention", "a job that is deleted leaves its tags", "state/jobs", "  tags.drop(job)\n", ""),
+    Fault("M7", "a paused queue hands out jobs", "ops/taking", "queues.is_paused(queue) and {} or ", ""),
+    Fault("M8", "a failed job that is gone stays in its group", "state/places", "    failures.discard(job)\n", ""),
+    Fault("M14", "a retry comes at once whatever its delay", "ops/finishing",
+          "  job.ready_at = now + delay_ms\n  return putting", "  job.ready_at = now\n  return putting"),
+    Fault("M15", "nobody sees to the jobs that are due", "ops/taking", "    queues.promote(job)\n", ""),
+]  # fmt: skip
+
+MOST_OPERATIONS = 12_000
+operations: list[int] = []
+
+
+@pytest.fixture(scope="module")
+def generated() -> list[suite.Named]:
+    return suite.generated(200)
+
+
+@pytest.fixture(scope="module")
+def on_model(generated: list[suite.Named]) -> model.Recording:
+    return model.Recording(generated)
+
+
+@pytest.fixture(scope="module")
+def on_lua(generated: list[suite.Named]) -> replay.Recording:
+    return replay.Recording(generated, wire())
+
+
+def patched(text: str, fault: Fault) -> dict[str, str]:
+    assert text.count(fault.right) == 1, f"{fault.source} does not fit {fault.file} any more"
+    return {fault.file: text.replace(fault.right, fault.wrong)}
+
+
+@pytest.mark.parametrize("fault", MODEL, ids=lambda fault: f"{fault.source} {fault.says}")
+def test_a_historical_fault_of_the_model_is_noticed(fault: Fault, on_model: model.Recording) -> None:
+    verdict = on_model.judge_texts(patched(python.read(fault.file), fault))
+    assert verdict.kills, "nothing noticed it"
+    operations.append(verdict.kills[0].step + 1)
+
+
+@pytest.mark.parametrize("fault", LUA, ids=lambda fault: f"{fault.source} {fault.says}")
+def test_a_historical_fault_of_the_lua_is_noticed(fault: Fault, on_lua: replay.Recording) -> None:
+    verdict = on_lua.judge_texts(patched(on_lua.texts[fault.file], fault))
+    assert verdict.kills, "nothing noticed it"
+    operations.append(verdict.kills[0].step + 1)
+
+
+def test_they_are_noticed_early(record_property: pytest.FixtureRequest) -> None:
+    if len(operations) < len(MODEL) + len(LUA):
+        pytest.skip("not all of them were run here")
+    mean = math.exp(sum(map(math.log, operations)) / len(operations))
+    print(f"{len(operations)} faults: geometric mean {mean:.0f} operations, at most {max(operations)}")
+    assert mean < 300 and max(operations) < MOST_OPERATIONS
