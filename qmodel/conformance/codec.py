@@ -66,7 +66,7 @@ def _value(kind: Kind, value: Any) -> Any:
         return value
     if isinstance(kind, Operations):
         name = "".join("_" + c.lower() if c.isupper() else c for c in kind.of).strip("_")
-        return tuple(_operation(name, one) for one in value)
+        return tuple(_operation(name, one) if isinstance(one, dict) else one for one in value)
     return tuple(value)
 
 
