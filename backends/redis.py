@@ -163,8 +163,9 @@ def settings(options: Options, retry: Any, **others: Any) -> dict[str, Any]:
 
 def follow(error: Exception, connection: dict[str, Any]) -> None:
     """Turn to the node of a cluster that has the keys, if that is what the server says."""
-    if isinstance(error, raised.MovedError):
-        connection.update(host=error.host, port=error.port)
+    if code_of(error) == "MOVED":
+        host, _, port = str(error).split()[-1].rpartition(":")
+        connection.update(host=host or connection.get("host"), port=int(port))
 
 
 def closed(where: str) -> ConnectError:
@@ -299,14 +300,17 @@ class RedisBackend:
             connection.disconnect()
             raise
 
-    def _open(self, idle: list[Any], **others: Any) -> Any:
+    def _open(self, idle: list[Any]) -> Any:
         """An idle connection, or else a new one; it connects when it is first used."""
         try:
             return idle.pop()
         except IndexError:
             if self._closed.is_set():
                 raise closed(self.options.where) from None
-            return self._class(**self._settings, **others)
+            made = self._class(**self._settings)
+            # redis-py 5.0.1 drops this one on unix sockets, and would then wait for ever.
+            made.socket_timeout = self.options.connection["socket_timeout"]
+            return made
 
     def _forget(self) -> None:
         """Close all idle connections: what broke one has likely broken them all."""

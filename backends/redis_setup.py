@@ -101,6 +101,9 @@ def options_of(url: str) -> Options:
         raise ConnectError(f"'{where}' is not a URL of a server: {error}.", _EXAMPLE) from None
     if scheme == "unix" and not connection.get("path"):
         raise ConnectError(f"'{where}' names no socket.", _EXAMPLE)
+    for name in ("socket_timeout", "socket_connect_timeout"):
+        if connection.get(name, 1) <= 0:
+            raise ConnectError(f"{name} must be above 0.", "Correct the URL.")
     defaults: dict[str, Any] = {"socket_timeout": 5.0, "socket_connect_timeout": 5.0, "protocol": 2}
     if scheme != "unix":
         defaults["socket_keepalive"] = True
@@ -350,7 +353,7 @@ def _persistence(facts: dict[str, str]) -> Talk[list[Warned]]:
     """What a restart of the server would lose; managed servers often forbid CONFIG."""
     if facts.get("aof_enabled") == "1":
         said = yield ("CONFIG", "GET", "appendfsync")
-        if isinstance(said, list) and said[1:2] == [b"no"]:
+        if _setting(said) == b"no":
             return [
                 Warned(
                     "NO_FSYNC",
@@ -360,7 +363,7 @@ def _persistence(facts: dict[str, str]) -> Talk[list[Warned]]:
             ]
         return []
     said = yield ("CONFIG", "GET", "save")
-    if isinstance(said, list) and said[1:2] == [b""]:
+    if _setting(said) == b"":
         return [
             Warned(
                 "NO_PERSISTENCE",
@@ -375,6 +378,12 @@ def _persistence(facts: dict[str, str]) -> Talk[list[Warned]]:
             "Set appendonly yes.",
         )
     ]
+
+
+def _setting(said: Any) -> Any:
+    """The value in a reply of CONFIG GET: a list, or a dictionary with protocol=3."""
+    values = list(said.values()) if isinstance(said, dict) else said[1::2] if isinstance(said, list) else []
+    return values[0] if values else None
 
 
 def _check_permissions(options: Options) -> Talk[None]:

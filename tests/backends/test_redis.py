@@ -113,6 +113,15 @@ def test_the_script_replies_what_the_functions_do(url: str) -> None:
     assert bundle.LIBRARY not in str(script._talk(_asking("FUNCTION", "LIST")))
 
 
+def test_either_protocol_will_do(url: str) -> None:
+    backend = connect(url + "?protocol=3")
+    assert replies(backend) == replies(open_backend("embedded://"))
+    assert [warned.code for warned in backend.warnings] == ["NO_PERSISTENCE"]
+    asynchronous = Blocking(url + "?protocol=3&prefix=other:")
+    assert replies(asynchronous) == replies(open_backend("embedded://"))
+    asynchronous.close()
+
+
 def _asking(*command: str) -> Any:
     return (yield command)
 

@@ -50,7 +50,7 @@ def codes(backend: RedisBackend) -> list[str]:
         ("valkey://u:p%40@h:7000/3", {"host": "h", "port": 7000, "db": 3, "username": "u", "password": "p@"}),
         ("unix:///run/s?db=2", {"path": "/run/s", "db": 2}),
         ("unix://:p@/run/s", {"path": "/run/s", "password": "p"}),
-        ("redis://h?prefix=a:&socket_timeout=1.5&protocol=3", {"socket_timeout": 1.5, "protocol": 3}),
+        ("redis://h?prefix=a:&socket_timeout=1.5", {"socket_timeout": 1.5, "protocol": 2}),
         ("redis://h?client_name=a%20b", {"client_name": "a b"}),
     ],
 )
@@ -89,6 +89,7 @@ def test_options_of_ours_are_read() -> None:
         ("redis://h?max_connections=0", "is not a number above 0"),
         ("redis://h?decode_responses=true", "must not set decode_responses"),
         ("redis://h?retry_on_timeout=true", "must not set retry_on_timeout"),
+        ("redis://h?socket_timeout=0", "socket_timeout must be above 0"),
         ("redis://h:port", "is not a URL of a server"),
         ("redis://h?socket_timeout=soon", "is not a URL of a server"),
         ("unix://", "names no socket"),
