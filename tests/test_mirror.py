@@ -1,0 +1,267 @@
+"""The model and the Lua library mirror each other: file by file, function by function, word by word.
+
+What differs on purpose is listed here, with its reason. A difference that is not listed fails, and so does one that is
+listed and no longer there.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from qmodel import engine, lua_catalogue
+from qmodel.backends import bundle
+from qmodel.lifecycle import TRANSITIONS
+from qmodel.operations import CATALOGUE
+from tests.mirror import ROOT, Function, lua_functions, python_functions, text_of, without_comments
+
+OPS = sorted(path.stem for path in (ROOT / "qmodel/ops").glob("[a-z]*.py"))
+STATE = sorted(path.stem for path in (ROOT / "qmodel/state").glob("[a-z]*.py"))
+
+LUA_FILES_ALONE = {
+    "state/records": "the model's jobs are objects; here they are packed into texts",
+}
+
+IN_LUA_ALONE = {
+    "completed.look_again": "the bound before which nothing can be past keeping is a cache of Lua's",
+    "config.all": "the model's options are a dictionary",
+    "config.before": "a comparison; the model's names sort by themselves",
+    "config.get": "the model's options are a dictionary",
+    "config.special": "the model's options are a dictionary",
+    "config.text": "numbers are text until something computes with them",
+    "history.quote": "a history is one text here, and a log may hold a line end",
+    "jobs.views": "several records are read with one command",
+    "queues.is_paused": "the model asks the queue object",
+    "queues.size": "the model asks the sorted list",
+    "queues.look_due": "a read must not set the due bound, which is a cache of Lua's",
+    "queues.look_lapsed": "a read must not set the due bound, which is a cache of Lua's",
+    "stats.flush": "durations of one operation are appended together",
+    "tags.of": "the model asks the job's dictionary",
+    "workers.silent_holders": "the model asks each worker; Lua has no list of them",
+}
+"""Public functions without a twin in the model, and why. The storage itself, state/store.lua, is left out: there Redis
+stands where the model has dictionaries."""
+
+IN_PYTHON_ALONE = {
+    "failures.of": "the group as a sorted list, which in Lua is a key",
+    "queues.wake": "local in Lua",
+    "stats.bin_of": "local in Lua; the model's tests look at it",
+}
+
+OTHER_ORDER = {
+    "ops/depending": "in Lua a helper stands before its users",
+    "ops/putting": "in Lua a helper stands before its users",
+    "ops/taking": "in Lua a helper stands before its users",
+    "state/dependencies": "in Lua a helper stands before its users",
+    "state/queues": "grown apart; nothing depends on it",
+}
+
+OTHER_WORDS = {
+    ("state/stats", "failed"): "the fields of the hash; attributes in Python",
+    ("state/stats", "recovered"): "the fields of the hash; attributes in Python",
+    ("state/stats", "view"): "the fields of the hash; attributes in Python",
+    ("state/tracking", "add"): "the name of the count; a length in Python",
+    ("state/tracking", "discard"): "the name of the count; a length in Python",
+}
+
+STORAGE_CALLS = {
+    "completed.look_again", "config.all", "config.get", "config.option", "config.special", "history.quote", "jobs.get",
+    "jobs.load", "jobs.view", "jobs.views", "queues.due", "queues.is_paused", "queues.lapsed", "queues.look_due",
+    "queues.look_lapsed", "queues.of", "queues.size", "records.prefetch", "records.set_data", "store.events_after",
+    "tags.has", "tags.of",
+}  # fmt: skip
+"""Calls in verbs that may stand on one side only: they look at what one side keeps otherwise, and decide nothing."""
+
+
+# ---- files
+
+
+def test_every_file_has_a_twin() -> None:
+    for folder, names in (("ops", OPS), ("state", STATE)):
+        there = {path.stem for path in (ROOT / "lua" / folder).glob("*.lua")}
+        alone = {name.partition("/")[2] for name in LUA_FILES_ALONE if name.startswith(folder)}
+        assert there - alone == set(names)
+        assert alone <= there
+
+
+def test_the_bundle_names_every_file() -> None:
+    there = {str(path.relative_to(ROOT / "lua").with_suffix("")) for path in (ROOT / "lua").rglob("*.lua")}
+    assert sorted(bundle.FILES) == sorted(there)
+
+
+# ---- functions
+
+
+def public(functions: list[Function]) -> list[str]:
+    """The names of the public functions, in their order."""
+    return [function.name for function in functions if function.public]
+
+
+def twins(folder: str, name: str) -> tuple[list[Function], list[Function]]:
+    """The functions of a module on both sides."""
+    return python_functions(text_of(folder, name, "py")), lua_functions(text_of(folder, name, "lua"))
+
+
+MODULES = [("ops", name) for name in OPS] + [("state", name) for name in STATE if name != "store"]
+every_module = pytest.mark.parametrize(("folder", "name"), MODULES)
+
+
+@every_module
+def test_public_functions_have_the_same_names(folder: str, name: str) -> None:
+    ours, theirs = (set(public(functions)) for functions in twins(folder, name))
+    assert {f"{name}.{one}" for one in theirs - ours} == {one for one in IN_LUA_ALONE if one.startswith(f"{name}.")}
+    assert {f"{name}.{one}" for one in ours - theirs} == {one for one in IN_PYTHON_ALONE if one.startswith(f"{name}.")}
+
+
+def in_common(one: list[str], other: list[str]) -> list[str]:
+    """Those of a list that the other has too."""
+    return [name for name in one if name in other]
+
+
+@every_module
+def test_functions_stand_in_the_same_order(folder: str, name: str) -> None:
+    ours, theirs = (public(functions) for functions in twins(folder, name))
+    same = in_common(ours, theirs) == in_common(theirs, ours)
+    assert same == (f"{folder}/{name}" not in OTHER_ORDER)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_verbs_have_the_same_arguments(name: str) -> None:
+    ours, theirs = ({f.key: f.arguments for f in functions if f.public} for functions in twins("ops", name))
+    for key, arguments in ours.items():
+        if CATALOGUE.keys() & {key[0]}:
+            given = theirs[key]
+            assert all(mine in (one, "_") for one, mine in zip(arguments, (*given, "_", "_"), strict=False)), key
+
+
+# ---- what functions say and call
+
+
+def differing_words(ours: list[Function], theirs: list[Function]) -> dict[str, set[str]]:
+    """The functions that are on both sides, and do not name the same events, refusals, states and stages."""
+    known = {function.key: function.words for function in theirs}
+    pairs = [(f.name, f.words ^ known[f.key]) for f in ours if f.key in known]
+    return {name: set(words) for name, words in pairs if words}
+
+
+@every_module
+def test_functions_name_the_same_events_refusals_states_and_stages(folder: str, name: str) -> None:
+    found = differing_words(*twins(folder, name))
+    assert set(found) == {function for module, function in OTHER_WORDS if module == f"{folder}/{name}"}, found
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_every_function_of_the_verbs_has_a_twin(name: str) -> None:
+    ours, theirs = ({function.key for function in functions} for functions in twins("ops", name))
+    assert ours - theirs == set()
+    assert theirs - ours <= {("before", False)}  # a comparison, where Python sorts tuples
+
+
+def differing_calls(ours: list[Function], theirs: list[Function]) -> dict[str, set[str]]:
+    """The functions that are on both sides, and do not call the same functions."""
+    known = {function.key: function.calls for function in theirs}
+    pairs = [(f.name, (f.calls ^ known[f.key]) - STORAGE_CALLS) for f in ours if f.key in known]
+    return {name: set(calls) for name, calls in pairs if calls}
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_functions_of_the_verbs_call_the_same_functions(name: str) -> None:
+    assert differing_calls(*twins("ops", name)) == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("'released'", "'retried'"), ("'waiting'", "'running'"), ("JOB_NOT_FOUND", "LOCK_LOST")]
+)
+def test_another_word_is_noticed(old: str, new: str) -> None:
+    noticed = 0
+    for folder, name in MODULES:
+        lua = text_of(folder, name, "lua")
+        if old in lua:
+            ours = python_functions(text_of(folder, name, "py"))
+            noticed += differing_words(ours, lua_functions(lua.replace(old, new))) != differing_words(
+                ours, lua_functions(lua)
+            )
+    assert noticed
+
+
+@pytest.mark.parametrize("line", ["  stats.retried(now, job.queue)\n", "  putting.check_distinct(op.jobs)\n"])
+def test_a_missing_call_is_noticed(line: str) -> None:
+    lua = text_of("ops", "finishing", "lua")
+    assert line in lua
+    assert differing_calls(python_functions(text_of("ops", "finishing", "py")), lua_functions(lua.replace(line, "")))
+
+
+# ---- the dispatch
+
+
+def test_both_sides_dispatch_to_the_same_functions() -> None:
+    text = (ROOT / "lua/register.lua").read_text(encoding="utf-8")
+    verbs = text[text.index("register.verbs = {") : text.index("}", text.index("register.verbs = {"))]
+    found = dict(re.findall(r"(\w+) = (\w+\.\w+)", verbs))
+    ours = {name: f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}" for name, verb in engine.VERBS.items()}
+    assert found == ours
+    assert list(engine.VERBS) == list(CATALOGUE)
+    assert list(found) == list(CATALOGUE)
+
+
+def test_the_lua_catalogue_is_made_from_this_one() -> None:
+    assert bundle.read("catalogue") == lua_catalogue.text()
+
+
+def test_every_state_that_a_job_can_be_in_has_its_place_on_both_sides() -> None:
+    states = {state for pair in TRANSITIONS for state in pair} - {""}
+    for functions in twins("state", "places"):
+        words = {function.name: function.words for function in functions}
+        assert words == {"enter": states, "leave": states}
+
+
+# ---- what only some files may do
+
+
+def redis_users() -> set[str]:
+    """The files of the library that call Redis."""
+    return {name for name in bundle.FILES if "redis." in without_comments(bundle.read(name))}
+
+
+def test_only_nouns_touch_storage() -> None:
+    others = {name for name in redis_users() if not name.startswith("state/")}
+    assert others == {"register"}
+    assert re.findall(r"redis\.\w+\('(\w+)'", bundle.read("register")) == ["TIME"]
+
+
+def test_only_keys_builds_keys() -> None:
+    for name in bundle.FILES:
+        if name != "keys":
+            assert "prefix" not in without_comments(bundle.read(name)).replace("keys.begin(prefix)", "").replace(
+                "register.call(operation, prefix, args)", ""
+            ), name
+
+
+def assigned_globals(text: str) -> set[str]:
+    """The names to which a Lua module assigns without having declared them."""
+    code = re.sub(r"'[^'\n]*'", "''", without_comments(text))
+    declared = {
+        name.strip()
+        for names in re.findall(r"\blocal ([\w, \n]+?)(?:\s*=|(?<!,)$)", code, re.M)
+        for name in names.split(",")
+    }
+    declared |= {
+        name.strip() for names in re.findall(r"\bfunction [\w.]*\(([^)]*)\)", code) for name in names.split(",")
+    }
+    declared |= {name.strip() for names in re.findall(r"\bfor ([\w, ]+?) (?:in|=)", code) for name in names.split(",")}
+    assigned = re.findall(r"^\s*(\w+(?:, *\w+)*)\s*=[^=]", code, re.M)
+    statements = {name.strip() for names in assigned for name in names.split(",")}
+    within_tables = {name for body in re.findall(r"\{[^{}]*\}", code) for name in re.findall(r"(\w+)\s*=", body)}
+    functions = set(re.findall(r"^function (\w+)\(", code, re.M))
+    return (statements - declared - within_tables) | functions
+
+
+@pytest.mark.parametrize("name", [name for name in bundle.FILES if name != "catalogue"])
+def test_no_global_is_assigned(name: str) -> None:
+    assert assigned_globals(bundle.read(name)) == set()
+
+
+@pytest.mark.parametrize("line", ["  leaked = 1\n", "leaked, other = 1, 2\n", "function leaked()\nend\n"])
+def test_a_global_is_noticed(line: str) -> None:
+    assert "leaked" in assigned_globals(bundle.read("ops/leasing") + line)
