@@ -51,12 +51,14 @@ def check_distinct(jids: tuple[str, ...]) -> None:
 
 def _check(store: Store, puts: tuple[Put, ...]) -> dict[str, list[str]]:
     """The unfinished jobs that each is to depend on, where that is said; or refuse."""
-    asking = [op for op in puts if op.depends is not None]
-    if not asking:
+    asked = False
+    for op in puts:
+        asked = asked or op.depends is not None
+    if not asked:
         return {}
-    for op in asking:
+    for op in puts:
         job = jobs.get(store, op.jid)
-        if job is not None:
+        if op.depends is not None and job is not None:
             dependencies.check_bounded(job)
     return dependencies.check(store, {op.jid: op.depends for op in puts})
 

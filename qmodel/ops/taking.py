@@ -38,7 +38,10 @@ def grant(
 def _next(store: Store, now: int, queue: str, count: int) -> list[Job]:
     """Take the next jobs out of their places: stalled ones, then those in order, the due ones among them."""
     until = now - config.value(store, "grace-period")
-    taken = [job for job in queues.lapsed(store, queue, until, count) if _take_back(store, now, job)]
+    taken = []
+    for job in queues.lapsed(store, queue, until, count):
+        if _take_back(store, now, job):
+            taken.append(job)
     for job in queues.due(store, queue, now, MOST):
         emit(store, now, "promoted", job.jid, job.queue)
         queues.promote(store, job)

@@ -1,0 +1,56 @@
+"""The checks of the model are compiled, and so cheaper than the functions that they stand for: they must agree."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from qmodel.arguments import Kind, ListOf, Text
+from qmodel.operations import CATALOGUE
+
+KINDS = {
+    kind
+    for spec in CATALOGUE.values()
+    for argument in spec.arguments
+    for kind in (argument.kind, getattr(argument.kind, "item", None))
+    if kind is not None and not isinstance(kind, ListOf)
+}
+PIECES = ("", "a", "-data", "-d", "-dependents", " ", "\n", "\x7f", "\x1f", "~", "é", "\u2028", "\ud800", "0", "x" * 63)
+
+
+class Str(str):
+    """Equal to a string, and none."""
+
+
+def values(seed: int, count: int = 20_000) -> list[object]:
+    """Texts around every rule, whole numbers around every bound, and what is neither."""
+    chance = random.Random(seed)
+    bounds = [getattr(kind, end) for kind in KINDS for end in ("low", "high", "most") if hasattr(kind, end)]
+    texts = ["".join(chance.choices(PIECES, k=chance.randrange(5))) for _ in range(count)]
+    numbers = [bound + by for bound in bounds for by in (-1, 0, 1)]
+    lengths = ["x" * (bound + by) for bound in (64, 128, 160, 1024) for by in (-1, 0, 1)]
+    return [*texts, *lengths, *numbers, None, True, False, 1.0, b"a", Str("a"), (), []]
+
+
+def disagreements(kind: Kind, plain: str) -> list[object]:
+    """Values that the compiled condition lets through and the function does not."""
+    compiled = eval(f"lambda value: {plain}")
+    return [value for value in values(1) if compiled(value) and not kind.accepts(value)]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS, key=repr), ids=repr)
+def test_what_is_plainly_fine_is_accepted(kind: Kind) -> None:
+    assert disagreements(kind, kind.plain) == []
+
+
+def test_a_condition_that_lets_too_much_through_is_noticed() -> None:
+    assert disagreements(Text(10), "type(value) is str and len(value) <= 11")
+
+
+def test_most_good_values_are_plainly_fine() -> None:
+    for spec in (CATALOGUE["put"], CATALOGUE["pop"], CATALOGUE["complete"]):
+        for argument in spec.arguments:
+            good = {"text": "some data", "name": "emails", "id": "0123456789abcdef", "whole": 7}.get(argument.kind.wire)
+            if good is not None:
+                assert eval(argument.kind.plain, {"value": good}), argument
