@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 
 from bench import Options
@@ -24,8 +25,9 @@ def main() -> int:
     if unknown := set(given.names) - set(NAMES):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are: {', '.join(NAMES)}")
     options = Options(given.runs, given.server, given.quick, given.peers)
-    met = True
+    met, cpus = True, os.sched_getaffinity(0)
     for name in given.names or NAMES:
+        os.sched_setaffinity(0, cpus)  # the one before may have kept to one of them
         report: Report = importlib.import_module(f"bench.{name}").run(options)
         print(report.markdown())
         met = met and all(verdict.met for verdict in report.verdicts)

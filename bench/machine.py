@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import subprocess
+import sysconfig
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -81,9 +82,14 @@ def describe() -> str:
     cpu = model.group(1).strip() if model else platform.processor()
     return (
         f"{time.strftime('%Y-%m-%d %H:%M')}; {os.cpu_count()} x {cpu}, load {os.getloadavg()[0]:.1f}; "
-        f"{platform.system()} {platform.release()}; {platform.python_implementation()} {platform.python_version()}; "
+        f"{platform.system()} {platform.release()}; {_python()}; "
         f"qmodel at {_commit()}."
     )
+
+
+def _python() -> str:
+    slow = "--enable-optimizations" not in (sysconfig.get_config_var("CONFIG_ARGS") or "")
+    return f"{platform.python_implementation()} {platform.python_version()}" + slow * ", built without optimizations"
 
 
 def _commit() -> str:
