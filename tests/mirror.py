@@ -63,7 +63,7 @@ def python_functions(text: str) -> list[Function]:
 
 def _imported(tree: ast.Module) -> dict[str, str]:
     """The functions that a module has imported from another one, as `module.name`."""
-    found = {}
+    found: dict[str, str] = {}
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             module = node.module.rpartition(".")[2]

@@ -72,3 +72,15 @@ def test_a_word_survives_the_shell(text: str) -> None:
     else:
         body = word(text).removeprefix("$'").removesuffix("'")
         assert body.encode().decode("unicode_escape") == text
+
+
+def test_the_semantics_page_has_every_change_in_the_line_of_its_kind() -> None:
+    page = (ROOT / "docs/semantics.md").read_text(encoding="utf-8")
+    section = page[page.index("## Sending again") : page.index("## When a worker dies")]
+    lines = [set(re.findall(r"`(\w+)`", line.split("|")[1])) for line in section.splitlines() if line.startswith("| `")]
+    kinds = {
+        frozenset(name for name, spec in CATALOGUE.items() if spec.resend == kind) for kind in docs.reference.resends()
+    }
+    assert {frozenset(line) for line in lines} == kinds - {
+        frozenset(name for name, spec in CATALOGUE.items() if spec.reads)
+    }
