@@ -93,13 +93,14 @@ end
 -- The operation written in args[first..last]; refuse the first argument that is not what it may be.
 function arguments.decode(operation, spec, args, first, last)
   local op = spec.new()
-  local positional = spec.positional
+  local positional, accepted = spec.positional, spec.accepted
   for i = 1, #positional do
-    local name = positional[i]
-    if first + i - 1 > last then
-      refuse(operation, name)
+    local kind, value = accepted[i], args[first + i - 1]
+    value = first + i - 1 <= last and accept[kind.kind](kind, value)
+    if value == nil or value == false then
+      refuse(operation, positional[i])
     end
-    op[name] = take(operation, name, spec.arguments[name], args[first + i - 1])
+    op[positional[i]] = value
   end
   local at = first + #positional
   while at <= last do

@@ -12,7 +12,7 @@
 --   <p>q:<queue>-scheduled       zset: score ready at,   member <sequence:14><jid>
 --   <p>q:<queue>-depends         zset: score put at,     member <sequence:14><jid>
 --   <p>q:<queue>-locks           zset: score expires at (-inf when stalled), member <sequence:14><jid>
---   <p>q:<queue>-state           text: first seen, pause, idle workers, wake-ups, due bound (state/queues.lua)
+--   <p>q:<queue>-state           text: first seen, pause, idle workers, due bound (state/queues.lua)
 --   <p>q:<queue>-wake            list: one element for each wake-up not yet used; idle workers block on it
 --   <p>queues                    zset: queues by time first seen
 --   <p>workers                   zset: workers by time last seen

@@ -39,24 +39,23 @@ end
 
 -- Read what the operation names with one command.
 local function prefetch(op)
-  local wanted = {keys.counters, keys.config}
+  local wanted, size = {keys.counters, keys.config}, 2
+  if op.jid then
+    size = size + 1
+    wanted[size] = keys.job(op.jid)
+  end
   if op.queue then
-    wanted[#wanted + 1] = keys.queue(op.queue, '-state')
+    size = size + 1
+    wanted[size] = keys.queue(op.queue, '-state')
   end
   if op.next then
-    wanted[#wanted + 1] = keys.queue(op.next, '-state')
+    size = size + 1
+    wanted[size] = keys.queue(op.next, '-state')
   end
-  if op.jid then
-    wanted[#wanted + 1] = keys.job(op.jid)
-  end
-  if op.jobs then
-    for i = 1, #op.jobs do
-      wanted[#wanted + 1] = keys.job(op.jobs[i].jid)
-    end
-  end
-  if op.jids then
-    for i = 1, #op.jids do
-      wanted[#wanted + 1] = keys.job(op.jids[i])
+  local jids = op.jids or op.jobs
+  if jids then
+    for i = 1, #jids do
+      wanted[size + i] = keys.job(op.jids and jids[i] or jids[i].jid)
     end
   end
   store.prefetch(wanted)

@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from qmodel.arguments import MOST, REQUEST, TIME, Choice, Flag, Id, Kind, ListOf, Name, Operations, Text, Whole
-from qmodel.events import EVENTS
 from qmodel.operations import CATALOGUE, Argument, Spec
 from qmodel.state.config import OPTIONS
+
+
+class _Kinds:
+    """The kinds that occur, each written once: fewer tables for Lua's collector to walk through."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+
+    def __call__(self, kind: Kind, optional: bool = False) -> str:
+        return self.names.setdefault(_kind(kind, optional), f"kinds[{len(self.names) + 1}]")
 
 
 def _kind(kind: Kind, optional: bool = False) -> str:
@@ -54,8 +63,9 @@ def named(spec: Spec) -> list[Argument]:
     return [a for a in spec.arguments if not _is_positional(a) and a.name != "request"]
 
 
-def _operation(name: str, spec: Spec) -> list[str]:
+def _operation(name: str, spec: Spec, kinds: _Kinds) -> list[str]:
     places = ", ".join(f"'{a.name}'" for a in positional(spec))
+    accepted = ", ".join(kinds(a.kind) for a in positional(spec))
     lists = ", ".join(f"'{a.name}'" for a in spec.arguments if isinstance(a.kind, ListOf | Operations))
     defaults = [a for a in spec.arguments if not a.required and a.default is not None and a.name != "request"]
     given = {a.name: _value(a.default) for a in defaults}
@@ -64,12 +74,12 @@ def _operation(name: str, spec: Spec) -> list[str]:
         f"  {name} = {{",
         f"    reads = {_value(spec.reads)}, memo = {_value(spec.resend == 'memo')}, "
         f"asks = {_value(any(a.name == 'request' for a in spec.arguments))},",
-        f"    positional = {{{places}}}, lists = {{{lists}}},",
+        f"    positional = {{{places}}}, accepted = {{{accepted}}}, lists = {{{lists}}},",
         f"    new = function() return {{{made}}} end,",
         "    arguments = {",
     ]
     for argument in spec.arguments:
-        lines.append(f"      {argument.name} = {_kind(argument.kind, not argument.required)},")
+        lines.append(f"      {argument.name} = {kinds(argument.kind, not argument.required)},")
     return [*lines, "    },", "  },"]
 
 
@@ -85,14 +95,11 @@ def text() -> str:
         f"catalogue.request = {_kind(REQUEST)}",
         "catalogue.size = {kind = 'whole', low = 1, high = 100000}",
         "",
-        "catalogue.operations = {",
     ]
-    for name, spec in CATALOGUE.items():
-        lines += _operation(name, spec)
-    lines += ["}", "", "catalogue.events = {"]
-    for event, facts in EVENTS.items():
-        lines.append(f"  {event} = {{{', '.join(repr(fact) for fact in facts)}}},")
-    lines += ["}", "", "catalogue.options = {"]
+    kinds = _Kinds()
+    operations = [line for name, spec in CATALOGUE.items() for line in _operation(name, spec, kinds)]
+    lines += ["local kinds = {", *(f"  {kind}," for kind in kinds.names), "}", ""]
+    lines += ["catalogue.operations = {", *operations, "}", "", "catalogue.options = {"]
     for option, (default, low, high, *_) in OPTIONS.items():
         lines.append(f"  ['{option}'] = {{default = {default}, low = {low}, high = {high}}},")
     lines += ["}", "", "catalogue.option_names = {"]

@@ -633,32 +633,36 @@ class Events(Operation):
 # ---- queues, workers, configuration
 
 
-@operation("number", "same", "", "paused")
+@operation("number", "memo", "", "paused")
 class Pause(Operation):
     """Stop handing out jobs of queues, at once; replies how many were not paused before."""
 
     queues: QueueNames
+    request: RequestId = ""
 
 
-@operation("number", "same", "", "unpaused")
+@operation("number", "memo", "", "unpaused")
 class Unpause(Operation):
     """Hand out jobs of queues again; replies how many were paused before."""
 
     queues: QueueNames
+    request: RequestId = ""
 
 
-@operation("number", "same", "QUEUE_NOT_EMPTY", "forgotten")
+@operation("number", "memo", "QUEUE_NOT_EMPTY", "forgotten")
 class Forget(Operation):
-    """Take empty queues off the list, with their pauses; replies how many were on it."""
+    """Take empty queues off the list, with their pauses; replies how many were on it, or paused."""
 
     queues: QueueNames
+    request: RequestId = ""
 
 
-@operation("number", "same", "", "deregistered")
+@operation("number", "memo", "", "deregistered")
 class Deregister(Operation):
     """Take workers off the list; leases that they hold stay valid. Replies how many were on it."""
 
     workers: WorkerNames
+    request: RequestId = ""
 
 
 @operation("settings", "read")
@@ -673,16 +677,18 @@ class ConfigGet(Operation):
     option: Option
 
 
-@operation("number", "same", "UNKNOWN_OPTION BAD_VALUE", "configured")
+@operation("number", "memo", "UNKNOWN_OPTION BAD_VALUE", "configured")
 class ConfigSet(Operation):
     """Set an option; replies its value."""
 
     option: Option
     value: Value
+    request: RequestId = ""
 
 
-@operation("number", "same", "UNKNOWN_OPTION", "configured")
+@operation("number", "memo", "UNKNOWN_OPTION", "configured")
 class ConfigUnset(Operation):
     """Set an option back to its default; replies that."""
 
     option: Option
+    request: RequestId = ""

@@ -87,7 +87,7 @@ function finishing.complete_many(now, op)
     if one.next then
       refusals.refuse('BAD_ARGUMENT', 'complete_many', 'next')
     end
-    check_next('complete', one)
+    check_next('complete_many', one)
   end
 
   for i, one in ipairs(op.jobs) do

@@ -13,27 +13,24 @@ local FIRST = '-inf' -- where a stalled job stands among the locks: before every
 local IDLE_MOST = 1000
 local NEVER = 99999999999999
 
-local STATE = '^(%d*)\t(%d)\t(%d+)\t(%d+)\t(%d+)$'
-local NOTHING = '\t0\t0\t0\t99999999999999'
+local STATE = '^(%d*)\t(%d)\t(%d+)\t(%d+)$'
+local NOTHING = '\t0\t0\t99999999999999'
 
--- ---- what is known of a queue besides its jobs: first seen, paused, idle, wakes, due
+-- ---- what is known of a queue besides its jobs: first seen, paused, idle, due
 
 function queues.of(name)
   local queue = store.queues[name]
   if not queue then
     local text = store.read(keys.queue(name, '-state')) or NOTHING
-    local first_seen, paused, idle, wakes, due = string.match(text, STATE)
-    queue = {
-      name = name, first_seen = first_seen, paused = paused,
-      idle = tonumber(idle), wakes = tonumber(wakes), due = tonumber(due),
-    }
+    local first_seen, paused, idle, due = string.match(text, STATE)
+    queue = {name = name, first_seen = first_seen, paused = paused, idle = tonumber(idle), due = tonumber(due)}
     store.queues[name] = queue
   end
   return queue
 end
 
 local function write(queue)
-  local text = table.concat({queue.first_seen, queue.paused, queue.idle, queue.wakes, queue.due}, '\t')
+  local text = table.concat({queue.first_seen, queue.paused, queue.idle, queue.due}, '\t')
   store.write(keys.queue(queue.name, '-state'), text)
 end
 
@@ -55,17 +52,16 @@ function queues.register(now, name)
   end
 end
 
--- Take a queue off the list, with its pause and its idle workers; say whether it was there.
+-- Take a queue off the list, with its pause and its idle workers; say whether it was there, or paused.
 function queues.forget(name)
   local queue = queues.of(name)
   store.queues[name] = nil
   store.write(keys.queue(name, '-state'), false)
   store.write(keys.queue(name, '-wake'), false)
-  if queue.first_seen == '' then
-    return false
+  if queue.first_seen ~= '' then
+    store.remove(keys.queues, name)
   end
-  store.remove(keys.queues, name)
-  return true
+  return queue.first_seen ~= '' or queue.paused == '1'
 end
 
 -- A page of the names of the queues on the list, first seen first.
@@ -86,7 +82,6 @@ end
 local function wake(queue, most)
   local woken = math.min(queue.idle, most)
   queue.idle = queue.idle - woken
-  queue.wakes = queue.wakes + woken
   write(queue)
   for _ = 1, woken do
     redis.call('RPUSH', keys.queue(queue.name, '-wake'), '1')
@@ -280,8 +275,8 @@ end
 -- Count one more idle worker. Wake-ups not yet used are stale, for there is no job, and count as idle again.
 function queues.await_work(name)
   local queue = queues.of(name)
-  queue.idle = math.min(queue.idle + queue.wakes + 1, IDLE_MOST)
-  queue.wakes = 0
+  local wakes = redis.call('LLEN', keys.queue(name, '-wake'))
+  queue.idle = math.min(queue.idle + wakes + 1, IDLE_MOST)
   write(queue)
   store.write(keys.queue(name, '-wake'), false)
 end

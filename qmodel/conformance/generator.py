@@ -201,7 +201,7 @@ class Generator:
         value = pick(self._chooser, SETTINGS[option])
         if option == "heartbeat" and self._below(2):
             option += "-" + pick(self._chooser, self._names.queues)
-        return ops.ConfigSet(option, value)
+        return ops.ConfigSet(option, value, self._request())
 
     # ---- the clock
 
@@ -670,20 +670,24 @@ class Generator:
 
     def pause(self) -> Operation:
         queue = self._queue_where(lambda q: not q.paused)
-        return ops.Pause((queue, *self._several(self._queue, 2)) if self._below(4) == 3 else (queue,))
+        names = (queue, *self._several(self._queue, 2)) if self._below(4) == 3 else (queue,)
+        return ops.Pause(names, self._request())
 
     def unpause(self) -> Operation:
         one = self._queue_where(attrgetter("paused"))
-        return ops.Unpause((one, *self._several(self._queue, 2)) if self._below(4) == 3 else (one,))
+        names = (one, *self._several(self._queue, 2)) if self._below(4) == 3 else (one,)
+        return ops.Unpause(names, self._request())
 
     def forget(self) -> Operation:
         if self._aimed:
-            return ops.Forget((self._queue_where(lambda q: not length(q) and q.first_seen is not None),))
-        return ops.Forget(self._several(lambda: pick(self._chooser, self._names.queues), 2))
+            empty = self._queue_where(lambda q: not length(q) and q.first_seen is not None)
+            return ops.Forget((empty,), self._request())
+        return ops.Forget(self._several(lambda: pick(self._chooser, self._names.queues), 2), self._request())
 
     def deregister(self) -> Operation:
         known = tuple(self._store.workers) if self._aimed else ()
-        return ops.Deregister(self._several(lambda: pick(self._chooser, known or self._names.workers), 2))
+        names = self._several(lambda: pick(self._chooser, known or self._names.workers), 2)
+        return ops.Deregister(names, self._request())
 
     def config(self) -> Operation:
         return ops.Config()
@@ -704,10 +708,10 @@ class Generator:
         option = self._option()
         known = config.OPTIONS.get(option, config.OPTIONS["heartbeat"])
         edges = (known.high + 1, max(known.low - 1, 0), known.low, known.high)
-        return ops.ConfigSet(option, pick(self._chooser, edges))
+        return ops.ConfigSet(option, pick(self._chooser, edges), self._request())
 
     def config_unset(self) -> Operation:
-        return ops.ConfigUnset(self._option())
+        return ops.ConfigUnset(self._option(), self._request())
 
 
 _BUILDERS: dict[str, Callable[[Generator], Operation]] = {name: getattr(Generator, name) for name in CATALOGUE}

@@ -124,16 +124,14 @@ class _Reader:
         return {name: record for name, record in records.items() if record != DEFAULT_QUEUE}
 
     def queue(self, name: str, first_seen: int | None) -> Record:
-        state = self.text(f"q:{name}-state", "\t0\t0\t0\t99999999999999").split("\t")
+        state = self.text(f"q:{name}-state", "\t0\t0\t99999999999999").split("\t")
         ready = self.members(f"q:{name}-work")
         scheduled, locks = self.places(f"q:{name}-scheduled"), self.places(f"q:{name}-locks")
         wakes = len(self.take(f"q:{name}-wake", "list", []))
         if (int(state[0]) if state[0] else None) != first_seen:
             raise Corrupt(f"queue {name} was first seen at {state[0]}, or at {first_seen}")
-        if wakes != int(state[3]):
-            raise Corrupt(f"queue {name} counts {state[3]} wake-ups and has {wakes}")
-        if any(max(place[0], 0) < int(state[4]) for place in (*scheduled[:1], *locks[:1])):
-            raise Corrupt(f"the due bound {state[4]} of queue {name} is after what is due first")
+        if any(max(place[0], 0) < int(state[3]) for place in (*scheduled[:1], *locks[:1])):
+            raise Corrupt(f"the due bound {state[3]} of queue {name} is after what is due first")
         return {
             "first_seen": first_seen,
             "paused": state[1] == "1",

@@ -23,7 +23,7 @@ def complete(store: Store, now: int, op: Complete) -> str:
     job, outcome = jobs.held(store, op.jid, op.token, "completed")
     if outcome is not None:
         return outcome
-    depends = _check_next(store, op)
+    depends = _check_next(store, op, "complete")
 
     outcome = _complete(store, now, job, op, depends)
     _retire(store, now, SWEEP)
@@ -37,7 +37,7 @@ def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
     for one in op.jobs:
         if one.next is not None:
             raise refuse("BAD_ARGUMENT", "complete_many", "next")
-        _check_next(store, one)
+        _check_next(store, one, "complete_many")
 
     outcomes = tuple(
         _complete(store, now, job, one, []) if outcome is None else outcome
@@ -50,7 +50,7 @@ def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
 def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAndPopped:
     """Complete a leased job, then lease the next ones."""
     job, outcome = jobs.held(store, op.jid, op.token, "completed")
-    depends = _check_next(store, op) if outcome is None else []
+    depends = _check_next(store, op, "complete_and_pop") if outcome is None else []
     again = workers.granted(store, op.worker, op.request) if outcome is not None else ()
 
     if outcome is None:
@@ -61,10 +61,10 @@ def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAnd
     return CompletedAndPopped(outcome, taking.grant(store, now, op.queue, op.worker, op.count, op.wait, op.request))
 
 
-def _check_next(store: Store, op: Complete | CompleteAndPop) -> list[str]:
+def _check_next(store: Store, op: Complete | CompleteAndPop, operation: str) -> list[str]:
     """The unfinished jobs that the job is to wait for in its next queue; or refuse."""
     if op.next is None and (op.delay_ms or op.depends):
-        raise refuse("BAD_ARGUMENT", op.spec.name, "delay_ms" if op.delay_ms else "depends")
+        raise refuse("BAD_ARGUMENT", operation, "delay_ms" if op.delay_ms else "depends")
     return dependencies.check(store, {op.jid: op.depends})[op.jid] if op.depends else []
 
 

@@ -62,9 +62,9 @@ def register(store: Store, now: int, name: str) -> None:
 
 
 def forget(store: Store, name: str) -> bool:
-    """Take a queue off the list, with its pause and its idle workers; say whether it was there."""
+    """Take a queue off the list, with its pause and its idle workers; say whether it was there, or paused."""
     queue = store.queues.pop(name, None)
-    return queue is not None and queue.first_seen is not None
+    return queue is not None and (queue.first_seen is not None or queue.paused)
 
 
 def listed(store: Store) -> list[str]:

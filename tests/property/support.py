@@ -113,9 +113,3 @@ def plant(monkeypatch: pytest.MonkeyPatch, name: str, verb: Callable[..., Any]) 
         return verb(original, store, now, op)
 
     monkeypatch.setitem(engine._VERBS, cls, (planted, memo))
-
-
-def state_of(found: Snapshot) -> Snapshot:
-    """A snapshot without the sequence: what setting the same value again leaves as it was."""
-    found.seq = found.events = 0
-    return found
