@@ -16,6 +16,7 @@ from copy import copy
 from typing import Any, NamedTuple
 
 from qmodel import engine
+from qmodel import operations as ops
 from qmodel.arguments import Flag, ListOf, Name, Text, Whole
 from qmodel.arguments import Operations as OperationsKind
 from qmodel.conformance.subjects import Step
@@ -181,7 +182,11 @@ def _lower_arguments(found: _Shrinker) -> None:
 
 
 def _simpler(op: Operation) -> Iterator[Operation]:
-    """The same operation, each time with one argument simpler."""
+    """A part of the operation that is one itself; or the same operation, each time with one argument simpler."""
+    if isinstance(op, ops.PutMany | ops.CompleteMany) and len(op.jobs) == 1:
+        yield op.jobs[0]
+    elif isinstance(op, ops.CompleteAndPop):
+        yield ops.Complete(op.jid, op.token, op.result, op.data, op.next, op.delay_ms, op.depends)
     for argument in op.spec.arguments:
         value = getattr(op, argument.name)
         if argument.required or value != argument.default:

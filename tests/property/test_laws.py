@@ -143,6 +143,8 @@ def test_a_valid_lease_is_never_handed_to_another() -> None:
     handed = 0
     for moment in everywhere(before=True):
         assert moment.before is not None
+        if len(moment.events) < moment.store.seq - moment.before.seq:
+            continue  # of so few events that are kept, some of this step's are gone
         grace = moment.before.config.get("grace-period", config.OPTIONS["grace-period"].default)
         finished = {e.facts[0] for e in moment.events if e.event == "advanced"}
         for event in moment.events:
