@@ -148,7 +148,7 @@ FAULTS = (
     Fault("a request is not remembered", requests, "remember", lambda s, r, reply: None, 1),
     Fault("a grant is not remembered", workers, "remember", lambda s, n, r, jids: None, 2),
     Fault("a queue's own heartbeat is ignored", config, "heartbeat", lambda s, q: config.value(s, "heartbeat"), 3),
-    Fault("no complete job is ever retired", completed, "expired", lambda store, now, most: [], 4),
+    Fault("no complete job is ever retired", completed, "expired", lambda store, now, most: [], 6),
     Fault("histograms round up", stats, "bin_of", lambda ms: -(-ms // 1000), 2),
     Fault("a history is never cut", history, "add", lambda s, n, j, w, *f: j.history.append(
         jobs.replies.Stage(w, n, f)), 6),
