@@ -76,6 +76,7 @@ class Script:
         self.do(ops.Workers())
         self.do(ops.Queues())
         self.do(ops.Completed())
+        self.do(ops.Completed(len(store.completed) + 1, 5))
         self.do(ops.FailedGroups())
         self.do(ops.Tracked())
         self.do(ops.TopTags())
@@ -173,7 +174,9 @@ def a_thousand_dependencies(s: Script) -> None:
 def looking_at_a_thousand(s: Script) -> None:
     """The search for a cycle looks at 1000 jobs and no more."""
     many = ids("d", 999)
-    s.put(*many, "e")
+    s.put(*many, "e", "x", "v", "u")
+    for jid in ("x", "v", "u"):  # nobody looks where nobody waits for the job
+        s.do(ops.Put("q", jid + "2", "k", "", depends=(jid,)))
     s.do(ops.Put("q", "y", "k", "", depends=tuple(many)))
     s.do(ops.Put("q", "x", "k", "", depends=("y",)))
     s.do(ops.DependsOn("y", ("e",)))
@@ -406,7 +409,14 @@ def about_a_lease(s: Script) -> None:
     s.pop(3)
     for after in (999, 1, 499, 1, 1):
         s.now += after
-        for op in (ops.Running("q"), ops.Stalled("q"), ops.Queue("q"), ops.Workers(), ops.Worker("w"), ops.Peek("q", 2)):
+        for op in (
+            ops.Running("q"),
+            ops.Stalled("q"),
+            ops.Queue("q"),
+            ops.Workers(),
+            ops.Worker("w"),
+            ops.Peek("q", 2),
+        ):
             s.do(op)
         if after == 499:
             s.pop(2, worker="v")
@@ -426,8 +436,18 @@ def about_a_schedule(s: Script) -> None:
     s.put("now2", priority=0)
     for after in (0, 999, 1, 999, 1):
         s.now += after
-        for op in (ops.Waiting("q"), ops.Waiting("q", 1, 2), ops.Waiting("q", 3, 9), ops.Waiting("q", 2, 1), ops.Scheduled("q"),
-                   ops.Queue("q"), ops.Peek("q"), ops.Peek("q", 2), ops.Peek("q", 3), ops.Peek("q", 9)):
+        for op in (
+            ops.Waiting("q"),
+            ops.Waiting("q", 1, 2),
+            ops.Waiting("q", 3, 9),
+            ops.Waiting("q", 2, 1),
+            ops.Scheduled("q"),
+            ops.Queue("q"),
+            ops.Peek("q"),
+            ops.Peek("q", 2),
+            ops.Peek("q", 3),
+            ops.Peek("q", 9),
+        ):
             s.do(op)
     s.pop(2)
     s.put("f", "g", priority=3)
@@ -575,7 +595,12 @@ def completing_wrongly(s: Script) -> None:
     s.do(one(a, delay_ms=5))
     s.do(one(a, depends=("c",)))
     s.do(one(a, depends=("c",), delay_ms=5))
-    for arguments in ({"delay_ms": 5}, {"depends": ("c",)}, {"depends": ("c",), "delay_ms": 5}, {"next": "r", "depends": ("x",)}):
+    for arguments in (
+        {"delay_ms": 5},
+        {"depends": ("c",)},
+        {"depends": ("c",), "delay_ms": 5},
+        {"next": "r", "depends": ("x",)},
+    ):
         s.do(ops.CompleteAndPop("a", a.token, "q", "w", **arguments))
     s.do(one(a, next="r", depends=("c", "a")))
     s.complete(a, b)
@@ -649,7 +674,13 @@ def retries_run_out(s: Script) -> None:
     s.do(ops.Peek("q", 9), 1000)
     lost = s.store.jobs["c"].token
     s.pop(9)
-    for op in (ops.Fail("c", lost, "g", "m"), ops.Retry("c", lost), ops.Fail("c", 0, "g", "m"), ops.Retry("c", 0), ops.Complete("c", lost)):
+    for op in (
+        ops.Fail("c", lost, "g", "m"),
+        ops.Retry("c", lost),
+        ops.Fail("c", 0, "g", "m"),
+        ops.Retry("c", 0),
+        ops.Complete("c", lost),
+    ):
         s.do(op)
     s.look()
 
@@ -669,7 +700,11 @@ def cycles(s: Script) -> None:
     s.do(ops.DependsOn("b", ("d", "c")))
     pair = ops.Put("q", "x", "k", "", depends=("y",)), ops.Put("q", "y", "k", "", depends=("x",))
     s.do(ops.PutMany(pair))
-    s.do(ops.PutMany((pair[0], ops.Put("q", "y", "k", "", depends=("z", "c")), ops.Put("q", "z", "k", "", depends=("x",)))))
+    s.do(
+        ops.PutMany(
+            (pair[0], ops.Put("q", "y", "k", "", depends=("z", "c")), ops.Put("q", "z", "k", "", depends=("x",)))
+        )
+    )
     s.do(ops.PutMany((ops.Put("q", "a", "k", "", depends=("c",)), ops.Put("q", "c", "k", "", depends=("b",)))))
     s.do(ops.PutMany((ops.Put("q", "a", "k", "", depends=("c",)), ops.Put("q", "c", "k", "", depends=()))))
     s.do(ops.PutMany((ops.Put("q", "x", "k", "", depends=("y",)), ops.Put("q", "y", "k", "", depends=()))))
@@ -727,7 +762,7 @@ def big_data(s: Script) -> None:
         s.do(ops.Peek("q"))
         for finish in (ops.Release, ops.Fail, ops.Complete, ops.Heartbeat):
             (job,) = s.pop()
-            extra = {"group": "g", "message": "m" * other} if finish is ops.Fail else {}
+            extra: dict[str, Any] = {"group": "g", "message": "m" * other} if finish is ops.Fail else {}
             s.do(finish("j", job.token, data="c" * (one if finish is ops.Fail else other), **extra))
             s.do(ops.Multiget(("j", "nobody", "j")))
             s.do(ops.Put("q", "j", "k", "d" * one)) if finish is not ops.Release else None
@@ -748,7 +783,24 @@ def big_data(s: Script) -> None:
 
 def odd_texts(s: Script) -> None:
     """Texts that a careless packing breaks."""
-    texts = ("\t", "\n", "\\", "\\n", "\n\\", "\t\n", "1:x", "a\tb\nc\\d", "@", "\x00", "\x1f", "0", "é" * 40, "\\\\n", "%d%s", "\r\n")
+    texts = (
+        "\t",
+        "\n",
+        "\\",
+        "\\n",
+        "\n\\",
+        "\t\n",
+        "1:x",
+        "a\tb\nc\\d",
+        "@",
+        "\x00",
+        "\x1f",
+        "0",
+        "é" * 40,
+        "\\\\n",
+        "%d%s",
+        "\r\n",
+    )
     s.set("max-job-history", 60)
     for number, text in enumerate(texts):
         s.do(ops.Put("q", "j", "k", text, tags=("%a", "a.b", f"[{number}]")))
@@ -827,7 +879,11 @@ def long_names(s: Script) -> None:
         s.do(ops.Priority("data", value))
         s.do(ops.Put("q", "data", "k", "", priority=value))
     for character in " ~!\x7f\x1f\x80é\n\t\0":
-        for op in (ops.Put("q", "x" + character, "k", ""), ops.Put("q" + character, "x", "k", ""), ops.Update("data", character)):
+        for op in (
+            ops.Put("q", "x" + character, "k", ""),
+            ops.Put("q" + character, "x", "k", ""),
+            ops.Update("data", character),
+        ):
             s.do(op)
 
 
@@ -837,7 +893,15 @@ def options(s: Script) -> None:
         s.do(ops.ConfigSet("heartbeat-" + queue, 10 + len(queue)))
         s.do(ops.ConfigGet("heartbeat-" + queue))
         s.do(ops.Config())
-    for option in ("heartbeat", "grace-period", "max-events", "max-job-history", "heartbeat-b", "stats-history", "heartbeats"):
+    for option in (
+        "heartbeat",
+        "grace-period",
+        "max-events",
+        "max-job-history",
+        "heartbeat-b",
+        "stats-history",
+        "heartbeats",
+    ):
         for value in (0, 1, 3, 4, 1000, 1001, 3660, 3661, 10**7, 10**7 + 1, 31_622_400_000, 31_622_400_001):
             s.do(ops.ConfigSet(option, value))
         s.do(ops.ConfigGet(option))
@@ -1018,12 +1082,12 @@ def next_queues(s: Script) -> None:
 
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
     completing_wrongly, sending_twice, retries_run_out, cycles, reversed_edges, two_ways_round, about_a_lease,
-    about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts, repeated,
-    wakes, waking, fewer_events, options, odd_texts, short_histories, big_data, retiring, retiring_by_count, old_statistics,
-    old_workers, ten_silent_holders, how_long, folding, long_names, a_thousand_dependents,
-    a_thousand_dependents_at_once, canceling_a_thousand, a_thousand_dependencies, looking_at_a_thousand,
-    four_thousand_edges, a_thousand_jobs, a_thousand_scheduled, a_thousand_failed, a_thousand_idle_workers,
-    a_thousand_requests, ten_thousand_events,
+    about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts,
+    repeated, wakes, waking, fewer_events, options, odd_texts, short_histories, big_data, retiring,
+    retiring_by_count, old_statistics, old_workers, ten_silent_holders, how_long, folding, long_names,
+    a_thousand_dependents, a_thousand_dependents_at_once, canceling_a_thousand, a_thousand_dependencies,
+    looking_at_a_thousand, four_thousand_edges, a_thousand_jobs, a_thousand_scheduled, a_thousand_failed,
+    a_thousand_idle_workers, a_thousand_requests, ten_thousand_events,
 )  # fmt: skip
 
 
@@ -1081,7 +1145,11 @@ def wire() -> list[Wire]:
         Wire("put", [*put, "no", "no"], _bad("put", "option")),
         Wire("put", [*put, "priority", "1", "tags"], _bad("put", "tags")),
         Wire("put", [*put, "priority", "1", "priority", "2"], Step(5, ops.Put("q", "j", "k", "d", 2))),
-        Wire("put", [*put, "tags", "a", "priority", "3", "tags", "b"], Step(5, ops.Put("q", "j", "k", "d", 3, tags=("a", "b")))),
+        Wire(
+            "put",
+            [*put, "tags", "a", "priority", "3", "tags", "b"],
+            Step(5, ops.Put("q", "j", "k", "d", 3, tags=("a", "b"))),
+        ),
         Wire("put", [*put, "tags", "a", "no", "tags"], Step(5, ops.Put("q", "j", "k", "d", tags=()))),
         Wire("put", [*put, "no", "depends", "no", "tags"], Step(5, ops.Put("q", "j", "k", "d", tags=(), depends=()))),
         Wire("put", ["5", "a b", *one], _bad("put", "request")),
@@ -1092,7 +1160,10 @@ def wire() -> list[Wire]:
         Wire("put_many", ["5", "", "jobs"], _bad("put_many", "jobs")),
         Wire("put_many", ["5", "", "jobs", "4", *one], Step(5, ops.PutMany((ops.Put("q", "j", "k", "d"),)))),
         Wire("put_many", ["5", "", "no", "jobs"], _bad("put_many", "no")),
-        *(Wire("put_many", ["5", "", "jobs", size, *one], _bad("put_many", "jobs")) for size in ("5", "6", "x", "0", "-1", "")),
+        *(
+            Wire("put_many", ["5", "", "jobs", size, *one], _bad("put_many", "jobs"))
+            for size in ("5", "6", "x", "0", "-1", "")
+        ),
         Wire("put_many", ["5", "", "jobs", "3", *one], _bad("put_many", "data")),
         Wire("put_many", ["5", "", "jobs", "1", *one], _bad("put_many", "jid")),
         Wire("put_many", ["5", "", "jobs", "3", "q", "j", "k", "jobs", "4", *one], _bad("put_many", "data")),
@@ -1101,7 +1172,8 @@ def wire() -> list[Wire]:
         Wire("put_many", ["5", "", "jobs", "4", *one, "priority", "1"], _bad("put_many", "option")),
         Wire("put_many", ["5", "", "jobs", "6", *one, "priority", "x"], _bad("put_many", "priority")),
         Wire(
-            "put_many", ["5", "", "jobs", "6", *one, "priority", "7", "jobs", "6", "q", "i", "k", "d", "no", "tags"],
+            "put_many",
+            ["5", "", "jobs", "6", *one, "priority", "7", "jobs", "6", "q", "i", "k", "d", "no", "tags"],
             Step(5, ops.PutMany((ops.Put("q", "j", "k", "d", 7), ops.Put("q", "i", "k", "d", tags=())))),
         ),
         Wire("get", ["6", "", "j"], Step(6, ops.Get("j"))),
@@ -1110,14 +1182,44 @@ def wire() -> list[Wire]:
         *(Wire("pop", ["6", "", "none", "w", "wait", bad], _bad("pop", "wait")) for bad in ("2", "", "01", "true")),
         *(
             Wire("priority", ["6", "", "j", bad], _bad("priority", "priority"))
-            for bad in ("", "-", "+1", "01", "-0", "1.0", "1e3", "0x10", " 1", "1 ", "nan", "inf", "--1", "1-1", "00", "-01",
-                        "2147483648", "-2147483649", "1" * 14, "1" * 15, "1" * 16, "1" * 400, "1\n", "١")
+            for bad in (
+                "",
+                "-",
+                "+1",
+                "01",
+                "-0",
+                "1.0",
+                "1e3",
+                "0x10",
+                " 1",
+                "1 ",
+                "nan",
+                "inf",
+                "--1",
+                "1-1",
+                "00",
+                "-01",
+                "2147483648",
+                "-2147483649",
+                "1" * 14,
+                "1" * 15,
+                "1" * 16,
+                "1" * 400,
+                "1\n",
+                "\u0661",
+            )
         ),
-        *(Wire("priority", ["6", "", "j", str(good)], Step(6, ops.Priority("j", good))) for good in (0, 1, -1, 10, 100, -(2**31), 2**31 - 1)),
-        *(Wire("length", [bad, "", "q"], _bad("length", "now")) for bad in ("x", "-1", "1.5", " ", "90000000000000", "9" * 15, "9" * 16, "1e3", "00")),
+        *(
+            Wire("priority", ["6", "", "j", str(good)], Step(6, ops.Priority("j", good)))
+            for good in (0, 1, -1, 10, 100, -(2**31), 2**31 - 1)
+        ),
+        *(
+            Wire("length", [bad, "", "q"], _bad("length", "now"))
+            for bad in ("x", "-1", "1.5", " ", "90000000000000", "9" * 15, "9" * 16, "1e3", "00")
+        ),
         Wire("length", ["89999999999999", "", "q"], Step(89_999_999_999_999, ops.Length("q"))),
         Wire("complete", ["6", "", "j", "900000000000000"], _bad("complete", "token")),
         Wire("config", ["6", "", "x"], _bad("config", "option")),
         Wire("config", ["6", ""], Step(6, ops.Config())),
-    ]  # fmt: skip
+    ]
     return found

@@ -13,9 +13,10 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
-from qmodel.conformance.directed import wire
-from qmodel.conformance.mutation import lua, model, python, replay, suite
+from qmodel.conformance.directed import Named, wire
+from qmodel.conformance.mutation import distil, lua, model, python, replay, suite
 from qmodel.conformance.mutation.mutants import Mutant
 from qmodel.conformance.mutation.replay import Verdict
 from qmodel.conformance.mutation.report import Result, Summary, show
@@ -23,7 +24,8 @@ from qmodel.conformance.mutation.triage import Triage, path
 
 AIMS = {"lua": 98.0, "model": 95.0}
 
-_judge: Callable[[Mutant], Verdict]
+_forked: dict[str, Callable[[Mutant], Verdict]] = {}
+"""The judge that forked processes find here."""
 
 
 def all_mutants(side: str, only: str = "") -> list[Mutant]:
@@ -32,15 +34,16 @@ def all_mutants(side: str, only: str = "") -> list[Mutant]:
     return [mutant for file in (lua if side == "lua" else python).MUTATED if only in file for mutant in made(file)]
 
 
-def recording(side: str, named: Sequence[suite.Named]) -> replay.Recording | model.Recording:
+def recording(side: str, named: Sequence[Named]) -> replay.Recording | model.Recording:
     """The suite, recorded on what is right."""
     return replay.Recording(named, wire()) if side == "lua" else model.Recording(named)
 
 
-def hunt(mutants: Sequence[Mutant], judge: Callable[[Mutant], Verdict], jobs: int, seconds: float = 1e9) -> Iterator[Result]:
+def hunt(
+    mutants: Sequence[Mutant], judge: Callable[[Mutant], Verdict], jobs: int, seconds: float = 1e9
+) -> Iterator[Result]:
     """Judge mutants in so many processes, forked here, until the time is up."""
-    global _judge
-    _judge = judge
+    _forked["judge"] = judge
     end = time.monotonic() + seconds
     context = multiprocessing.get_context("fork")
     with context.Pool(jobs) as pool:
@@ -53,7 +56,7 @@ def hunt(mutants: Sequence[Mutant], judge: Callable[[Mutant], Verdict], jobs: in
 
 def _result(mutant: Mutant) -> Result:
     began = time.process_time()
-    verdict = _judge(mutant)
+    verdict = _forked["judge"](mutant)
     return Result(mutant, verdict, time.process_time() - began)
 
 
@@ -74,6 +77,33 @@ def run(side: str, only: str, jobs: int, seconds: float, everything: bool) -> Su
     return summary
 
 
+def distilled(jobs: int, budget: int) -> str:
+    """Choose vectors by half of the Lua mutants, and measure them on the other half; give the report."""
+    triage = Triage()
+    mutants = [mutant for mutant in all_mutants("lua") if triage.entry(mutant) is None]
+    named = suite.quick()
+    recorded = replay.Recording(named, wire())
+    learnt = [mutant for mutant in mutants if mutant.half == 0]
+    kills: distil.Kills = {}
+    for result in hunt(learnt, partial(recorded.judge, most=6), jobs):
+        if result.valid:
+            at = [recorded.steps[kill.step] for kill in result.verdict.kills]
+            kills[result.mutant.name] = [(step.history, step.at) for step in at]
+    found = distil.vectors(named, distil.choose(named, kills, budget))
+    size = sum(len(vector.steps) for vector in found)
+    about: dict[str, object] = {"vectors": len(found), "operations": size, "learnt_from": len(kills)}
+    held_out = [mutant for mutant in mutants if mutant.half == 1]
+    short = replay.Recording([Named(vector.name, vector.steps) for vector in found])
+    for kind, judge in (("state", short.judge), ("replies", short.judge_replies)):
+        tested = [r for r in hunt(held_out if kind == "state" else held_out[::4], judge, jobs) if r.valid]
+        killed = sum(bool(result.verdict.kills) for result in tested)
+        about[f"held_out_killed_by_{kind}_percent"] = round(100 * killed / len(tested), 1)
+        about[f"held_out_by_{kind}"] = len(tested)
+    distil.FILE.parent.mkdir(exist_ok=True)
+    distil.FILE.write_text(distil.dumps(found, about), encoding="utf-8")
+    return f"{distil.FILE}: {about}"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="mutate", description=(__doc__ or "").split("\n\n")[0])
@@ -82,7 +112,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--all", action="store_true", help="run the equivalent mutants too: none may be noticed")
+    parser.add_argument("--distil", action="store_true", help="write the vectors anew instead")
     given = parser.parse_args(arguments)
+    if given.distil:
+        print(distilled(given.jobs, distil.OPERATIONS))
+        return 0
     good = True
     for side in [given.side] if given.side else ["lua", "model"]:
         summary = run(side, given.only, given.jobs, given.seconds, given.all)

@@ -21,7 +21,11 @@ def suite() -> list[coverage.Named]:
 
 
 def unexplained(missed: set[coverage.Place]) -> list[str]:
-    return sorted(f"lua/{at[0]}.lua:{at[1]} {coverage.text_of(at)}" for at in missed if (at[0], coverage.text_of(at)) not in UNREACHED)
+    return sorted(
+        f"lua/{at[0]}.lua:{at[1]} {coverage.text_of(at)}"
+        for at in missed
+        if (at[0], coverage.text_of(at)) not in UNREACHED
+    )
 
 
 def test_every_line_is_run_or_it_is_said_why_not(suite: list[coverage.Named]) -> None:

@@ -9,8 +9,8 @@
     argument     two that stand side by side swapped; the last left out
     function     min <-> max, ZRANGE <-> ZREVRANGE
 
-Not made are mutants that say the same in other words: the arguments of min and max swapped, nothing returned for false or
-nil, a text's first character called its 0th.
+Not made are mutants that say the same in other words: the arguments of min and max swapped, nothing returned for
+false or nil, a text's first character called its 0th.
 
 
 `catalogue.lua` is generated, and its generator has tests of its own.
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from qmodel.backends.bundle import FILES, read
@@ -155,7 +156,7 @@ def _call(node: Any) -> Iterator[Change]:
         yield "statement", _span(node), ""
     arguments = [child for child in node.children[-1].children if child.is_named]
     swapped = arguments if _text(node.children[0]) not in ("math.min", "math.max") else []
-    for one, other in zip(swapped, swapped[1:], strict=False):
+    for one, other in pairwise(swapped):
         span = one.start_byte, other.end_byte
         between = node.text[one.end_byte - node.start_byte : other.start_byte - node.start_byte].decode()
         yield "argument", span, _text(other) + between + _text(one)

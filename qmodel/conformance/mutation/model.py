@@ -4,8 +4,9 @@ A mutant is put in place while everything stays loaded: the mutated file is comp
 differs is exchanged in the function itself, so that whoever has imported it has the mutant. A mutated constant replaces
 the name in every module that holds the same object.
 
-Replies and events are compared after every step, and the state, which costs more, after every STRIDE-th and the last
-one; a state found different is looked for again step by step, so that the step that is told is the first.
+Replies and events are compared after every step. The state costs more: it is compared after every step of a history
+with a purpose, unless that is about a thousand of something, after every 4th of a generated one, and after the
+last; a state found different is looked for again step by step, so that the step that is told is the first.
 """
 
 from __future__ import annotations
@@ -21,15 +22,14 @@ from typing import Any, NamedTuple
 
 from qmodel import engine
 from qmodel.conformance import snapshot
+from qmodel.conformance.directed import Named
 from qmodel.conformance.mutation import python
 from qmodel.conformance.mutation.mutants import Mutant
 from qmodel.conformance.mutation.replay import Kill, Verdict
-from qmodel.conformance.mutation.suite import Named
 from qmodel.conformance.snapshot import Snapshot
 from qmodel.conformance.subjects import Step
 from qmodel.state.store import Store
 
-STRIDE = 10
 SECONDS = 3.0
 """How long a history may take that takes a hundredth of it when nothing is wrong."""
 
@@ -60,7 +60,7 @@ class Recording:
             self.first.append(total)
             total += len(named.steps)
             with self._traced(number):
-                told = list(_execute(named.steps))
+                told = list(_execute(named.steps, _stride(named)))
             self.told.append(told)
         self.first.append(total)
 
@@ -130,7 +130,7 @@ class Recording:
         at = 0
         try:
             with _limited(SECONDS):
-                for at, seen in enumerate(_execute(self.suite[number].steps)):
+                for at, seen in enumerate(_execute(self.suite[number].steps, _stride(self.suite[number]))):
                     verdict.steps += 1
                     by = _differs(told[at], seen)
                     if by:
@@ -142,7 +142,7 @@ class Recording:
         return None
 
     def _exactly(self, mutant: Mutant, kill: Kill) -> Kill:
-        """The very step after which the state differs, for one noticed up to STRIDE steps later."""
+        """The very step after which the state differs, for one noticed some steps later."""
         number = max(n for n in range(len(self.suite)) if self.first[n] <= kill.step)
         steps = self.suite[number].steps[: kill.step - self.first[number] + 1]
         right = [told.snapshot for told in _execute(steps, 1)]
@@ -154,7 +154,14 @@ class Recording:
         return kill
 
 
-def _execute(steps: Sequence[Step], stride: int = STRIDE) -> Iterator[Told]:
+def _stride(named: Named) -> int:
+    """After how many steps of a history the state is compared."""
+    if named.name.startswith("mutation"):
+        return 4
+    return 1 if len(named.steps) < 200 and "thousand" not in named.name else 10
+
+
+def _execute(steps: Sequence[Step], stride: int) -> Iterator[Told]:
     store = Store()
     for number, (now, op) in enumerate(steps, 1):
         seq = store.seq

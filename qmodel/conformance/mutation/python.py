@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import qmodel
@@ -174,7 +175,7 @@ class _Finder:
         if any(isinstance(one, ast.Starred | ast.GeneratorExp) for one in arguments):
             return
         swapped = [] if isinstance(node.func, ast.Name) and node.func.id in ("min", "max") else arguments
-        for one, other in zip(swapped, swapped[1:], strict=False):
+        for one, other in pairwise(swapped):
             start, end = self.span(one)[0], self.span(other)[1]
             between = self.raw[self.span(one)[1] : self.span(other)[0]].decode()
             self.add("argument", (start, end), self.text(other) + between + self.text(one))

@@ -1,14 +1,14 @@
 """The suite on the Lua library, recorded once, and replayed on a mutant of it.
 
-The state is compared after every step. So as long as a mutant has not been noticed its keys are what they were with the
-right library, and each step can be executed by itself, on the keys recorded before it. A mutant then executes only those
-steps that run its line, which is what makes a thousand mutants a minute possible; what is found, and at which step, is
-the same as if it had executed everything.
+The state is compared after every step. So as long as a mutant has not been noticed its keys are what they were with
+the right library, and each step can be executed by itself, on the keys recorded before it. A mutant then executes
+only those steps that run its line, which is what makes a thousand mutants a minute possible; what is found, and at
+which step, is the same as if it had executed everything.
 
-A step is first compared by bytes: what was replied, and the content of every key that either library wrote. What differs
-in bytes is compared again as the suite would see it, by the reply as a client reads it and the state as `rawkeys` reads
-it. Where these are equal the mutant's own keys go on to the next steps of that history, until it ends: keys hold bounds
-and counts that only spare work, and a wrong one may show itself later or never.
+A step is first compared by bytes: what was replied, and the content of every key that either library wrote. What
+differs in bytes is compared again as the suite would see it, by the reply as a client reads it and the state as
+`rawkeys` reads it. Where these are equal the mutant's own keys go on to the next steps of that history, until it
+ends: keys hold bounds and counts that only spare work, and a wrong one may show itself later or never.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from qmodel.backends.bundle import FILES, function_name, library, read
 from qmodel.backends.keyspace import Keyspace, SortedSet, Stream
 from qmodel.backends.lua_host import LuaHost, ReplyError
 from qmodel.conformance import rawkeys
-from qmodel.conformance.directed import SERVER_CLOCK, Wire
+from qmodel.conformance.directed import SERVER_CLOCK, Named, Wire
 from qmodel.conformance.mutation.mutants import Mutant
-from qmodel.conformance.mutation.suite import Named
 from qmodel.conformance.snapshot import Snapshot
 from qmodel.conformance.subjects import Step
 from qmodel.operations import CATALOGUE
@@ -34,6 +33,12 @@ from qmodel.state.store import Store
 PREFIX = "ql:"
 LIMIT = 3_000_000
 """Lua instructions in one step, for what loops for ever; a few times what the longest step of the suite takes."""
+
+SILENCES = 25
+"""In how many histories a mutant may differ in bytes only until it is let go."""
+
+SMALL = 300
+"""Of how many keys a state is read in a moment."""
 
 Keys = dict[bytes, Any]
 
@@ -106,9 +111,7 @@ class Loaded:
 
     def set(self, keys: Keys) -> None:
         """Let the keyspace hold these keys."""
-        self.keyspace._data = {
-            key: value if value.__class__ is bytes else frozen(value) for key, value in keys.items()
-        }
+        self.keyspace._data = {key: value if value.__class__ is bytes else frozen(value) for key, value in keys.items()}
         self.keyspace.touched.clear()
 
     def call(self, step: Step, args: list[str]) -> Any:
@@ -131,6 +134,7 @@ class Recording:
         self.steps: list[Recorded] = []
         self.first: list[int] = []
         """For each history, its first step."""
+        self._states: dict[tuple[int, int], Snapshot] = {}
         self.running: dict[int, list[int]] = {}
         """For each line of the bundle, the steps that run it."""
         loaded = Loaded(self.texts)
@@ -215,6 +219,32 @@ class Recording:
         self._execute(loaded, chosen, most, verdict)
         return verdict
 
+    def judge_replies(self, mutant: Mutant) -> Verdict:
+        """Execute a mutant as one who sees nothing but replies: history by history, each from the beginning."""
+        verdict = Verdict()
+        steps = self.steps_of(mutant)
+        if not steps:
+            return verdict
+        try:
+            loaded = Loaded({**self.texts, mutant.file: mutant.apply(self.texts[mutant.file])})
+        except ReplyError as error:
+            verdict.kills.append(Kill(0, "compile" if "compiling" in str(error) else "load"))
+            return verdict
+        for number in sorted({self.steps[index].history for index in steps}):
+            loaded.set({})
+            for index in range(self.first[number], self.first[number + 1]):
+                recorded = self.steps[index]
+                verdict.steps += 1
+                try:
+                    reply = loaded.call(recorded.step, recorded.args)
+                    if reply == recorded.reply or _reads_same(recorded, reply):
+                        continue
+                except Exception:
+                    pass
+                verdict.kills.append(Kill(index, "reply"))
+                return verdict
+        return verdict
+
     def judge_texts(self, texts: dict[str, str], *, most: int = 1) -> Verdict:
         """The same for a library with files replaced in any way: execute everything."""
         verdict = Verdict()
@@ -230,20 +260,20 @@ class Recording:
                 continue
             loaded.set(recorded.before)
             verdict.steps += 1
-            found = self._compare(loaded, recorded)
+            at, found = index, self._compare(loaded, recorded)
             if found is None:
                 continue
             if found == "":
                 verdict.silent = verdict.silent or _silence(loaded, recorded)
                 silences += 1
-                if silences > 60:
+                if silences > SILENCES:
                     return
-                index, found = self._go_on(loaded, index, verdict)
+                at, found = self._go_on(loaded, index, verdict)
                 skip = recorded.history
             if found:
                 skip = recorded.history
-                verdict.kills.append(Kill(index, found))
-                if len(verdict.kills) >= most or found in ("limit", "error") and len(verdict.kills) >= 2:
+                verdict.kills.append(Kill(at, found))
+                if len(verdict.kills) >= most or (found in ("limit", "error") and len(verdict.kills) >= 2):
                     return
 
     def _compare(self, loaded: Loaded, recorded: Recorded) -> str | None:
@@ -281,13 +311,19 @@ class Recording:
                 return later, "error"
             if reply != recorded.reply and not _reads_same(recorded, reply):
                 return later, "reply"
-            seen = self._seen(loaded, recorded)
-            if seen:
-                return later, seen
+            if len(recorded.before) < SMALL or later == self.first[history + 1] - 1:
+                seen = self._seen(loaded, recorded)
+                if seen:
+                    return later, seen
         return index, ""
 
     def _state_differs(self, loaded: Loaded, recorded: Recorded) -> bool:
-        expected = snapshot(_after(recorded.before, recorded.written))
+        key = recorded.history, recorded.at
+        expected = self._states.get(key)
+        if expected is None:
+            expected = snapshot(_after(recorded.before, recorded.written))
+            if len(recorded.before) < SMALL and len(self._states) < 5000:
+                self._states[key] = expected
         try:
             return snapshot(loaded.keyspace._data) != expected
         except Exception:

@@ -1,0 +1,236 @@
+"""The machinery that plants faults: it plants them, notices them, undoes them, and tells gaps from equivalents."""
+
+# ruff: noqa: E501  mutants stand as the files have them
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from qmodel import engine
+from qmodel.backends.bundle import read
+from qmodel.conformance.directed import Named, directed, wire
+from qmodel.conformance.mutation import distil, lua, model, python, replay, suite
+from qmodel.conformance.mutation.report import Result, Summary, show
+from qmodel.conformance.mutation.triage import FILE, Triage, path
+from qmodel.conformance.snapshot import difference, of
+from qmodel.state.store import Store
+
+
+@pytest.fixture(scope="module")
+def short() -> list[Named]:
+    return suite.generated(60)
+
+
+@pytest.fixture(scope="module")
+def on_lua(short: list[Named]) -> replay.Recording:
+    return replay.Recording(short, wire())
+
+
+@pytest.fixture(scope="module")
+def on_model(short: list[Named]) -> model.Recording:
+    return model.Recording(short)
+
+
+# ---- mutants
+
+
+def test_each_operator_makes_mutants_of_lua() -> None:
+    text = "local m = {}\nfunction m.f(a, b)\n  if not a and b < 1 then\n    g(a, 'x')\n    m.t = -b + 2\n  end\n  return math.min(a, b)\nend\n"
+    made = lua.mutants("m", text)
+    assert {mutant.operator for mutant in made} == {
+        "comparison", "arithmetic", "logic", "constant", "condition", "statement", "argument", "function",
+    }  # fmt: skip
+    assert "if not a and b <= 1 then" in {mutant.becomes for mutant in made}
+    assert "g('x', a)" in {mutant.becomes for mutant in made}
+    assert "return math.max(a, b)" in {mutant.becomes for mutant in made}
+    assert "return math.min(b, a)" not in {mutant.becomes for mutant in made}
+
+
+@pytest.mark.parametrize("side", ["lua", "model"])
+def test_every_mutant_changes_its_file_and_no_two_are_the_same(side: str) -> None:
+    maker = lua if side == "lua" else python
+    total = 0
+    for file in maker.MUTATED:
+        text = maker.read(file)
+        texts = {mutant.apply(text) for mutant in maker.mutants(file)}
+        total += len(texts)
+        assert text not in texts
+        assert len(texts) >= 0.99 * len(maker.mutants(file))
+    assert total > 2500
+
+
+def test_every_mutant_of_the_model_compiles() -> None:
+    for file in python.MUTATED:
+        for mutant in python.mutants(file)[::7]:
+            compile(mutant.apply(python.read(file)), file, "exec")
+
+
+# ---- noticing
+
+
+LUA = [
+    ("ops/changing", "statement", "job.priority = op.priority", ""),
+    ("ops/taking", "constant", "if tonumber(job.remaining) == 0 then", "if tonumber(job.remaining) == 1 then"),
+    ("ops/burying", "statement", "stats.failed(now, job.queue)", ""),
+    (
+        "ops/depending",
+        "function",
+        "job.ready_at = math.max(tonumber(job.ready_at), now)",
+        "job.ready_at = math.min(tonumber(job.ready_at), now)",
+    ),
+    ("ops/leasing", "statement", "workers.seen(now, job.worker)", ""),
+]
+MODEL = [
+    ("ops/changing", "statement", "job.priority = op.priority", "pass"),
+    ("ops/taking", "comparison", "if job.remaining == 0:", "if job.remaining != 0:"),
+    ("ops/burying", "statement", "stats.failed(store, now, job.queue)", "pass"),
+    ("ops/depending", "function", "job.ready_at = max(job.ready_at, now)", "job.ready_at = min(job.ready_at, now)"),
+    ("state/stats", "constant", "DAY_MS = 86_400_000", "DAY_MS = 86400001"),
+]
+
+
+@pytest.mark.parametrize("planted", LUA, ids=lambda planted: planted[0])
+def test_a_mutant_of_the_lua_is_noticed(planted: tuple[str, str, str, str], on_lua: replay.Recording) -> None:
+    file, operator, was, becomes = planted
+    made = [m for m in lua.mutants(file) if (m.operator, m.was, m.becomes) == (operator, was, becomes)]
+    assert made and all(on_lua.judge(mutant).kills for mutant in made)
+
+
+@pytest.mark.parametrize("planted", MODEL, ids=lambda planted: planted[0])
+def test_a_mutant_of_the_model_is_noticed(planted: tuple[str, str, str, str], on_model: model.Recording) -> None:
+    file, operator, was, becomes = planted
+    made = [m for m in python.mutants(file) if (m.operator, m.was, m.becomes) == (operator, was, becomes)]
+    assert made and all(on_model.judge(mutant).kills for mutant in made)
+
+
+def test_what_is_right_is_not_noticed(on_lua: replay.Recording, on_model: model.Recording) -> None:
+    assert not on_lua.judge_texts({}).kills
+    assert not on_model.judge_texts({}).kills
+
+
+def test_only_steps_that_run_the_line_are_executed(on_lua: replay.Recording) -> None:
+    mutant = next(m for m in lua.mutants("ops/failing") if m.operator == "statement" and "recovered" in m.was)
+    assert {on_lua.steps[index].step.op.spec.name for index in on_lua.steps_of(mutant)} == {"unfail"}
+
+
+def test_a_mutant_is_noticed_at_the_same_step_whether_all_steps_are_executed_or_few(on_lua: replay.Recording) -> None:
+    for mutant in lua.mutants("ops/finishing")[::23]:
+        text = {mutant.file: mutant.apply(on_lua.texts[mutant.file])}
+        assert on_lua.judge(mutant).kills[:1] == on_lua.judge_texts(text).kills[:1], str(mutant)
+
+
+def test_a_mutant_that_loops_for_ever_is_noticed(on_lua: replay.Recording) -> None:
+    text = read("ops/looking").replace("local jids = queues.order", "while true do end\n  local jids = queues.order", 1)
+    assert on_lua.judge_texts({"ops/looking": text}).kills[0].by == "limit"
+
+
+def test_what_differs_in_bytes_only_is_no_kill_but_is_told(on_lua: replay.Recording) -> None:
+    text = read("state/failures").replace("store.add(keys.failures, 0,", "store.add(keys.failures, 7,")
+    assert text != read("state/failures")
+    verdict = on_lua.judge_texts({"state/failures": text})
+    assert not verdict.kills and "ql:failures" in verdict.silent
+
+
+def test_planting_in_the_model_is_undone() -> None:
+    history = directed()[0].steps
+    right = [engine.step(store, *step) for store in [Store()] for step in history]
+    text = python.read("state/jobs").replace('"LOCK_LOST"', '"JOB_NOT_FOUND"')
+    with model.planted("state/jobs", text) as wrong:
+        assert wrong == ""
+        assert [engine.step(store, *step) for store in [Store()] for step in history] != right
+    assert [engine.step(store, *step) for store in [Store()] for step in history] == right
+
+
+# ---- the directed histories
+
+
+@pytest.mark.parametrize("named", [n for n in directed() if len(n.steps) < 300], ids=lambda named: named.name)
+def test_the_lua_does_with_a_directed_history_as_the_model_does(named: Named) -> None:
+    recording = replay.Recording([named])
+    store = Store()
+    executed = {id(recorded.step): recorded for recorded in recording.steps}
+    for step in named.steps:
+        outcome = engine.step(store, *step)
+        recorded = executed.get(id(step))
+        if recorded is not None:
+            assert replay.wire.decode(step.op, recorded.reply) == outcome
+    last = recording.steps[-1]
+    assert difference(of(store), replay.snapshot(replay._after(last.before, last.written))) == []
+
+
+def test_calls_written_by_hand_do_what_they_must() -> None:
+    assert len(replay.Recording([], wire()).steps) == len(wire())
+
+
+# ---- triage
+
+
+def test_every_triaged_mutant_has_a_reason_and_its_line_is_there() -> None:
+    triage = Triage()
+    made = [m for maker in (lua, python) for file in maker.MUTATED for m in maker.mutants(file)]
+    for mutant in made:
+        triage.entry(mutant)
+    assert all(len(entry.reason) > 20 and entry.reason.endswith(".") for entry in triage.entries)
+    assert [f"{entry.file}: {entry.line}" for entry in triage.stale({path(m) for m in made})] == []
+    assert FILE.is_file()
+
+
+def test_an_entry_that_fits_nothing_is_stale() -> None:
+    triage = Triage('[[equivalent]]\nfile = "lua/keys.lua"\noperator = "*"\nline = "gone"\nreason = "None."\n')
+    assert [triage.entry(mutant) for mutant in lua.mutants("keys")] == [None] * len(lua.mutants("keys"))
+    assert len(triage.stale({"lua/keys.lua"})) == 1
+
+
+def test_the_report_names_survivors_by_line() -> None:
+    mutant = lua.mutants("keys")[0]
+    summary = Summary("lua")
+    summary.add(Result(mutant, replay.Verdict([replay.Kill(9, "reply")]), 0.1), False)
+    summary.add(Result(mutant, replay.Verdict(steps=3), 0.1), False)
+    assert "50.00 % of the others killed, 1 survived" in show(summary)
+    assert f"lua/keys.lua:{mutant.line}" in show(summary)
+    assert "geometric mean 10" in show(summary)
+
+
+# ---- vectors
+
+
+VECTORS = distil.loads(distil.FILE.read_text(encoding="utf-8")) if distil.FILE.exists() else ({}, [])
+
+
+def test_the_vectors_say_how_strong_they_are() -> None:
+    about, vectors = VECTORS
+    assert about["operations"] == sum(len(vector.steps) for vector in vectors) < 6000
+    assert about["held_out_killed_by_state_percent"] > 85
+
+
+def test_the_model_does_what_the_vectors_say() -> None:
+    for vector in VECTORS[1]:
+        store = Store()
+        for step, expected in zip(vector.steps, vector.outcomes, strict=True):
+            found = json.loads(json.dumps(distil.outcome(engine.step(store, *step))))
+            assert found == expected, f"{vector.name}: {step}"
+
+
+def test_the_lua_does_what_the_vectors_say() -> None:
+    recording = replay.Recording([Named(vector.name, vector.steps) for vector in VECTORS[1]])
+    outcomes = [outcome for vector in VECTORS[1] for outcome in vector.outcomes]
+    assert len(recording.steps) == len(outcomes)
+    for recorded, expected in zip(recording.steps, outcomes, strict=True):
+        found = distil.outcome(replay.wire.decode(recorded.step.op, recorded.reply))
+        assert json.loads(json.dumps(found)) == expected
+
+
+def test_vectors_survive_being_written_and_read() -> None:
+    found = distil.vectors(suite.generated(3), [(0, 20), (2, 9)])
+    about, again = distil.loads(distil.dumps(found, {"vectors": 2}))
+    assert about == {"vectors": 2}
+    assert [vector.steps for vector in again] == [vector.steps for vector in found]
+
+
+def test_the_choice_takes_what_notices_most_for_its_price() -> None:
+    named = suite.generated(3)
+    kills = {"a": [(0, 50), (1, 3)], "b": [(1, 4)], "c": [(0, 50)], "d": [(2, 2)]}
+    assert distil.choose(named, kills, 20) == [(1, 5)]
+    assert {history for history, _ in distil.choose(named, kills, 10_000)} == {0, 1, 2}
