@@ -169,20 +169,21 @@ def _depths(options: Options) -> tuple[Table, float]:
 
 
 def _in_turns(runs: int, count: int, loops: dict[str, Callable[[], Loop]]) -> dict[str, list[float]]:
-    """Microseconds of CPU for a lifecycle, for each run; the loops take turns within a run."""
+    """Microseconds of CPU for a lifecycle, for each run; the loops take turns.
+
+    Each begins anew and alone: with the jobs of all loops in one heap, whichever makes Python's garbage collector look
+    at everything would pay for the others.
+    """
     spent: dict[str, list[float]] = {name: [] for name in loops}
     for _ in range(runs):
-        made = {name: make() for name, make in loops.items()}
-        total = dict.fromkeys(loops, 0)
-        for loop in made.values():
+        for name, make in loops.items():
+            loop = make()
             loop(ids(SPAN))  # warm
-        for _ in range(count // 1000):
-            for name, loop in made.items():
-                spans = [ids(SPAN) for _ in range(1000 // SPAN)]
-                before = time.process_time_ns()
-                for span in spans:
-                    loop(span)
-                total[name] += time.process_time_ns() - before
-        for name, ns in total.items():
-            spent[name].append(ns / 1000 / (count // 1000 * 1000))
+            spans = [ids(SPAN) for _ in range(count // SPAN)]
+            gc.collect()
+            before = time.process_time_ns()
+            for span in spans:
+                loop(span)
+            spent[name].append((time.process_time_ns() - before) / 1000 / count)
+            del loop
     return spent
