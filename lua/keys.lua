@@ -76,12 +76,19 @@ end
 
 -- A member that orders by sequence, and the job id in it.
 
+local ZEROS = '00000000000000'
+
+local function padded(number)
+  local text = store.numbers[number] or number .. ''
+  return string.sub(ZEROS, #text + 1) .. text
+end
+
 function keys.member(seq, jid)
-  return string.format('%014d', seq) .. jid
+  return padded(seq) .. jid
 end
 
 function keys.ready_member(ready_at, seq, jid)
-  return string.format('%014d%014d', ready_at, seq) .. jid
+  return padded(ready_at) .. padded(seq) .. jid
 end
 
 function keys.jid_of(member)

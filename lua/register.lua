@@ -28,13 +28,14 @@ register.verbs = {
   config_unset = configuring.config_unset,
 }
 
--- The moment of the operation: the caller's, or the server's.
+-- The moment of the operation, as a number and as text: the caller's, or the server's.
 local function moment(operation, text)
   if text == '' then
     local time = redis.call('TIME')
-    return time[1] * 1000 + math.floor(time[2] / 1000)
+    text = time[1] .. string.sub(string.sub('00000' .. time[2], -6), 1, 3)
+    return tonumber(text), text
   end
-  return arguments.accept(catalogue.time, text) or refusals.refuse('BAD_ARGUMENT', operation, 'now')
+  return arguments.accept(catalogue.time, text) or refusals.refuse('BAD_ARGUMENT', operation, 'now'), text
 end
 
 -- Read what the operation names with one command.
@@ -74,13 +75,13 @@ end
 
 local function execute(operation, args)
   local spec = catalogue.operations[operation]
-  local now = moment(operation, args[1] or '')
+  local now, text = moment(operation, args[1] or '')
   local op = arguments.decode(operation, spec, args, 3, #args)
   op.request = args[2] or ''
   if op.request ~= '' and spec.asks and not arguments.accept(catalogue.request, op.request) then
     refusals.refuse('BAD_ARGUMENT', operation, 'request')
   end
-  store.begin(now, op.jobs ~= nil or op.jids ~= nil or op.count ~= nil and op.count > 1)
+  store.begin(now, text, op.jobs ~= nil or op.jids ~= nil or op.count ~= nil and op.count > 1)
   prefetch(op)
   local verb = register.verbs[operation]
   local reply

@@ -23,7 +23,7 @@ function queues.of(name)
   if not queue then
     local text = store.read(keys.queue(name, '-state')) or NOTHING
     local first_seen, paused, idle, due = string.match(text, STATE)
-    queue = {name = name, first_seen = first_seen, paused = paused, idle = tonumber(idle), due = tonumber(due)}
+    queue = {name = name, first_seen = first_seen, paused = paused, idle = idle, due = due} -- numbers as text
     store.queues[name] = queue
   end
   return queue
@@ -36,8 +36,8 @@ end
 
 local function lower_due(name, moment)
   local queue = queues.of(name)
-  if moment < queue.due then
-    queue.due = moment
+  if moment < tonumber(queue.due) then
+    queue.due = store.text(moment)
     write(queue)
   end
 end
@@ -46,7 +46,7 @@ end
 function queues.register(now, name)
   local queue = queues.of(name)
   if queue.first_seen == '' then
-    queue.first_seen = now
+    queue.first_seen = store.text(now)
     write(queue)
     store.add(keys.queues, now, name)
   end
@@ -80,8 +80,8 @@ end
 
 -- Turn idle workers into wake-ups: one for each job that they may now get.
 local function wake(queue, most)
-  local woken = math.min(queue.idle, most)
-  queue.idle = queue.idle - woken
+  local woken = math.min(tonumber(queue.idle), most)
+  queue.idle = store.text(queue.idle - woken)
   write(queue)
   for _ = 1, woken do
     redis.call('RPUSH', keys.queue(queue.name, '-wake'), '1')
@@ -113,7 +113,7 @@ function queues.push(job)
   local member = keys.ready_member(job.ready_at, job.seq, job.jid)
   store.add(keys.queue(job.queue, '-work'), job.priority, member)
   local queue = queues.of(job.queue)
-  if queue.idle > 0 then
+  if queue.idle ~= '0' then
     wake(queue, 1)
   end
 end
@@ -222,7 +222,7 @@ end
 -- Scheduled jobs whose time has come, by that time. This is the last look at what is due: it sets the bound anew.
 function queues.due(name, now, most)
   local queue = queues.of(name)
-  if queue.due > now then
+  if tonumber(queue.due) > now then
     return {}
   end
   local key = keys.queue(name, '-scheduled')
@@ -232,14 +232,14 @@ function queues.due(name, now, most)
   if #due < most then
     scheduled = first_moment('ZRANGEBYSCORE', key, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   end
-  queue.due = math.min(lock, scheduled)
+  queue.due = store.text(math.min(lock, scheduled))
   write(queue)
   return load(jids_of(due))
 end
 
 -- Stalled jobs, then those whose lease ran out by a moment, by that moment.
 function queues.lapsed(name, now, moment, most)
-  if queues.of(name).due > now then
+  if tonumber(queues.of(name).due) > now then
     return {}
   end
   return load(jids_of(until_(name, '-locks', moment, most)))
@@ -276,7 +276,7 @@ end
 function queues.await_work(name)
   local queue = queues.of(name)
   local wakes = redis.call('LLEN', keys.queue(name, '-wake'))
-  queue.idle = math.min(queue.idle + wakes + 1, IDLE_MOST)
+  queue.idle = store.text(math.min(queue.idle + wakes + 1, IDLE_MOST))
   write(queue)
   store.write(keys.queue(name, '-wake'), false)
 end

@@ -28,24 +28,37 @@ local PATTERN = '^(%C*)' ..
   '\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)' ..
   '\t(%C*)\t(%C*)\n()'
 
+-- So many bytes of a text, and where the next begin.
+local function slice(text, at, size)
+  local next_at = at + tonumber(size)
+  return string.sub(text, at, next_at - 1), next_at
+end
+
+-- (A table of 32 fields is the largest that fits in 32 places; one more would double it.)
 local function decode(jid, text)
   local state, queue, klass, priority, retries, remaining, seq, put_at, ready_at, popped_at, expires_at, ended_at,
     worker, token, put_request, grant, tags_, waits, waited_for, group, failed_at, failed_worker, stages, data_size,
     result_size, progress_size, message_size, at = string.match(text, PATTERN)
-  local data = data_size ~= '@' and string.sub(text, at, at + data_size - 1) or nil
-  local result_at = at + (data and data_size or 0)
-  local progress_at = result_at + result_size
-  local message_at = progress_at + progress_size
+  local data, result, progress, message = nil, '', '', ''
+  if data_size ~= '@' then
+    data, at = slice(text, at, data_size)
+  end
+  if result_size ~= '0' then
+    result, at = slice(text, at, result_size)
+  end
+  if progress_size ~= '0' then
+    progress, at = slice(text, at, progress_size)
+  end
+  if message_size ~= '0' then
+    message, at = slice(text, at, message_size)
+  end
   return {
     jid = jid, text = text, shown = nil, state = state, queue = queue, klass = klass, priority = priority,
     retries = retries, remaining = remaining, seq = seq, put_at = put_at, ready_at = ready_at, popped_at = popped_at,
     expires_at = expires_at, ended_at = ended_at, worker = worker, token = token, put_request = put_request,
     grant = grant, tags = tags_, waits = waits, waited_for = waited_for, group = group, failed_at = failed_at,
-    failed_worker = failed_worker, stages = stages, data_size = data_size, data = data,
-    result = result_size == '0' and '' or string.sub(text, result_at, progress_at - 1),
-    progress = progress_size == '0' and '' or string.sub(text, progress_at, message_at - 1),
-    message = message_size == '0' and '' or string.sub(text, message_at, message_at + message_size - 1),
-    history = string.sub(text, message_at + message_size),
+    failed_worker = failed_worker, stages = stages, data_size = data_size, data = data, result = result,
+    progress = progress, message = message, history = string.sub(text, at),
   }
 end
 
@@ -54,7 +67,7 @@ function records.new(jid)
     jid = jid, text = nil, shown = nil, state = '', queue = '', klass = '', priority = '0', retries = '5',
     remaining = '5', seq = '0', put_at = '0', ready_at = '0', popped_at = '0', expires_at = '0', ended_at = '0',
     worker = '', token = '0', put_request = '', grant = '', tags = '', waits = '0', waited_for = '0', group = '',
-    failed_at = '0', failed_worker = '', stages = '0', data_size = 0, data = '', result = '', progress = '',
+    failed_at = '0', failed_worker = '', stages = '0', data_size = '0', data = '', result = '', progress = '',
     message = '', history = '',
   }
   store.jobs[jid] = job
@@ -95,7 +108,7 @@ end
 function records.set_data(job, data)
   local was_apart = job.data_size == '@'
   job.data = data
-  job.data_size = #data > INLINE and '@' or #data
+  job.data_size = #data > INLINE and '@' or store.text(#data)
   if job.data_size == '@' then
     store.write(keys.job(job.jid) .. '-data', data)
   elseif was_apart then

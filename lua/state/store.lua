@@ -16,12 +16,12 @@ local store = {}
 local DEFAULT_EVENTS = '10000' -- as text, for it is needed with every event
 local CHUNK = 2000 -- values in one variadic call; Lua unpacks at most 7999
 
-function store.begin(now, many)
+-- Numbers are what is dear here: to read one from text, or to write one, costs as much as making a table. So the moment
+-- comes with its text, and what is text already stays so.
+function store.begin(now, text, many)
   store.many = many -- whether writes are gathered
-  -- number -> its text, of those that were needed; key -> text, or false where there is none. Both are made with room for
-  -- what a common operation puts into them: growing a table costs more than filling it.
-  store.numbers = {'1', '2', '3', '4', [0] = '0', [-1] = '-1', [-2] = '-2', [-3] = '-3', [-4] = '-4', [-5] = '-5'}
-  store.texts = {a = false, b = false, c = false, d = false, e = false}
+  store.numbers = {[0] = '0', [now] = text} -- number -> its text, of those that were needed
+  store.texts = nil -- key -> text, or false where there is none
   store.written, store.gone = nil, nil -- keys and texts to write; keys to delete
   store.added, store.removed = nil, nil -- key of a sorted set -> scores and members; members
   store.set, store.dropped = nil, nil -- key of a hash -> fields and values; fields
@@ -30,7 +30,6 @@ function store.begin(now, many)
   store.durations = nil -- what state/stats.lua gathers
   store.seen = nil -- worker -> when last seen, where that was read
   store.seq, store.known_bounds = nil, nil
-  store.text(now)
 end
 
 -- A whole number as text, made once in an operation: a number costs Redis, and us, more than a third of a microsecond
@@ -80,10 +79,18 @@ end
 
 -- ---- texts
 
+-- Read texts with one command; the first time, at the beginning of an operation, into a table of the right size.
 function store.prefetch(wanted)
   local found = redis.call('MGET', unpack(wanted))
-  for i = 1, #wanted do
-    store.texts[wanted[i]] = found[i]
+  local texts, first = store.texts, 1
+  if not texts then
+    texts = {
+      [wanted[1]] = found[1], [wanted[2]] = found[2], [wanted[3] or 3] = found[3], [wanted[4] or 4] = found[4],
+    }
+    store.texts, first = texts, 5
+  end
+  for i = first, #wanted do
+    texts[wanted[i]] = found[i]
   end
 end
 
@@ -211,8 +218,8 @@ end
 
 local function count()
   local text = store.read(keys.counters) or '0\t0\t1\t0\t0'
-  local seq, bounds = string.match(text, '^(%d+)\t(.*)$')
-  store.seq, store.bounds_text = tonumber(seq), bounds
+  local seq = string.match(text, '^%d+')
+  store.seq, store.bounds_text = tonumber(seq), string.sub(text, #seq + 2)
 end
 
 -- The sequence of the last event.
