@@ -296,9 +296,7 @@ class Stream:
         self._total += 1
         self._size += self._entry_size(stream_id, names, fields)
 
-    def _entry_size(
-        self, stream_id: StreamId, names: tuple[bytes, ...], fields: tuple[bytes, ...]
-    ) -> int:
+    def _entry_size(self, stream_id: StreamId, names: tuple[bytes, ...], fields: tuple[bytes, ...]) -> int:
         size = 2 + _packed_int(stream_id[0] - self._first[0])
         size += _packed_int(stream_id[1] - self._first[1]) + sum(map(_packed, fields[1::2]))
         if names == self._fields:
@@ -630,9 +628,7 @@ class Keyspace:
     def _set(self, key: bytes, value: bytes, *words: bytes) -> Any:
         flags = {word.upper() for word in words}
         if flags & _SET_ELSEWHERE:
-            raise CommandError(
-                "ERR SET with options other than NX and XX is not supported by this keyspace"
-            )
+            raise CommandError("ERR SET with options other than NX and XX is not supported by this keyspace")
         if flags - {b"NX", b"XX"} or len(flags) > 1:
             raise CommandError(SYNTAX)
         if flags and (key in self._data) != (b"XX" in flags):
@@ -684,9 +680,7 @@ class Keyspace:
     def _keys(self, pattern: bytes) -> Any:
         prefix = pattern[:-1] if pattern[-1:] == b"*" else pattern
         if re.search(rb"[*?\[\\]", prefix):
-            raise CommandError(
-                "ERR KEYS with a pattern other than prefix* is not supported by this keyspace"
-            )
+            raise CommandError("ERR KEYS with a pattern other than prefix* is not supported by this keyspace")
         if prefix is pattern:
             return (pattern,) if pattern in self._data else ()
         return tuple(sorted(key for key in self._data if key.startswith(prefix)))
@@ -914,9 +908,7 @@ class Keyspace:
     def _zrange(self, key: bytes, start: bytes, stop: bytes, *words: bytes) -> Any:
         options = _range_options(words, _ZRANGE_WORDS) if words else _NO_OPTIONS
         if options.limit and not options.by:
-            raise CommandError(
-                f"{SYNTAX}, LIMIT is only supported in combination with either BYSCORE or BYLEX"
-            )
+            raise CommandError(f"{SYNTAX}, LIMIT is only supported in combination with either BYSCORE or BYLEX")
         if options.scores and options.by == b"BYLEX":
             raise CommandError(f"{SYNTAX}, WITHSCORES not supported in combination with BYLEX")
         if options.reverse and options.by:
@@ -972,9 +964,7 @@ class Keyspace:
         if found is None and not added.create:
             return False
         if found is not None and added.stream_id <= found.last:
-            raise CommandError(
-                "ERR The ID specified in XADD is equal or smaller than the target stream top item"
-            )
+            raise CommandError("ERR The ID specified in XADD is equal or smaller than the target stream top item")
         found = self._write(key, Stream)
         found.entries.append((added.stream_id, added.fields))
         found.last = added.stream_id
@@ -992,9 +982,7 @@ class Keyspace:
     def _xrevrange(self, key: bytes, high: bytes, low: bytes, *words: bytes) -> Any:
         return self._entries(key, low, high, words, reverse=True)
 
-    def _entries(
-        self, key: bytes, low: bytes, high: bytes, words: Sequence[bytes], reverse: bool
-    ) -> Any:
+    def _entries(self, key: bytes, low: bytes, high: bytes, words: Sequence[bytes], reverse: bool) -> Any:
         first, last = _stream_bound(low, low=True), _stream_bound(high, low=False)
         count = _stream_count(words)
         found = self._read(key, Stream)

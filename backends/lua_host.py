@@ -444,9 +444,7 @@ return sethook, rebind, watch, visited, forget, part,
 _SHAPES: Final = ", ".join(
     f"{name} = '{command.reply}'" for name, command in COMMANDS.items() if command.reply != "value"
 )
-_PRELUDE_LINE: Final = (
-    re.sub(r"(?m)^\s*--.*$", "", PRELUDE).replace("SHAPES", _SHAPES).replace("\n", " ")
-)
+_PRELUDE_LINE: Final = re.sub(r"(?m)^\s*--.*$", "", PRELUDE).replace("SHAPES", _SHAPES).replace("\n", " ")
 _SHEBANG: Final = re.compile(r"#!([^ \n]*)([^\n]*)")
 _LIBRARY_NAME: Final = re.compile(r"[A-Za-z0-9_]+\Z")
 
@@ -537,9 +535,7 @@ class LuaHost:
     {b'k'}
     """
 
-    def __init__(
-        self, clock: Clock = time.time, limit: int = 10_000_000, keyspace: Keyspace | None = None
-    ) -> None:
+    def __init__(self, clock: Clock = time.time, limit: int = 10_000_000, keyspace: Keyspace | None = None) -> None:
         self.functions: dict[str, frozenset[str]] = {}
         self._clock = clock
         self._limit = limit
@@ -652,9 +648,7 @@ class LuaHost:
         read_only = bool(head and "no-writes" in head[2])
         tables = state.table_from(_encoded(keys)), state.table_from(_encoded(args))
         digest = _sha1(source.encode())
-        return self._reply(
-            state, self._guarded(state, state.run_script, digest, read_only, *tables)
-        )
+        return self._reply(state, self._guarded(state, state.run_script, digest, read_only, *tables))
 
     def _guarded(self, state: _State, function: Any, *args: object) -> Any:
         try:

@@ -94,9 +94,7 @@ def running(candidate: Candidate, *options: str) -> Iterator[Server]:
         server = Server(candidate.name, f"unix://{folder}/socket")
         command = [candidate.program, "--port", "0", "--unixsocket", f"{folder}/socket"]
         command += ["--save", "", "--appendonly", "no", "--dir", folder, *options]
-        with subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as process:
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
                 _await(server, process)
                 yield server

@@ -32,9 +32,7 @@ OPTIONS: dict[str, Option] = {
     "jobs-history-count": Option(50_000, 0, 10**9, "jobs", "How many complete jobs are kept."),
     "stats-history": Option(30, 0, 3660, "days", "How many days before today statistics are kept."),
     "histogram-history": Option(7, 0, 3660, "days", "How many days before today histograms are shown."),
-    "max-job-history": Option(
-        100, 4, 1000, "stages", "How many stages a history keeps: the first, and the last."
-    ),
+    "max-job-history": Option(100, 4, 1000, "stages", "How many stages a history keeps: the first, and the last."),
     "max-worker-age": Option(DAY, 0, 10 * YEAR, "ms", "How long a silent worker without a job stays on the list."),
     "max-events": Option(10_000, 1, 10**7, "events", "How many events are kept."),
 }

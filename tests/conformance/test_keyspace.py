@@ -158,9 +158,7 @@ def zrange_by(rng: random.Random, by: bytes) -> Words:
 
 def xadd_words(rng: random.Random) -> Words:
     ids = [b"%d-%d" % (rng.randint(0, 60), rng.randint(0, 3)), b"%d" % rng.randint(1, 60)]
-    trim = maybe(
-        rng, b"MAXLEN", *maybe(rng, rng.choice((b"~", b"="))), often(rng, b"0 1 2 5 50".split())
-    )
+    trim = maybe(rng, b"MAXLEN", *maybe(rng, rng.choice((b"~", b"="))), often(rng, b"0 1 2 5 50".split()))
     words = maybe(rng, b"NOMKSTREAM", chance=0.1) + trim
     hostile = b"0-0 0 a 1-a -1 18446744073709551615 01-1 1-".split()
     return (*words, often(rng, ids, hostile), *pairs(rng, lambda: member(rng), lambda: value(rng)))
@@ -283,9 +281,7 @@ def keyless(rng: random.Random, _: str) -> Words:
 UNORDERED = frozenset(("SMEMBERS", "KEYS", "HKEYS", "HVALS"))
 # Their replies hold scores, which Redis 7.0 prints with 17 digits and Valkey 9 as short as
 # possible.
-WITH_SCORES = frozenset(
-    ("ZSCORE", "ZMSCORE", "ZINCRBY", "ZPOPMIN", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGE")
-)
+WITH_SCORES = frozenset(("ZSCORE", "ZMSCORE", "ZINCRBY", "ZPOPMIN", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGE"))
 
 
 def canonical(reply: Any) -> Any:
@@ -364,16 +360,12 @@ class Pair:
         assert keyspace.dump() == content(dumped), f"{label}: {commands}"
         assert keyspace.dump().keys() <= keyspace.touched
 
-    def _compare(
-        self, commands: list[Words], ours: list[Any], theirs: list[Any], label: str
-    ) -> None:
+    def _compare(self, commands: list[Words], ours: list[Any], theirs: list[Any], label: str) -> None:
         assert len(ours) == len(theirs) == len(commands), label
         for i, (line, mine, real) in enumerate(zip(commands, ours, theirs, strict=True)):
             name = line[0].decode().upper()
             history = "\n".join(map(repr, commands[: i + 1]))
-            assert same(name, mine, real, self.exact), (
-                f"{label}: ours {mine}, server {real}, after\n{history}"
-            )
+            assert same(name, mine, real, self.exact), f"{label}: ours {mine}, server {real}, after\n{history}"
 
 
 @pytest.fixture(scope="module")
@@ -409,9 +401,7 @@ def test_approximate_trimming_leaves_what_the_server_leaves(pair: Pair) -> None:
         for _ in range(400):
             ids += rng.choice((1, 1, 300, 10**6, 10**12))
             names = (b"n",) if rng.random() < 0.8 else some(rng, MEMBERS)
-            values = [
-                rng.choice((b"7", b"-300", b"70000", b"v" * rng.randint(0, widest))) for _ in names
-            ]
+            values = [rng.choice((b"7", b"-300", b"70000", b"v" * rng.randint(0, widest))) for _ in names]
             fields = [word for both in zip(names, values, strict=True) for word in both]
             trim = (b"MAXLEN", rng.choice((b"~", b"~", b"~", b"=")), b"%d" % most)
             lines.append((b"XADD", b"x1", *maybe(rng, *trim, chance=0.7), b"%d-0" % ids, *fields))

@@ -94,14 +94,8 @@ LANGUAGE = [
 ]
 
 GLOBALS = [
-    *(
-        f"return {name}"
-        for name in ["zzz", "io", "debug", "print", "require", "dofile", "loadfile", "module"]
-    ),
-    *(
-        f"return {name}"
-        for name in ["getfenv", "setfenv", "newproxy", "arg", "package", "KEYS", "ARGV", "python"]
-    ),
+    *(f"return {name}" for name in ["zzz", "io", "debug", "print", "require", "dofile", "loadfile", "module"]),
+    *(f"return {name}" for name in ["getfenv", "setfenv", "newproxy", "arg", "package", "KEYS", "ARGV", "python"]),
     "x = 1",
     "function f() end",
     "_G.x = 1",
@@ -337,8 +331,7 @@ class Pair:
             return bool(mine == real)
         # Caught by `pcall`, an error is plain text, which Valkey words in its own way.
         return len(mine) == len(real) and all(
-            a == b or (isinstance(a, bytes) and a[:4] == b[:4] == b"ERR ")
-            for a, b in zip(mine, real, strict=True)
+            a == b or (isinstance(a, bytes) and a[:4] == b[:4] == b"ERR ") for a, b in zip(mine, real, strict=True)
         )
 
 
@@ -360,9 +353,7 @@ def test_a_function_answers_as_on_the_server(pair: Pair, body: str) -> None:
 @pytest.mark.parametrize("body", REDIS_7_ONLY)
 def test_where_servers_differ_the_host_is_redis_7(pair: Pair, body: str) -> None:
     if not pair.redis_7:
-        pytest.skip(
-            "this server is not Redis 7.0: set QMODEL_TEST_SERVERS=all and install redis-server 7.0"
-        )
+        pytest.skip("this server is not Redis 7.0: set QMODEL_TEST_SERVERS=all and install redis-server 7.0")
     pair.check(body)
 
 

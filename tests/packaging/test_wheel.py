@@ -136,9 +136,7 @@ def test_every_scheme_names_a_function_in_the_wheel(wheel: Path) -> None:
             assert function in {node.name for node in tree.body if hasattr(node, "name")}, target
 
 
-def test_plain_qmodel_neither_installs_nor_imports_what_is_optional(
-    scripts: Path, elsewhere: Path
-) -> None:
+def test_plain_qmodel_neither_installs_nor_imports_what_is_optional(scripts: Path, elsewhere: Path) -> None:
     program = (
         "import importlib.metadata, json, sys; import qmodel, qmodel.backends.memory;"
         "qmodel.Client('memory://').queues['emails'].pop();"  # qmodel loads most of itself late

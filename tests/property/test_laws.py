@@ -202,7 +202,6 @@ def test_an_operation_sent_twice_at_once_answers_the_same_and_changes_nothing_mo
     assert {name for name, refused in seen if not refused} == set(CATALOGUE)
 
 
-
 def ops_step(now: int, op: Any) -> Any:
     from qmodel.conformance.subjects import Step
 
