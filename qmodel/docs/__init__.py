@@ -13,15 +13,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from qmodel import lua_catalogue
-from qmodel.docs import drawing, reference, states, wire
+from qmodel.docs.drawing import svg
+from qmodel.docs.reference import as_json
+from qmodel.docs.reference import markdown as catalogue_page
+from qmodel.docs.states import markdown as states_page
+from qmodel.docs.wire import markdown as wire_page
 
 MADE: dict[str, Callable[[], str]] = {
     "lua/catalogue.lua": lua_catalogue.text,
-    "docs/catalogue.md": reference.markdown,
-    "docs/catalogue.json": reference.as_json,
-    "docs/wire.md": wire.markdown,
-    "docs/states.md": states.markdown,
-    "docs/states.svg": drawing.svg,
+    "docs/catalogue.md": catalogue_page,
+    "docs/catalogue.json": as_json,
+    "docs/wire.md": wire_page,
+    "docs/states.md": states_page,
+    "docs/states.svg": svg,
 }
 """Each document, and what makes its text."""
 
