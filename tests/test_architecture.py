@@ -51,8 +51,10 @@ LONG_FILES = {
 
 LONG_FUNCTIONS = {
     "qmodel/cli/show.py:_job": "a table, line by line",
-    "qmodel/conformance/directed.py:sending_twice": "a list of histories",
+    "qmodel/conformance/directed.py:completing_wrongly": "a list of histories",
     "qmodel/conformance/directed.py:long_names": "a list of histories",
+    "qmodel/conformance/directed.py:odd_texts": "a list of histories",
+    "qmodel/conformance/directed.py:sending_twice": "a list of histories",
     "qmodel/conformance/directed.py:wire": "a list of histories",
     "qmodel/conformance/matrix.py:_probes": "a list of probes",
     "qmodel/conformance/rawkeys.py:snapshot": "a part of the snapshot a line",

@@ -79,9 +79,8 @@ class HypothesisChooser:
 class EnumeratingChooser:
     """Every combination of choices.
 
-    >>> for chooser in EnumeratingChooser.all():
-    ...     print("ab"[chooser.below(2)] + str(chooser.below(2)), end=" ")
-    a0 a1 b0 b1
+    >>> ["ab"[chooser.below(2)] + str(chooser.below(2)) for chooser in EnumeratingChooser.all()]
+    ['a0', 'a1', 'b0', 'b1']
     """
 
     def __init__(self) -> None:
