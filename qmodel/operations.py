@@ -8,7 +8,7 @@ two implementations (`qmodel/ops`, `lua/ops`) are written by hand.
 Operations are frozen for the type checker. Enforcing it at run time would make each one five times as expensive to
 build (2.3 microseconds against 0.4, a sixth of the whole step), so it is not enforced.
 
-How a resend is recognised (law 4) is part of an operation's meaning, and of four kinds:
+How a resend is recognised (law 4) is part of an operation's meaning:
 
 - `read`: it changes nothing.
 - `job`: the job remembers the request that put it.

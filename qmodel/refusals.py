@@ -23,7 +23,7 @@ REASONS: dict[str, Reason] = {
     "BAD_ARGUMENT": Reason(
         ("operation", "argument"),
         "{operation} was given a bad {argument}.",
-        "See `{operation}` in docs/wire.md for what {argument} may be.",
+        "See `{operation}` in docs/catalogue.md for what {argument} may be.",
     ),
     "JOB_NOT_FOUND": Reason(
         ("jid",),

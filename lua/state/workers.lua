@@ -96,7 +96,7 @@ end
 
 -- The silent workers that hold a lease, latest seen first; looked for among the 1000 latest silent ones.
 function workers.silent_holders(lively)
-  local found = redis.call('ZREVRANGE', keys.workers, lively, lively + 999, 'WITHSCORES')
+  local found = redis.call('ZREVRANGE', keys.workers, lively, lively + catalogue.most - 1, 'WITHSCORES')
   local holders = {}
   for i = 1, #found, 2 do
     if store.hashed('HLEN', keys.worker(found[i])) > 1 then

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from qmodel.arguments import MOST
 from qmodel.state import config
 from qmodel.state.store import Store
 
@@ -98,14 +99,14 @@ def remember(store: Store, name: str, request: str, jids: tuple[str, ...]) -> No
 
 
 def listed(store: Store, now: int) -> list[tuple[int, str]]:
-    """The workers on the list, latest seen first, without those silent for max-worker-age that hold nothing."""
+    """The workers on the list, latest seen first, without those silent for max-worker-age that hold nothing. Silent ones
+    that hold something are few: they are looked for among the 1000 latest silent ones.
+    """
     since = now - config.value(store, "max-worker-age")
-    known = (
-        (w.seen_at, name)
-        for name, w in store.workers.items()
-        if w.seen_at is not None and (w.seen_at > since or w.held)
-    )
-    return sorted(known, reverse=True)
+    known = ((w.seen_at, name) for name, w in store.workers.items() if w.seen_at is not None)
+    ordered = sorted(known, reverse=True)
+    lively = sum(seen_at > since for seen_at, _ in ordered)
+    return ordered[:lively] + [one for one in ordered[lively : lively + MOST] if store.workers[one[1]].held]
 
 
 def held(store: Store, name: str) -> list[str]:

@@ -44,7 +44,7 @@ def test_an_exception_carries_code_facts_sentence_and_next_step(code: str) -> No
         (("put", "priority"), "whole number from -2147483648"),
         (("put_many", "klass"), "1 to 128 bytes"),
         (("peek", "now"), "milliseconds since the epoch"),
-        (("complete", "delay_ms"), "docs/wire.md"),
+        (("complete", "delay_ms"), "docs/catalogue.md"),
     ],
 )
 def test_a_bad_argument_says_what_it_must_be(facts: tuple[str, str], expected: str) -> None:
