@@ -96,7 +96,10 @@ def a_thousand_dependents(s: Script) -> None:
     """A job has at most 1000 dependents; those it has already do not count again."""
     s.put("hub", "other")
     many = ids("d", MOST)
+    s.put("d0000", depends=("hub",))
     s.put(*many[:999], depends=("hub",))
+    s.do(ops.Put("q", "x", "k", "", depends=("hub", "hub")))
+    s.do(ops.Put("q", "x", "k", "", depends=("other",)))
     s.put("x", "y", depends=("hub",))
     s.do(ops.Put("q", "z", "k", "", depends=("other",)))
     s.do(ops.DependsOn("z", ("hub",)))
@@ -128,6 +131,22 @@ def a_thousand_dependents_at_once(s: Script) -> None:
     s.do(ops.Put("q", "c", "k", "", depends=("two",)))
     s.do(ops.DependsOn("c", ("hub",)))
     s.do(ops.Get("two"))
+
+
+def one_of_a_thousand(s: Script) -> None:
+    """One that depends on the job already is not counted again among the thousand."""
+    s.put("hub")
+    s.put("d0000", depends=("hub",))
+    s.put(*ids("d", MOST), depends=("hub",))
+    s.do(ops.Get("hub"))
+
+
+def many_edges_twice(s: Script) -> None:
+    """What is named twice is one dependency, also where they are counted."""
+    many = tuple(ids("d", 500))
+    s.put(*many)
+    s.do(ops.PutMany(tuple(ops.Put("q", jid, "k", "", depends=(*many, *many)) for jid in "abcdefgh")))
+    s.do(ops.Get("a"))
 
 
 def canceling_a_thousand(s: Script) -> None:
@@ -312,6 +331,11 @@ def old_statistics(s: Script) -> None:
     """A day that is new strikes ten that are too old."""
     s.set("stats-history", 1)
     queues = [f"q{number:02}" for number in range(12)]
+    s.put(*ids("j", 300), queue="q00")
+    s.complete(*s.pop(140, queue="q00"), after=1234)
+    for job in s.pop(5, queue="q00"):
+        s.do(ops.Complete(job.jid, job.token), 77)
+    s.do(ops.Stats("q00"))
     for queue in queues:
         s.put(queue, queue=queue)
         s.pop(queue=queue)
@@ -481,6 +505,43 @@ def many_alike(s: Script) -> None:
     s.do(ops.Worker("w"))
 
 
+def small_numbers(s: Script) -> None:
+    """Small numbers of either sign, wherever they stand."""
+    for number in range(-8, 9):
+        s.do(ops.Put("q", f"p{number + 8}", "k", "", number, max(number, 0), max(number, 0)))
+    s.do(ops.Waiting("q"))
+    for count in (1, 2, 3, 20):
+        s.do(ops.Peek("q", count))
+        s.pop(count)
+    for number in range(-8, 9):
+        s.do(ops.Priority(f"p{number + 8}", -number))
+    s.do(ops.Timeout(tuple(f"p{number}" for number in range(9))))
+    s.do(ops.Put("q", "p16", "k", "", -3))
+    for number in range(-6, 3):
+        s.do(ops.Priority("p16", number))
+    s.pop(3)
+    s.look()
+
+
+def at_the_beginning(s: Script) -> None:
+    """At the beginning of time, too, a job whose lease was taken is the first to be handed out."""
+    s.now = 0
+    for round_ in range(2):
+        s.put(*(f"{letter}{round_}" for letter in "abcdef"))
+        s.put(f"late{round_}", delay_ms=1)
+        s.do(ops.Timeout(tuple(job.jid for job in s.pop(5))))
+        for _ in range(3):
+            s.pop(1)
+            s.do(ops.Queue("q"))
+        s.put(f"g{round_}", delay_ms=7)
+        for _ in range(3):
+            s.do(ops.Peek("q", 3))
+            s.pop(1)
+        s.now += 3
+        s.pop(9)
+    s.look()
+
+
 def how_long(s: Script) -> None:
     """Durations at the edges of the histogram's bins."""
     s.set("heartbeat", 366 * DAY)
@@ -614,7 +675,7 @@ def completing_wrongly(s: Script) -> None:
 
 def sending_twice(s: Script) -> None:
     """Whatever ends a lease, or grants one, is answered again as before, and changes nothing more."""
-    s.put(*ids("j", 9), retries=1)
+    s.put(*ids("j", 16), retries=1)
     s.put("dependent", depends=("j0000",))
     a, b, c, d, e = s.pop(5, request="p")
     twice: list[Operation] = [
@@ -643,6 +704,9 @@ def sending_twice(s: Script) -> None:
         s.do(op, 3)
         s.do(ops.Get("j0000"))
     s.look()
+    for request in ("x", "r", ""):
+        s.pop(1, request=request)
+        s.pop(1, request=request)
     s.do(ops.Put("q", "new", "k", "1", request="a"))
     s.do(ops.Put("q", "new", "k", "2", request="a"))
     s.do(ops.Put("q", "new", "k", "3"))
@@ -889,6 +953,12 @@ def long_names(s: Script) -> None:
 
 def options(s: Script) -> None:
     """Options by queue, listed by name bytewise; ranges; what is no option."""
+    for name in ("heartbeat", "max-events", "jobs-history"):  # the options of queues that are called like options
+        s.do(ops.ConfigSet("heartbeat-" + name, 7))
+        s.do(ops.ConfigGet(name))
+        s.do(ops.ConfigGet("heartbeat-" + name))
+        s.put("h" + name, queue=name)
+        s.pop(queue=name)
     for queue in ("b", "a", "ab", "a b", "Z", "é", "~", "\U0001f600", "\uffee", "a-", "aa"):
         s.do(ops.ConfigSet("heartbeat-" + queue, 10 + len(queue)))
         s.do(ops.ConfigGet("heartbeat-" + queue))
@@ -1084,10 +1154,11 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     completing_wrongly, sending_twice, retries_run_out, cycles, reversed_edges, two_ways_round, about_a_lease,
     about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts,
     repeated, wakes, waking, fewer_events, options, odd_texts, short_histories, big_data, retiring,
-    retiring_by_count, old_statistics, old_workers, ten_silent_holders, how_long, folding, long_names,
-    a_thousand_dependents, a_thousand_dependents_at_once, canceling_a_thousand, a_thousand_dependencies,
-    looking_at_a_thousand, four_thousand_edges, a_thousand_jobs, a_thousand_scheduled, a_thousand_failed,
-    a_thousand_idle_workers, a_thousand_requests, ten_thousand_events,
+    retiring_by_count, old_statistics, old_workers, ten_silent_holders, small_numbers, at_the_beginning,
+    how_long, folding, long_names, a_thousand_dependents, a_thousand_dependents_at_once, one_of_a_thousand,
+    many_edges_twice, canceling_a_thousand, a_thousand_dependencies, looking_at_a_thousand, four_thousand_edges,
+    a_thousand_jobs, a_thousand_scheduled, a_thousand_failed, a_thousand_idle_workers, a_thousand_requests,
+    ten_thousand_events,
 )  # fmt: skip
 
 
@@ -1112,7 +1183,7 @@ class Wire(NamedTuple):
     expected: Step | Refusal
 
 
-SERVER_CLOCK = 1_700_000_000.123456
+SERVER_CLOCK = 1_700_000_000.999999
 """What TIME says while these are recorded: an empty `now` is that moment."""
 
 

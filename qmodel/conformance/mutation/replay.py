@@ -385,7 +385,7 @@ def _events_differ(loaded: Loaded, recorded: Recorded) -> bool:
 
 def _told(stream: Any, last: tuple[int, int]) -> list[Any]:
     """The events after one, as a client reads them."""
-    return [wire.event((at[0], fields)) for at, fields in stream.entries if at > last]
+    return [wire.event((at[0], fields[1])) for at, fields in stream.entries if at > last]
 
 
 def _silence(loaded: Loaded, recorded: Recorded) -> str:
