@@ -26,16 +26,25 @@ function completed.look_again()
   store.bound('sweep_at', 0)
 end
 
+-- The oldest complete jobs with their moments: those beyond a count and one more, or many if that one is too old as well.
+local function oldest_beyond(surplus, too_old, most)
+  local room = math.min(math.max(surplus, 0), most)
+  local oldest = redis.call('ZRANGE', keys.completed, 0, room, 'WITHSCORES')
+  if oldest[1] and room < most and tonumber(oldest[#oldest]) <= too_old then
+    return redis.call('ZRANGE', keys.completed, 0, most, 'WITHSCORES')
+  end
+  return oldest
+end
+
 -- The oldest complete jobs that are past jobs-history or beyond jobs-history-count.
 function completed.expired(now, most)
   local bounds = store.bounds()
   if store.last() < bounds.sweep_seq and now < bounds.sweep_at then
     return {}
   end
-  local key = keys.completed
   local age = config.value('jobs-history')
-  local surplus = store.sorted('ZCARD', key) - config.value('jobs-history-count')
-  local oldest = redis.call('ZRANGE', key, 0, most, 'WITHSCORES')
+  local surplus = store.sorted('ZCARD', keys.completed) - config.value('jobs-history-count')
+  local oldest = oldest_beyond(surplus, now - age, most)
   local expired, at = {}, 1
   while #expired < most and oldest[at] and (#expired < surplus or tonumber(oldest[at + 1]) <= now - age) do
     expired[#expired + 1] = jobs.load(keys.jid_of(oldest[at]))

@@ -99,8 +99,9 @@ def remember(store: Store, name: str, request: str, jids: tuple[str, ...]) -> No
 
 
 def listed(store: Store, now: int) -> list[tuple[int, str]]:
-    """The workers on the list, latest seen first, without those silent for max-worker-age that hold nothing. Silent ones
-    that hold something are few: they are looked for among the 1000 latest silent ones.
+    """The workers on the list, latest seen first, without those silent for max-worker-age that hold nothing.
+
+    Silent ones that hold something are few: they are looked for among the 1000 latest silent ones.
     """
     since = now - config.value(store, "max-worker-age")
     known = ((w.seen_at, name) for name, w in store.workers.items() if w.seen_at is not None)
