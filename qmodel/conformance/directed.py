@@ -387,6 +387,21 @@ def ten_silent_holders(s: Script) -> None:
     s.do(ops.Workers(0, 50))
 
 
+def a_thousand_silent_workers(s: Script) -> None:
+    """Silent workers that hold leases are looked for among the thousand latest silent ones."""
+    s.set("max-worker-age", 5000)
+    s.set("heartbeat", 1_000_000)
+    s.put(*ids("j", 10))
+    for number in range(10):
+        s.pop(worker=f"a{number}")
+        s.now += 1
+    for number in range(995):
+        s.do(ops.Pop("none", f"b{number:03}"), 1)
+    s.do(ops.Pop("none", "new"), 6000)
+    s.do(ops.Workers(0, MOST))
+    s.do(ops.Workers(3, 5))
+
+
 def retiring(s: Script) -> None:
     """One completion retires a hundred, by count and by age, and no more than there are."""
     s.put(*ids("j", 240))
@@ -1158,7 +1173,7 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     how_long, folding, long_names, a_thousand_dependents, a_thousand_dependents_at_once, one_of_a_thousand,
     many_edges_twice, canceling_a_thousand, a_thousand_dependencies, looking_at_a_thousand, four_thousand_edges,
     a_thousand_jobs, a_thousand_scheduled, a_thousand_failed, a_thousand_idle_workers, a_thousand_requests,
-    ten_thousand_events,
+    a_thousand_silent_workers, ten_thousand_events,
 )  # fmt: skip
 
 
@@ -1183,7 +1198,7 @@ class Wire(NamedTuple):
     expected: Step | Refusal
 
 
-SERVER_CLOCK = 1_700_000_000.999999
+SERVER_CLOCK = 1_700_000_000.012999
 """What TIME says while these are recorded: an empty `now` is that moment."""
 
 
