@@ -16,6 +16,7 @@ class Mutant:
     line        where it begins, and `first` to `last` are the lines of the smallest statement around it
     start, end  which bytes of the file are replaced, and `new` by what
     was         the line of the file before, without the blanks around it, and `becomes` after
+    nth         which of the lines of the file that read the same it is, from 1
     """
 
     side: str
@@ -29,6 +30,7 @@ class Mutant:
     new: str
     was: str
     becomes: str
+    nth: int
 
     @property
     def name(self) -> str:
@@ -73,9 +75,13 @@ class Maker:
         self.mutants.append(
             Mutant(
                 self._side, self._file, operator, line, *lines, start, end, new,
-                _one_line(self._raw[begin:stop]), _one_line(changed),
+                _one_line(self._raw[begin:stop]), _one_line(changed), self._nth(line),
             )
         )  # fmt: skip
+
+    def _nth(self, line: int) -> int:
+        lines = [one.strip() for one in self._raw.splitlines()[:line]]
+        return lines.count(lines[-1])
 
     def _line_end(self, at: int) -> int:
         found = self._raw.find(b"\n", at)

@@ -7,7 +7,7 @@
     becomes = ["local FOLD = 65"]       # left out: whatever the operator makes of that line
     reason = "When durations are folded shows nowhere: readers fold what is pending."
 
-A line is told by its text, so that it may move.
+A line is told by its text, so that it may move; `nth = 2` is the second of several that read the same.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Entry:
     operator: str
     line: str
     becomes: tuple[str, ...]
+    nth: int
     reason: str
     met: list[Mutant] = field(default_factory=list)
 
@@ -41,6 +42,7 @@ class Entry:
             and self.operator in ("*", mutant.operator)
             and self.line == mutant.was
             and (not self.becomes or mutant.becomes in self.becomes)
+            and self.nth in (0, mutant.nth)
         )
 
 
@@ -55,7 +57,14 @@ class Triage:
     def __init__(self, text: str | None = None) -> None:
         found: dict[str, Any] = tomllib.loads(text if text is not None else FILE.read_text(encoding="utf-8"))
         self.entries = [
-            Entry(one["file"], one["operator"], one["line"], tuple(one.get("becomes", ())), one["reason"])
+            Entry(
+                one["file"],
+                one["operator"],
+                one["line"],
+                tuple(one.get("becomes", ())),
+                one.get("nth", 0),
+                one["reason"],
+            )
             for one in found.get("equivalent", [])
         ]
         self._by_line: dict[tuple[str, str], list[Entry]] = {}
