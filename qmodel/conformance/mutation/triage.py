@@ -7,7 +7,7 @@
     becomes = ["local FOLD = 65"]       # left out: whatever the operator makes of that line
     reason = "When durations are folded shows nowhere: readers fold what is pending."
 
-A line is told by its text, so that it may move; `nth = 2` is the second of several that read the same.
+A line is told by its text, so that it may move; `nth = [2]` is the second of several that read the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Entry:
     operator: str
     line: str
     becomes: tuple[str, ...]
-    nth: int
+    nth: tuple[int, ...]
     reason: str
     met: list[Mutant] = field(default_factory=list)
 
@@ -42,7 +42,7 @@ class Entry:
             and self.operator in ("*", mutant.operator)
             and self.line == mutant.was
             and (not self.becomes or mutant.becomes in self.becomes)
-            and self.nth in (0, mutant.nth)
+            and (not self.nth or mutant.nth in self.nth)
         )
 
 
@@ -62,7 +62,7 @@ class Triage:
                 one["operator"],
                 one["line"],
                 tuple(one.get("becomes", ())),
-                one.get("nth", 0),
+                tuple(one.get("nth", ())),
                 one["reason"],
             )
             for one in found.get("equivalent", [])
