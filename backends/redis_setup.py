@@ -150,6 +150,9 @@ _OWN: Final[dict[str, tuple[str, Any, str]]] = {
     "max_connections": ("max_connections", _positive, "a number above 0"),
 }
 
+OWN: Final = frozenset(_OWN)
+"""The options in a URL that are ours; all others go to redis-py."""
+
 
 # ---- how an operation is sent
 

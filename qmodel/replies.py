@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from qmodel.events import Fact
+from qmodel.events import Event, Fact
 
 
 class Stage(NamedTuple):
@@ -173,3 +173,27 @@ class Setting(NamedTuple):
     option: str
     value: int
     is_set: bool
+
+
+SHAPES: dict[str, Any] = {
+    "jid": str,
+    "jids": tuple[str, ...],
+    "names": tuple[str, ...],
+    "state": str,
+    "number": int,
+    "job": Job | None,
+    "jobs": tuple[Job, ...],
+    "completed_and_popped": CompletedAndPopped,
+    "page": Page,
+    "tallies": tuple[Tally, ...],
+    "tracked": TrackedJobs,
+    "drained": Drained,
+    "queues": tuple[QueueCounts, ...],
+    "queue": QueueCounts,
+    "workers": tuple[WorkerCounts, ...],
+    "worker": WorkerJobs,
+    "stats": Stats,
+    "events": tuple[Event, ...],
+    "settings": tuple[Setting, ...],
+}
+"""The type of each shape of reply that the catalogue names."""
