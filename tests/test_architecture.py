@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("state",),
     ("ops",),
     ("engine",),
-    ("errors", "invariants", "lua_catalogue", "wire"),
+    ("dialects", "errors", "invariants", "lua_catalogue", "wire"),
     ("backends",),
     ("aio", "client", "objects"),
     ("conformance", "pipeline", "worker"),

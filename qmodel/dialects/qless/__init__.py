@@ -1,0 +1,18 @@
+"""The qless dialect: what qless's bindings send, on top of the model. Its mirror is `lua/dialects/qless_*.lua`.
+
+>>> from qmodel.dialects import qless
+>>> from qmodel.state.store import Store
+>>> store = Store()
+>>> qless.call(store, ["put", "7.5", "me", "work", "a", "Klass", "{}", "0"])
+Answer(reply='a', published=[('log', '{"jid":"a","event":"put","queue":"work"}')])
+>>> qless.call(store, ["length", "8", "work"]).reply
+1
+"""
+
+from __future__ import annotations
+
+from qmodel.dialects.qless.commands import call
+from qmodel.dialects.qless.recognising import recognise
+from qmodel.dialects.qless.session import Answer, QlessError
+
+__all__ = ["Answer", "QlessError", "call", "recognise"]

@@ -1,0 +1,383 @@
+"""Commands on jobs that are put, held, changed and removed."""
+
+from __future__ import annotations
+
+from qmodel import operations as ops
+from qmodel.arguments import LONGEST_MS, MOST
+from qmodel.dialects.qless import shapes, texts
+from qmodel.dialects.qless.session import QlessError, Reply, Session, state
+from qmodel.replies import Job
+
+# ---- arguments
+
+
+def need(command: str, name: str, value: str | None) -> str:
+    """An argument, or refuse when it is missing."""
+    if value is None:
+        raise QlessError(f'{command}(): Arg "{name}" missing')
+    return value
+
+
+def need_jid(jid: str | None) -> str:
+    """A job's id, or refuse."""
+    if jid is None:
+        raise QlessError("Job(): no jid provided")
+    return jid
+
+
+def need_queue(queue: str | None) -> str:
+    """A queue's name, or refuse."""
+    if queue is None:
+        raise QlessError("Queue(): no queue name provided")
+    return queue
+
+
+def need_data(command: str, data: str | None) -> str:
+    """Data, which must be JSON, or refuse."""
+    if data is None or not texts.is_json(data):
+        raise QlessError(f'{command}(): Arg "data" missing or not JSON: {texts.shown(data)}')
+    return data
+
+
+def delay_of(command: str, text: str | None) -> int:
+    """A delay in milliseconds; a negative one is none."""
+    found = texts.number(text)
+    if found is None:
+        raise QlessError(f'{command}(): Arg "delay" not a number: {texts.shown(text)}')
+    if found * 1000 > LONGEST_MS:
+        raise QlessError(f'{command}(): Arg "delay" must be at most {LONGEST_MS // 1000} seconds: {texts.shown(text)}')
+    return max(texts.milliseconds(found), 0) if found > 0 else 0
+
+
+def whole_of(command: str, name: str, text: str | None) -> int:
+    """A whole number, or refuse."""
+    found = texts.whole(text)
+    if found is None:
+        raise QlessError(f'{command}(): Arg "{name}" not a number: {texts.shown(text)}')
+    return found
+
+
+def strings_of(command: str, name: str, text: str | None) -> tuple[str, ...]:
+    """A JSON list of texts, or refuse."""
+    found = texts.strings(text)
+    if found is None:
+        raise QlessError(f'{command}(): Arg "{name}" not a JSON list of texts: {texts.shown(text)}')
+    return found
+
+
+def options_of(command: str, options: tuple[str, ...]) -> dict[str, str]:
+    """Names and values; of one given twice the last."""
+    if len(options) % 2:
+        raise QlessError(f"{command}(): Odd number of additional args: {len(options)}")
+    return dict(zip(options[::2], options[1::2], strict=True))
+
+
+def known(session: Session, command: str, jid: str, others: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some dependencies that exist; qless passes over the others, which may be complete and gone.
+
+    The job itself stays, for the engine to refuse.
+    """
+    if not others:
+        return ()
+    there = {job.jid for job in session.ask(command, ops.Multiget(others))} | {jid}
+    return tuple(other for other in others if other in there)
+
+
+# ---- putting
+
+
+def put(
+    session: Session,
+    me: str | None = None,
+    queue: str | None = None,
+    jid: str | None = None,
+    klass: str | None = None,
+    data: str | None = None,
+    delay: str | None = None,
+    *options: str,
+) -> Reply:
+    """Put a job into a queue, or move it there."""
+    queue = need_queue(queue)
+    jid, klass = need("Put", "jid", jid), need("Put", "klass", klass)
+    data = need_data("Put", data)
+    delay_ms = delay_of("Put", delay)
+    given = options_of("Put", options)
+    retries = whole_of("Put", "retries", given["retries"]) if "retries" in given else None
+    tags = strings_of("Put", "tags", given["tags"]) if "tags" in given else None
+    priority = session.sign * whole_of("Put", "priority", given["priority"]) if "priority" in given else None
+    depends = strings_of("Put", "depends", given["depends"]) if "depends" in given else None
+    if depends is not None:
+        depends = known(session, "Put", jid, depends)
+
+    seq = session.seq
+    session.ask("Put", ops.Put(queue, jid, klass, data, priority, delay_ms, retries, tags, depends))
+    session.log(("jid", jid), ("event", "put"), ("queue", queue))
+    for event in session.events(seq):
+        if event.event == "lock_lost" and event.named["worker"] != me:
+            session.lost(jid, str(event.named["worker"]))
+    session.tracked("put", jid)
+    return jid
+
+
+def requeue(
+    session: Session, me: str | None = None, queue: str | None = None, jid: str | None = None, *more: str
+) -> Reply:
+    """Put a job that exists."""
+    jid = need_jid(jid)
+    find(session, "Requeue", jid)
+    return put(session, me, queue, jid, *more)
+
+
+# ---- holding
+
+
+def find(session: Session, command: str, jid: str) -> Job:
+    """A job, or refuse."""
+    job: Job | None = session.ask(command, ops.Get(jid))
+    if job is None:
+        raise QlessError(f"{command}(): Job {jid} does not exist", by_state=True)
+    return job
+
+
+def held(session: Session, command: str, jid: str, worker: str, not_running: str, other: str) -> Job:
+    """A job that a worker holds, or refuse; qless knows no tokens, so the worker's present lease is meant."""
+    job = find(session, command, jid)
+    if state(job) != "running":
+        raise QlessError(f"{command}(): Job {jid} {not_running}: {state(job)}", by_state=True)
+    if job.worker != worker:
+        raise QlessError(f"{command}(): Job {jid} {other}: {job.worker}", by_state=True)
+    return job
+
+
+def in_queue(command: str, job: Job, queue: str) -> None:
+    """Refuse when a job runs in another queue."""
+    if job.queue != queue:
+        raise QlessError(f"{command}(): Job {job.jid} running in another queue: {job.queue}", by_state=True)
+
+
+def heartbeat(session: Session, jid: str | None = None, worker: str | None = None, data: str | None = None) -> Reply:
+    """Renew a worker's lease from now; reply its end in whole seconds."""
+    jid = need_jid(jid)
+    worker = need("Heartbeat", "worker", worker)
+    if data is not None:
+        need_data("Heartbeat", data)
+    job = held(session, "Heartbeat", jid, worker, "not currently running", "given out to another worker")
+
+    expires_at: int = session.ask("Heartbeat", ops.Heartbeat(jid, job.token, data))
+    return expires_at // 1000
+
+
+def complete(
+    session: Session,
+    jid: str | None = None,
+    worker: str | None = None,
+    queue: str | None = None,
+    data: str | None = None,
+    *options: str,
+) -> Reply:
+    """Complete a job, or send it on to its next queue; reply its state."""
+    jid = need_jid(jid)
+    worker, queue = need("Complete", "worker", worker), need("Complete", "queue", queue)
+    data = need_data("Complete", data)
+    given = options_of("Complete", options)
+    following = given.get("next")
+    delay_ms = delay_of("Complete", given["delay"]) if "delay" in given else 0
+    depends = strings_of("Complete", "depends", given["depends"]) if "depends" in given else ()
+    for name in ("delay", "depends"):
+        if following is None and name in given:
+            raise QlessError(f'Complete(): "{name}" cannot be used without a "next".')
+    not_running, other = "is not currently running", "has been handed out to another worker"
+    job = held(session, "Complete", jid, worker, not_running, other)
+    in_queue("Complete", job, queue)
+    depends = known(session, "Complete", jid, depends)
+
+    op = ops.Complete(jid, job.token, "", data, following, delay_ms, depends)
+    reply: str = session.ask("Complete", op)
+    session.tracked("completed", jid)
+    if following is None:
+        session.log(("jid", jid), ("event", "completed"), ("queue", queue))
+    else:
+        session.log(("jid", jid), ("event", "advanced"), ("queue", queue), ("to", following))
+    return reply
+
+
+def fail(
+    session: Session,
+    jid: str | None = None,
+    worker: str | None = None,
+    group: str | None = None,
+    message: str | None = None,
+    data: str | None = None,
+) -> Reply:
+    """Fail a job into a group; reply its id."""
+    jid = need_jid(jid)
+    worker = need("Fail", "worker", worker)
+    group, message = need("Fail", "group", group), need("Fail", "message", message)
+    if data is not None:
+        need_data("Fail", data)
+    job = held(session, "Fail", jid, worker, "not currently running", "running with another worker")
+
+    session.ask("Fail", ops.Fail(jid, job.token, group, message, data))
+    tell_failed(session, jid, worker, group, message)
+    session.tracked("failed", jid)
+    return jid
+
+
+def tell_failed(session: Session, jid: str, worker: str, group: str, message: str) -> None:
+    """Tell the log that a job failed."""
+    session.log(("jid", jid), ("event", "failed"), ("worker", worker), ("group", group), ("message", message))
+
+
+def retry(
+    session: Session,
+    jid: str | None = None,
+    queue: str | None = None,
+    worker: str | None = None,
+    delay: str | None = None,
+    group: str | None = None,
+    message: str | None = None,
+) -> Reply:
+    """Give a job back to be tried again; reply the retries that remain, or -1 when it failed for want of any."""
+    jid = need_jid(jid)
+    queue, worker = need("Retry", "queue", queue), need("Retry", "worker", worker)
+    delay_ms = delay_of("Retry", "0" if delay is None else delay)
+    not_running, other = "is not currently running", "has been given to another worker"
+    job = held(session, "Retry", jid, worker, not_running, other)
+    in_queue("Retry", job, queue)
+    if group is None or message is None:  # of use together only
+        group, message = None, ""
+
+    remaining: int = session.ask("Retry", ops.Retry(jid, job.token, delay_ms, group, message))
+    if remaining < 0:
+        session.tracked("failed", jid)
+    return remaining
+
+
+def timeout(session: Session, *jids: str) -> Reply:
+    """Take jobs from their workers at once, all or none."""
+    if jids:
+        seq = session.seq
+        session.ask("Timeout", ops.Timeout(jids), WRONG_STATE="Job {0} not running: {1}")
+        for event in session.events(seq):
+            session.lost(str(event.named["jid"]), str(event.named["worker"]))
+    return None
+
+
+# ---- removing
+
+
+def cancel(session: Session, *jids: str) -> Reply:
+    """Delete jobs that are not complete, all or none; reply the ids given."""
+    if jids:
+        seq = session.seq
+        session.ask("Cancel", ops.Cancel(jids))
+        owner = ""
+        for event in session.events(seq):
+            if event.event == "lock_lost":
+                owner = str(event.named["worker"])
+            elif event.event == "canceled":
+                _tell_canceled(session, str(event.named["jid"]), owner, str(event.named["queue"]))
+                owner = ""
+    return list(jids)
+
+
+def _tell_canceled(session: Session, jid: str, owner: str, queue: str) -> None:
+    told = texts.record((("jid", jid), ("worker", owner), ("event", "canceled"), ("queue", queue)))
+    session.say("log", told)
+    if owner:
+        session.say("w:" + owner, told)
+    session.tracked("canceled", jid)
+
+
+# ---- changing
+
+
+def priority(session: Session, jid: str | None = None, level: str | None = None) -> Reply:
+    """Change a job's priority; reply it."""
+    jid = need_jid(jid)
+    found = texts.whole(level)
+    if found is None:
+        raise QlessError(f'Priority(): Arg "priority" missing or not a number: {texts.shown(level)}')
+
+    session.ask("Priority", ops.Priority(jid, session.sign * found))
+    return found
+
+
+def depends(session: Session, jid: str | None = None, command: str | None = None, *jids: str) -> Reply:
+    """Change what a job that waits for others waits for."""
+    jid = need_jid(jid)
+    need("Depends", "command", command)
+    job: Job | None = session.ask("Depends", ops.Get(jid))
+    if job is None or job.state != "depends":
+        found = "false" if job is None else state(job)
+        raise QlessError(f"Depends(): Job {jid} not in the depends state: {found}", by_state=True)
+    if command not in ("on", "off"):
+        raise QlessError('Depends(): Argument "command" must be "on" or "off"')
+
+    if command == "on":
+        others = known(session, "Depends", jid, jids)
+        if others:
+            session.ask("Depends", ops.DependsOn(jid, others))
+    else:
+        everything = jids[:1] == ("all",)
+        session.ask("Depends", ops.DependsOff(jid, () if everything else jids, everything))
+    return 1
+
+
+def log(session: Session, jid: str | None = None, message: str | None = None, data: str | None = None) -> Reply:
+    """Add a line to a job's history, with the names and values of a JSON object."""
+    jid, message = need("Log", "jid", jid), need("Log", "message", message)
+    if data is not None and not texts.is_object(data):
+        raise QlessError(f'Log(): Arg "data" not a JSON object: {texts.shown(data)}')
+
+    session.ask("Log", ops.Log(jid, message if data is None else f"{message}\n{data}"))
+    return None
+
+
+def first(arguments: tuple[str, ...]) -> str | None:
+    """The first of some arguments, if there is one."""
+    return arguments[0] if arguments else None
+
+
+def tag(session: Session, command: str | None = None, *arguments: str) -> Reply:
+    """Add and remove a job's tags, or look up jobs by tag, or the tags most used."""
+    if command in ("add", "remove"):
+        jid, tags = need("Tag", "jid", first(arguments)), arguments[1:]
+        need("Tag", "tag", first(tags))
+        change = ops.TagAdd(jid, tags) if command == "add" else ops.TagRemove(jid, tags)
+        return texts.dump(session.ask("Tag", change))
+    if command == "get":
+        name = need("Tag", "tag", first(arguments))
+        page = session.ask("Tag", ops.Tagged(name, *window("Tag", "offset", "count", *arguments[1:3])))
+        return texts.record((("total", page.total), ("jobs", page.jids)))
+    if command == "top":
+        tallies = session.ask("Tag", ops.TopTags(*window("Tag", "offset", "count", *arguments[:2])))
+        return texts.dump([tally.name for tally in tallies])
+    what = 'Arg "command"' if command is None else "First argument"
+    raise QlessError(f'Tag(): {what} must be "add", "remove", "get" or "top"')
+
+
+def window(
+    command: str, first: str, second: str, offset: str | None = "0", count: str | None = "25"
+) -> tuple[int, int]:
+    """Where a page begins, and how long it is: at most 1000, and so long where less than one is asked for."""
+    begin = whole_of(command, first, offset)
+    size = whole_of(command, second, count)
+    return begin, size if 0 < size <= MOST else MOST
+
+
+def track(session: Session, action: str | None = None, jid: str | None = None) -> Reply:
+    """Track a job or stop that, or show the tracked jobs."""
+    if action is None:
+        found = session.ask("Track", ops.Tracked(0, MOST))
+        return texts.record((("jobs", shapes.jobs(session, found.jobs)), ("expired", found.expired)))
+    jid = need("Track", "jid", jid)
+    verb = action.lower()
+    if verb == "track":
+        changed = session.ask("Track", ops.Track(jid), JOB_NOT_FOUND="Job does not exist")
+    elif verb == "untrack":
+        changed = session.ask("Track", ops.Untrack(jid))
+    else:
+        raise QlessError(f'Track(): Unknown action "{texts.shown(action)}"')
+    session.say(verb, jid)
+    return str(changed)

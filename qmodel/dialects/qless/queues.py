@@ -1,0 +1,175 @@
+"""Commands on queues, workers and the configuration, and those that look."""
+
+from __future__ import annotations
+
+from qmodel import operations as ops
+from qmodel.arguments import MOST
+from qmodel.dialects.qless import shapes, texts
+from qmodel.dialects.qless.jobs import first, need, need_jid, need_queue, tell_failed, whole_of, window
+from qmodel.dialects.qless.session import QlessError, Reply, Session
+from qmodel.events import Event
+from qmodel.replies import Job, QueueCounts
+
+# ---- taking
+
+
+def pop(session: Session, queue: str | None = None, worker: str | None = None, count: str | None = None) -> Reply:
+    """Lease the next jobs of a queue to a worker."""
+    queue = need_queue(queue)
+    worker = need("Pop", "worker", worker)
+    most = _count_of("Pop", count)
+    if most < 1:
+        return "[]"
+
+    seq = session.seq
+    granted: tuple[Job, ...] = session.ask("Pop", ops.Pop(queue, worker, most))
+    reply = shapes.jobs(session, granted)
+    for event in session.events(seq):
+        _tell_popped(session, event)
+    return reply
+
+
+def _count_of(command: str, text: str | None) -> int:
+    found = texts.whole(text)
+    if found is None:
+        raise QlessError(f'{command}(): Arg "count" missing or not a number: {texts.shown(text)}')
+    return min(found, MOST)
+
+
+def _tell_popped(session: Session, event: Event) -> None:
+    facts = event.named
+    jid = str(facts["jid"])
+    if event.event == "lock_lost":
+        session.tracked("stalled", jid)
+        session.lost(jid, str(facts["worker"]))
+    elif event.event == "failed":
+        session.tracked("failed", jid)
+        message = f'Job exhausted retries in queue "{facts["queue"]}"'
+        tell_failed(session, jid, str(facts["worker"]), str(facts["group"]), message)
+    elif event.event == "popped":
+        session.tracked("popped", jid)
+
+
+def peek(session: Session, queue: str | None = None, count: str | None = None, limit: str | None = None) -> Reply:
+    """Show the jobs that a pop would give next. With three arguments the second is how many to pass over."""
+    queue = need_queue(queue)
+    skip = 0 if limit is None else max(_count_of("Peek", count), 0)
+    most = _count_of("Peek", count if limit is None else limit)
+    if most < 1:
+        return "[]"
+
+    found: tuple[Job, ...] = session.ask("Peek", ops.Peek(queue, min(skip + most, MOST)))
+    return shapes.jobs(session, found[skip:])
+
+
+# ---- looking
+
+
+def get(session: Session, jid: str | None = None) -> Reply:
+    """Show a job, or nothing."""
+    found = session.ask("Get", ops.Get(need_jid(jid)))
+    return None if found is None else shapes.job(session, found)
+
+
+def multiget(session: Session, *jids: str) -> Reply:
+    """Show several jobs, those that exist."""
+    return shapes.jobs(session, session.ask("Multiget", ops.Multiget(jids)) if jids else ())
+
+
+LISTS = {"running": ops.Running, "stalled": ops.Stalled, "scheduled": ops.Scheduled, "depends": ops.Depending,
+         "waiting": ops.Waiting}  # fmt: skip
+
+
+def jobs(session: Session, state: str | None = None, *arguments: str) -> Reply:
+    """List the ids of jobs in a state."""
+    state = need("Jobs", "state", state)
+    if state == "complete":
+        page = session.ask("Jobs", ops.Completed(*window("Jobs", "offset", "count", *arguments[:2])))
+    elif state in LISTS:
+        queue = need("Jobs", "queue", first(arguments))
+        page = session.ask("Jobs", LISTS[state](queue, *window("Jobs", "offset", "count", *arguments[1:3])))
+    else:
+        raise QlessError(f'Jobs(): Unknown type "{texts.shown(state)}"')
+    return list(page.jids)
+
+
+def failed(session: Session, group: str | None = None, *arguments: str) -> Reply:
+    """Count the failed jobs by group, or list those of one."""
+    if group is None:
+        tallies = session.ask("Failed", ops.FailedGroups(0, MOST))
+        return texts.record([(tally.name, tally.jobs) for tally in tallies])
+    page = session.ask("Failed", ops.Failed(group, *window("Failed", "start", "limit", *arguments[:2])))
+    return texts.record((("total", page.total), ("jobs", page.jids)))
+
+
+def queues(session: Session, queue: str | None = None) -> Reply:
+    """Count the jobs of all queues, or of one."""
+    if queue is not None:
+        return shapes.queue(session.ask("Queues", ops.Queue(queue)))
+    return texts.listed(map(shapes.queue, session.ask("Queues", ops.Queues(0, MOST))))
+
+
+def length(session: Session, queue: str | None = None) -> Reply:
+    """Count the jobs of a queue that do not wait for others."""
+    of: QueueCounts = session.ask("Length", ops.Queue(need_queue(queue)))
+    return of.waiting + of.scheduled + of.running + of.stalled
+
+
+def stats(session: Session, queue: str | None = None, date: str | None = None) -> Reply:
+    """Show the statistics of a queue on the day of a moment."""
+    queue = need_queue(queue)
+    at = texts.number(date)
+    if at is None or not 0 <= at < texts.MOST / 1000:
+        raise QlessError(f'Stats(): Arg "date" missing or not a number: {texts.shown(date)}')
+    return shapes.stats(session.ask("Stats", ops.Stats(queue, texts.milliseconds(at))))
+
+
+def workers(session: Session, worker: str | None = None) -> Reply:
+    """Count the jobs of all workers, or list those of one."""
+    if worker is not None:
+        held = session.ask("Workers", ops.Worker(worker))
+        return texts.record((("jobs", held.jobs), ("stalled", held.stalled)))
+    return texts.listed(map(shapes.worker, session.ask("Workers", ops.Workers(0, MOST))))
+
+
+# ---- changing
+
+
+def unfail(session: Session, queue: str | None = None, group: str | None = None, count: str | None = None) -> Reply:
+    """Move the longest failed jobs of a group to a queue; reply how many, at most 1000 at a time."""
+    queue = need_queue(queue)
+    group = need("Unfail", "group", group)
+    most = 25 if count is None else min(whole_of("Unfail", "count", count), MOST)
+    if most < 1:
+        return 0
+
+    moved: int = session.ask("Unfail", ops.Unfail(queue, group, most))
+    return moved
+
+
+def pause(session: Session, *names: str) -> Reply:
+    """Stop handing out jobs of queues."""
+    need("Pause", "queue", first(names))
+    session.ask("Pause", ops.Pause(names))
+    return None
+
+
+def unpause(session: Session, *names: str) -> Reply:
+    """Hand out jobs of queues again."""
+    need("Unpause", "queue", first(names))
+    session.ask("Unpause", ops.Unpause(names))
+    return None
+
+
+def forget(session: Session, *names: str) -> Reply:
+    """Take empty queues off the list."""
+    if names:
+        session.ask("Queue.forget", ops.Forget(names))
+    return None
+
+
+def deregister(session: Session, *names: str) -> Reply:
+    """Take workers off the list."""
+    if names:
+        session.ask("Worker.deregister", ops.Deregister(names))
+    return None

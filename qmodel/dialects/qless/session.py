@@ -1,0 +1,137 @@
+"""One call: asks the engine, makes qless's sentences of what it refuses, and keeps what is to be published."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from qmodel import engine
+from qmodel.arguments import MOST
+from qmodel.dialects.qless import texts
+from qmodel.events import Event
+from qmodel.operations import Events, Operation
+from qmodel.refusals import Refusal
+from qmodel.replies import Job
+from qmodel.state import tracking
+from qmodel.state.store import Store
+
+Reply = str | int | list[Any] | None
+"""What a call replies: as Redis converts a Lua value, where lists hold texts."""
+
+
+class Answer(NamedTuple):
+    """What a call replied, and the messages that it published: (channel without prefix, message)."""
+
+    reply: Reply
+    published: list[tuple[str, str]]
+
+
+class QlessError(Exception):
+    """A call was refused, with qless's sentence. `by_state`: its form was fine, the job or its owner was not."""
+
+    def __init__(self, sentence: str, by_state: bool = False) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.by_state = by_state
+
+
+NAMES = {
+    "delay_ms": "delay",
+    "jids": "jid",
+    "queues": "queue",
+    "workers": "worker",
+    "dependencies": "depends",
+    "at": "date",
+}
+"""Arguments that have another name here."""
+
+SENTENCES = {
+    "JOB_NOT_FOUND": "Job {0} does not exist",
+    "LOCK_LOST": "Job {0} is not currently running: {2}",
+    "WRONG_STATE": "Job {0} is {1}",
+    "DEPENDENCY_NOT_FOUND": "Job {1} does not exist",
+    "DEPENDENCY_CYCLE": "Jobs would wait for each other for ever: {0}",
+    "DEPENDENCY_LIMIT": "Job {0} has more dependents or dependencies than one call can see to (1000)",
+    "CANCEL_LIMIT": "Canceling {0} would take more than 1000 jobs or dependencies with it",
+    "HAS_DEPENDENTS": "{0} is a dependency of {1} but is not mentioned to be canceled",
+    "QUEUE_NOT_EMPTY": "Queue {0} still has {1} jobs",
+    "DUPLICATE_JID": "Job {0} is named twice",
+}
+
+
+class Session:
+    """One call."""
+
+    __slots__ = ("now", "published", "sign", "store")
+
+    def __init__(self, store: Store, now: int, sign: int = -1) -> None:
+        self.store = store
+        self.now = now
+        self.sign = sign  # of priorities: here higher ones run first, in the engine lower ones
+        self.published: list[tuple[str, str]] = []
+
+    # ---- the engine
+
+    def ask(self, command: str, op: Operation, **sentences: str) -> Any:
+        """Execute an operation; its refusal becomes a sentence of the command, or one given for its code."""
+        reply = engine.step(self.store, self.now, op)
+        if type(reply) is Refusal:
+            raise _error(command, op, reply, sentences)
+        return reply
+
+    def knows(self, op: Operation) -> bool:
+        """Execute an operation on an option; say whether there is that option."""
+        reply = engine.step(self.store, self.now, op)
+        return not isinstance(reply, Refusal) or reply.code != "UNKNOWN_OPTION"
+
+    @property
+    def seq(self) -> int:
+        """The sequence of the last event."""
+        return self.store.seq
+
+    def events(self, seq: int) -> list[Event]:
+        """The events since a sequence number, as far as they are kept."""
+        found: list[Event] = []
+        while True:
+            page = self.ask("Events", Events(found[-1].seq if found else seq, MOST))
+            found += page
+            if len(page) < MOST:
+                return found
+
+    # ---- publishing
+
+    def say(self, channel: str, message: str) -> None:
+        """Publish a message."""
+        self.published.append((channel, message))
+
+    def log(self, *facts: tuple[str, str]) -> None:
+        """Publish facts to `log`."""
+        self.say("log", texts.record(facts))
+
+    def tracked(self, channel: str, jid: str) -> None:
+        """Publish a job's id, if the job is tracked."""
+        if tracking.is_tracked(self.store, jid):
+            self.say(channel, jid)
+
+    def lost(self, jid: str, worker: str) -> None:
+        """Tell a worker, and the log, that it lost a job."""
+        told = texts.record((("jid", jid), ("event", "lock_lost"), ("worker", worker)))
+        self.say("w:" + worker, told)
+        self.say("log", told)
+
+
+def _error(command: str, op: Operation, refusal: Refusal, sentences: dict[str, str]) -> QlessError:
+    code, facts = refusal
+    if code == "BAD_ARGUMENT":
+        (kind,) = (a.kind for a in op.spec.arguments if a.name == facts[1])
+        name = NAMES.get(facts[1], facts[1])
+        return QlessError(f'{command}(): Arg "{name}" must be {kind.expected}')
+    sentence = sentences.get(code) or SENTENCES[code]
+    return QlessError(f"{command}(): {sentence.format(*facts)}", by_state=True)
+
+
+# ---- jobs
+
+
+def state(job: Job) -> str:
+    """A job's state in qless's words: a lapsed lease is running until a pop takes the job."""
+    return "running" if job.state == "stalled" and job.worker else job.state

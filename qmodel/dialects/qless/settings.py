@@ -1,0 +1,92 @@
+"""The configuration, in qless's names and seconds."""
+
+from __future__ import annotations
+
+from qmodel import operations as ops
+from qmodel.dialects.qless import texts
+from qmodel.dialects.qless.jobs import need
+from qmodel.dialects.qless.session import QlessError, Reply, Session
+from qmodel.replies import Setting
+
+APPLICATION = "qless"
+"""What `application` is set to, which nobody can change."""
+
+OF_QUEUE = ("heartbeat",)
+"""Options of single queues: `<queue>-heartbeat` here is `heartbeat-<queue>` in the engine."""
+
+IN_SECONDS = ("heartbeat", "grace-period", "jobs-history", "max-worker-age")
+
+
+def _ours(option: str) -> str:
+    """The engine's name of an option."""
+    for kind in OF_QUEUE:
+        if option.endswith(f"-{kind}") and len(option) > len(kind) + 1:
+            return f"{kind}-{option[: -len(kind) - 1]}"
+    return option
+
+
+def _theirs(option: str) -> str:
+    """qless's name of an option."""
+    for kind in OF_QUEUE:
+        if option.startswith(f"{kind}-"):
+            return f"{option[len(kind) + 1 :]}-{kind}"
+    return option
+
+
+def _scale(option: str) -> int:
+    """How many of the engine's units qless's unit has."""
+    return 1000 if option in IN_SECONDS or option.startswith("heartbeat-") else 1
+
+
+def _value(option: str, value: int) -> int | float:
+    return texts.seconds(value) if _scale(option) == 1000 else value
+
+
+def config_get(session: Session, option: str | None = None) -> Reply:
+    """Show an option, or all of them: those that nobody set as well."""
+    if option is None:
+        shown = [(_theirs(one.option), _value(one.option, one.value)) for one in _settings(session)]
+        return texts.record([("application", APPLICATION), *shown])
+    if option == "application":
+        return APPLICATION
+    found = {one.option: one.value for one in _settings(session)}
+    name = _ours(option)
+    if name not in found:
+        return None
+    value = _value(name, found[name])
+    return value if isinstance(value, int) else repr(value)
+
+
+def _settings(session: Session) -> tuple[Setting, ...]:
+    settings: tuple[Setting, ...] = session.ask("config.get", ops.Config())
+    return settings
+
+
+def config_set(session: Session, option: str | None = None, value: str | None = None) -> Reply:
+    """Set an option."""
+    option, value = need("config.set", "option", option), need("config.set", "value", value)
+    name = _ours(option)
+    number = texts.number(value)
+    if number is None or abs(number) >= texts.MOST / 1000:
+        raise QlessError(f'config.set(): Arg "value" not a number: {texts.shown(value)}')
+    scaled = texts.milliseconds(number) if _scale(name) == 1000 else texts.whole(value)
+    if scaled is None:
+        raise QlessError(f'config.set(): Arg "value" not a whole number: {texts.shown(value)}')
+
+    _set(session, name, option, scaled)
+    session.log(("event", "config_set"), ("option", option), ("value", value))
+    return None
+
+
+def _set(session: Session, name: str, option: str, value: int) -> None:
+    sentences = {"UNKNOWN_OPTION": f"There is no option {option}"}
+    sentences["BAD_VALUE"] = f"Option {option} must be from {{1}} to {{2}}" + " milliseconds" * (_scale(name) == 1000)
+    session.ask("config.set", ops.ConfigSet(name, value), **sentences)
+
+
+def config_unset(session: Session, option: str | None = None) -> Reply:
+    """Set an option back to its default; there need not be one of that name."""
+    option = need("config.unset", "option", option)
+    if session.knows(ops.ConfigUnset(_ours(option))):
+        session.log(("event", "config_unset"), ("option", option))
+    return None

@@ -1,0 +1,138 @@
+"""How jobs, queues, workers and statistics look in qless's replies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from qmodel.dialects.qless import texts
+from qmodel.dialects.qless.session import Session, state
+from qmodel.dialects.qless.texts import Raw
+from qmodel.replies import Failure, Job, QueueCounts, Sample, Stage, Stats, WorkerCounts
+
+WHAT = {"put": "put", "popped": "popped", "completed": "done", "failed": "failed", "lapsed": "timed-out",
+        "timed_out": "timed-out", "log": "log"}  # fmt: skip
+"""The stages that qless knows, and its words for them; it has none for a retry."""
+
+
+def job(session: Session, of: Job) -> Raw:
+    """A job."""
+    now = state(of)
+    return texts.record(
+        (
+            ("jid", of.jid),
+            ("klass", of.klass),
+            ("state", now),
+            ("queue", "" if now == "complete" else of.queue),
+            ("worker", of.worker),
+            ("tracked", of.tracked),
+            ("priority", session.sign * of.priority),
+            ("expires", texts.seconds(of.expires_at)),
+            ("retries", of.retries),
+            ("remaining", of.remaining),
+            ("data", of.data),
+            ("tags", of.tags),
+            ("history", history(of.history)),
+            ("failure", failure(of.failure)),
+            ("spawned_from_jid", False),
+            ("dependents", of.dependents),
+            ("dependencies", of.dependencies),
+            ("throttles", ()),
+        )
+    )
+
+
+def jobs(session: Session, found: Iterable[Job]) -> Raw:
+    """Several jobs."""
+    return texts.listed(job(session, one) for one in found)
+
+
+def failure(of: Failure | None) -> Raw:
+    """The last failure of a job."""
+    if of is None:
+        return texts.record(())
+    when = of.at // 1000
+    return texts.record((("group", of.group), ("message", of.message), ("when", when), ("worker", of.worker)))
+
+
+def history(stages: Iterable[Stage]) -> Raw:
+    """A job's history, without the stages that qless has no word for."""
+    owners: dict[int, str] = {}
+    return texts.listed(_stage(stage, owners) for stage in stages if stage.what in WHAT)
+
+
+def _stage(stage: Stage, owners: dict[int, str]) -> Raw:
+    facts = stage.named
+    said: list[tuple[str, object]] = [("when", stage.at // 1000), ("what", WHAT[stage.what])]
+    if stage.what == "put":
+        said.append(("q", facts["queue"]))
+    elif stage.what == "popped":
+        owners[int(facts["token"])] = str(facts["worker"])
+        said.append(("worker", facts["worker"]))
+    elif stage.what == "failed":
+        worker = owners.get(int(facts["token"]))
+        said += [("worker", worker)] if worker is not None else []
+        said.append(("group", facts["group"]))
+    elif stage.what == "log":
+        return _line(stage.at // 1000, str(facts["message"]))
+    return texts.record(said)
+
+
+def _line(when: int, message: str) -> Raw:
+    """A line of a log: what it says, and the names and values of the object on its second line, if one is there."""
+    what, _, more = message.partition("\n")
+    if not texts.is_object(more):
+        return texts.record((("when", when), ("what", message)))
+    inner = more.strip(" \t\r\n")[1:-1].strip(" \t\r\n")
+    head = texts.record((("when", when), ("what", what)))
+    return Raw("{" + inner + "," * (inner != "") + head[1:])
+
+
+def queue(of: QueueCounts) -> Raw:
+    """A queue's counts."""
+    return texts.record(
+        (
+            ("name", of.name),
+            ("waiting", of.waiting),
+            ("stalled", of.stalled),
+            ("running", of.running),
+            ("scheduled", of.scheduled),
+            ("depends", of.depends),
+            ("recurring", 0),
+            ("paused", of.paused),
+        )
+    )
+
+
+def worker(of: WorkerCounts) -> Raw:
+    """A worker's counts."""
+    return texts.record((("name", of.name), ("jobs", of.jobs), ("stalled", of.stalled)))
+
+
+def stats(of: Stats) -> Raw:
+    """The statistics of a day."""
+    return texts.record(
+        (
+            ("retries", of.retries),
+            ("failed", of.failed),
+            ("failures", of.failures),
+            ("wait", _sample(of.wait)),
+            ("run", _sample(of.run)),
+        )
+    )
+
+
+def _sample(of: Sample) -> Raw:
+    mean, std = texts.rounded(of.mean / 1000), texts.rounded(of.std / 1000)
+    return texts.record((("count", of.count), ("mean", mean), ("std", std), ("histogram", histogram(of.histogram))))
+
+
+def histogram(bins: tuple[int, ...]) -> tuple[int, ...]:
+    """The 148 bins of qless: 60 of a second, 59 of a minute, 23 of an hour, 6 of a day; none where none are kept.
+
+    Ours of a quarter of an hour, and of an hour beyond the first day, are added up; a week or longer is in none.
+    """
+    if not bins:
+        return ()
+    hours = [sum(bins[at : at + 4]) for at in range(119, 211, 4)]
+    days = [sum(bins[211:235]), sum(bins[235:259]), *bins[259:263]]
+    return (*bins[:119], *hours, *days)

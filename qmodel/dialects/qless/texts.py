@@ -1,0 +1,143 @@
+"""Texts of the dialect: numbers, times and JSON, read and written the same on both sides.
+
+A number is written as JSON writes one, with at most 40 characters: no `0x10`, no `inf`, no blanks. Redis's cjson takes
+more than JSON, prints 14 digits, and cannot tell an empty list from an empty object; so it is not used.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+LONGEST = 40
+"""The longest number, in characters."""
+
+MOST = 10.0**14
+DEPTH = 128
+"""How deep JSON may be nested."""
+
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\Z")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
+_SHOWN = re.compile(r"[ -~]{0,60}\Z")
+
+
+# ---- numbers and times
+
+
+def number(text: str | None) -> float | None:
+    """A number, or None where there is none."""
+    return float(text) if text is not None and len(text) <= LONGEST and _NUMBER.match(text) else None
+
+
+def whole(text: str | None) -> int | None:
+    """A whole number below 10^14, however it is written (`10`, `10.0`, `1e1`)."""
+    found = number(text)
+    return int(found) if found is not None and abs(found) < MOST and found == int(found) else None
+
+
+def milliseconds(seconds: float) -> int:
+    """Seconds below 10^14 as whole milliseconds."""
+    return int((seconds * 1000 + 0.5) // 1)
+
+
+def seconds(moment: int) -> int | float:
+    """Milliseconds as seconds, for JSON."""
+    return moment // 1000 if moment % 1000 == 0 else moment / 1000
+
+
+def rounded(value: float) -> int | float:
+    """A number with 14 digits, for JSON."""
+    found = float(f"{value:.14g}")
+    return int(found) if found == int(found) else found
+
+
+# ---- JSON
+
+
+def _too_deep(text: str) -> bool:
+    if text.count("[") + text.count("{") <= DEPTH:
+        return False
+    depth = deepest = 0
+    for character in _STRING.sub("", text):
+        depth += (character in "[{") - (character in "]}")
+        deepest = max(deepest, depth)
+    return deepest > DEPTH
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _read(text: str) -> Any:
+    """The value of a JSON text, its numbers as text; or ValueError."""
+    if _too_deep(text):
+        raise ValueError("too deep")
+    return json.loads(text, parse_int=str, parse_float=str, parse_constant=_refuse)
+
+
+def is_json(text: str | None) -> bool:
+    """Whether a text is JSON (RFC 8259)."""
+    try:
+        _read(text or "")
+    except ValueError:
+        return False
+    return True
+
+
+def is_object(text: str) -> bool:
+    """Whether a text is a JSON object."""
+    return text.lstrip(" \t\r\n").startswith("{") and is_json(text)
+
+
+def strings(text: str | None) -> tuple[str, ...] | None:
+    """The texts of a JSON list of texts (`{}` is an empty one), or None where there is none."""
+    if text is None or not text.lstrip(" \t\r\n").startswith(("[", "{")):
+        return None
+    try:
+        found = json.loads(text, parse_int=_whole, parse_float=float, parse_constant=_refuse) if is_json(text) else None
+        if found == {}:
+            return ()
+        if type(found) is not list or not all(type(one) is str for one in found):
+            return None
+        for one in found:
+            one.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return None
+    return tuple(found)
+
+
+def _whole(text: str) -> int:
+    """Any number will do: a list with one is refused."""
+    return 0
+
+
+def dump(value: Any) -> str:
+    """A value as JSON, without blanks."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+class Raw(str):
+    """JSON that is text already."""
+
+
+def record(pairs: Iterable[tuple[str, Any]]) -> Raw:
+    """A JSON object from names and values, some of them Raw."""
+    return Raw("{" + ",".join(f"{dump(name)}:{_dumped(value)}" for name, value in pairs) + "}")
+
+
+def listed(values: Iterable[Any]) -> Raw:
+    """A JSON list of values, some of them Raw."""
+    return Raw("[" + ",".join(map(_dumped, values)) + "]")
+
+
+def _dumped(value: Any) -> str:
+    return value if type(value) is Raw else dump(value)
+
+
+def shown(value: str | None) -> str:
+    """An argument as a sentence may repeat it."""
+    if value is None:
+        return "nil"
+    return value if _SHOWN.match(value) else "..."
