@@ -16,6 +16,7 @@
 --   <p>q:<queue>-wake            list: one element for each wake-up not yet used; idle workers block on it
 --   <p>queues                    zset: queues by time first seen
 --   <p>workers                   zset: workers by time last seen
+--   <p>workers-passed            text: how many silent workers that hold leases the sweep has passed (state/workers.lua)
 --   <p>w:<worker>:jobs           hash: `` -> last seen, `j<jid>` -> sequence, `r<request>` -> jids granted, by spaces
 --   <p>completed                 zset: score ended at, member <sequence:14><jid>
 --   <p>failures                  zset: the failure groups, score 0
@@ -37,7 +38,7 @@ local keys = {}
 
 local ALONE = {
   'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failures', 'tags', 'tracked', 's', 'requests',
-  'requests-order',
+  'requests-order', 'workers-passed',
 }
 
 -- Build keys under a prefix from now on. Those that stand alone are built once for as long as it stays the same.

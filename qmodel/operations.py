@@ -13,7 +13,7 @@ How a resend is recognised (law 4) is part of an operation's meaning:
 - `read`: it changes nothing.
 - `job`: the job remembers the request that put it.
 - `grant`: the worker remembers what each request was granted, until one of those leases ends.
-- `lease`: the job's history holds the outcome of each token.
+- `lease`: the job's history holds the outcome of each token; of a job that was not kept, the last 1000 replies do.
 - `memo`: the namespace remembers the replies of the last 1000 requests.
 - `same`: doing it again sets the same value again.
 """

@@ -72,6 +72,7 @@ function finishing.complete(now, op)
 
   outcome = complete(now, job, op, depends)
   retire(now, SWEEP)
+  jobs.remember(job, 'completed', outcome)
   return outcome
 end
 
@@ -90,10 +91,17 @@ function finishing.complete_many(now, op)
     check_next('complete_many', one)
   end
 
+  local news = {}
   for i, one in ipairs(op.jobs) do
-    outcomes[i] = outcomes[i] or complete(now, found[i], one, {})
+    if not outcomes[i] then
+      news[#news + 1] = i
+      outcomes[i] = complete(now, found[i], one, {})
+    end
   end
   retire(now, catalogue.most)
+  for _, i in ipairs(news) do
+    jobs.remember(found[i], 'completed', outcomes[i])
+  end
   return outcomes
 end
 
@@ -107,6 +115,7 @@ function finishing.complete_and_pop(now, op)
     again = {}
     outcome = complete(now, job, op, depends)
     retire(now, SWEEP)
+    jobs.remember(job, 'completed', outcome)
   end
   if #again > 0 then
     return {outcome, jobs.views(now, again)}

@@ -2,6 +2,8 @@
 
 local dependencies = {}
 
+local EDGES = 4000 -- the most dependencies that one operation adds, or jobs that it looks at
+
 local function edges_of(jid)
   return keys.job(jid) .. '-dependencies'
 end
@@ -80,29 +82,67 @@ local function path(came_from, at, jid)
   return #forth > 1 and forth or {jid, jid}
 end
 
--- The jobs that a job waits for; where they are too many to look at, one more than may be looked at.
-local function one_too_many(job)
-  if tonumber(job.waits) == 0 then
-    return {}
+-- The jobs that a job is to wait for; of too many to look at, one too many.
+local function waits_for(wanted, jid)
+  if wanted[jid] then
+    return wanted[jid]
   end
-  return store.sorted('ZRANGE', edges_of(job.jid), 0, catalogue.most)
+  local job = jobs.get(jid)
+  return job and tonumber(job.waits) > 0 and store.sorted('ZRANGE', edges_of(jid), 0, EDGES) or {}
 end
 
--- Refuse a job that would wait for itself, with the path; look at no more than 1000 jobs.
-local function check_cycle(wanted, jid)
-  local came_from, seen, stack = {}, 0, {jid}
+-- The jobs of a way from one of them on.
+local function from(way, jid)
+  local found, at = {}, #way + 1
+  repeat
+    at = at - 1
+    found[way[at]] = true
+  until way[at] == jid
+  return found
+end
+
+-- The jobs of a cycle to which one of those jobs leads, or none. No job is looked at twice, and no more than 1000 for each
+-- start, 4000 in all.
+local function find_cycle(wanted, starts)
+  local most = math.min(catalogue.most * #starts, EDGES)
+  local met, size = {}, 0 -- whether a job is on the way, or done with
+  for _, start in ipairs(starts) do
+    local way, ahead = {}, {{jids = {start}, at = 0}}
+    while #ahead > 0 do
+      local next_ = ahead[#ahead]
+      next_.at = next_.at + 1
+      local jid = next_.jids[next_.at]
+      if not jid then
+        ahead[#ahead] = nil
+        if #way > 0 then
+          met[table.remove(way)] = false
+        end
+      elseif met[jid] then
+        return from(way, jid)
+      elseif met[jid] == nil then
+        if size > most then
+          refusals.refuse('DEPENDENCY_LIMIT', start)
+        end
+        size = size + 1
+        met[jid] = true
+        way[#way + 1] = jid
+        ahead[#ahead + 1] = {jids = waits_for(wanted, jid), at = 0}
+      end
+    end
+  end
+  return {}
+end
+
+-- The way from a job that is on a cycle to itself.
+local function way_round(wanted, jid)
+  local came_from, stack = {}, {jid}
   while #stack > 0 do
     local at = table.remove(stack)
-    local job = not wanted[at] and jobs.get(at)
-    for _, other in ipairs(wanted[at] or job and one_too_many(job) or {}) do
+    for _, other in ipairs(waits_for(wanted, at)) do
       if other == jid then
-        refusals.refuse('DEPENDENCY_CYCLE', table.concat(path(came_from, at, jid), ' > '))
+        return path(came_from, at, jid)
       end
       if not came_from[other] then
-        if seen == catalogue.most then
-          refusals.refuse('DEPENDENCY_LIMIT', jid)
-        end
-        seen = seen + 1
         came_from[other] = at
         stack[#stack + 1] = other
       end
@@ -116,10 +156,31 @@ local function has_dependents(jid)
   return job and tonumber(job.waited_for) > 0
 end
 
+-- Refuse jobs that would wait for each other, with the path: one search for all that are about to be written.
+local function check_cycles(asked, wanted)
+  local depended, starts = {}, {}
+  for _, others in pairs(wanted) do
+    for _, other in ipairs(others) do
+      depended[other] = true
+    end
+  end
+  for _, one in ipairs(asked) do
+    if wanted[one.jid] and (depended[one.jid] or has_dependents(one.jid)) then
+      starts[#starts + 1] = one.jid
+    end
+  end
+  local cycle = find_cycle(wanted, starts)
+  for _, jid in ipairs(starts) do
+    if cycle[jid] then
+      refusals.refuse('DEPENDENCY_CYCLE', table.concat(way_round(wanted, jid), ' > '))
+    end
+  end
+end
+
 -- For each {jid, dependencies or nil}, those that are unfinished: a table by jid; or refuse what is unknown, too much, or
 -- a cycle.
 function dependencies.check(asked)
-  local known, wanted, more, depended, edges = {}, {}, {}, {}, 0
+  local known, wanted, more, edges = {}, {}, {}, 0
   for _, one in ipairs(asked) do
     known[one.jid] = true
   end
@@ -131,21 +192,13 @@ function dependencies.check(asked)
   for _, one in ipairs(asked) do
     if one.depends then
       edges = edges + #wanted[one.jid]
-      if edges > 4 * catalogue.most then
+      if edges > EDGES then
         refusals.refuse('DEPENDENCY_LIMIT', one.jid)
       end
       check_room(one.jid, wanted[one.jid], more)
-      for _, other in ipairs(wanted[one.jid]) do
-        depended[other] = true
-      end
     end
   end
-  for _, one in ipairs(asked) do
-    local others = wanted[one.jid]
-    if others and #others > 0 and (depended[one.jid] or has_dependents(one.jid)) then
-      check_cycle(wanted, one.jid)
-    end
-  end
+  check_cycles(asked, wanted)
   return wanted
 end
 

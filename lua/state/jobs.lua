@@ -17,9 +17,21 @@ function jobs.find(jid)
   return records.get(jid) or refusals.refuse('JOB_NOT_FOUND', jid)
 end
 
+local function lease(what, jid, token)
+  return what .. ' ' .. jid .. ' ' .. token
+end
+
+-- The remembered outcome of the lease of a job that was not kept; or refuse.
+local function gone(jid, token, what)
+  return what and requests.recall(lease(what, jid, token)) or refusals.refuse('JOB_NOT_FOUND', jid)
+end
+
 -- A job leased under a token; or one whose lease this kind of call has ended, and the outcome; or refuse.
 function jobs.held(jid, token, what)
-  local job = jobs.find(jid)
+  local job = jobs.get(jid)
+  if not job then
+    return nil, gone(jid, token, what)
+  end
   if job.state == 'running' and tonumber(job.token) == token then
     return job, nil
   end
@@ -30,6 +42,13 @@ function jobs.held(jid, token, what)
   return job, outcome
 end
 
+-- Remember how a lease ended, of a job whose history is gone: this very operation has deleted it.
+function jobs.remember(job, what, outcome)
+  if not jobs.get(job.jid) then
+    requests.remember(lease(what, job.jid, job.token), outcome)
+  end
+end
+
 -- A new job, in no place yet.
 function jobs.create(jid)
   return records.new(jid)
@@ -37,8 +56,10 @@ end
 
 -- Take a job out of its place. Do so before anything changes by which the place is found.
 function jobs.lift(job)
-  places.leave(job)
-  job.state = ''
+  if job.state ~= '' then
+    places.leave(job)
+    job.state = ''
+  end
 end
 
 -- Put a lifted job into the place that a state says; its sequence is that of the event that told so.

@@ -2,44 +2,33 @@
 
 local places = {}
 
+local function begin_lease(job)
+  queues.lock(job)
+  workers.hold(job)
+end
+
+local function end_lease(job)
+  queues.unlock(job)
+  workers.let_go(job)
+end
+
+-- For each state, how a job enters its place and how it leaves it.
+local PLACES = {
+  waiting = {queues.push, queues.pull},
+  scheduled = {queues.schedule, queues.unschedule},
+  depends = {queues.park, queues.unpark},
+  running = {begin_lease, end_lease},
+  stalled = {queues.lock, queues.unlock},
+  complete = {completed.add, completed.discard},
+  failed = {failures.add, failures.discard},
+}
+
 -- Put a job into the place that its state says.
 function places.enter(job)
-  local state = job.state
-  if state == 'waiting' then
-    queues.push(job)
-  elseif state == 'running' then
-    queues.lock(job)
-    workers.hold(job)
-  elseif state == 'complete' then
-    completed.add(job)
-  elseif state == 'failed' then
-    failures.add(job)
-  elseif state == 'scheduled' then
-    queues.schedule(job)
-  elseif state == 'depends' then
-    queues.park(job)
-  elseif state == 'stalled' then
-    queues.lock(job)
-  end
+  PLACES[job.state][1](job)
 end
 
 -- Take a job out of the place that its state says.
 function places.leave(job)
-  local state = job.state
-  if state == 'running' then
-    queues.unlock(job)
-    workers.let_go(job)
-  elseif state == 'waiting' then
-    queues.pull(job)
-  elseif state == 'scheduled' then
-    queues.unschedule(job)
-  elseif state == 'depends' then
-    queues.unpark(job)
-  elseif state == 'stalled' then
-    queues.unlock(job)
-  elseif state == 'complete' then
-    completed.discard(job)
-  elseif state == 'failed' then
-    failures.discard(job)
-  end
+  PLACES[job.state][2](job)
 end

@@ -109,7 +109,7 @@ end
 
 -- Append a duration, or gather it: those of one operation on many jobs are appended together at its end.
 local function add(kind, now, queue, duration)
-  local text = store.text(math.max(duration, 0))
+  local text = store.text(duration)
   if not store.many then
     return append(kind, stats.day_of(now), queue, {text})
   end

@@ -14,11 +14,10 @@ function tags.of(job)
   return found
 end
 
-local function has(job, tag)
+-- Whether a job has a tag.
+function tags.has(job, tag)
   return string.find(BETWEEN .. job.tags .. BETWEEN, BETWEEN .. tag .. BETWEEN, 1, true) ~= nil
 end
-
-tags.has = has
 
 local function count(tag, by)
   if redis.call('ZINCRBY', keys.tags, -by, tag) == '0' then
@@ -26,22 +25,15 @@ local function count(tag, by)
   end
 end
 
--- Give a job a tag; say whether it was new. The current sequence is its place among the tag's jobs.
+-- Give a job a tag that it has not. The current sequence is its place among the tag's jobs.
 function tags.add(job, tag)
-  if has(job, tag) then
-    return false
-  end
   job.tags = job.tags == '' and tag or job.tags .. BETWEEN .. tag
   store.add(keys.tag(tag), store.last(), job.jid)
   count(tag, 1)
-  return true
 end
 
--- Take a tag from a job; say whether it had it.
+-- Take from a job a tag that it has.
 function tags.remove(job, tag)
-  if not has(job, tag) then
-    return false
-  end
   local left = {}
   for _, other in ipairs(tags.of(job)) do
     if other ~= tag then
@@ -51,7 +43,6 @@ function tags.remove(job, tag)
   job.tags = table.concat(left, BETWEEN)
   store.remove(keys.tag(tag), job.jid)
   count(tag, -1)
-  return true
 end
 
 -- Let a job have just these tags, in this order; those that it had keep their places.
@@ -69,7 +60,9 @@ function tags.assign(job, list)
     end
   end
   for _, tag in ipairs(order) do
-    tags.add(job, tag)
+    if not tags.has(job, tag) then
+      tags.add(job, tag)
+    end
   end
   job.tags = table.concat(order, BETWEEN)
 end

@@ -11,7 +11,28 @@ local workers = {}
 local PRECISION_MS = 1000
 local SWEEP = 10
 
--- Enter a worker as seen now; strike a few that have been silent for too long and hold nothing.
+-- Strike silent workers that hold no lease. A few are looked at each time, longest silent first; those that hold one are
+-- passed, and the next time begins behind them, until all have been looked at.
+local function sweep(since)
+  local before = tonumber(store.read(keys['workers-passed']) or 0)
+  local passed = before
+  local few = redis.call('ZRANGEBYSCORE', keys.workers, '-inf', since, 'LIMIT', passed, SWEEP)
+  for _, silent in ipairs(few) do
+    if store.hashed('HLEN', keys.worker(silent)) > 1 then
+      passed = passed + 1
+    else
+      workers.deregister(silent)
+    end
+  end
+  if #few < SWEEP then
+    passed = 0
+  end
+  if passed ~= before then
+    store.write(keys['workers-passed'], store.text(passed))
+  end
+end
+
+-- Enter a worker as seen now; strike some that have been silent for too long and hold nothing.
 function workers.seen(now, name)
   local last = store.seen and store.seen[name]
   if last == nil then
@@ -23,12 +44,7 @@ function workers.seen(now, name)
   end
   store.set_field(keys.worker(name), '', now)
   redis.call('ZADD', keys.workers, now, name)
-  local since = now - config.value('max-worker-age')
-  for _, silent in ipairs(redis.call('ZRANGEBYSCORE', keys.workers, '-inf', since, 'LIMIT', 0, SWEEP)) do
-    if store.hashed('HLEN', keys.worker(silent)) == 1 then
-      workers.deregister(silent)
-    end
-  end
+  sweep(now - config.value('max-worker-age'))
 end
 
 -- Take a worker off the list; say whether it was there.

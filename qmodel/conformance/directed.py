@@ -206,6 +206,38 @@ def looking_at_a_thousand(s: Script) -> None:
     s.do(ops.Put("q", "u", "k", "", depends=("d0000", "y", "d0000")))
 
 
+def looking_once(s: Script) -> None:
+    """However many jobs are put at once, nobody looks twice at a job that they lead to, nor at more than 4000."""
+    for letter in "abcde":
+        chain = [ops.Put("q", f"{letter}{n}", "k", "", depends=(f"{letter}{n + 1}",)) for n in range(899)]
+        s.do(ops.PutMany((*chain, ops.Put("q", f"{letter}899", "k", ""))))
+    over = [ops.Put("q", f"over-{letter}", "k", "", depends=(f"{letter}0", "a899")) for letter in "abcde"]
+    waiting = [ops.Put("q", f"waiting-{letter}", "k", "", depends=(f"over-{letter}",)) for letter in "abcde"]
+    s.do(ops.PutMany((*over, *waiting)))
+    s.do(ops.PutMany((over[0], over[1], waiting[0])))
+    s.do(ops.PutMany((over[0], over[1], waiting[0], waiting[1])))
+    s.do(ops.PutMany((waiting[2], ops.Put("q", "over-c", "k", "", depends=("c0", "x")), ops.Put("q", "x", "k", ""))))
+    s.do(ops.PutMany((over[0], waiting[0], ops.Put("q", "last", "k", "", depends=("waiting-a", "over-a")))))
+    s.do(ops.Put("q", "a899", "k", "", depends=("over-b",)))
+    s.do(ops.PutMany((ops.Put("q", "y", "k", "", depends=("x",)), ops.Put("q", "x", "k", "", depends=("over-c", "y")))))
+    s.do(ops.Put("q", "waiting-a", "k", "", depends=("over-b", "over-a")))
+    s.do(ops.PutMany((ops.Put("q", "a0", "k", ""), ops.Put("q", "a1", "k", "", depends=("a0",)))))
+
+
+def four_thousand_dependencies(s: Script) -> None:
+    """Of a job that depends on more than 4000 the first 4001 are looked at; of one that nobody waits for, none."""
+    many = ids("d", 4003)
+    s.put("x", "y", *many)
+    s.do(ops.Put("q", "big", "k", "", depends=("y",)))
+    for first in range(0, 4003, MOST):
+        s.do(ops.DependsOn("big", tuple(many[first : first + MOST])))
+    for jid in (many[0], many[3999], many[4000], many[4001]):
+        s.do(ops.Put("q", jid, "k", "", depends=("x",)))
+        s.do(ops.Put("q", "x", "k", "", depends=("big",)))
+    s.do(ops.Put("q", "z", "k", "", depends=("big",)))
+    s.do(ops.PutMany((ops.Put("q", "u", "k", "", depends=("z",)), ops.Put("q", "v", "k", "", depends=()))))
+
+
 def four_thousand_edges(s: Script) -> None:
     """One operation adds at most 4000 dependencies."""
     many = tuple(ids("d", MOST))
@@ -371,20 +403,23 @@ def old_workers(s: Script) -> None:
 
 
 def ten_silent_holders(s: Script) -> None:
-    """Ten silent workers that hold leases hide others from the sweep."""
+    """Ten silent workers that hold leases, and ten more, do not hide others from the sweep."""
     s.set("max-worker-age", 5000)
     s.set("heartbeat", 1_000_000)
-    s.put(*ids("j", 11))
-    for number in range(11):
+    s.put(*ids("j", 20))
+    for number in range(20):
         s.pop(worker=f"a{number:02}")
-    for number in range(3):
-        s.do(ops.Pop("none", f"b{number}"))
+    for number in range(13):
+        s.do(ops.Pop("none", f"b{number:02}"))
     s.now += 6000
-    for _ in range(3):
+    for _ in range(6):
         s.do(ops.Pop("none", "new"), 1000)
         s.do(ops.Workers(0, 50))
-    s.do(ops.Deregister(("a00", "a01", "b0", "nobody")))
+    s.do(ops.Deregister(("a00", "a01", "b00", "nobody")))
     s.do(ops.Workers(0, 50))
+    for name in ("c", "d"):
+        s.do(ops.Pop("none", name), 1)
+        s.do(ops.Workers(0, 50))
 
 
 def a_thousand_silent_workers(s: Script) -> None:
@@ -421,6 +456,30 @@ def retiring(s: Script) -> None:
         s.do(ops.Completed())
     s.do(ops.Complete(leased[239].jid, leased[239].token), 999)
     s.do(ops.Completed())
+
+
+def not_kept(s: Script) -> None:
+    """A completion is known again though its job was not kept: by its token, and only as the last one of that job."""
+    s.set("jobs-history-count", 0)
+    s.put("a", "b", "c", "d", "e")
+    a, b, c, d = s.pop(4)
+    for _ in range(2):
+        s.do(ops.Complete("a", a.token))
+        s.do(ops.CompleteAndPop("b", b.token, "q", "w", request="r"))
+        s.do(ops.CompleteMany((ops.Complete("c", c.token), ops.Complete("a", a.token))))
+        s.do(ops.CompleteAndPop("d", d.token, "q", "w", request="r"))
+    for wrong in (ops.Complete("a", b.token), ops.Complete("b", a.token), ops.Complete("a", 0)):
+        s.do(wrong)
+    s.do(ops.Fail("a", a.token, "g", ""))
+    s.do(ops.Heartbeat("a", a.token))
+    s.put("a")
+    s.do(ops.Complete("a", a.token))
+    s.do(ops.Complete("e", s.store.jobs["e"].token, next="r"))
+    s.set("jobs-history-count", 1)
+    s.put("f", "g")
+    f, g = s.pop(2)
+    s.complete(f, g)
+    s.complete(f, g)
 
 
 def retiring_by_count(s: Script) -> None:
@@ -1169,11 +1228,11 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     completing_wrongly, sending_twice, retries_run_out, cycles, reversed_edges, two_ways_round, about_a_lease,
     about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts,
     repeated, wakes, waking, fewer_events, options, odd_texts, short_histories, big_data, retiring,
-    retiring_by_count, old_statistics, old_workers, ten_silent_holders, small_numbers, at_the_beginning,
+    not_kept, retiring_by_count, old_statistics, old_workers, ten_silent_holders, small_numbers, at_the_beginning,
     how_long, folding, long_names, a_thousand_dependents, a_thousand_dependents_at_once, one_of_a_thousand,
-    many_edges_twice, canceling_a_thousand, a_thousand_dependencies, looking_at_a_thousand, four_thousand_edges,
-    a_thousand_jobs, a_thousand_scheduled, a_thousand_failed, a_thousand_idle_workers, a_thousand_requests,
-    a_thousand_silent_workers, ten_thousand_events,
+    many_edges_twice, canceling_a_thousand, a_thousand_dependencies, looking_at_a_thousand, looking_once,
+    four_thousand_dependencies, four_thousand_edges, a_thousand_jobs, a_thousand_scheduled, a_thousand_failed,
+    a_thousand_idle_workers, a_thousand_requests, a_thousand_silent_workers, ten_thousand_events,
 )  # fmt: skip
 
 

@@ -89,6 +89,7 @@ class _Reader:
             events=self.events(seq, first_event, config),
             queues=self.queues(),
             workers=self.workers(),
+            workers_passed=int(self.text("workers-passed", "0")),
             completed=completed,
             groups=groups,
             tags=tags,

@@ -53,6 +53,7 @@ class Snapshot:
     queues      name -> record (QUEUE), without queues that equal DEFAULT_QUEUE
     workers     name -> {seen_at: moment or None, held: {jid: sequence},
                 grants: {request: (jid, ...)}}
+    workers_passed  how many silent workers that hold leases the sweep has passed
     completed   ((ended_at, sequence, jid), ...)
     groups      name -> ((ended_at, sequence, jid), ...)
     tags        tag -> ((sequence, jid), ...)
@@ -68,6 +69,7 @@ class Snapshot:
     jobs: dict[str, Record]
     queues: dict[str, Record]
     workers: dict[str, Record]
+    workers_passed: int
     completed: tuple[Place, ...]
     groups: dict[str, tuple[Place, ...]]
     tags: dict[str, tuple[tuple[int, str], ...]]
@@ -86,6 +88,7 @@ def of(store: Store) -> Snapshot:
         jobs={jid: _job(job) for jid, job in store.jobs.items()},
         queues={name: record for name, record in queues.items() if record != DEFAULT_QUEUE},
         workers={name: _worker(worker) for name, worker in store.workers.items()},
+        workers_passed=store.workers_passed,
         completed=tuple(store.completed),
         groups={name: tuple(jobs) for name, jobs in store.groups.items()},
         tags={tag: tuple(jobs) for tag, jobs in store.tags.items()},

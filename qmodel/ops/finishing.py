@@ -27,6 +27,7 @@ def complete(store: Store, now: int, op: Complete) -> str:
 
     outcome = _complete(store, now, job, op, depends)
     _retire(store, now, SWEEP)
+    jobs.remember(store, job, "completed", outcome)
     return outcome
 
 
@@ -44,6 +45,9 @@ def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
         for one, (job, outcome) in zip(op.jobs, found, strict=True)
     )
     _retire(store, now, MOST)
+    for (job, before), outcome in zip(found, outcomes, strict=True):
+        if before is None:
+            jobs.remember(store, job, "completed", outcome)
     return outcomes
 
 
@@ -56,6 +60,7 @@ def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAnd
     if outcome is None:
         outcome = _complete(store, now, job, op, depends)
         _retire(store, now, SWEEP)
+        jobs.remember(store, job, "completed", outcome)
     if again:
         return CompletedAndPopped(outcome, tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again))
     return CompletedAndPopped(outcome, taking.grant(store, now, op.queue, op.worker, op.count, op.wait, op.request))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from qmodel.state.jobs import Job
 
 EDGES = 4 * MOST
-"""The most dependencies that one operation adds."""
+"""The most dependencies that one operation adds, or jobs that it looks at for a cycle."""
 
 Wanted = dict[str, tuple[str, ...] | None]
 """For each job about to be written, the jobs that it is to depend on, or None where that stays as it is."""
@@ -34,10 +34,7 @@ def check(store: Store, wanted: Wanted) -> dict[str, list[str]]:
         if edges > EDGES:
             raise refuse("DEPENDENCY_LIMIT", jid)
         _check_room(store, jid, others, more)
-    depended = {other for others in unfinished.values() for other in others}
-    for jid, others in unfinished.items():
-        if others and (jid in depended or _has_dependents(store, jid)):
-            _check_cycle(store, unfinished, jid)
+    _check_cycles(store, unfinished)
     return unfinished
 
 
@@ -72,19 +69,60 @@ def _check_room(store: Store, jid: str, others: Iterable[str], more: dict[str, i
                 raise refuse("DEPENDENCY_LIMIT", other)
 
 
-def _check_cycle(store: Store, wanted: dict[str, list[str]], jid: str) -> None:
-    """Refuse a job that would wait for itself, with the path; look at no more than 1000 jobs."""
+def _check_cycles(store: Store, wanted: dict[str, list[str]]) -> None:
+    """Refuse jobs that would wait for each other, with the path: one search for all that are about to be written."""
+    depended = {other for others in wanted.values() for other in others}
+    starts = [jid for jid in wanted if jid in depended or _has_dependents(store, jid)]
+    cycle = _find_cycle(store, wanted, starts)
+    for jid in starts:
+        if jid in cycle:
+            raise refuse("DEPENDENCY_CYCLE", " > ".join(_way_round(store, wanted, jid)))
+
+
+def _waits_for(store: Store, wanted: dict[str, list[str]], jid: str) -> list[str]:
+    """The jobs that a job is to wait for; of too many to look at, one too many."""
+    if jid in wanted:
+        return wanted[jid]
+    job = store.jobs.get(jid)
+    return sorted(job.dependencies)[: EDGES + 1] if job is not None else []
+
+
+def _find_cycle(store: Store, wanted: dict[str, list[str]], starts: list[str]) -> set[str]:
+    """The jobs of a cycle to which one of those jobs leads. No job is looked at twice, and no more than 1000 for each
+    start, 4000 in all.
+    """
+    most = min(MOST * len(starts), EDGES)
+    met: dict[str, bool] = {}  # whether a job is on the way, or done with
+    for start in starts:
+        way: list[str] = []
+        ahead = [iter([start])]
+        while ahead:
+            jid = next(ahead[-1], None)
+            if jid is None:
+                ahead.pop()
+                if way:
+                    met[way.pop()] = False
+            elif met.get(jid):
+                return set(way[way.index(jid) :])
+            elif jid not in met:
+                if len(met) > most:
+                    raise refuse("DEPENDENCY_LIMIT", start)
+                met[jid] = True
+                way.append(jid)
+                ahead.append(iter(_waits_for(store, wanted, jid)))
+    return set()
+
+
+def _way_round(store: Store, wanted: dict[str, list[str]], jid: str) -> list[str]:
+    """The way from a job that is on a cycle to itself."""
     came_from: dict[str, str] = {}
     stack = [jid]
-    while stack:
+    while True:
         at = stack.pop()
-        job = store.jobs.get(at)
-        for other in wanted[at] if at in wanted else sorted(job.dependencies) if job is not None else ():
+        for other in _waits_for(store, wanted, at):
             if other == jid:
-                raise refuse("DEPENDENCY_CYCLE", " > ".join(_path(came_from, at, jid)))
+                return _path(came_from, at, jid)
             if other not in came_from:
-                if len(came_from) == MOST:
-                    raise refuse("DEPENDENCY_LIMIT", jid)
                 came_from[other] = at
                 stack.append(other)
 

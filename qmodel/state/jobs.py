@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmodel import replies
 from qmodel.lifecycle import seen_at
 from qmodel.refusals import refuse
-from qmodel.state import dependencies, history, places, tags
+from qmodel.state import dependencies, history, places, requests, tags
 from qmodel.state.store import Store, record
 
 
@@ -52,13 +52,33 @@ def find(store: Store, jid: str) -> Job:
 
 def held(store: Store, jid: str, token: int, what: str = "") -> tuple[Job, str | None]:
     """A job leased under a token; or one whose lease this kind of call has ended, and the outcome; or refuse."""
-    job = store.jobs.get(jid) or find(store, jid)
+    job = store.jobs.get(jid)
+    if job is None:
+        return _gone(store, jid, token, what)
     if job.state == "running" and job.token == token:
         return job, None
     outcome = history.outcome(job, token, what) if what and token else None  # no lease has the token 0
     if outcome is None:
         raise refuse("LOCK_LOST", jid, token, job.state, job.worker)
     return job, outcome
+
+
+def _gone(store: Store, jid: str, token: int, what: str) -> tuple[Job, str]:
+    """A job that was not kept, in name only, and the remembered outcome of its lease; or refuse."""
+    outcome = requests.recall(store, _lease(what, jid, token))
+    if outcome is None:
+        raise refuse("JOB_NOT_FOUND", jid)
+    return Job(jid), outcome
+
+
+def remember(store: Store, job: Job, what: str, outcome: str) -> None:
+    """Remember how a lease ended, of a job whose history is gone: this very operation has deleted it."""
+    if job.jid not in store.jobs:
+        requests.remember(store, _lease(what, job.jid, job.token), outcome)
+
+
+def _lease(what: str, jid: str, token: int) -> str:
+    return f"{what} {jid} {token}"
 
 
 def create(store: Store, jid: str) -> Job:

@@ -11,6 +11,7 @@ failed      its failure group         (ended_at, sequence)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from qmodel.state import completed, failures, queues, workers
@@ -20,41 +21,33 @@ if TYPE_CHECKING:
     from qmodel.state.jobs import Job
 
 
+def _begin_lease(store: Store, job: Job) -> None:
+    queues.lock(store, job)
+    workers.hold(store, job)
+
+
+def _end_lease(store: Store, job: Job) -> None:
+    queues.unlock(store, job)
+    workers.let_go(store, job)
+
+
+PLACES: dict[str, tuple[Callable[[Store, Job], None], Callable[[Store, Job], None]]] = {
+    "waiting": (queues.push, queues.pull),
+    "scheduled": (queues.schedule, queues.unschedule),
+    "depends": (queues.park, queues.unpark),
+    "running": (_begin_lease, _end_lease),
+    "stalled": (queues.lock, queues.unlock),
+    "complete": (completed.add, completed.discard),
+    "failed": (failures.add, failures.discard),
+}
+"""For each state, how a job enters its place and how it leaves it."""
+
+
 def enter(store: Store, job: Job) -> None:
     """Put a job into the place that its state says."""
-    state = job.state
-    if state == "waiting":
-        queues.push(store, job)
-    elif state == "running":
-        queues.lock(store, job)
-        workers.hold(store, job)
-    elif state == "complete":
-        completed.add(store, job)
-    elif state == "failed":
-        failures.add(store, job)
-    elif state == "scheduled":
-        queues.schedule(store, job)
-    elif state == "depends":
-        queues.park(store, job)
-    elif state == "stalled":
-        queues.lock(store, job)
+    PLACES[job.state][0](store, job)
 
 
 def leave(store: Store, job: Job) -> None:
     """Take a job out of the place that its state says."""
-    state = job.state
-    if state == "running":
-        queues.unlock(store, job)
-        workers.let_go(store, job)
-    elif state == "waiting":
-        queues.pull(store, job)
-    elif state == "scheduled":
-        queues.unschedule(store, job)
-    elif state == "depends":
-        queues.unpark(store, job)
-    elif state == "stalled":
-        queues.unlock(store, job)
-    elif state == "complete":
-        completed.discard(store, job)
-    elif state == "failed":
-        failures.discard(store, job)
+    PLACES[job.state][1](store, job)

@@ -27,10 +27,9 @@ IDLE_MOST = 1000
 class Queue:
     """One queue."""
 
-    __slots__ = ("depends", "first_seen", "idle", "locks", "name", "paused", "ready", "scheduled", "wakes")
+    __slots__ = ("depends", "first_seen", "idle", "locks", "paused", "ready", "scheduled", "wakes")
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self) -> None:
         self.first_seen: int | None = None
         self.paused = False
         self.idle = 0
@@ -43,14 +42,14 @@ class Queue:
 
 def of(store: Store, name: str) -> Queue:
     """A queue to look at; an empty one if nothing is known of it."""
-    return store.queues.get(name) or Queue(name)
+    return store.queues.get(name) or Queue()
 
 
 def _made(store: Store, name: str) -> Queue:
     """A queue to change."""
     queue = store.queues.get(name)
     if queue is None:
-        queue = store.queues[name] = Queue(name)
+        queue = store.queues[name] = Queue()
     return queue
 
 

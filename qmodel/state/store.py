@@ -31,7 +31,7 @@ class Store:
 
     __slots__ = (
         "completed", "config", "days", "events", "events_kept", "groups", "jobs", "queues", "requests", "seq", "tags",
-        "tracked", "workers",
+        "tracked", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -41,6 +41,7 @@ class Store:
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
         self.workers: dict[str, Worker] = {}
+        self.workers_passed = 0
         self.completed: SortedList[Place] = SortedList()
         self.groups: SortedDict[str, SortedList[Place]] = SortedDict()
         self.tags: dict[str, SortedList[tuple[int, str]]] = {}

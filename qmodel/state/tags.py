@@ -13,27 +13,21 @@ if TYPE_CHECKING:
     from qmodel.state.jobs import Job
 
 
-def add(store: Store, job: Job, tag: str) -> bool:
-    """Give a job a tag; say whether it was new. The current sequence is its place among the tag's jobs."""
-    if tag in job.tags:
-        return False
+def add(store: Store, job: Job, tag: str) -> None:
+    """Give a job a tag that it has not. The current sequence is its place among the tag's jobs."""
     job.tags[tag] = store.seq
     of = store.tags.get(tag)
     if of is None:
         of = store.tags[tag] = SortedList()
     of.add((store.seq, job.jid))
-    return True
 
 
-def remove(store: Store, job: Job, tag: str) -> bool:
-    """Take a tag from a job; say whether it had it."""
-    if tag not in job.tags:
-        return False
+def remove(store: Store, job: Job, tag: str) -> None:
+    """Take from a job a tag that it has."""
     of = store.tags[tag]
     of.remove((job.tags.pop(tag), job.jid))
     if not of:
         del store.tags[tag]
-    return True
 
 
 def assign(store: Store, job: Job, tags: Iterable[str]) -> None:
@@ -43,7 +37,8 @@ def assign(store: Store, job: Job, tags: Iterable[str]) -> None:
         if tag not in wanted:
             remove(store, job, tag)
     for tag in wanted:
-        add(store, job, tag)
+        if tag not in job.tags:
+            add(store, job, tag)
     job.tags = {tag: job.tags[tag] for tag in wanted}
 
 

@@ -33,7 +33,7 @@ class Worker:
 
 
 def seen(store: Store, now: int, name: str) -> None:
-    """Enter a worker as seen now; strike a few that have been silent for too long and hold nothing."""
+    """Enter a worker as seen now; strike some that have been silent for too long and hold nothing."""
     worker = store.workers.get(name)
     if worker is None:
         worker = store.workers[name] = Worker()
@@ -41,16 +41,24 @@ def seen(store: Store, now: int, name: str) -> None:
     if last is not None and last <= now < last + PRECISION_MS:
         return
     worker.seen_at = now
-    for silent in _silent(store, now - config.value(store, "max-worker-age")):
-        deregister(store, silent)
+    _sweep(store, now - config.value(store, "max-worker-age"))
 
 
-def _silent(store: Store, since: int) -> list[str]:
-    """The longest silent workers on the list, looked at a few at a time, that hold no lease."""
-    listed = sorted(
+def _sweep(store: Store, since: int) -> None:
+    """Strike silent workers that hold no lease. A few are looked at each time, longest silent first; those that hold
+    one are passed, and the next time begins behind them, until all have been looked at.
+    """
+    passed = store.workers_passed
+    silent = sorted(
         (w.seen_at, name) for name, w in store.workers.items() if w.seen_at is not None and w.seen_at <= since
     )
-    return [name for _, name in listed[:SWEEP] if not store.workers[name].held]
+    few = [name for _, name in silent[passed : passed + SWEEP]]
+    for name in few:
+        if store.workers[name].held:
+            passed += 1
+        else:
+            deregister(store, name)
+    store.workers_passed = passed if len(few) == SWEEP else 0
 
 
 def deregister(store: Store, name: str) -> bool:

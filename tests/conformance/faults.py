@@ -20,6 +20,7 @@ from qmodel.state import (
     dependencies,
     history,
     jobs,
+    places,
     queues,
     requests,
     stats,
@@ -36,7 +37,7 @@ class Fault:
     name: str
     module: Any
     function: str
-    wrong: Callable[..., Any]
+    wrong: Any
     steps: int
 
 
@@ -93,14 +94,8 @@ def _higher_first(store: Store, job: Any) -> None:
         queue.wakes += 1
 
 
-_pull, _fold, _take_back, _expired = queues.pull, stats._fold, taking._take_back, completed.expired
+_take_back = taking._take_back
 _add_tag, _lapsed, _due, _unblock = tags.add, queues.lapsed, queues.due, depending.unblock
-
-
-def _pull_higher_first(store: Store, job: Any) -> None:
-    job.priority = -job.priority
-    _pull(store, job)
-    job.priority = -job.priority
 
 
 def _uncounted(store: Store, now: int, job: Any) -> bool:
@@ -136,7 +131,7 @@ def _forgetful(store: Store, now: int, job: Any, group: str, message: str, ended
 
 FAULTS = (
     Fault("a late worker may finish", jobs, "held", _held_by_anyone, 3),
-    Fault("higher priority first", queues, "push", _higher_first, 1),
+    Fault("higher priority first", places, "PLACES", {**places.PLACES, "waiting": (_higher_first, queues.pull)}, 1),
     Fault("a lapse is not counted", taking, "_take_back", _uncounted, 3),
     Fault("a lease lapses a moment late", queues, "lapsed", lambda s, n, at, m: _lapsed(s, n, at - 1, m), 3),
     Fault("a due job waits a moment longer", queues, "due", lambda s, n, at, m: _due(s, n, at - 1, m), 3),

@@ -16,7 +16,7 @@ from qmodel.conformance import snapshot
 from qmodel.conformance.snapshot import Snapshot
 from qmodel.operations import CATALOGUE
 from qmodel.refusals import Refusal
-from qmodel.state import config, dependencies, queues, store
+from qmodel.state import config, dependencies, places, queues, store
 from qmodel.state.store import Store
 from tests.property.support import (
     QUICK,
@@ -442,6 +442,7 @@ def test_an_order_by_something_else_is_noticed(monkeypatch: pytest.MonkeyPatch, 
         queue.ready.add((job.priority, job.ready_at, job.seq, job.jid))
 
     monkeypatch.setattr(queues, "push", push)
+    monkeypatch.setitem(places.PLACES, "waiting", (push, queues.pull))
     assert jobs.place
     assert fails(test_pops_come_in_the_order_of_priority_readiness_and_sequence)
 
