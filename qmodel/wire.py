@@ -134,30 +134,25 @@ def _int(text: str) -> int:
 def job(raw: Raw) -> Job:
     """Read a job."""
     jid, state, text, apart, tracked, dependencies, dependents = raw if len(raw) == 7 else (*raw, b"", 0, (), ())
-    head, _, rest = text.partition(b"\n")
-    f = header(head)
-    sizes = [0 if size == "@" else int(size) for size in f[23:27]]
-    texts, at = [], 0
-    for size in sizes:
-        texts.append(rest[at : at + size].decode())
-        at += size
-    data = apart.decode() if f[23] == "@" else texts[0]
-    failure = Failure(f[19], texts[3], int(f[20]), f[21]) if f[19] else None
+    head, _, body = text.partition(b"\n")
+    f = head.decode().split("\t")
+    size, stop = int(f[18]), len(body) - int(f[3])
+    tags, failure, result, progress = ((), None, "", "") if f[3] == "0" else _more(body[stop:])
     return Job(
-        jid.decode(), f[2], f[1], state.decode(), data, int(f[3]), int(f[4]), int(f[5]),
-        tuple(f[16].split(BETWEEN)) if f[16] else (), f[12], int(f[13]), int(f[10]), int(f[7]), int(f[8]), int(f[9]),
-        int(f[11]), texts[1], texts[2], failure, tracked == 1, _strs(dependencies), _strs(dependents),
-        tuple(history(rest[at:])),
+        jid.decode(), f[14], f[4], state.decode(), apart.decode() or body[:size].decode(), int(f[15]), int(f[6]),
+        int(f[7]), tags, f[8], int(f[9]), int(f[12]), int(f[16]), int(f[5]), int(f[11]), int(f[13]), result, progress,
+        failure, tracked == 1, _strs(dependencies), _strs(dependents), tuple(history(body[size:stop])),
     )  # fmt: skip
 
 
-BETWEEN = "\x1f"
-"""What stands between tags once a record is decoded; on the wire it is the byte 255, which no text in UTF-8 holds."""
-
-
-def header(raw: bytes) -> list[str]:
-    """The fields of a job's record."""
-    return raw.replace(b"\xff", b"\x1f").decode().split("\t")
+def _more(raw: bytes) -> tuple[tuple[str, ...], Failure | None, str, str]:
+    """What few jobs have: tags, failure, result, progress. Between tags is a byte that no text in UTF-8 holds."""
+    head, _, texts = raw.partition(b"\n")
+    f = head.split(b"\t")
+    at, end = int(f[7]), int(f[7]) + int(f[8])
+    tags = tuple(tag.decode() for tag in f[2].split(b"\xff")) if f[2] else ()
+    failure = Failure(f[3].decode(), texts[end:].decode(), int(f[4]), f[5].decode()) if f[3] else None
+    return tags, failure, texts[:at].decode(), texts[at:end].decode()
 
 
 def history(raw: bytes) -> list[Stage]:

@@ -70,7 +70,8 @@ OTHER_WORDS = {
 STORAGE_CALLS = {
     "completed.look_again", "config.all", "config.get", "config.option", "config.special", "history.quote", "jobs.get",
     "jobs.load", "jobs.view", "jobs.views", "queues.due", "queues.is_paused", "queues.lapsed", "queues.look_due",
-    "queues.look_lapsed", "queues.of", "queues.size", "records.prefetch", "records.set_data", "store.events_after",
+    "queues.look_lapsed", "queues.of", "queues.size", "records.prefetch", "records.set_data", "records.set_failure",
+    "store.events_after",
     "tags.has", "tags.of",
 }  # fmt: skip
 """Calls in verbs that may stand on one side only: they look at what one side keeps otherwise, and decide nothing."""
@@ -238,6 +239,29 @@ def test_only_keys_builds_keys() -> None:
             assert "prefix" not in without_comments(bundle.read(name)).replace("keys.begin(prefix)", "").replace(
                 "register.call(operation, prefix, args)", ""
             ), name
+
+
+IN_RECORDS_ALONE = (
+    set(bundle.places("job"))
+    - {argument.name for spec in CATALOGUE.values() for argument in spec.arguments}
+    - {"data", "text"}
+)
+"""Fields by which a variable that holds a record is known, whatever its name."""
+
+
+def misnamed(text: str) -> set[str]:
+    """Variables that hold a record, but whose names do not say so: the bundle would not put places for the fields."""
+    found = re.findall(r"\b(\w+)\.(\w+)\b(?!\()", without_comments(text))
+    return {name for name, field in found if field in IN_RECORDS_ALONE and not re.fullmatch(r"(\w+_)?job", name)}
+
+
+def test_what_holds_a_record_is_called_job() -> None:
+    for name in bundle.FILES:
+        assert misnamed(bundle.read(name)) <= {"store"}, name
+
+
+def test_a_record_under_another_name_is_noticed() -> None:
+    assert misnamed("local it = records.get(jid)\nit.seq, other_job.state = 1, it.queue") == {"it"}
 
 
 def assigned_globals(text: str) -> set[str]:

@@ -8,7 +8,7 @@ function burying.bury(now, job, group, message, ended)
   store.emit(now, 'failed', job.jid, job.queue, job.worker, job.token, group)
   history.add(now, job, 'failed', ended or 0, group)
   stats.failed(now, job.queue)
-  job.group, job.message, job.failed_at, job.failed_worker = group, message, now, job.worker
+  records.set_failure(job, group, message, now, job.worker)
   job.worker, job.grant = '', ''
   job.expires_at = 0
   job.ended_at = now

@@ -37,7 +37,7 @@ function depending.depends_off(now, op)
   end
 
   dependencies.unlink(job, op.all and dependencies.of(job) or op.dependencies)
-  if tonumber(job.waits) == 0 then
+  if job.waits == '0' then
     depending.unblock(now, job)
   end
   return dependencies.of(job)

@@ -18,9 +18,9 @@ end
 
 -- Delete complete jobs that are kept no longer: at least as many as an operation completes, so that none pile up.
 local function retire(now, most)
-  for _, old in ipairs(completed.expired(now, most)) do
-    store.emit(now, 'retired', old.jid)
-    jobs.remove(old)
+  for _, job in ipairs(completed.expired(now, most)) do
+    store.emit(now, 'retired', job.jid)
+    jobs.remove(job)
   end
 end
 
@@ -41,7 +41,7 @@ local function complete(now, job, op, depends)
   jobs.lift(job)
   stats.ran(now, queue, run_ms)
   job.result = op.result
-  job.group, job.message, job.failed_at, job.failed_worker = '', '', 0, ''
+  records.set_failure(job, '', '', 0, '')
   if op.data then
     records.set_data(job, op.data)
   end
@@ -163,7 +163,7 @@ function finishing.retry(now, op)
   local state = give_back(now, job, op.delay_ms)
   store.emit(now, 'retried', job.jid, job.queue, job.worker, job.token, job.remaining, state)
   if op.group then
-    job.group, job.message, job.failed_at, job.failed_worker = op.group, op.message, now, job.worker
+    records.set_failure(job, op.group, op.message, now, job.worker)
   end
   job.worker, job.grant = '', ''
   jobs.place(job, state)

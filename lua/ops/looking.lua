@@ -90,7 +90,8 @@ local function leases(now, name)
   local held = workers.held(name)
   records.prefetch(held)
   for _, jid in ipairs(held) do
-    local list = tonumber(jobs.load(jid).expires_at) > now and valid or lapsed
+    local job = jobs.load(jid)
+    local list = tonumber(job.expires_at) > now and valid or lapsed
     list[#list + 1] = jid
   end
   return valid, lapsed

@@ -4,7 +4,7 @@ local putting = {}
 
 -- The state of a job that nothing holds but its dependencies and its time.
 function putting.begins(now, job)
-  if tonumber(job.waits) > 0 then
+  if job.waits ~= '0' then
     return 'depends'
   end
   return tonumber(job.ready_at) > now and 'scheduled' or 'waiting'

@@ -70,7 +70,8 @@ function removing.cancel(now, op)
   local doomed = op.cascade and with_dependents(named) or closed(named)
   local ended = 0
   for _, jid in ipairs(doomed) do
-    ended = ended + jobs.load(jid).waits
+    local job = jobs.load(jid)
+    ended = ended + job.waits
   end
   if ended > catalogue.most then
     refusals.refuse('CANCEL_LIMIT', named[1])
@@ -87,7 +88,7 @@ function removing.drain(now, op)
   local canceled = 0
   for _, jid in ipairs(queues.not_begun(op.queue, op.count)) do
     local job = jobs.load(jid)
-    if tonumber(job.waited_for) == 0 then
+    if job.waited_for == '0' then
       cancel(now, job)
       canceled = canceled + 1
     end

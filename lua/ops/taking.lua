@@ -83,13 +83,13 @@ function taking.pop(now, op)
   return taking.grant(now, op.queue, op.worker, op.count, op.wait, op.request)
 end
 
-local function before(a, b)
-  if tonumber(a.priority) ~= tonumber(b.priority) then
-    return tonumber(a.priority) < tonumber(b.priority)
-  elseif tonumber(a.ready_at) ~= tonumber(b.ready_at) then
-    return tonumber(a.ready_at) < tonumber(b.ready_at)
+local function before(job, other_job)
+  if tonumber(job.priority) ~= tonumber(other_job.priority) then
+    return tonumber(job.priority) < tonumber(other_job.priority)
+  elseif tonumber(job.ready_at) ~= tonumber(other_job.ready_at) then
+    return tonumber(job.ready_at) < tonumber(other_job.ready_at)
   end
-  return tonumber(a.seq) < tonumber(b.seq)
+  return tonumber(job.seq) < tonumber(other_job.seq)
 end
 
 -- Show the jobs that a pop would give next.

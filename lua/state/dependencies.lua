@@ -14,7 +14,7 @@ end
 
 -- The unfinished jobs that a job waits for, by id; the first 1000.
 function dependencies.of(job)
-  if tonumber(job.waits) == 0 then
+  if job.waits == '0' then
     return {}
   end
   return store.sorted('ZRANGE', edges_of(job.jid), 0, catalogue.most - 1)
@@ -22,7 +22,7 @@ end
 
 -- The jobs that wait for a job, by id.
 function dependencies.dependents(job)
-  if tonumber(job.waited_for) == 0 then
+  if job.waited_for == '0' then
     return {}
   end
   return store.sorted('ZRANGE', edges_to(job.jid), 0, -1)
@@ -88,7 +88,7 @@ local function waits_for(wanted, jid)
     return wanted[jid]
   end
   local job = jobs.get(jid)
-  return job and tonumber(job.waits) > 0 and store.sorted('ZRANGE', edges_of(jid), 0, EDGES) or {}
+  return job and job.waits ~= '0' and store.sorted('ZRANGE', edges_of(jid), 0, EDGES) or {}
 end
 
 -- The jobs of a way from one of them on.
@@ -203,18 +203,18 @@ function dependencies.check(asked)
 end
 
 local function is_linked(job, other)
-  return tonumber(job.waits) > 0 and store.sorted('ZSCORE', edges_of(job.jid), other)
+  return job.waits ~= '0' and store.sorted('ZSCORE', edges_of(job.jid), other)
 end
 
 -- Let a job depend on others.
 function dependencies.link(job, others)
   for _, other in ipairs(others) do
     if not is_linked(job, other) then
-      local of = jobs.load(other)
+      local other_job = jobs.load(other)
       store.add(edges_of(job.jid), 0, other)
       store.add(edges_to(other), 0, job.jid)
-      job.waits = job.waits + 1
-      of.waited_for = of.waited_for + 1
+      job.waits = store.text(job.waits + 1)
+      other_job.waited_for = store.text(other_job.waited_for + 1)
     end
   end
 end
@@ -223,11 +223,11 @@ end
 function dependencies.unlink(job, others)
   for _, other in ipairs(others) do
     if is_linked(job, other) then
-      local of = jobs.load(other)
+      local other_job = jobs.load(other)
       store.remove(edges_of(job.jid), other)
       store.remove(edges_to(other), job.jid)
-      job.waits = job.waits - 1
-      of.waited_for = of.waited_for - 1
+      job.waits = store.text(job.waits - 1)
+      other_job.waited_for = store.text(other_job.waited_for - 1)
     end
   end
 end
@@ -235,20 +235,20 @@ end
 -- Take a finished job out of what others wait for; give those that wait for nothing more, by id.
 function dependencies.resolve(job)
   local freed = {}
-  if tonumber(job.waited_for) == 0 then
+  if job.waited_for == '0' then
     return freed
   end
   local jids = dependencies.dependents(job)
   records.prefetch(jids)
   for _, jid in ipairs(jids) do
-    local waiting = jobs.load(jid)
+    local waiting_job = jobs.load(jid)
     store.remove(edges_of(jid), job.jid)
-    waiting.waits = waiting.waits - 1
-    if waiting.waits == 0 then
-      freed[#freed + 1] = waiting
+    waiting_job.waits = store.text(waiting_job.waits - 1)
+    if waiting_job.waits == '0' then
+      freed[#freed + 1] = waiting_job
     end
   end
   store.write(edges_to(job.jid), false)
-  job.waited_for = 0
+  job.waited_for = '0'
   return freed
 end

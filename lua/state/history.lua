@@ -15,11 +15,11 @@ local function beginning(text, n)
 end
 
 local function trim(job, most)
-  local surplus = job.stages - most
-  local second = beginning(job.history, 2)
-  local kept = beginning(job.history, 2 + surplus)
-  job.history = string.sub(job.history, 1, second - 1) .. string.sub(job.history, kept)
-  job.stages = most
+  local text, surplus = job.history .. job.added, job.stages - most
+  local second = beginning(text, 2)
+  local kept = beginning(text, 2 + surplus)
+  job.history, job.added = string.sub(text, 1, second - 1) .. string.sub(text, kept), ''
+  job.stages = store.text(most)
 end
 
 -- Append a stage; it has one fact or two.
@@ -28,7 +28,7 @@ function history.add(now, job, what, one, two)
   if two then
     stage = stage .. '\t' .. (store.numbers[two] or two)
   end
-  job.history = job.history .. stage .. '\n'
+  job.added = job.added .. stage .. '\n'
   local stages = job.stages + 1
   job.stages = store.text(stages)
   if stages > LEAST then
@@ -47,7 +47,7 @@ end
 -- The fact beside the token in the stage by which this kind of call ended that lease, if it did.
 function history.outcome(job, token, what)
   local outcome
-  for stage, of, fact in string.gmatch(job.history, '([^\t\n]*)\t%d+\t([^\t\n]*)\t?([^\n]*)\n') do
+  for stage, of, fact in string.gmatch(job.history .. job.added, '([^\t\n]*)\t%d+\t([^\t\n]*)\t?([^\n]*)\n') do
     if stage == what and tonumber(of) == token then
       outcome = fact
     end

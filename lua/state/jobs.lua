@@ -90,8 +90,8 @@ end
 -- say of them: its data if they stand apart, whether it is tracked, what it waits for and what waits for it.
 function jobs.view(now, job)
   job.shown = records.encode(job)
-  local tracked, apart = tracking.is_tracked(job.jid), job.data_size == '@'
-  if not (tracked or apart) and tonumber(job.waits) == 0 and tonumber(job.waited_for) == 0 then
+  local tracked, apart = tracking.is_tracked(job.jid), job.apart == '1'
+  if not (tracked or apart) and job.waits == '0' and job.waited_for == '0' then
     return {job.jid, seen_at(now, job), job.shown}
   end
   return {

@@ -216,47 +216,66 @@ class _Reader:
 
     def job(self, jid: str, tagged: dict[str, int]) -> Record:
         head, _, rest = self.take(f"j:{jid}", "string", b"").partition(b"\n")
-        f = wire.header(head)
-        apart = f[23] == "@"
-        texts, at = [], 0
-        for size in (0 if apart else int(f[23]), *map(int, f[24:27])):
-            texts.append(rest[at : at + size].decode())
-            at += size
-        stages = wire.history(rest[at:])
+        f = dict(zip(FIELDS, head.decode().split("\t"), strict=True))
+        size, stop = int(f["data_size"]), len(rest) - int(f["more"])
+        more, texts = _more(jid, rest[stop:])
+        stages = wire.history(rest[size:stop])
         dependencies = tuple(member for _, member in self.members(f"j:{jid}-dependencies"))
         dependents = tuple(member for _, member in self.members(f"j:{jid}-dependents"))
         counts = (len(dependencies), len(dependents), len(stages))
-        if counts != (int(f[17]), int(f[18]), int(f[22])):
-            raise Corrupt(f"job {jid}: {f[17:19]} dependencies, dependents, {f[22]} stages are counted, {counts} found")
-        names = f[16].split(wire.BETWEEN) if f[16] else []
+        counted = (int(more["waits"]), int(more["waited_for"]), int(f["stages"]))
+        if counts != counted:
+            raise Corrupt(f"job {jid}: dependencies, dependents, stages are counted as {counted}, {counts} are found")
+        names = [tag.decode() for tag in more["tags"].split(b"\xff")] if more["tags"] else []
         if set(names) != set(tagged):
             raise Corrupt(f"job {jid} has the tags {names}, but is listed under {sorted(tagged)}")
         return {
-            "klass": f[2],
-            "queue": f[1],
-            "state": f[0],
-            "data": self.text(f"j:{jid}-data") if apart else texts[0],
-            "priority": int(f[3]),
-            "retries": int(f[4]),
-            "remaining": int(f[5]),
+            **{name: f[name] for name in ("klass", "queue", "state", "worker", "grant", "put_request")},
+            **{name: int(f[name]) for name in NUMBERS},
+            "data": self.text(f"j:{jid}-data") if more["apart"] == b"1" else rest[:size].decode(),
             "tags": tuple((tag, tagged[tag]) for tag in names),
-            "worker": f[12],
-            "token": int(f[13]),
-            "grant": f[15],
-            "expires_at": int(f[10]),
-            "put_at": int(f[7]),
-            "put_request": f[14],
-            "ready_at": int(f[8]),
-            "popped_at": int(f[9]),
-            "ended_at": int(f[11]),
-            "result": texts[1],
-            "progress": texts[2],
-            "failure": (f[19], texts[3], int(f[20]), f[21]) if f[19] else None,
-            "seq": int(f[6]),
+            "result": texts[0],
+            "progress": texts[1],
+            "failure": _failure(more, texts[2]),
             "dependencies": dependencies,
             "dependents": dependents,
             "history": tuple((stage.what, stage.at, stage.facts) for stage in stages),
         }
+
+
+FIELDS = (
+    "state", "seq", "stages", "more", "queue", "ready_at", "retries", "remaining", "worker", "token", "grant",
+    "popped_at", "expires_at", "ended_at", "klass", "priority", "put_at", "put_request", "data_size",
+)  # fmt: skip
+NUMBERS = (
+    "seq", "ready_at", "retries", "remaining", "token", "popped_at", "expires_at", "ended_at", "priority", "put_at",
+)  # fmt: skip
+MORE = {
+    "waits": b"0", "waited_for": b"0", "tags": b"", "group": b"", "failed_at": b"0", "failed_worker": b"",
+    "apart": b"0", "result_size": b"0", "progress_size": b"0", "message_size": b"0",
+}  # fmt: skip
+"""What few jobs have, and what it is for the others."""
+
+
+def _more(jid: str, raw: bytes) -> tuple[dict[str, bytes], list[str]]:
+    """What few jobs have: the fields; and result, progress, message."""
+    head, _, rest = raw.partition(b"\n")
+    more = dict(zip(MORE, head.split(b"\t"), strict=True)) if raw else MORE
+    if raw and more == MORE:
+        raise Corrupt(f"job {jid} says that it has more, and has not")
+    texts, at = [], 0
+    for size in (int(more["result_size"]), int(more["progress_size"]), int(more["message_size"])):
+        texts.append(rest[at : at + size].decode())
+        at += size
+    if at != len(rest):
+        raise Corrupt(f"job {jid} has {len(rest)} bytes of texts, {at} are counted")
+    return more, texts
+
+
+def _failure(more: dict[str, bytes], message: str) -> tuple[str, str, int, str] | None:
+    if not more["group"]:
+        return None
+    return more["group"].decode(), message, int(more["failed_at"]), more["failed_worker"].decode()
 
 
 def _id(text: bytes) -> int:

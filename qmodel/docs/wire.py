@@ -35,15 +35,17 @@ FIELDS: dict[str, str] = {
     "worker": "who holds it, or empty",
     "token": "the token of its last lease",
     "put_request": "the request that put it, or empty",
+    "data_size": "how many bytes of data follow",
     "grant": "the request under which it is leased, or empty",
-    "tags": "its tags, the byte 1F between",
+    "more": "how many bytes the last part has; 0 when there is none",
+    "tags": "its tags, the byte FF between",
     "waits": "how many jobs it waits for",
     "waited_for": "how many jobs wait for it",
     "group": "the group of its last failure, or empty",
     "failed_at": "when that was",
     "failed_worker": "whose it was then",
     "stages": "how many stages its history has",
-    "data_size": "how many bytes of data follow, or `@` when the data stand apart",
+    "apart": "1 when its data stand apart, or else 0",
     "result_size": "how many bytes of result follow",
     "progress_size": "how many bytes of progress follow",
     "message_size": "how many bytes of the last failure's message follow",
@@ -51,13 +53,18 @@ FIELDS: dict[str, str] = {
 """What each field of a job's record is."""
 
 
-def record_fields() -> list[str]:
-    """The fields of a record in their order, as lua/state/records.lua lists them."""
-    found = re.search(r"records\.fields = \{(.*?)\}", bundle.read("state/records"), re.S)
-    assert found, "lua/state/records.lua has no records.fields"
-    fields = re.findall(r"'(\w+)'", found[1])
-    assert set(fields) == set(FIELDS), set(fields) ^ set(FIELDS)
-    return fields
+def record_fields(part: str) -> list[str]:
+    """The fields of a part of a record in their order, as lua/state/records.lua lists them: `fields`, or `more`."""
+    found = re.search(rf"records\.{part} = \{{(.*?)\}}", bundle.read("state/records"), re.S)
+    assert found, f"lua/state/records.lua has no records.{part}"
+    return re.findall(r"'(\w+)'", found[1])
+
+
+def _fields(part: str) -> str:
+    return table(
+        ("", "field", "what it is"),
+        ((str(i), f"`{name}`", FIELDS[name]) for i, name in enumerate(record_fields(part), 1)),
+    )
 
 
 # ---- what is shown
@@ -170,6 +177,8 @@ def markdown() -> str:
     for one in told(world):
         examples.setdefault(one.op.spec.name, one)
     assert examples.keys() == CATALOGUE.keys(), CATALOGUE.keys() - examples.keys()
+    fields = {*record_fields("fields"), *record_fields("more")}
+    assert fields == FIELDS.keys(), fields ^ FIELDS.keys()
     shapes = {name for names in SHAPES for name in names.split(", ")}
     assert shapes == REPLIES.keys(), shapes ^ REPLIES.keys()
     return MADE.format("qmodel/docs/wire.py and the catalogue") + PAGE.format(
@@ -179,11 +188,10 @@ def markdown() -> str:
         first_event=shown(world.keyspace.execute("XRANGE", PREFIX.encode() + b"events", b"1-0", b"1-0")),
         refused="\n".join(example(world.tell(op)) for op in REFUSED),
         shapes=_shapes(),
-        fields=table(
-            ("", "field", "what it is"),
-            ((str(i), f"`{name}`", FIELDS[name]) for i, name in enumerate(record_fields(), 1)),
-        ),
-        count=len(record_fields()),
+        fields=_fields("fields"),
+        count=len(record_fields("fields")),
+        more=_fields("more"),
+        more_count=len(record_fields("more")),
         history=table(
             ("stage", "facts"), ((f"`{n}`", ", ".join(f"`{f}`" for f in facts)) for n, facts in HISTORY.items())
         ),
@@ -262,10 +270,14 @@ The last four are left out when there is nothing to say in them.
 
 {get}
 The record is what the server stores, given as it is. It is {count} fields with a tab between, and a line end; then,
-without anything between, the data, the result, the progress, the message of the last failure, and the history. Sizes
-are in bytes. Data of more than 1024 bytes stand apart.
+without anything between, the data, the history, and the last part, which few jobs have. Sizes are in bytes. Data of
+more than 1024 bytes stand apart.
 
 {fields}
+The last part is {more_count} fields with a tab between, and a line end; then, without anything between, the result, the
+progress, and the message of the last failure. For a job without it all of these are empty, or 0.
+
+{more}
 Times are milliseconds since the epoch.
 
 The history is one line for each stage: what, when, and its facts, with tabs between. In the message of a `log`, which
