@@ -21,7 +21,7 @@ OWN = {
     "demo": "Count a folder's lines, words and characters as jobs. Begin here: it needs no server.",
     "run": "Execute a history: JSON lines, one operation each.",
     "doctor": "Check the environment, the server and the jobs; say what to do.",
-    "conformance": "Compare a backend with the model on generated histories.",
+    "conformance": "Compare a backend, or a binding in any language, with the model.",
 }
 """The commands that are not operations: each is `command` in a module of its name."""
 

@@ -1,4 +1,4 @@
-"""`qmodel conformance`: compare a backend with the model."""
+"""`qmodel conformance`: compare a backend, or a binding in another language, with the model."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from qmodel.cli import without_password
+from qmodel.cli import kit, without_password
 from qmodel.cli.session import common, session
 from qmodel.errors import ConnectError
 
 
 @click.group("conformance")
 def command() -> None:
-    """Compare a backend with the model on generated histories."""
+    """Compare a backend, or a binding in any language, with the model."""
 
 
 @command.command("run")
@@ -107,3 +107,5 @@ class _progress:
 
 common(command)
 common(run)
+for _one in kit.COMMANDS:
+    command.add_command(_one)

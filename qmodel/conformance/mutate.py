@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from qmodel.conformance.directed import Named, wire
+from qmodel.conformance.kit.vectors import dumps
 from qmodel.conformance.mutation import distil, lua, model, python, replay, suite
 from qmodel.conformance.mutation.mutants import Mutant
 from qmodel.conformance.mutation.replay import Verdict
@@ -90,17 +91,16 @@ def distilled(jobs: int, budget: int) -> str:
             at = [recorded.steps[kill.step] for kill in result.verdict.kills]
             kills[result.mutant.name] = [(step.history, step.at) for step in at]
     found = distil.vectors(named, distil.choose(named, kills, budget))
-    size = sum(len(vector.steps) for vector in found)
-    about: dict[str, object] = {"vectors": len(found), "operations": size, "learnt_from": len(kills)}
+    about: dict[str, object] = {"learnt_from": len(kills)}
     held_out = [mutant for mutant in mutants if mutant.half == 1]
-    short = replay.Recording([Named(vector.name, vector.steps) for vector in found])
+    short = replay.Recording([Named(vector.id, list(vector.steps)) for vector in found])
     for kind, judge in (("state", short.judge), ("replies", short.judge_replies)):
         tested = [r for r in hunt(held_out if kind == "state" else held_out[::4], judge, jobs) if r.valid]
         killed = sum(bool(result.verdict.kills) for result in tested)
         about[f"held_out_killed_by_{kind}_percent"] = round(100 * killed / len(tested), 1)
         about[f"held_out_by_{kind}"] = len(tested)
     distil.FILE.parent.mkdir(exist_ok=True)
-    distil.FILE.write_text(distil.dumps(found, about), encoding="utf-8")
+    distil.FILE.write_text(dumps(found, "core", power=about), encoding="utf-8")
     return f"{distil.FILE}: {about}"
 
 

@@ -8,6 +8,7 @@ subject replies changes what is asked of it next.
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 from qmodel.conformance import snapshot
@@ -37,14 +38,14 @@ class Difference(NamedTuple):
     found: Seen
 
 
-def draw(chooser: Chooser, steps: int, *, typed: bool = True) -> list[Step]:
-    """Draw a history of at most so many steps, on a model of its own."""
+def draw(chooser: Chooser, steps: int, *, typed: bool = True, only: Container[str] | None = None) -> list[Step]:
+    """Draw a history of at most so many steps, on a model of its own; of these operations only, if they are named."""
     model = ModelSubject()
     generator = Generator(chooser, typed=typed)
     drawn = []
     for _ in range(steps):
         step = generator.step(model.store)
-        if step is not None:
+        if step is not None and (only is None or step.op.spec.name in only):
             drawn.append(step)
             try:
                 model.step(*step)

@@ -4,7 +4,8 @@
     python -m qmodel.docs --check    exits 1, and names those that are not current
 
 Nothing in them is written by hand twice: operations, kinds, refusals, events and options come from the catalogue, the
-states from `qmodel/lifecycle.py`, and every reply in `docs/wire.md` is what the Lua library replied when it was made.
+states from `qmodel/lifecycle.py`, what vectors expect from the model, and every reply in `docs/wire.md` is what the Lua
+library replied when it was made.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from qmodel import lua_catalogue
+from qmodel.docs import kit
 from qmodel.docs.drawing import svg
 from qmodel.docs.reference import as_json
 from qmodel.docs.reference import markdown as catalogue_page
@@ -26,6 +28,13 @@ MADE: dict[str, Callable[[], str]] = {
     "docs/wire.md": wire_page,
     "docs/states.md": states_page,
     "docs/states.svg": svg,
+    "docs/driver.md": kit.driver_page,
+    "docs/driver.schema.json": kit.driver_schema,
+    "docs/requirements.md": kit.requirements_page,
+    "docs/vectors.schema.json": kit.vectors_schema,
+    "qmodel/conformance/vectors/smoke.jsonl": kit.smoke,
+    "qmodel/conformance/vectors/core.jsonl": kit.core,
+    "qmodel/conformance/vectors/full.jsonl": kit.full,
 }
 """Each document, and what makes its text."""
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from qmodel import __version__, lifecycle, operations, replies
 from qmodel.arguments import MOST, Flag, Id, Kind, ListOf, Name, Operations, Text, Whole
-from qmodel.backends.bundle import LIBRARY
+from qmodel.backends import bundle
 from qmodel.cli import SECTIONS
 from qmodel.engine import VERBS, step
-from qmodel.events import EVENTS, Event
+from qmodel.events import EVENTS, WHOLE, Event
 from qmodel.operations import CATALOGUE, Argument, Spec
 from qmodel.refusals import REASONS, Refusal
 from qmodel.state.config import OPTIONS
@@ -94,6 +94,13 @@ def _in_words(annotation: Any) -> str:
     if found := re.fullmatch(r"tuple\[(\w+), \.\.\.\]", text):
         return f"list of {words.get(found[1], found[1])}s"
     return words.get(text, text.replace(" | None", " or nothing"))
+
+
+def record_fields(part: str) -> list[str]:
+    """The fields of a part of a record in their order, as lua/state/records.lua lists them: `fields`, or `more`."""
+    found = re.search(rf"records\.{part} = \{{(.*?)\}}", bundle.read("state/records"), re.S)
+    assert found, f"lua/state/records.lua has no records.{part}"
+    return re.findall(r"'(\w+)'", found[1])
 
 
 # ---- the page
@@ -335,7 +342,7 @@ def as_json() -> str:
     said = {
         "format": FORMAT,
         "qmodel": __version__,
-        "library": LIBRARY,
+        "library": bundle.LIBRARY,
         "most": MOST,
         "operations": {name: _data(spec) for name, spec in CATALOGUE.items()},
         "resends": resends(),
@@ -346,6 +353,8 @@ def as_json() -> str:
         },
         "events": EVENTS,
         "history": replies.HISTORY,
+        "whole_facts": sorted(WHOLE),
+        "record": {part: record_fields(part) for part in ("fields", "more")},
         "options": {name: option._asdict() for name, option in OPTIONS.items()},
         "states": lifecycle.STATES,
         "transitions": [{"from": was, "to": now, "by": by} for (was, now), by in lifecycle.TRANSITIONS.items()],

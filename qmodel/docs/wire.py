@@ -9,9 +9,9 @@ from typing import Any
 
 from qmodel.arguments import ListOf, Operations
 from qmodel.backends import bundle
-from qmodel.docs.reference import MADE, REPLIES, sections, table
+from qmodel.docs.reference import MADE, REPLIES, record_fields, sections, table
 from qmodel.docs.story import PREFIX, REFUSED, Told, World, told
-from qmodel.events import EVENTS
+from qmodel.events import EVENTS, WHOLE
 from qmodel.lua_catalogue import named, positional
 from qmodel.operations import CATALOGUE, Argument, Spec
 from qmodel.replies import HISTORY
@@ -51,13 +51,6 @@ FIELDS: dict[str, str] = {
     "message_size": "how many bytes of the last failure's message follow",
 }
 """What each field of a job's record is."""
-
-
-def record_fields(part: str) -> list[str]:
-    """The fields of a part of a record in their order, as lua/state/records.lua lists them: `fields`, or `more`."""
-    found = re.search(rf"records\.{part} = \{{(.*?)\}}", bundle.read("state/records"), re.S)
-    assert found, f"lua/state/records.lua has no records.{part}"
-    return re.findall(r"'(\w+)'", found[1])
 
 
 def _fields(part: str) -> str:
@@ -195,6 +188,7 @@ def markdown() -> str:
         history=table(
             ("stage", "facts"), ((f"`{n}`", ", ".join(f"`{f}`" for f in facts)) for n, facts in HISTORY.items())
         ),
+        whole=", ".join(f"`{name}`" for name in sorted(WHOLE)),
         events=table(
             ("event", "facts"), ((f"`{n}`", ", ".join(f"`{f}`" for f in facts)) for n, facts in EVENTS.items())
         ),
@@ -294,6 +288,8 @@ between. Read it with `XREAD` or `XRANGE`, or by the operation [events](#events-
 $ redis-cli XRANGE ql:events 1-0 1-0
 {first_event}
 ```
+
+Facts are texts, here and in a job's history; these are whole numbers: {whole}.
 
 {events}
 ## Waiting for work

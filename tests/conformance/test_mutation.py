@@ -11,6 +11,7 @@ import pytest
 from qmodel import engine
 from qmodel.backends.bundle import read
 from qmodel.conformance.directed import Named, directed, wire
+from qmodel.conformance.kit import vectors
 from qmodel.conformance.mutation import distil, lua, model, python, replay, suite
 from qmodel.conformance.mutation.report import Result, Summary, show
 from qmodel.conformance.mutation.triage import FILE, Triage, path
@@ -197,21 +198,21 @@ def test_the_report_names_survivors_by_line() -> None:
 # ---- vectors
 
 
-VECTORS = distil.loads(distil.FILE.read_text(encoding="utf-8")) if distil.FILE.exists() else ({}, [])
+VECTORS = vectors.loads(distil.FILE.read_text(encoding="utf-8"))
 
 
 def test_the_vectors_say_how_strong_they_are() -> None:
-    about, vectors = VECTORS
-    assert about["operations"] == sum(len(vector.steps) for vector in vectors) < 6000
-    assert about["held_out_killed_by_state_percent"] > 85
+    about, found = VECTORS
+    assert about["operations"] == sum(len(vector.steps) for vector in found) < 6000
+    assert about["power"]["held_out_killed_by_state_percent"] > 85
 
 
 def test_the_model_does_what_the_vectors_say() -> None:
     for vector in VECTORS[1]:
         store = Store()
         for step, expected in zip(vector.steps, vector.outcomes, strict=True):
-            found = json.loads(json.dumps(distil.outcome(engine.step(store, *step))))
-            assert found == expected, f"{vector.name}: {step}"
+            found = json.loads(json.dumps(vectors.outcome(engine.step(store, *step))))
+            assert found == expected, f"{vector.id}: {step}"
 
 
 def _has_a_form(step: Step) -> bool:
@@ -223,20 +224,21 @@ def _has_a_form(step: Step) -> bool:
 
 
 def test_the_lua_does_what_the_vectors_say() -> None:
-    recording = replay.Recording([Named(vector.name, vector.steps) for vector in VECTORS[1]])
+    recording = replay.Recording([Named(vector.id, list(vector.steps)) for vector in VECTORS[1]])
     told = [pair for vector in VECTORS[1] for pair in zip(vector.steps, vector.outcomes, strict=True)]
     outcomes = [outcome for step, outcome in told if _has_a_form(step)]
     assert len(recording.steps) == len(outcomes)
     for recorded, expected in zip(recording.steps, outcomes, strict=True):
-        found = distil.outcome(replay.wire.decode(recorded.step.op, recorded.reply))
+        found = vectors.outcome(replay.wire.decode(recorded.step.op, recorded.reply))
         assert json.loads(json.dumps(found)) == expected
 
 
 def test_vectors_survive_being_written_and_read() -> None:
     found = distil.vectors(suite.generated(3), [(0, 20), (2, 9)])
-    about, again = distil.loads(distil.dumps(found, {"vectors": 2}))
-    assert about == {"vectors": 2}
-    assert [vector.steps for vector in again] == [vector.steps for vector in found]
+    about, again = vectors.loads(vectors.dumps(found, "core", power={"a": 1}))
+    assert about["power"] == {"a": 1}
+    assert about["vectors"] == 2
+    assert [list(vector.steps) for vector in again] == [vector.steps for vector in found]
 
 
 def test_the_choice_takes_what_notices_most_for_its_price() -> None:

@@ -50,6 +50,8 @@ def feature_of(operation: str) -> str:
 FEATURES = tuple(dict.fromkeys(map(feature_of, CATALOGUE)))
 """What a driver may announce."""
 
+_FEATURES: Schema = {"type": "array", "items": {"enum": list(FEATURES)}, "minItems": 1}
+
 DONE = (Field("ok", {"const": True}, "true"),)
 
 OUTCOMES = (
@@ -75,7 +77,7 @@ COMMANDS: dict[str, Command] = {
                     Field("protocol", {"const": PROTOCOL}, "The version that the driver speaks."),
                     Field("binding", TEXT, "The name of the binding."),
                     Field("version", TEXT, "Its version."),
-                    Field("features", {"type": "array", "items": {"enum": list(FEATURES)}}, "What it can do."),
+                    Field("features", _FEATURES, "What it can do, one thing at least."),
                     Field("batch", FLAG, "Whether it understands `batch`.", required=False),
                 ),
             ),

@@ -4,42 +4,29 @@ Half of the mutants are learnt from, and the power is told as it is on the other
 from). A vector is the beginning of a history, up to the last step that is worth its price, and then some reads: they
 show in replies what the state is, for those who cannot compare states.
 
-The file is JSON lines: one object about the file, then for each vector `{"history": name, "steps": n}` and as many
-steps, as `codec` has them and with `reply` or `refusal` (a code and its facts).
+They are the vectors of the level `core` (`conformance.kit.vectors`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
 
 from qmodel import engine
 from qmodel import operations as ops
 from qmodel.arguments import MOST
-from qmodel.conformance import codec
-from qmodel.conformance.directed import Named
+from qmodel.conformance.directed import SCRIPTS, Named
+from qmodel.conformance.kit.vectors import Vector, made, path_of
 from qmodel.conformance.subjects import Step
 from qmodel.operations import Operation
-from qmodel.refusals import Refusal
 from qmodel.state.store import Store
 
-FILE = Path(__file__).resolve().parents[1] / "vectors" / "core.jsonl"
+FILE = path_of("core")
 OPERATIONS = 3000
 READS = 15
 """About how many reads end a vector."""
 
 Kills = dict[str, list[tuple[int, int]]]
 """For each mutant, where it was noticed: history, and the step in it."""
-
-
-class Vector(NamedTuple):
-    """A history with what must come of each step."""
-
-    name: str
-    steps: list[Step]
-    outcomes: list[Any]
 
 
 def choose(suite: Sequence[Named], kills: Kills, budget: int = OPERATIONS) -> list[tuple[int, int]]:
@@ -92,18 +79,24 @@ def _prices(named: Named) -> list[float]:
 
 
 def vectors(suite: Sequence[Named], chosen: Iterable[tuple[int, int]]) -> list[Vector]:
-    """The vectors, with the model's replies."""
+    """The vectors."""
     found = []
     for history, length in chosen:
-        store, outcomes = Store(), []
+        store = Store()
         steps = list(suite[history].steps[:length])
         for step in steps:
-            outcomes.append(engine.step(store, *step))
-        for op in reads(store):
-            steps.append(Step(steps[-1].now if steps[-1].now >= 0 else 0, op))
-            outcomes.append(engine.step(store, *steps[-1]))
-        found.append(Vector(suite[history].name, steps, outcomes))
+            engine.step(store, *step)
+        now = max(steps[-1].now, 0)
+        steps += [Step(now, op) for op in reads(store)]
+        name = suite[history].name
+        found.append(made(name.replace("_", "-").replace(" ", "-"), "core", _why(name), steps))
     return found
+
+
+def _why(name: str) -> str:
+    """What a history is for: what is said of it, if it was written by hand."""
+    written = next((script.__doc__ for script in SCRIPTS if script.__name__ == name), None)
+    return written or "A generated history, as far as it notices faults that no other one does, and reads of the end."
 
 
 def reads(store: Store) -> list[Operation]:
@@ -125,42 +118,3 @@ def reads(store: Store) -> list[Operation]:
     if store.tracked:
         found.append(ops.Tracked(0, 100))
     return [*found, ops.Config(), ops.Events(max(store.seq - 40, 0), 100)]
-
-
-# ---- the file
-
-
-def plain(value: Any) -> Any:
-    """A reply for JSON: records are objects, tuples are arrays."""
-    if hasattr(value, "_asdict"):
-        return {name: plain(part) for name, part in value._asdict().items()}
-    return [plain(part) for part in value] if isinstance(value, tuple) else value
-
-
-def outcome(value: Any) -> dict[str, Any]:
-    """A reply or refusal for JSON."""
-    if isinstance(value, Refusal):
-        return {"refusal": [value.code, *value.facts]}
-    return {"reply": plain(value)}
-
-
-def dumps(found: Iterable[Vector], about: dict[str, Any]) -> str:
-    """The file."""
-    lines: list[Any] = [about]
-    for vector in found:
-        lines.append({"history": vector.name, "steps": len(vector.steps)})
-        lines += [codec.dump(step) | outcome(was) for step, was in zip(vector.steps, vector.outcomes, strict=True)]
-    return "".join(json.dumps(line, ensure_ascii=True) + "\n" for line in lines)
-
-
-def loads(text: str) -> tuple[dict[str, Any], list[Vector]]:
-    """What is said about the file, and its vectors; outcomes are as `outcome` gives them."""
-    about, *lines = [json.loads(line) for line in text.splitlines()]
-    found: list[Vector] = []
-    for line in lines:
-        if "history" in line and "op" not in line:
-            found.append(Vector(line["history"], [], []))
-            continue
-        found[-1].outcomes.append({key: line.pop(key) for key in ("reply", "refusal") if key in line})
-        found[-1].steps.append(codec.load(line))
-    return about, found

@@ -1,0 +1,44 @@
+"""Failures that are expected: a file that names them, with a reason each.
+
+    # what our binding cannot do yet
+    full/drain:*            drain is written in the next version
+    smoke/TEXT-2            the client library cuts at NUL: https://...
+
+A line is a pattern for a vector's level and id, where `*` stands for anything, and a reason. What is listed and passes
+is a failure too, and so is a line to which nothing fits: so the file cannot grow stale.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Expected(NamedTuple):
+    """A line of the file."""
+
+    pattern: str
+    reason: str
+
+    def fits(self, name: str) -> bool:
+        """Whether it speaks of this vector."""
+        return re.fullmatch(".*".join(map(re.escape, self.pattern.split("*"))), name) is not None
+
+
+def read(text: str) -> list[Expected]:
+    """Read a file; ValueError names the line that is wrong."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        pattern, _, reason = line.strip().partition(" ")
+        if "/" not in pattern or not reason.strip():
+            raise ValueError(f"line {number}: write a pattern with a level, as in core/drain*, and a reason after it")
+        found.append(Expected(pattern, reason.strip()))
+    return found
+
+
+def of(name: str, expected: Iterable[Expected]) -> Expected | None:
+    """The line that speaks of a vector, if there is one."""
+    return next((one for one in expected if one.fits(name)), None)

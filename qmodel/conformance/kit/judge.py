@@ -1,0 +1,88 @@
+"""The judge: whether a driver's answer is what the model does, and if not, which requirement it breaks.
+
+Answers are compared as JSON, as they came: a float where a whole number is due is a difference, and so is a field too
+many. Which requirement is broken is told by the vector, if it is about one. Otherwise by the last step of the history,
+shrunk: a resend, a refusal, or what the operation means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from qmodel.conformance.kit import requirements
+from qmodel.conformance.kit.requirements import REQUIREMENTS, Requirement
+from qmodel.conformance.kit.vectors import Outcome, is_resend
+from qmodel.conformance.subjects import Step
+
+MOST_PATHS = 12
+
+
+class Difference(NamedTuple):
+    """The first step of a history that is answered wrongly: by whom, and in what."""
+
+    at: int
+    by: str
+    expected: Outcome
+    found: Outcome
+    paths: tuple[str, ...]
+
+
+def compare(at: int, by: str, expected: Outcome, found: Outcome) -> Difference | None:
+    """In what an answer differs from what the model does, if in anything."""
+    paths = tuple(_paths("", expected, found))
+    return Difference(at, by, expected, found, paths) if paths else None
+
+
+def _paths(path: str, one: Any, other: Any) -> Iterator[str]:
+    """Where two values of JSON differ, as deep inside as can be said."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in [*one, *(key for key in other if key not in one)]:
+            inner = f"{path}.{key}" if path else key
+            if key not in other or key not in one:
+                yield f"{inner}: {'missing' if key in one else 'nobody knows that: ' + _shown(other[key])}"
+            else:
+                yield from _paths(inner, one[key], other[key])
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for at, (left, right) in enumerate(zip(one, other, strict=True)):
+            yield from _paths(f"{path}[{at}]", left, right)
+    elif not _equal(one, other):
+        yield f"{path}: {_shown(one)} != {_shown(other)}"
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values are the same: 1 is not true, and 1.0 is 1 only where a number need not be whole."""
+    if isinstance(one, float) and type(other) in (int, float):
+        return one == float(other)
+    return type(one) is type(other) and bool(one == other)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:100]}... ({len(text)} characters)"
+
+
+# ---- which requirement
+
+
+def broken(history: Sequence[Step], difference: Difference, about: str = "") -> Requirement:
+    """The requirement that a difference breaks; `about` is the one that the vector is about, if it is about one."""
+    found = difference.found
+    if "skip" in found or "crash" in found:
+        return REQUIREMENTS["DRIVER-8" if "skip" in found else "DRIVER-9"]
+    if about.startswith("REFUSAL"):
+        return REQUIREMENTS[_of_refusal(difference.expected, found)]
+    return REQUIREMENTS[about or _of_last(history[: difference.at + 1], difference)]
+
+
+def _of_refusal(expected: Outcome, found: Outcome) -> str:
+    if "refusal" not in expected or "refusal" not in found:
+        return "REFUSAL-1"
+    return "REFUSAL-2" if expected["refusal"][0] != found["refusal"][0] else "REFUSAL-3"
+
+
+def _of_last(history: Sequence[Step], difference: Difference) -> str:
+    op = history[-1].op
+    again = is_resend(op, {step.op for step in history[:-1]})
+    code = difference.expected["refusal"][0] if "refusal" in difference.expected else ""
+    return requirements.of_step(op.spec.name, code, again=again)[0]

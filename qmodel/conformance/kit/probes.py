@@ -1,0 +1,472 @@
+"""The probes: for each requirement about bindings a history that shows it, and as little else as can be.
+
+They are a staircase. Each needs only what those before it have shown, and one thing more, so that the first one that a
+driver fails tells what is wrong with it. Therefore time, texts and leases are first shown by replies that hold nothing
+but a number or an id, and only then by whole jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from qmodel import operations as ops
+from qmodel.conformance.directed import START, Script
+from qmodel.conformance.kit.vectors import Vector, made
+
+Probe = Callable[[Script], None]
+
+PROBES: dict[str, Probe] = {}
+"""By the id of its requirement, in the order in which they are tried."""
+
+
+def probe(id: str) -> Callable[[Probe], Probe]:
+    """Enter a probe for a requirement."""
+
+    def enter(write: Probe) -> Probe:
+        PROBES[id] = write
+        return write
+
+    return enter
+
+
+def vectors() -> list[Vector]:
+    """The probes as vectors of the level `smoke`."""
+    found = []
+    for id, write in PROBES.items():
+        script = Script()
+        write(script)
+        found.append(made(id, "smoke", write.__doc__ or "", script.steps, id))
+    return found
+
+
+def put(s: Script, jid: str, data: str = "", **arguments: Any) -> None:
+    """Put one job into the queue `q`."""
+    s.do(ops.Put("q", jid, "k", data, **arguments))
+
+
+# ---- calls and the plainest replies
+
+
+@probe("NUMBER-1")
+def _whole(s: Script) -> None:
+    """Nothing is counted: 0, and not 0.0 or "0"."""
+    s.do(ops.Length("q"))
+
+
+@probe("READ-1")
+def _read_again(s: Script) -> None:
+    """The same read before and after a change. Queue, job and type have one name, so that none can be mistaken."""
+    s.do(ops.Length("q"))
+    s.do(ops.Put("q", "q", "q", ""))
+    s.do(ops.Length("q"))
+
+
+@probe("CALL-1")
+def _order(s: Script) -> None:
+    """Queue, id and type differ; the job is in that queue under that id."""
+    put(s, "a")
+    s.do(ops.Length("q"))
+
+
+@probe("NULL-1")
+def _nothing(s: Script) -> None:
+    """There is no such job."""
+    s.do(ops.Get("nobody"))
+
+
+@probe("REFUSAL-1")
+def _refused(s: Script) -> None:
+    """A job that does not exist cannot wait for others."""
+    s.do(ops.DependsOn("nobody", ("a",)))
+
+
+@probe("REFUSAL-2")
+def _code(s: Script) -> None:
+    """Two refusals of the same operation, with different codes."""
+    s.do(ops.DependsOn("nobody", ("a",)))
+    put(s, "a")
+    s.do(ops.DependsOn("a", ("b",)))
+
+
+@probe("REFUSAL-3")
+def _facts(s: Script) -> None:
+    """A refusal with four facts, one of them a number, one of them empty."""
+    put(s, "a")
+    s.do(ops.Complete("a", 7))
+
+
+@probe("TIME-1")
+def _moment(s: Script) -> None:
+    """A worker is seen at the moment of its pop."""
+    s.do(ops.Pop("q", "w"))
+    s.do(ops.Workers())
+
+
+@probe("TIME-2")
+def _duration(s: Script) -> None:
+    """A job with a delay of a second and a half: the queue tells when it is due."""
+    put(s, "a", delay_ms=1500)
+    s.do(ops.Queue("q"))
+
+
+@probe("NUMBER-2")
+def _negative(s: Script) -> None:
+    """A job with a negative priority goes before another one."""
+    put(s, "a", priority=1)
+    put(s, "b", priority=-2)
+    s.do(ops.Waiting("q"))
+    s.do(ops.Priority("a", -3))
+    s.do(ops.Waiting("q"))
+
+
+@probe("NUMBER-3")
+def _great(s: Script) -> None:
+    """The greatest numbers there are, and one that a float of 32 bits does not hold."""
+    s.do(ops.ConfigSet("jobs-history", 316_224_000_000))
+    s.do(ops.ConfigSet("jobs-history-count", 16_777_217))
+    put(s, "a", priority=2**31 - 1)
+    put(s, "b", priority=2**31 - 2)
+    s.do(ops.Waiting("q"))
+    s.now = 89_999_999_999_998
+    s.do(ops.Put("r", "c", "k", "", delay_ms=1))
+    s.do(ops.Queue("r"))
+
+
+@probe("LIST-1")
+def _elements(s: Script) -> None:
+    """Three jobs in one call, and three tags, in the order of the alphabet."""
+    put(s, "a")
+    s.do(ops.TagAdd("a", ("r", "s", "t")))
+    s.put("b", "c", "d")
+    s.do(ops.Length("q"))
+
+
+@probe("LIST-2")
+def _orders(s: Script) -> None:
+    """Tags and jobs that are not in the order of the alphabet, or of anything."""
+    put(s, "b")
+    put(s, "c")
+    put(s, "a")
+    s.do(ops.TagAdd("a", ("t", "r", "s")))
+    s.do(ops.Waiting("q"))
+
+
+# ---- sending
+
+
+@probe("SEND-1")
+def _once(s: Script) -> None:
+    """A line is logged; the events tell of one."""
+    put(s, "a")
+    s.do(ops.Log("a", "one"))
+    s.do(ops.Events())
+
+
+@probe("SEND-2")
+def _again(s: Script) -> None:
+    """A line is logged twice under one request id; the events tell of one, and of a third under another id."""
+    put(s, "a")
+    for request in ("r1", "r1", "r2"):
+        s.do(ops.Log("a", "one", request))
+    s.do(ops.Events())
+
+
+@probe("SEND-3")
+def _unlike(s: Script) -> None:
+    """Two lines are logged without a request id; the events tell of both."""
+    put(s, "a")
+    s.do(ops.Log("a", "one"))
+    s.do(ops.Log("a", "two"))
+    s.do(ops.Events())
+
+
+# ---- what is given, and what is not
+
+
+@probe("CALL-2")
+def _default(s: Script) -> None:
+    """A job is put again without a priority, and keeps the one that it had."""
+    put(s, "a", priority=9)
+    put(s, "b", priority=5)
+    put(s, "a")
+    s.do(ops.Waiting("q"))
+
+
+@probe("CALL-3")
+def _empty(s: Script) -> None:
+    """A job is put again without tags, and keeps them; then with an empty list of tags, and has none."""
+    put(s, "a", tags=("t",))
+    put(s, "b", tags=("t",))
+    put(s, "a")
+    s.do(ops.Tagged("t"))
+    put(s, "a", tags=())
+    s.do(ops.Tagged("t"))
+
+
+@probe("FLAG-1")
+def _flag(s: Script) -> None:
+    """A job is canceled with those that depend on it, because `cascade` says so."""
+    put(s, "a")
+    put(s, "b", depends=("a",))
+    s.do(ops.Cancel(("a",)))
+    s.do(ops.Cancel(("a",), cascade=True))
+
+
+@probe("FLAG-2")
+def _flagged(s: Script) -> None:
+    """A queue before and after it is paused."""
+    put(s, "a")
+    s.do(ops.Queue("q"))
+    s.do(ops.Pause(("q",)))
+    s.do(ops.Queue("q"))
+
+
+# ---- jobs and their texts
+
+
+@probe("JOB-1")
+def _whole_job(s: Script) -> None:
+    """A job in which every field says something, and no two the same."""
+    s.do(ops.Put("u", "z", "l", ""))
+    s.do(ops.Put("q", "a", "k", "data", priority=3, retries=7, tags=("s", "t"), depends=("z",)), 1)
+    s.do(ops.Put("q", "c", "k", "", depends=("a",)), 1)
+    s.do(ops.Track("a"), 1)
+    s.do(ops.Get("a"), 1)
+    job = s.pop(queue="u")[0]
+    s.do(ops.Complete("z", job.token, "done"), 1)
+    job = s.pop(worker="v")[0]
+    s.do(ops.Progress("a", job.token, "half"), 1)
+    s.do(ops.Fail("a", job.token, "g", "why"), 1)
+    s.do(ops.Get("a"), 1)
+    s.do(ops.Get("z"), 1)
+
+
+@probe("JOB-2")
+def _state(s: Script) -> None:
+    """A scheduled job before its time, and at it, when nobody has popped: it is waiting then."""
+    put(s, "a", delay_ms=1000)
+    s.do(ops.Get("a"))
+    s.do(ops.Get("a"), 1000)
+
+
+@probe("JOB-3")
+def _apart(s: Script) -> None:
+    """Data of 1024 bytes and of one more, also where other texts follow in the record."""
+    put(s, "a", "x" * 1024)
+    put(s, "b", "y" * 1025)
+    s.do(ops.Multiget(("a", "b")))
+    for job in s.pop(2):
+        s.do(ops.Complete(job.jid, job.token, "result"))
+    s.do(ops.Multiget(("a", "b")))
+
+
+@probe("TEXT-1")
+def _utf8(s: Script) -> None:
+    """Letters of one to four bytes, in data, names and tags; texts follow whose places their sizes tell."""
+    s.do(ops.Put("zürich", "a", "\U0001f600", "é ß € \U0001f600", tags=("größe",)))
+    s.do(ops.Get("a"))
+    job = s.pop(queue="zürich")[0]
+    s.do(ops.Fail("a", job.token, "später", "naïve", data="ü"))
+    s.do(ops.Get("a"))
+
+
+@probe("TEXT-2")
+def _control(s: Script) -> None:
+    """NUL, line ends of all sorts, tabs, and the bytes that stand between things elsewhere."""
+    for jid, data in (("a", "a\x00b"), ("b", "a\r\nb\nc\r"), ("c", "\t\x1f\x7f\x01"), ("d", "OK"), ("e", "\\n\\")):
+        put(s, jid, data)
+        s.do(ops.Get(jid))
+
+
+@probe("TEXT-3")
+def _blanks(s: Script) -> None:
+    """Blanks and line ends at either end, and nothing but a blank."""
+    for jid, data in (("a", " x "), ("b", "\nx\n"), ("c", " ")):
+        put(s, jid, data)
+        s.do(ops.Get(jid))
+
+
+@probe("TEXT-4")
+def _long(s: Script) -> None:
+    """Data of 70,000 characters of a byte, and of 3,000 of three bytes."""
+    for jid, data in (("a", "x" * 70_000), ("b", "€" * 3_000)):
+        put(s, jid, data)
+        s.do(ops.Get(jid))
+
+
+@probe("TEXT-5")
+def _opaque(s: Script) -> None:
+    """Data that look like JSON, written otherwise than anyone would; like numbers; like nothing."""
+    for jid, data in zip("abcdef", ('{"b": 1,"a":[2.50]}', "null", "1e3", "007", "[]", '"x"'), strict=True):
+        put(s, jid, data)
+        s.do(ops.Get(jid))
+
+
+@probe("JOB-4")
+def _log(s: Script) -> None:
+    """A log with line ends, tabs and backslashes."""
+    put(s, "a")
+    for line in ("one\ntwo", "c:\\new", "a\tb", "\\\\n\n", ""):
+        s.do(ops.Log("a", line))
+    s.do(ops.Get("a"))
+
+
+@probe("NEST-1")
+def _nested(s: Script) -> None:
+    """Jobs put together, with lists, an empty list, numbers and a request of their own."""
+    put(s, "a", tags=("t",))
+    jobs = (
+        ops.Put("q", "b", "k", "1", priority=-1, tags=("r", "s"), request="r1"),
+        ops.Put("r", "c", "l", "2", depends=("b", "a"), delay_ms=5),
+        ops.Put("q", "a", "k", "3", tags=()),
+    )
+    s.do(ops.PutMany(jobs))
+    s.do(ops.Multiget(("a", "b", "c")))
+    s.do(ops.Put("q", "b", "k", "again", request="r1"))
+    s.do(ops.Get("b"))
+
+
+# ---- leases
+
+
+@probe("LEASE-1")
+def _granted(s: Script) -> None:
+    """A pop gives a running job, its worker, and a token."""
+    put(s, "a")
+    s.pop()
+
+
+@probe("LEASE-2")
+def _held(s: Script) -> None:
+    """A leased job is renewed and completed under its token."""
+    put(s, "a")
+    token = s.pop()[0].token
+    s.do(ops.Heartbeat("a", token), 1000)
+    s.do(ops.Complete("a", token))
+
+
+@probe("LEASE-3")
+def _claimed_anew(s: Script) -> None:
+    """A lease is taken away and the job handed out again; its new token completes it."""
+    put(s, "a")
+    s.pop()
+    s.do(ops.Timeout(("a",)))
+    s.do(ops.Complete("a", s.pop(worker="v")[0].token))
+
+
+@probe("LEASE-4")
+def _late(s: Script) -> None:
+    """The worker that lost the lease completes, and is refused; the one that has it fails the job."""
+    put(s, "a")
+    token = s.pop()[0].token
+    s.do(ops.Timeout(("a",)))
+    new = s.pop(worker="v")[0].token
+    s.do(ops.Complete("a", token))
+    s.do(ops.Fail("a", new, "g", ""))
+
+
+# ---- resends, by how they are recognised
+
+
+@probe("RESEND-job")
+def _put_again(s: Script) -> None:
+    """A put is sent again when the job already runs: it goes on running."""
+    put(s, "a", request="r1")
+    s.pop()
+    put(s, "a", request="r1")
+    s.do(ops.Running("q"))
+
+
+@probe("RESEND-grant")
+def _pop_again(s: Script) -> None:
+    """A pop is sent again: it shows the same job, under the same token, though another one waits."""
+    put(s, "a")
+    put(s, "b")
+    s.pop(request="r1")
+    s.pop(request="r1")
+    s.do(ops.Length("q"))
+    s.pop(request="r2")
+
+
+@probe("RESEND-lease")
+def _complete_again(s: Script) -> None:
+    """A completion is sent again: it is answered the same."""
+    put(s, "a")
+    token = s.pop()[0].token
+    s.do(ops.Complete("a", token))
+    s.do(ops.Complete("a", token))
+
+
+@probe("RESEND-memo")
+def _track_again(s: Script) -> None:
+    """A job is tracked, and that is sent again: 1 both times, and 0 for another request."""
+    put(s, "a")
+    for request in ("r1", "r1", "r2"):
+        s.do(ops.Track("a", request))
+
+
+@probe("RESEND-same")
+def _heartbeat_again(s: Script) -> None:
+    """A heartbeat is sent again: the lease is renewed from then."""
+    put(s, "a")
+    token = s.pop()[0].token
+    s.do(ops.Heartbeat("a", token), 1)
+    s.do(ops.Heartbeat("a", token), 1)
+
+
+# ---- every form of reply
+
+
+@probe("NUMBER-4")
+def _fraction(s: Script) -> None:
+    """Three waits whose mean is no whole number."""
+    for jid in "abc":
+        put(s, jid)
+    for _ in range(3):
+        s.now += 1000 // 3
+        s.pop()
+    s.do(ops.Stats("q"))
+
+
+def _shape(shape: str, *looks: ops.Operation) -> None:
+    """A probe for a form of reply: a namespace in which something of everything is, and these reads."""
+
+    def write(s: Script) -> None:
+        s.put("a", "b", "c", tags=("t", "u"))
+        s.do(ops.Put("q", "d", "k", "", depends=("a",)))
+        s.do(ops.Put("r", "e", "k", "", delay_ms=99))
+        s.do(ops.Track("b"))
+        s.do(ops.Track("c"))
+        first, second = s.pop(2)
+        s.do(ops.Fail(first.jid, first.token, "g", "why"), 7)
+        for look in looks:
+            s.do(look)
+        s.do(ops.CompleteAndPop(second.jid, second.token, "q", "v", result="done"), 7)
+        s.do(ops.Cancel(("c",)))
+        for look in looks:
+            s.do(look)
+
+    write.__doc__ = f"Something of everything, and what replies `{shape}`."
+    PROBES[f"REPLY-{shape}"] = write
+
+
+for _name, *_looks in (
+    ("jids", ops.TagAdd("b", ("v",)), ops.DependsOff("d", ("a",)), ops.Multiget(("a", "b"))),
+    ("names", ops.TagAdd("b", ("v", "w")), ops.TagRemove("b", ("v",))),
+    ("job", ops.Get("a"), ops.Get("c")),
+    ("jobs", ops.Multiget(("c", "a", "nobody", "b")), ops.Peek("q", 5), ops.Multiget(("nobody",))),
+    ("completed_and_popped",),
+    ("page", ops.Waiting("q"), ops.Waiting("q", 1, 1), ops.Failed("g"), ops.Completed(), ops.Depending("q")),
+    ("tallies", ops.TopTags(), ops.TopTags(1), ops.FailedGroups()),
+    ("tracked", ops.Tracked()),
+    ("drained", ops.Drain("r"), ops.Drain("q", 1)),
+    ("queues", ops.Queues(), ops.Queues(1, 1)),
+    ("queue", ops.Queue("q"), ops.Queue("r"), ops.Queue("nothing")),
+    ("workers", ops.Workers()),
+    ("worker", ops.Worker("w"), ops.Worker("v"), ops.Worker("nobody")),
+    ("stats", ops.Stats("q"), ops.Stats("q", START - 86_400_000 * 20)),
+    ("events", ops.Events(), ops.Events(3, 2)),
+    ("settings", ops.ConfigSet("heartbeat", 1000), ops.Config(), ops.ConfigSet("heartbeat-q", 5), ops.Config()),
+):
+    _shape(_name, *_looks)

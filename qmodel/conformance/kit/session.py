@@ -1,0 +1,182 @@
+"""One run of the kit against drivers: it plays histories, and finds what is wrong with them.
+
+With one driver this is `qmodel conformance driver`. With several it is `qmodel conformance mixed`: they work on one
+namespace, and each operation is dealt to one of them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from qmodel.conformance import shrink
+from qmodel.conformance.kit import judge, vectors
+from qmodel.conformance.kit.driver import Broken, Driver, Outcome
+from qmodel.conformance.kit.judge import Difference
+from qmodel.conformance.kit.namespace import Namespaces
+from qmodel.conformance.kit.protocol import FEATURES, feature_of
+from qmodel.conformance.kit.requirements import REQUIREMENTS, Requirement
+from qmodel.conformance.subjects import Step
+from qmodel.operations import CATALOGUE
+
+BATCH = 50
+MOST_TRIES = 400
+"""How often a history is played again to make it shorter."""
+
+MOST_RESTARTS = 30
+"""The same, where each time a driver has to be started anew."""
+
+Deal = Callable[[int, Step], int]
+"""Which of the drivers executes a step: its number in the history, and the step."""
+
+
+class Finding(NamedTuple):
+    """What is wrong: the requirement, a short history that shows it, and how; or how the protocol was broken."""
+
+    requirement: Requirement
+    history: Sequence[Step]
+    expected: Sequence[Outcome]
+    difference: Difference | None = None
+    broken: Broken | None = None
+    dealt: tuple[str, ...] = ()
+
+
+class Session:
+    """Drivers that are running, and the namespaces that they are sent to."""
+
+    def __init__(self, drivers: Sequence[Driver], namespaces: Namespaces, seed: str = "") -> None:
+        self.drivers = tuple(drivers)
+        self.namespaces = namespaces
+        self.deal: Deal = _alone if len(drivers) == 1 else _dealer(seed, len(drivers))
+        self.operations = 0
+        self.batches = True
+        """Whether histories may be sent in batches, by drivers that understand them."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The features that every driver announced."""
+        return tuple(one for one in FEATURES if all(one in driver.hello.features for driver in self.drivers))
+
+    @property
+    def can(self) -> frozenset[str]:
+        """The operations that every driver can do."""
+        return frozenset(name for name in CATALOGUE if feature_of(name) in self.features)
+
+    def start(self) -> None:
+        """Start the drivers that do not run."""
+        for driver in self.drivers:
+            if not driver.runs:
+                driver.start()
+
+    def close(self) -> None:
+        """End the drivers."""
+        for driver in self.drivers:
+            driver.close()
+
+    # ---- playing
+
+    def play(self, history: Sequence[Step], deal: Deal | None = None) -> list[Outcome]:
+        """Execute a history in an empty namespace. Raises Broken."""
+        self.start()
+        prefix = self.namespaces.fresh()
+        for driver in self.drivers:
+            driver.reset(self.namespaces.url, prefix)
+        self.operations += len(history)
+        if len(self.drivers) > 1:
+            deal = deal or self.deal
+            return [self.drivers[deal(at, step)].step(step) for at, step in enumerate(history)]
+        driver = self.drivers[0]
+        if not (self.batches and driver.hello.batch):
+            return [driver.step(step) for step in history]
+        parts = [history[at : at + BATCH] for at in range(0, len(history), BATCH)]
+        return [found for part in parts for found in driver.batch(part)]
+
+    def difference(
+        self, history: Sequence[Step], expected: Sequence[Outcome] | None = None, deal: Deal | None = None
+    ) -> Difference | None:
+        """Play a history; give the first answer that is wrong."""
+        expected = vectors.expected(history) if expected is None else expected
+        for at, (one, other) in enumerate(zip(expected, self.play(history, deal), strict=True)):
+            by = self.drivers[(deal or self.deal)(at, history[at])].name
+            found = judge.compare(at, by, one, other)
+            if found is not None:
+                return found
+        return None
+
+    # ---- finding
+
+    def judge(
+        self, history: Sequence[Step], expected: Sequence[Outcome] | None = None, about: str = ""
+    ) -> Finding | None:
+        """Play a history; give what is wrong, with a shorter history that shows it."""
+        try:
+            difference = self.difference(history, expected)
+        except Broken as broken:
+            return self._breaking(history, broken)
+        if difference is None:
+            return None
+        short, deal = self._shrunk(history[: difference.at + 1], about)
+        again = self._tried(short, deal)
+        if not isinstance(again, Difference):  # it does not do the same twice
+            short, again = list(history[: difference.at + 1]), difference
+        requirement = self._named(short, again, about)
+        dealt = tuple(self.drivers[deal(at, step)].name for at, step in enumerate(short))
+        return Finding(requirement, short, vectors.expected(short), again, dealt=dealt)
+
+    def _named(self, history: Sequence[Step], difference: Difference, about: str) -> Requirement:
+        """Which requirement is broken; of several drivers each of which is right alone, that they are not together."""
+        if len(self.drivers) > 1:
+            alone = [Session([driver], self.namespaces)._tried(history, _alone) for driver in self.drivers]
+            if not any(alone):
+                return REQUIREMENTS["MIXED-1"]
+        return judge.broken(history, difference, about)
+
+    def _tried(self, history: Sequence[Step], deal: Deal) -> Difference | Broken | None:
+        try:
+            return self.difference(history, deal=deal)
+        except Broken as broken:
+            return broken
+
+    def _shrunk(self, history: Sequence[Step], about: str) -> tuple[list[Step], Deal]:
+        """A shorter history that is answered wrongly, and how its steps are dealt. One about something is short."""
+        for deal in self._deals():
+            if isinstance(self._tried(history, deal), Difference):
+
+                def fails(candidate: list[Step], deal: Deal = deal) -> bool:
+                    return isinstance(self._tried(candidate, deal), Difference)
+
+                return list(history) if about else shrink.shrink(history, fails, MOST_TRIES), deal
+        return list(history), self.deal
+
+    def _deals(self) -> list[Deal]:
+        """How steps may be dealt, simplest first: one driver changes and another one reads; last, as they were."""
+        if len(self.drivers) == 1:
+            return [_alone]
+        pairs = [(a, b) for a in range(len(self.drivers)) for b in range(len(self.drivers)) if a != b]
+        return [*(_changes_and_reads(a, b) for a, b in pairs), self.deal]
+
+    def _breaking(self, history: Sequence[Step], broken: Broken) -> Finding:
+        """What breaks the protocol, shortened if the driver does the same again."""
+
+        def fails(candidate: list[Step]) -> bool:
+            again = self._tried(candidate, self.deal)
+            return isinstance(again, Broken) and again.requirement == broken.requirement
+
+        short = list(history)
+        if broken.requirement != "DRIVER-3":  # each try would wait as long again
+            short = shrink.shrink(history, fails, MOST_RESTARTS)
+        return Finding(REQUIREMENTS[broken.requirement], short, vectors.expected(short), broken=broken)
+
+
+def _alone(at: int, step: Step) -> int:
+    return 0
+
+
+def _dealer(seed: str, drivers: int) -> Deal:
+    """Deal steps at random, the same for the same seed and place."""
+    return lambda at, step: zlib.crc32(f"{seed} {at}".encode()) % drivers
+
+
+def _changes_and_reads(changes: int, reads: int) -> Deal:
+    return lambda at, step: reads if step.op.spec.reads else changes

@@ -1,0 +1,249 @@
+"""The suite that drivers are put through, in levels; each holds those before it.
+
+- `smoke`: the probes, and two checks that no vector can hold. Seconds; the first failure says what is wrong.
+- `core`: the distilled vectors.
+- `full`: every scenario of the matrix, the directed histories, which take a thousand of something, and generated ones.
+- `soak`: generated histories for as long as you like.
+
+A level is not begun when one before it found something: what fails then fails for the same reason.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from qmodel import operations as ops
+from qmodel.conformance import runner
+from qmodel.conformance.chooser import RandomChooser
+from qmodel.conformance.directed import SCRIPTS, directed
+from qmodel.conformance.kit import expected as expecting
+from qmodel.conformance.kit import probes, vectors
+from qmodel.conformance.kit.driver import Broken
+from qmodel.conformance.kit.expected import Expected
+from qmodel.conformance.kit.judge import compare
+from qmodel.conformance.kit.requirements import REQUIREMENTS
+from qmodel.conformance.kit.session import Finding, Session
+from qmodel.conformance.kit.vectors import Vector
+from qmodel.conformance.subjects import Step
+
+LEVELS = ("smoke", "core", "full", "soak")
+GENERATED = 300
+STEPS = 60
+MOST_FAILURES = 5
+
+PASSED, FAILED, LEFT_OUT, EXPECTED, UNEXPECTED = "passed", "failed", "left out", "failed as expected", "passed against"
+
+
+class Case(NamedTuple):
+    """Something to try, and what tries it."""
+
+    level: str
+    id: str
+    why: str
+    requirements: tuple[str, ...]
+    features: tuple[str, ...]
+    judge: Callable[[Session], Finding | None]
+
+    @property
+    def name(self) -> str:
+        """Level and id."""
+        return f"{self.level}/{self.id}"
+
+
+class Result(NamedTuple):
+    """What came of a case; `reason` is why it was left out, or was expected to fail."""
+
+    case: Case
+    status: str
+    seconds: float = 0.0
+    finding: Finding | None = None
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of a run."""
+
+    drivers: tuple[str, ...]
+    level: str
+    seed: str
+    results: list[Result] = field(default_factory=list)
+    operations: int = 0
+    seconds: float = 0.0
+    stale: list[Expected] = field(default_factory=list)
+    """Failures that were expected and fit nothing that was tried."""
+
+    def of(self, *statuses: str) -> list[Result]:
+        """The results with one of these statuses."""
+        return [result for result in self.results if result.status in statuses]
+
+    @property
+    def failures(self) -> list[Result]:
+        """What failed, or passed against expectation."""
+        return self.of(FAILED, UNEXPECTED)
+
+    @property
+    def conforms(self) -> bool:
+        """Whether nothing was found."""
+        return not self.failures and not self.stale
+
+    @property
+    def exit_code(self) -> int:
+        """0 conforms, 1 does not, 3 broke the protocol."""
+        broke = any(result.finding and result.finding.broken for result in self.failures)
+        return 3 if broke else 0 if self.conforms else 1
+
+
+Progress = Callable[[Report], None]
+
+
+def run(
+    session: Session,
+    level: str = "core",
+    *,
+    seed: str = "1",
+    minutes: float = 1,
+    expected: Sequence[Expected] = (),
+    most_failures: int = MOST_FAILURES,
+    progress: Progress = lambda report: None,
+) -> Report:
+    """Put drivers through the suite, up to a level. `minutes` is how long `soak` generates histories."""
+    report = Report(tuple(driver.name for driver in session.drivers), level, seed)
+    began = time.monotonic()
+    for current in LEVELS[: LEVELS.index(level) + 1]:
+        session.batches = current != "smoke"
+        until = time.monotonic() + 60 * minutes
+        for case in cases(current, session, seed):
+            if current == "soak" and time.monotonic() > until:
+                break
+            report.results.append(_result(case, session, expected))
+            report.operations, report.seconds = session.operations, time.monotonic() - began
+            progress(report)
+            if (len(report.failures) >= most_failures and current != "smoke") or _hopeless(report):
+                break
+        if report.failures:
+            break
+    else:
+        tried = [result.case.name for result in report.results]
+        report.stale = [one for one in expected if not any(map(one.fits, tried))]
+    return report
+
+
+def _hopeless(report: Report) -> bool:
+    """Whether the protocol is broken again and again."""
+    broken = [result for result in report.failures if result.finding and result.finding.broken]
+    return len(broken) >= 3 or (len(broken) == 1 and len(report.results) == 1)
+
+
+def _result(case: Case, session: Session, expected: Iterable[Expected]) -> Result:
+    missing = [one for one in case.features if one not in session.features]
+    if missing:
+        return Result(case, LEFT_OUT, reason=f"not announced: {', '.join(missing)}")
+    began = time.monotonic()
+    finding = case.judge(session)
+    seconds = time.monotonic() - began
+    listed = expecting.of(case.name, expected)
+    if listed is None:
+        return Result(case, FAILED if finding else PASSED, seconds, finding)
+    return Result(case, EXPECTED if finding else UNEXPECTED, seconds, finding, listed.reason)
+
+
+# ---- cases
+
+
+def cases(level: str, session: Session, seed: str) -> Iterator[Case]:
+    """What a level tries."""
+    if level == "smoke":
+        yield from _smoke()
+    elif level == "soak":
+        yield from _generated(level, session, f"{seed} soak", 10**9)
+    else:
+        yield from map(_of_vector, vectors.load(level))
+        if level == "full":
+            yield from of_directed()
+            yield from _generated(level, session, seed, GENERATED)
+
+
+def _of_vector(vector: Vector) -> Case:
+    about = vector.id if vector.id in REQUIREMENTS else ""
+    return Case(
+        vector.level,
+        vector.id,
+        vector.why,
+        vector.requirements,
+        vector.features,
+        lambda session: session.judge(vector.steps, vector.outcomes, about),
+    )
+
+
+def of_directed() -> Iterator[Case]:
+    """The directed histories, too long for a file."""
+    for written, named in zip(SCRIPTS, directed(), strict=True):
+        yield _of_vector(vectors.made(named.name.replace("_", "-"), "full", written.__doc__ or "", named.steps))
+
+
+def _generated(level: str, session: Session, seed: str, count: int) -> Iterator[Case]:
+    for number in range(count):
+        history = runner.draw(RandomChooser(f"{seed} {number}"), STEPS, typed=False, only=session.can)
+        why = f"Drawn from the seed `{seed} {number}`."
+
+        def judge(session: Session, history: list[Step] = history) -> Finding | None:
+            return session.judge(history)
+
+        yield Case(level, f"generated-{number}", why, (), (), judge)
+
+
+def _smoke() -> Iterator[Case]:
+    """The probes; and what is said in no vector, where it belongs in the staircase."""
+    yield Case("smoke", "DRIVER-5", _hello.__doc__ or "", ("DRIVER-5",), (), _hello)
+    for vector in probes.vectors():
+        yield _of_vector(vector)
+        if vector.id == "NUMBER-1":
+            yield Case("smoke", "SPACE-1", _space.__doc__ or "", ("SPACE-1",), ("putting", "looking"), _space)
+    yield Case("smoke", "DRIVER-7", _batch.__doc__ or "", ("DRIVER-7",), ("putting", "looking"), _batch)
+
+
+def _hello(session: Session) -> Finding | None:
+    """The driver starts, and says who it is and what it can do."""
+    try:
+        session.start()
+    except Broken as broken:
+        return Finding(REQUIREMENTS[broken.requirement], (), (), broken=broken)
+    return None
+
+
+def _space(session: Session) -> Finding | None:
+    """What is put under one prefix is not seen under another one, and is still there under the first."""
+    put, empty, there = ops.Put("space", "space", "space", ""), ops.Length("space"), ops.Queue("space")
+    steps = [Step(0, put), Step(0, empty), Step(0, there)]
+    expected = vectors.expected(steps)
+    expected[1] = {"reply": 0}
+    for driver in session.drivers:
+        prefixes = [session.namespaces.fresh(), session.namespaces.fresh()]
+        try:
+            for at, which in enumerate((0, 1, 0)):
+                driver.reset(session.namespaces.url, prefixes[which])
+                found = driver.step(steps[at])
+                difference = compare(at, driver.name, expected[at], found)
+                if difference is not None:
+                    difference = difference._replace(paths=(*difference.paths, _RESETS[at]))
+                    return Finding(REQUIREMENTS["SPACE-1"], steps[: at + 1], expected[: at + 1], difference)
+        except Broken as broken:
+            return Finding(REQUIREMENTS[broken.requirement], steps, expected, broken=broken)
+    return None
+
+
+_RESETS = ("after a reset", "after a reset to another prefix", "after a reset to the first prefix")
+
+
+def _batch(session: Session) -> Finding | None:
+    """A history is answered the same in one batch as one by one."""
+    steps = [Step(0, ops.Put("q", jid, "k", "")) for jid in "cab"]
+    steps += [Step(0, ops.Waiting("q")), Step(0, ops.Promote("nobody")), Step(0, ops.Length("q"))]
+    session.batches = True
+    finding = session.judge(steps, about="DRIVER-7")
+    session.batches = False
+    return finding

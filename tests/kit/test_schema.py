@@ -1,0 +1,98 @@
+"""The schemas: valid themselves, equal in effect to our own check of them, and strict."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from qmodel import operations as ops
+from qmodel.conformance import codec, runner
+from qmodel.conformance.chooser import RandomChooser
+from qmodel.conformance.kit import protocol, schema, vectors
+from qmodel.conformance.subjects import Step
+from qmodel.docs import kit as pages
+from qmodel.operations import CATALOGUE
+
+DRIVER = protocol.as_schema()
+VECTORS = vectors.as_schema()
+
+
+def validator(name: str, whole: dict[str, Any] = DRIVER) -> jsonschema.Draft202012Validator:
+    """What checks a value against one definition, as any validator of JSON Schema does it."""
+    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": whole["$defs"]})
+
+
+@pytest.mark.parametrize("whole", [DRIVER, VECTORS], ids=["driver", "vectors"])
+def test_the_schemas_are_schemas(whole: dict[str, Any]) -> None:
+    jsonschema.Draft202012Validator.check_schema(whole)
+
+
+@pytest.mark.parametrize(("name", "line"), pages.example_lines())
+def test_the_page_shows_messages_as_the_schema_has_them(name: str, line: dict[str, Any]) -> None:
+    validator(name).validate(line)
+    assert schema.fault(line, DRIVER["$defs"][name], DRIVER["$defs"]) is None
+
+
+def test_what_the_runner_sends_is_as_the_schema_has_it() -> None:
+    checks = validator("op_request")
+    for number in range(6):
+        for at, step in enumerate(runner.draw(RandomChooser(f"schema {number}"), 60, typed=False)):
+            checks.validate({"seq": at, "cmd": "op", **codec.dump(step)})
+
+
+@pytest.mark.parametrize("level", vectors.LEVELS)
+def test_vectors_are_as_their_schema_has_them(level: str) -> None:
+    head, *lines = map(json.loads, vectors.path_of(level).read_text(encoding="utf-8").splitlines())
+    validator("head", VECTORS).validate(head)
+    found = {line["steps"][-1]["op"]: line for line in lines}  # one for each last operation: all would take long
+    for line in (*lines[:60:7], *found.values()):
+        validator("vector", VECTORS).validate(line)
+    for line in lines:
+        assert schema.fault(line, VECTORS["$defs"]["vector"], VECTORS["$defs"]) is None
+
+
+ODD: tuple[Any, ...] = (
+    {"seq": 1, "reply": None},
+    {"seq": 1, "reply": 1, "crash": ""},
+    {"seq": 1},
+    {"seq": "1", "reply": 1},
+    {"seq": True, "reply": 1},
+    {"seq": 1, "refusal": []},
+    {"seq": 1, "refusal": ["NO_SUCH_CODE"]},
+    {"seq": 1, "refusal": ["LOCK_LOST", 1]},
+    {"seq": 1, "refusal": ["LOCK_LOST", "a"]},
+    {"seq": 1, "skip": None},
+    {"seq": 1, "reply": 1, "more": 1},
+    {"seq": 1.5, "reply": 1},
+    {"seq": 1, "ok": False},
+    {"seq": 1, "ok": True},
+    {"seq": 1, "ok": 1},
+    {"seq": 1, "results": [{"reply": 1}, {"crash": ""}]},
+    {"seq": 1, "results": [{}]},
+    [],
+    None,
+)
+
+
+@pytest.mark.parametrize("value", ODD, ids=repr)
+@pytest.mark.parametrize("command", protocol.COMMANDS)
+def test_our_check_finds_what_any_validator_finds(command: str, value: Any) -> None:
+    valid = validator(f"{command}_answer").is_valid(value)
+    assert (protocol.fault_of_answer(command, value) is None) == valid
+
+
+def test_every_operation_has_a_schema_for_its_call_and_its_reply() -> None:
+    for name in CATALOGUE:
+        assert f"{name}_reply" in DRIVER["$defs"]
+    told = {one["properties"]["op"]["const"] for one in DRIVER["$defs"]["step"]["anyOf"]}
+    assert told == set(CATALOGUE)
+
+
+def test_a_fault_names_its_place() -> None:
+    request = {"seq": 1, "cmd": "op", **codec.dump(Step(0, ops.Cancel(("a",))))}
+    request["jids"] = ["a", 7]
+    found = schema.fault(request, DRIVER["$defs"]["op_request"], DRIVER["$defs"])
+    assert found == "jids[1] is 7, not of type string"
