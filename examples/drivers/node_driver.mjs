@@ -4,11 +4,9 @@
 import { readFileSync } from "node:fs";
 import readline from "node:readline";
 import { Server } from "./resp.mjs";
-
 const made = (name) => JSON.parse(readFileSync(new URL(`../../docs/${name}`, import.meta.url)));
 const { operations, events, history, whole_facts, record, library } = made("catalogue.json");
 const { $defs } = made("driver.schema.json");
-const features = $defs.hello_answer.properties.features.items.enum;
 
 // ---- calls
 const word = (value) => (value === true ? "1" : value === false ? "0" : String(value));
@@ -26,7 +24,6 @@ function words(name, given, inside) { // the arguments of an operation, or of on
 }
 
 // ---- replies
-
 const facts = (names, found) => names.map((name, at) => (whole_facts.includes(name) ? Number(found[at]) : found[at]));
 const records = { Job: job, Stage: stage, Event: event };
 const utf8 = (latin1) => Buffer.from(latin1, "latin1").toString();
@@ -61,8 +58,8 @@ function job([jid, state, bytes, apart = "", tracked = 0, dependencies = [], dep
   const failure = [utf8(two.group), texts.subarray(second), two.failed_at, utf8(two.failed_worker)];
   const known = {
     ...one, jid, state, tracked, dependencies, dependents, data: apart.length ? apart : body.subarray(0, size),
-    klass: utf8(one.klass), queue: utf8(one.queue), worker: utf8(one.worker),
-    tags: two.tags ? two.tags.split("\xff").map(utf8) : [], failure: two.group ? failure : null,
+    klass: utf8(one.klass), queue: utf8(one.queue), worker: utf8(one.worker), failure: two.group ? failure : null,
+    tags: two.tags ? two.tags.split("\xff").map(utf8) : [],
     result: texts.subarray(0, first), progress: texts.subarray(first, second),
     history: String(body.subarray(size, stop)).split("\n").slice(0, -1),
   };
@@ -87,12 +84,11 @@ async function execute({ op, now, seq, cmd, ...given }) {
 }
 
 async function answer(asked) {
+  const features = $defs.hello_answer.properties.features.items.enum;
   if (asked.cmd === "hello") return { protocol: 1, binding: "node-example", version: "1", features };
   if (asked.cmd === "op") return execute(asked);
-  if (asked.cmd === "reset") {
-    if (asked.url !== url) await (server = new Server((url = asked.url))).ready;
-    prefix = asked.prefix;
-  }
+  if (asked.cmd === "reset" && asked.url !== url) await (server = new Server((url = asked.url))).ready;
+  prefix = asked.prefix;
   return { ok: true };
 }
 
