@@ -28,7 +28,13 @@ FILES = (
     "ops/taking", "ops/depending", "ops/finishing", "ops/leasing", "ops/changing", "ops/removing", "ops/tagging",
     "ops/failing", "ops/looking", "ops/configuring", "register",
 )  # fmt: skip
+"""The engine."""
 
+DIALECTS = (
+    "dialects/qless_texts", "dialects/qless_session", "dialects/qless_shapes", "dialects/qless_arguments",
+    "dialects/qless_jobs", "dialects/qless_queues", "dialects/qless_settings", "dialects/qless",
+)  # fmt: skip
+"""What stands on the engine. The script for servers without functions, run anew by each call, is without it."""
 
 LIBRARIES = (
     "redis", "string", "table", "math", "tonumber", "tostring", "type", "ipairs", "pairs", "unpack", "pcall", "error",
@@ -61,9 +67,14 @@ def places(variable: str) -> dict[str, int]:
 
 
 def _placed(text: str) -> str:
-    """The text with places for the names of a record's fields: a list costs a tenth of a table with names."""
+    """The text with places for the names of a record's fields: a list costs a tenth of a table with names.
+
+    What stands in quotes is a dialect's word.
+    """
     return re.sub(
-        rf"\b((?:\w+_)?({'|'.join(RECORDS)}))\.(\w+)", lambda found: f"{found[1]}[{places(found[2])[found[3]]}]", text
+        rf"(?<!')\b((?:\w+_)?({'|'.join(RECORDS)}))\.(\w+)",
+        lambda found: f"{found[1]}[{places(found[2])[found[3]]}]",
+        text,
     )
 
 
@@ -72,11 +83,11 @@ def module(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def body(texts: dict[str, str] | None = None) -> str:
-    """All files, one after the other; `texts` replaces some of them (mutants)."""
+def body(texts: dict[str, str] | None = None, names: tuple[str, ...] = FILES) -> str:
+    """The named files, one after the other; `texts` replaces some of them (mutants)."""
     texts = texts or {}
-    declared = "local " + ", ".join(module(name) for name in FILES) + "; "
-    return declared + BINDINGS + "".join(_assigning(name, _placed(texts.get(name) or read(name))) for name in FILES)
+    declared = "local " + ", ".join(module(name) for name in names) + "; "
+    return declared + BINDINGS + "".join(_assigning(name, _placed(texts.get(name) or read(name))) for name in names)
 
 
 def _assigning(name: str, text: str) -> str:
@@ -110,7 +121,7 @@ def _register(operation: str, flags: str) -> str:
 @cache
 def digest() -> str:
     """What identifies the library's text."""
-    return hashlib.sha256(body().encode()).hexdigest()[:16]
+    return hashlib.sha256(body(names=FILES + DIALECTS).encode()).hexdigest()[:16]
 
 
 def revision(version: str = __version__) -> int:
@@ -121,9 +132,12 @@ def revision(version: str = __version__) -> int:
 
 @cache
 def commands() -> tuple[str, ...]:
-    """The commands that the library calls, and BLPOP, on which idle workers wait: what a user must be allowed."""
+    """The commands that the library calls, and BLPOP, on which idle workers wait: what a user must be allowed.
+
+    PUBLISH is called for the clients of a dialect alone.
+    """
     quoted = set(re.findall(r"'([A-Z]+)'", body()))
-    return tuple(sorted(quoted & COMMANDS.keys() | {"BLPOP"}))
+    return tuple(sorted((quoted & COMMANDS.keys() | {"BLPOP"}) - {"PUBLISH"}))
 
 
 def _denied() -> str:
@@ -138,6 +152,31 @@ def _denied() -> str:
     )
 
 
+_QLESS_FUNCTION = (
+    f"register_function('{LIBRARY}_qless', function(keys, args) if not redis then bound() end "
+    "local reply, sentence = qless.call(keys[1], args) "
+    "return sentence and {err = 'ERR ' .. sentence} or reply end)\n"
+)
+
+QLESS_HEAD = "-- qless.lua, made by qmodel"
+"""How the script begins that a binding of qless loads; a server that emulates Redis knows it by this."""
+
+
+def qless_script(prefix: str = "ql:", texts: dict[str, str] | None = None) -> str:
+    """The script that a binding of qless loads in place of its own qless.lua: EVALSHA <sha> 0 <command> <now> ...
+
+    The place before a sentence is the one that bindings look for, to tell it from an error of Redis.
+    """
+    quoted = prefix.replace("\\", "\\\\").replace("'", "\\'")
+    return (
+        f"{QLESS_HEAD} {__version__}. It needs nothing but a server with scripts.\n"
+        + body(texts, FILES + DIALECTS)
+        + "bound()\nif #KEYS > 0 then\n  return {err = 'ERR user_script:1: No Keys should be provided'}\nend\n"
+        + f"local reply, sentence = qless.call('{quoted}', ARGV)\n"
+        + "return sentence and {err = 'ERR user_script:1: ' .. sentence} or reply\n"
+    )
+
+
 def library(texts: dict[str, str] | None = None) -> str:
     """The function library."""
     registered = [
@@ -149,7 +188,7 @@ def library(texts: dict[str, str] | None = None) -> str:
         f"callback = function() return '{revision()}:{digest()}' end}}\n"
     )
     head = f"#!lua name={LIBRARY}\nlocal register_function = redis.register_function; "
-    return head + body(texts) + "".join(registered) + version + _denied()
+    return head + body(texts, FILES + DIALECTS) + "".join(registered) + _QLESS_FUNCTION + version + _denied()
 
 
 def script(texts: dict[str, str] | None = None) -> str:

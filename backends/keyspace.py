@@ -511,6 +511,8 @@ class Keyspace:
         self.calls: Counter[str] = Counter()
         # What a command raised that is no refusal: a fault of this file, which Lua would hide.
         self.fault: Exception | None = None
+        # Who is told of every message that is published.
+        self.subscriber: Callable[[bytes, bytes], object] | None = None
         self._data: dict[bytes, Any] = {}
         self._pending: list[object] = []
 
@@ -700,7 +702,10 @@ class Keyspace:
         return b"0", self._keys(pattern) if cursor == b"0" else ()
 
     def _publish(self, channel: bytes, message: bytes) -> int:
-        return 0
+        if self.subscriber is None:
+            return 0
+        self.subscriber(channel, message)
+        return 1
 
     # ---- hashes
 

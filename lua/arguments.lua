@@ -6,6 +6,8 @@ local arguments = {}
 
 local RESERVED = {'-data', '-dependencies', '-dependents'}
 
+arguments.reserved = RESERVED
+
 local accept = {}
 
 function accept.text(kind, value)

@@ -75,6 +75,11 @@ function keys.stats(kind, day, queue)
   return keys.prefix .. 's:' .. kind .. ':' .. day .. ':' .. queue
 end
 
+-- The channel of a dialect's messages.
+function keys.channel(name)
+  return keys.prefix .. name
+end
+
 -- A member that orders by sequence, and the job id in it.
 
 local ZEROS = '00000000000000'

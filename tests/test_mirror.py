@@ -12,6 +12,7 @@ import pytest
 
 from qmodel import engine, lua_catalogue
 from qmodel.backends import bundle
+from qmodel.dialects.qless import commands as commands_module
 from qmodel.lifecycle import TRANSITIONS
 from qmodel.operations import CATALOGUE
 from qmodel.state import places
@@ -90,7 +91,7 @@ def test_every_file_has_a_twin() -> None:
 
 def test_the_bundle_names_every_file() -> None:
     there = {str(path.relative_to(ROOT / "lua").with_suffix("")) for path in (ROOT / "lua").rglob("*.lua")}
-    assert sorted(bundle.FILES) == sorted(there)
+    assert sorted(bundle.FILES + bundle.DIALECTS) == sorted(there)
 
 
 # ---- functions
@@ -195,6 +196,35 @@ def test_a_missing_call_is_noticed(line: str) -> None:
     assert differing_calls(python_functions(text_of("ops", "finishing", "py")), lua_functions(lua.replace(line, "")))
 
 
+# ---- dialects
+
+QLESS = ("arguments", "jobs", "queues", "settings", "shapes", "texts", "session")
+
+QLESS_ALONE = {
+    "arguments": ({"first"}, {"add", "add_list", "fail"}),
+    "jobs": (set(), {"finish", "page"}),
+    "texts": ({"dump"}, {"digits", "facts", "quote", "quoted"}),
+    "session": (set(), {"ask", "begin", "events", "fail", "knows", "log", "lost", "say", "seq", "tracked"}),
+}  # a class in Python
+"""The public functions on one side only: how each language writes JSON and lists, and how it ends a call."""
+
+
+@pytest.mark.parametrize("name", QLESS)
+def test_the_dialect_has_the_same_functions_on_both_sides(name: str) -> None:
+    ours = set(public(python_functions((ROOT / f"qmodel/dialects/qless/{name}.py").read_text(encoding="utf-8"))))
+    theirs = set(public(lua_functions(bundle.read(f"dialects/qless_{name}"))))
+    assert (ours - theirs, theirs - ours) == QLESS_ALONE.get(name, (set(), set()))
+
+
+def test_the_dialect_has_the_same_commands_on_both_sides() -> None:
+    text = bundle.read("dialects/qless")
+    commands, reqless = text[text.index("local COMMANDS") :].split("local REQLESS")
+    found = re.findall(r"(?:\['([\w.]+)'\]|(\w+)) = qless_\w+\.", commands)
+    assert {one or other for one, other in found} == commands_module.COMMANDS.keys()
+    aliases = dict(re.findall(r"\['([\w.]+)'\] = \{'([\w.]+)'", reqless))
+    assert aliases == {name: words[0] for name, words in commands_module.REQLESS.items()}
+
+
 # ---- the dispatch
 
 
@@ -224,7 +254,7 @@ def test_every_state_that_a_job_can_be_in_has_its_place_on_both_sides() -> None:
 
 def redis_users() -> set[str]:
     """The files of the library that call Redis."""
-    return {name for name in bundle.FILES if "redis." in without_comments(bundle.read(name))}
+    return {name for name in bundle.FILES + bundle.DIALECTS if "redis." in without_comments(bundle.read(name))}
 
 
 def test_only_nouns_touch_storage() -> None:
@@ -233,12 +263,13 @@ def test_only_nouns_touch_storage() -> None:
     assert re.findall(r"redis\.\w+\('(\w+)'", bundle.read("register")) == ["TIME"]
 
 
+PREFIX_PASSED = re.compile(r"keys\.begin\(prefix\)|\w+\.call\((?:operation, )?(?:keys\.)?prefix, args\)")
+
+
 def test_only_keys_builds_keys() -> None:
-    for name in bundle.FILES:
+    for name in bundle.FILES + bundle.DIALECTS:
         if name != "keys":
-            assert "prefix" not in without_comments(bundle.read(name)).replace("keys.begin(prefix)", "").replace(
-                "register.call(operation, prefix, args)", ""
-            ), name
+            assert "prefix" not in PREFIX_PASSED.sub("", without_comments(bundle.read(name))), name
 
 
 IN_RECORDS_ALONE = (
@@ -286,7 +317,7 @@ def assigned_globals(text: str) -> set[str]:
     return (statements - declared - within_tables) | functions
 
 
-@pytest.mark.parametrize("name", [name for name in bundle.FILES if name != "catalogue"])
+@pytest.mark.parametrize("name", [name for name in bundle.FILES + bundle.DIALECTS if name != "catalogue"])
 def test_no_global_is_assigned(name: str) -> None:
     assert assigned_globals(bundle.read(name)) == set()
 

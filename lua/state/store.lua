@@ -307,6 +307,11 @@ function store.events_after(after, count_)
   return page
 end
 
+-- Publish a message of a dialect.
+function store.publish(channel, message)
+  redis.call('PUBLISH', keys.channel(channel), message)
+end
+
 -- ---- the end of an operation
 
 function store.flush()

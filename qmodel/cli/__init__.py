@@ -21,6 +21,7 @@ OWN = {
     "demo": "Count a folder's lines, words and characters as jobs. Begin here: it needs no server.",
     "run": "Execute a history: JSON lines, one operation each.",
     "doctor": "Check the environment, the server and the jobs; say what to do.",
+    "qless-lua": "Print the script that a binding of qless loads in place of its own.",
     "conformance": "Compare a backend, or a binding in any language, with the model.",
 }
 """The commands that are not operations: each is `command` in a module of its name."""
@@ -54,7 +55,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Make a command."""
         if name in OWN:
-            made: click.Command = importlib.import_module(f"qmodel.cli.{name}").command
+            made: click.Command = importlib.import_module(f"qmodel.cli.{name.replace('-', '_')}").command
             return made
         from qmodel.cli.derive import command
 

@@ -93,6 +93,9 @@ REQLESS: dict[str, tuple[str, ...]] = {
 }
 """reqless's names: the command, and words that stand before its arguments, or behind the first so many of them."""
 
+MOST = 5000
+"""The most arguments of a call."""
+
 JSON_LISTS = ("jobs.completed", "queue.jobsByState")
 """Where reqless replies JSON and qless a list."""
 
@@ -112,6 +115,8 @@ def call(store: Store, arguments: Sequence[str]) -> Answer:
         raise QlessError("Must provide a command")
     name, *given = arguments
     command, given = _found(name, given)
+    if len(given) > MOST:
+        raise QlessError(f"More than {MOST} arguments")
     session = Session(store, moment(given.pop(0) if given else None))
     reply = COMMANDS[command](session, *given[: _TAKES[COMMANDS[command]]])
     if name in JSON_LISTS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from qmodel import engine
@@ -55,6 +56,8 @@ SENTENCES = {
     "HAS_DEPENDENTS": "{0} is a dependency of {1} but is not mentioned to be canceled",
     "QUEUE_NOT_EMPTY": "Queue {0} still has {1} jobs",
     "DUPLICATE_JID": "Job {0} is named twice",
+    "UNKNOWN_OPTION": "There is no option {0}",
+    "BAD_VALUE": "Option {0} must be from {1} to {2}",
 }
 
 
@@ -78,10 +81,12 @@ class Session:
             raise _error(command, op, reply, sentences)
         return reply
 
-    def knows(self, op: Operation) -> bool:
+    def knows(self, command: str, op: Operation) -> bool:
         """Execute an operation on an option; say whether there is that option."""
         reply = engine.step(self.store, self.now, op)
-        return not isinstance(reply, Refusal) or reply.code != "UNKNOWN_OPTION"
+        if type(reply) is Refusal and reply.code != "UNKNOWN_OPTION":
+            raise _error(command, op, reply, {})
+        return type(reply) is not Refusal
 
     @property
     def seq(self) -> int:
@@ -126,7 +131,8 @@ def _error(command: str, op: Operation, refusal: Refusal, sentences: dict[str, s
         name = NAMES.get(facts[1], facts[1])
         return QlessError(f'{command}(): Arg "{name}" must be {kind.expected}')
     sentence = sentences.get(code) or SENTENCES[code]
-    return QlessError(f"{command}(): {sentence.format(*facts)}", by_state=True)
+    filled = re.sub(r"\{(\d)\}", lambda found: facts[int(found[1])], sentence)
+    return QlessError(f"{command}(): {filled}", by_state=True)
 
 
 # ---- jobs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmodel import operations as ops
 from qmodel.dialects.qless import texts
-from qmodel.dialects.qless.jobs import need
+from qmodel.dialects.qless.arguments import need
 from qmodel.dialects.qless.session import QlessError, Reply, Session
 from qmodel.replies import Setting
 
@@ -73,20 +73,16 @@ def config_set(session: Session, option: str | None = None, value: str | None = 
     if scaled is None:
         raise QlessError(f'config.set(): Arg "value" not a whole number: {texts.shown(value)}')
 
-    _set(session, name, option, scaled)
+    unit = " milliseconds" if _scale(name) == 1000 else ""
+    sentences = {"BAD_VALUE": "Option {0} must be from {1} to {2}" + unit}
+    session.ask("config.set", ops.ConfigSet(name, scaled), **sentences)
     session.log(("event", "config_set"), ("option", option), ("value", value))
     return None
-
-
-def _set(session: Session, name: str, option: str, value: int) -> None:
-    sentences = {"UNKNOWN_OPTION": f"There is no option {option}"}
-    sentences["BAD_VALUE"] = f"Option {option} must be from {{1}} to {{2}}" + " milliseconds" * (_scale(name) == 1000)
-    session.ask("config.set", ops.ConfigSet(name, value), **sentences)
 
 
 def config_unset(session: Session, option: str | None = None) -> Reply:
     """Set an option back to its default; there need not be one of that name."""
     option = need("config.unset", "option", option)
-    if session.knows(ops.ConfigUnset(_ours(option))):
+    if session.knows("config.unset", ops.ConfigUnset(_ours(option))):
         session.log(("event", "config_unset"), ("option", option))
     return None

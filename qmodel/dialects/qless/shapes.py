@@ -31,8 +31,8 @@ def job(session: Session, of: Job) -> Raw:
             ("remaining", of.remaining),
             ("data", of.data),
             ("tags", of.tags),
-            ("history", history(of.history)),
-            ("failure", failure(of.failure)),
+            ("history", _history(of.history)),
+            ("failure", _failure(of.failure)),
             ("spawned_from_jid", False),
             ("dependents", of.dependents),
             ("dependencies", of.dependencies),
@@ -46,7 +46,7 @@ def jobs(session: Session, found: Iterable[Job]) -> Raw:
     return texts.listed(job(session, one) for one in found)
 
 
-def failure(of: Failure | None) -> Raw:
+def _failure(of: Failure | None) -> Raw:
     """The last failure of a job."""
     if of is None:
         return texts.record(())
@@ -54,7 +54,7 @@ def failure(of: Failure | None) -> Raw:
     return texts.record((("group", of.group), ("message", of.message), ("when", when), ("worker", of.worker)))
 
 
-def history(stages: Iterable[Stage]) -> Raw:
+def _history(stages: Iterable[Stage]) -> Raw:
     """A job's history, without the stages that qless has no word for."""
     owners: dict[int, str] = {}
     return texts.listed(_stage(stage, owners) for stage in stages if stage.what in WHAT)

@@ -1,0 +1,117 @@
+-- The qless dialect: what qless's bindings send, mirror of qmodel/dialects/qless/commands.py. It decides nothing: it checks
+-- the form of what it is told, asks the engine, and puts the reply into the words that bindings expect.
+--
+--   FCALL qmodel_v1_qless 1 <prefix> <command> <now> <argument> ...
+--
+-- The same files make the script that a binding loads in place of its own qless.lua, where there is no key.
+
+local qless = {}
+
+local COMMANDS = {
+  put = qless_jobs.put, requeue = qless_jobs.requeue, heartbeat = qless_jobs.heartbeat, complete = qless_jobs.complete,
+  fail = qless_jobs.fail, retry = qless_jobs.retry, timeout = qless_jobs.timeout, cancel = qless_jobs.cancel,
+  priority = qless_jobs.priority, depends = qless_jobs.depends, log = qless_jobs.log, tag = qless_jobs.tag,
+  track = qless_jobs.track, pop = qless_queues.pop, peek = qless_queues.peek, get = qless_queues.get,
+  multiget = qless_queues.multiget, jobs = qless_queues.jobs, failed = qless_queues.failed,
+  queues = qless_queues.queues, length = qless_queues.length, stats = qless_queues.stats,
+  workers = qless_queues.workers, unfail = qless_queues.unfail, pause = qless_queues.pause,
+  unpause = qless_queues.unpause, ['queue.forget'] = qless_queues.forget,
+  ['worker.deregister'] = qless_queues.deregister, ['config.get'] = qless_settings.config_get,
+  ['config.set'] = qless_settings.config_set, ['config.unset'] = qless_settings.config_unset,
+}
+
+-- reqless's names: the command, and words that stand before its arguments, or behind the first so many of them.
+local REQLESS = {
+  ['config.getAll'] = {'config.get'},
+  ['failureGroups.counts'] = {'failed'},
+  ['job.addDependency'] = {'depends', 1, 'on'},
+  ['job.addTag'] = {'tag', 0, 'add'},
+  ['job.cancel'] = {'cancel'},
+  ['job.complete'] = {'complete'},
+  ['job.completeAndRequeue'] = {'complete', 4, 'next'},
+  ['job.fail'] = {'fail'},
+  ['job.get'] = {'get'},
+  ['job.getMulti'] = {'multiget'},
+  ['job.heartbeat'] = {'heartbeat'},
+  ['job.log'] = {'log'},
+  ['job.removeDependency'] = {'depends', 1, 'off'},
+  ['job.removeTag'] = {'tag', 0, 'remove'},
+  ['job.requeue'] = {'requeue'},
+  ['job.retry'] = {'retry'},
+  ['job.setPriority'] = {'priority'},
+  ['job.timeout'] = {'timeout'},
+  ['job.track'] = {'track', 0, 'track'},
+  ['job.untrack'] = {'track', 0, 'untrack'},
+  ['jobs.completed'] = {'jobs', 0, 'complete'},
+  ['jobs.failedByGroup'] = {'failed'},
+  ['jobs.tagged'] = {'tag', 0, 'get'},
+  ['jobs.tracked'] = {'track'},
+  ['queue.counts'] = {'queues'},
+  ['queue.jobsByState'] = {'jobs'},
+  ['queue.length'] = {'length'},
+  ['queue.pause'] = {'pause'},
+  ['queue.peek'] = {'peek'},
+  ['queue.pop'] = {'pop'},
+  ['queue.put'] = {'put'},
+  ['queue.stats'] = {'stats'},
+  ['queue.unfail'] = {'unfail'},
+  ['queue.unpause'] = {'unpause'},
+  ['queues.counts'] = {'queues'},
+  ['tags.top'] = {'tag', 0, 'top'},
+  ['worker.forget'] = {'worker.deregister'},
+  ['worker.jobs'] = {'workers'},
+  ['workers.counts'] = {'workers'},
+}
+
+local MOST = 5000 -- arguments; Lua unpacks at most 7999
+
+-- Where reqless replies JSON and qless a list.
+local JSON_LISTS = {['jobs.completed'] = true, ['queue.jobsByState'] = true}
+
+-- The command of a name; its arguments are put right.
+local function found(name, given)
+  local like = REQLESS[name]
+  if not COMMANDS[name] and not like then
+    qless_session.fail('Unknown command ' .. qless_texts.shown(name))
+  elseif like and like[3] then
+    table.insert(given, math.min(2 + like[2], #given + 1), like[3])
+  end
+  return COMMANDS[like and like[1] or name]
+end
+
+-- The moment of a call, in milliseconds.
+local function moment(text)
+  local now = qless_texts.number(text)
+  local stop = catalogue.time.high + 1
+  if not now or now < 0 or now >= stop / 1000 then
+    qless_session.fail('Arg "now" missing or not a number: ' .. qless_texts.shown(text))
+  end
+  return math.min(qless_texts.milliseconds(now), stop - 1)
+end
+
+local function execute(name, given)
+  local command = found(name, given)
+  if #given > MOST then
+    qless_session.fail('More than ' .. MOST .. ' arguments')
+  end
+  qless_session.begin(moment(table.remove(given, 1)), -1)
+  local reply = command(unpack(given))
+  return JSON_LISTS[name] and qless_texts.quoted(reply) or reply
+end
+
+-- Execute one call of the unified interface under a prefix; give its reply, or the sentence for which it is refused.
+function qless.call(prefix, args)
+  keys.begin(prefix)
+  qless_session.raised = nil
+  local name = table.remove(args, 1)
+  if name == nil then
+    return nil, 'Must provide a command'
+  end
+  local done, reply = pcall(execute, name, args)
+  if done then
+    return reply
+  elseif not qless_session.raised then
+    error(reply, 0)
+  end
+  return nil, qless_session.raised.sentence
+end

@@ -1,0 +1,102 @@
+-- What the arguments of a command of the qless dialect must be, and qless's sentences where they are not, mirror of
+-- qmodel/dialects/qless/arguments.py.
+
+local qless_arguments = {}
+
+local LONGEST_S = 316224000
+
+-- End a call with a sentence, given in parts.
+function qless_arguments.fail(...)
+  qless_session.fail(table.concat({...}))
+end
+
+local function shown(value)
+  return qless_texts.shown(value)
+end
+
+-- An argument, or refuse when it is missing.
+function qless_arguments.need(command, name, value)
+  if value == nil then
+    qless_arguments.fail(command, '(): Arg "', name, '" missing')
+  end
+  return value
+end
+
+-- A job's id, or refuse.
+function qless_arguments.need_jid(jid)
+  return jid or qless_arguments.fail('Job(): no jid provided')
+end
+
+-- A queue's name, or refuse.
+function qless_arguments.need_queue(queue)
+  return queue or qless_arguments.fail('Queue(): no queue name provided')
+end
+
+-- Data, which must be JSON, or refuse.
+function qless_arguments.need_data(command, data)
+  if not qless_texts.is_json(data) then
+    qless_arguments.fail(command, '(): Arg "data" missing or not JSON: ', shown(data))
+  end
+  return data
+end
+
+-- A delay in milliseconds; a negative one is none.
+function qless_arguments.delay_of(command, text)
+  local found = qless_texts.number(text)
+  if not found then
+    qless_arguments.fail(command, '(): Arg "delay" not a number: ', shown(text))
+  elseif found > LONGEST_S then
+    qless_arguments.fail(command, '(): Arg "delay" must be at most ', LONGEST_S, ' seconds: ', shown(text))
+  end
+  return found > 0 and qless_texts.milliseconds(found) or 0
+end
+
+-- A whole number, or refuse.
+function qless_arguments.whole_of(command, name, text)
+  return qless_texts.whole(text) or qless_arguments.fail(command, '(): Arg "', name, '" not a number: ', shown(text))
+end
+
+-- A JSON list of texts, or refuse.
+function qless_arguments.strings_of(command, name, text)
+  return qless_texts.strings(text) or qless_arguments.fail(command, '(): Arg "', name, '" not a JSON list of texts: ', shown(text))
+end
+
+-- Names and values; of one given twice the last.
+function qless_arguments.options_of(command, options)
+  if #options % 2 == 1 then
+    qless_arguments.fail(command, '(): Odd number of additional args: ', #options)
+  end
+  local given = {}
+  for i = 1, #options, 2 do
+    given[options[i]] = options[i + 1]
+  end
+  return given
+end
+
+-- Write a list as the wire does.
+function qless_arguments.add_list(args, name, list)
+  for _, one in ipairs(list) do
+    args[#args + 1] = name
+    args[#args + 1] = one
+  end
+  if #list == 0 then
+    args[#args + 1] = 'no'
+    args[#args + 1] = name
+  end
+  return args
+end
+
+-- Write a name and a value as the wire does.
+function qless_arguments.add(args, name, value)
+  args[#args + 1] = name
+  args[#args + 1] = value
+end
+
+-- Add where a page begins, and how long it is: at most 1000, and so long where less than one is asked for.
+function qless_arguments.window(args, command, first, second, offset, count)
+  local begin = qless_arguments.whole_of(command, first, offset == nil and '0' or offset)
+  local size = qless_arguments.whole_of(command, second, count == nil and '25' or count)
+  qless_arguments.add(args, 'offset', qless_texts.digits(begin))
+  qless_arguments.add(args, 'count', qless_texts.digits(size > 0 and math.min(size, catalogue.most) or catalogue.most))
+  return args
+end

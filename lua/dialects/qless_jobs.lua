@@ -1,0 +1,340 @@
+-- Commands of the qless dialect on jobs, mirror of qmodel/dialects/qless/jobs.py.
+
+local qless_jobs = {}
+
+local need, add, add_list = qless_arguments.need, qless_arguments.add, qless_arguments.add_list
+
+local function ask(...)
+  return qless_session.ask(...)
+end
+
+-- ---- putting
+
+-- Those of some dependencies that exist; qless passes over the others, which may be complete and gone. The job itself
+-- stays, for the engine to refuse.
+function qless_jobs.known(command, jid, others)
+  if #others == 0 then
+    return others
+  end
+  local there, found = {[jid] = true}, {}
+  for _, view in ipairs(ask(command, 'multiget', add_list({}, 'jids', others))) do
+    there[view[1]] = true
+  end
+  for _, other in ipairs(others) do
+    if there[other] then
+      found[#found + 1] = other
+    end
+  end
+  return found
+end
+
+-- The options of a put, as the wire writes them.
+local function add_options(args, jid, delay_ms, given)
+  local retries = given.retries and qless_arguments.whole_of('Put', 'retries', given.retries)
+  local names = given.tags and qless_arguments.strings_of('Put', 'tags', given.tags)
+  local priority = given.priority and qless_session.sign * qless_arguments.whole_of('Put', 'priority', given.priority)
+  local depends = given.depends and qless_arguments.strings_of('Put', 'depends', given.depends)
+  depends = depends and qless_jobs.known('Put', jid, depends)
+  if priority then
+    add(args, 'priority', qless_texts.digits(priority))
+  end
+  add(args, 'delay_ms', qless_texts.digits(delay_ms))
+  if retries then
+    add(args, 'retries', qless_texts.digits(retries))
+  end
+  if names then
+    add_list(args, 'tags', names)
+  end
+  return depends and add_list(args, 'depends', depends) or args
+end
+
+-- Put a job into a queue, or move it there.
+function qless_jobs.put(me, queue, jid, klass, data, delay, ...)
+  queue = qless_arguments.need_queue(queue)
+  jid, klass = need('Put', 'jid', jid), need('Put', 'klass', klass)
+  data = qless_arguments.need_data('Put', data)
+  local delay_ms = qless_arguments.delay_of('Put', delay)
+  local args = add_options({queue, jid, klass, data}, jid, delay_ms, qless_arguments.options_of('Put', {...}))
+
+  local seq = qless_session.seq()
+  ask('Put', 'put', args)
+  qless_session.log({'jid', jid, 'event', 'put', 'queue', queue})
+  for _, event in ipairs(qless_session.events(seq)) do
+    if event[2] == 'lock_lost' and event[5] ~= me then
+      qless_session.lost(jid, event[5])
+    end
+  end
+  qless_session.tracked('put', jid)
+  return jid
+end
+
+-- Put a job that exists.
+function qless_jobs.requeue(me, queue, jid, ...)
+  jid = qless_arguments.need_jid(jid)
+  qless_jobs.find('Requeue', jid)
+  return qless_jobs.put(me, queue, jid, ...)
+end
+
+-- ---- holding
+
+-- A job as it is shown, or refuse.
+function qless_jobs.find(command, jid)
+  return ask(command, 'get', {jid})
+    or qless_session.fail(command .. '(): Job ' .. jid .. ' does not exist', true)
+end
+
+-- A job that a worker holds, or refuse; qless knows no tokens, so the worker's present lease is meant.
+function qless_jobs.held(command, jid, worker, not_running, other)
+  local view = qless_jobs.find(command, jid)
+  local job, state = records.get(jid), qless_session.state(view)
+  if state ~= 'running' then
+    qless_session.fail(table.concat({command, '(): Job ', jid, ' ', not_running, ': ', state}), true)
+  elseif job.worker ~= worker then
+    qless_session.fail(table.concat({command, '(): Job ', jid, ' ', other, ': ', job.worker}), true)
+  end
+  return job
+end
+
+-- Refuse when a job runs in another queue.
+function qless_jobs.in_queue(command, job, jid, queue)
+  if job.queue ~= queue then
+    qless_session.fail(table.concat({command, '(): Job ', jid, ' running in another queue: ', job.queue}), true)
+  end
+end
+
+-- Renew a worker's lease from now; reply its end in whole seconds.
+function qless_jobs.heartbeat(jid, worker, data)
+  jid = qless_arguments.need_jid(jid)
+  worker = need('Heartbeat', 'worker', worker)
+  if data then
+    qless_arguments.need_data('Heartbeat', data)
+  end
+  local job = qless_jobs.held('Heartbeat', jid, worker, 'not currently running', 'given out to another worker')
+
+  local args = {jid, job.token .. ''}
+  if data then
+    add(args, 'data', data)
+  end
+  return math.floor(ask('Heartbeat', 'heartbeat', args) / 1000)
+end
+
+-- Complete a job, or send it on to its next queue; reply its state.
+function qless_jobs.complete(jid, worker, queue, data, ...)
+  jid = qless_arguments.need_jid(jid)
+  worker, queue = need('Complete', 'worker', worker), need('Complete', 'queue', queue)
+  data = qless_arguments.need_data('Complete', data)
+  local given = qless_arguments.options_of('Complete', {...})
+  local delay_ms = given.delay and qless_arguments.delay_of('Complete', given.delay) or 0
+  local depends = given.depends and qless_arguments.strings_of('Complete', 'depends', given.depends) or {}
+  for _, name in ipairs({'delay', 'depends'}) do
+    if not given.next and given[name] then
+      qless_arguments.fail('Complete(): "', name, '" cannot be used without a "next".')
+    end
+  end
+  local not_running, other = 'is not currently running', 'has been handed out to another worker'
+  local job = qless_jobs.held('Complete', jid, worker, not_running, other)
+  qless_jobs.in_queue('Complete', job, jid, queue)
+  local args = {jid, job.token .. '', 'data', data}
+  depends = qless_jobs.known('Complete', jid, depends)
+  return qless_jobs.finish(jid, queue, given.next, delay_ms, depends, args)
+end
+
+-- Complete a job whose lease has been looked at.
+function qless_jobs.finish(jid, queue, following, delay_ms, depends, args)
+  if following then
+    add(args, 'next', following)
+    add(args, 'delay_ms', qless_texts.digits(delay_ms))
+    add_list(args, 'depends', depends)
+  end
+  local reply = ask('Complete', 'complete', args)
+  qless_session.tracked('completed', jid)
+  if following then
+    qless_session.log({'jid', jid, 'event', 'advanced', 'queue', queue, 'to', following})
+  else
+    qless_session.log({'jid', jid, 'event', 'completed', 'queue', queue})
+  end
+  return reply
+end
+
+-- Fail a job into a group; reply its id.
+function qless_jobs.fail(jid, worker, group, message, data)
+  jid = qless_arguments.need_jid(jid)
+  worker = need('Fail', 'worker', worker)
+  group, message = need('Fail', 'group', group), need('Fail', 'message', message)
+  if data then
+    qless_arguments.need_data('Fail', data)
+  end
+  local job = qless_jobs.held('Fail', jid, worker, 'not currently running', 'running with another worker')
+
+  local args = {jid, job.token .. '', group, message}
+  if data then
+    add(args, 'data', data)
+  end
+  ask('Fail', 'fail', args)
+  qless_jobs.tell_failed(jid, worker, group, message)
+  qless_session.tracked('failed', jid)
+  return jid
+end
+
+-- Tell the log that a job failed.
+function qless_jobs.tell_failed(jid, worker, group, message)
+  qless_session.log({'jid', jid, 'event', 'failed', 'worker', worker, 'group', group, 'message', message})
+end
+
+-- Give a job back to be tried again; reply the retries that remain, or -1 when it failed for want of any.
+function qless_jobs.retry(jid, queue, worker, delay, group, message)
+  jid = qless_arguments.need_jid(jid)
+  queue, worker = need('Retry', 'queue', queue), need('Retry', 'worker', worker)
+  local delay_ms = qless_arguments.delay_of('Retry', delay == nil and '0' or delay)
+  local not_running, other = 'is not currently running', 'has been given to another worker'
+  local job = qless_jobs.held('Retry', jid, worker, not_running, other)
+  qless_jobs.in_queue('Retry', job, jid, queue)
+
+  local args = {jid, job.token .. '', 'delay_ms', qless_texts.digits(delay_ms)}
+  if group and message then -- of use together only
+    add(args, 'group', group)
+    add(args, 'message', message)
+  end
+  local remaining = ask('Retry', 'retry', args)
+  if tonumber(remaining) < 0 then
+    qless_session.tracked('failed', jid)
+  end
+  return remaining
+end
+
+-- Take jobs from their workers at once, all or none.
+function qless_jobs.timeout(...)
+  local jids = {...}
+  if #jids > 0 then
+    local seq = qless_session.seq()
+    ask('Timeout', 'timeout', add_list({}, 'jids', jids), {WRONG_STATE = 'Job {0} not running: {1}'})
+    for _, event in ipairs(qless_session.events(seq)) do
+      qless_session.lost(event[3], event[5])
+    end
+  end
+end
+
+-- ---- removing
+
+local function tell_canceled(jid, owner, queue)
+  local told = qless_texts.facts({'jid', jid, 'worker', owner, 'event', 'canceled', 'queue', queue})
+  qless_session.say('log', told)
+  if owner ~= '' then
+    qless_session.say('w:' .. owner, told)
+  end
+  qless_session.tracked('canceled', jid)
+end
+
+-- Delete jobs that are not complete, all or none; reply the ids given.
+function qless_jobs.cancel(...)
+  local jids = {...}
+  if #jids > 0 then
+    local seq = qless_session.seq()
+    ask('Cancel', 'cancel', add_list({}, 'jids', jids))
+    local owner = ''
+    for _, event in ipairs(qless_session.events(seq)) do
+      if event[2] == 'lock_lost' then
+        owner = event[5]
+      elseif event[2] == 'canceled' then
+        tell_canceled(event[3], owner, event[4])
+        owner = ''
+      end
+    end
+  end
+  return jids
+end
+
+-- ---- changing
+
+-- Change a job's priority; reply it.
+function qless_jobs.priority(jid, level)
+  jid = qless_arguments.need_jid(jid)
+  local found = qless_texts.whole(level)
+  if not found then
+    qless_arguments.fail('Priority(): Arg "priority" missing or not a number: ', qless_texts.shown(level))
+  end
+
+  ask('Priority', 'priority', {jid, qless_texts.digits(qless_session.sign * found)})
+  return found
+end
+
+-- Change what a job that waits for others waits for.
+function qless_jobs.depends(jid, command, ...)
+  jid = qless_arguments.need_jid(jid)
+  need('Depends', 'command', command)
+  local view, jids = ask('Depends', 'get', {jid}), {...}
+  if not view or view[2] ~= 'depends' then
+    local found = view and qless_session.state(view) or 'false'
+    qless_session.fail('Depends(): Job ' .. jid .. ' not in the depends state: ' .. found, true)
+  elseif command ~= 'on' and command ~= 'off' then
+    qless_arguments.fail('Depends(): Argument "command" must be "on" or "off"')
+  end
+
+  if command == 'on' then
+    local others = qless_jobs.known('Depends', jid, jids)
+    if #others > 0 then
+      ask('Depends', 'depends_on', add_list({jid}, 'dependencies', others))
+    end
+  elseif jids[1] == 'all' then
+    ask('Depends', 'depends_off', {jid, 'all', '1'})
+  else
+    ask('Depends', 'depends_off', add_list({jid}, 'dependencies', jids))
+  end
+  return 1
+end
+
+-- Add a line to a job's history, with the names and values of a JSON object.
+function qless_jobs.log(jid, message, data)
+  jid, message = need('Log', 'jid', jid), need('Log', 'message', message)
+  if data and not qless_texts.is_object(data) then
+    qless_arguments.fail('Log(): Arg "data" not a JSON object: ', qless_texts.shown(data))
+  end
+
+  ask('Log', 'log', {jid, data and message .. '\n' .. data or message})
+end
+
+-- Add and remove a job's tags, or look up jobs by tag, or the tags most used.
+function qless_jobs.tag(command, ...)
+  local given = {...}
+  if command == 'add' or command == 'remove' then
+    local args = {need('Tag', 'jid', given[1])}
+    need('Tag', 'tag', given[2])
+    table.remove(given, 1)
+    return qless_texts.quoted(ask('Tag', 'tag_' .. command, add_list(args, 'tags', given)))
+  elseif command == 'get' then
+    local name = need('Tag', 'tag', given[1])
+    return qless_jobs.page(ask('Tag', 'tagged', qless_arguments.window({name}, 'Tag', 'offset', 'count', given[2], given[3])))
+  elseif command == 'top' then
+    local names = {}
+    for i, tally in ipairs(ask('Tag', 'top_tags', qless_arguments.window({}, 'Tag', 'offset', 'count', given[1], given[2]))) do
+      names[i] = tally[1]
+    end
+    return qless_texts.quoted(names)
+  end
+  local what = command == nil and 'Arg "command"' or 'First argument'
+  qless_arguments.fail('Tag(): ', what, ' must be "add", "remove", "get" or "top"')
+end
+
+-- A page of ids and how many there are.
+function qless_jobs.page(page)
+  return qless_texts.record({'total', page[1], 'jobs', qless_texts.quoted(page[2])})
+end
+
+-- Track a job or stop that, or show the tracked jobs.
+function qless_jobs.track(action, jid)
+  if action == nil then
+    local found = ask('Track', 'tracked', {'offset', '0', 'count', '1000'})
+    return qless_texts.record({'jobs', qless_shapes.jobs(found[1]), 'expired', qless_texts.quoted(found[2])})
+  end
+  jid = need('Track', 'jid', jid)
+  local verb, changed = string.lower(action), nil
+  if verb == 'track' then
+    changed = ask('Track', 'track', {jid}, {JOB_NOT_FOUND = 'Job does not exist'})
+  elseif verb == 'untrack' then
+    changed = ask('Track', 'untrack', {jid})
+  else
+    qless_arguments.fail('Track(): Unknown action "', qless_texts.shown(action), '"')
+  end
+  qless_session.say(verb, jid)
+  return changed .. ''
+end

@@ -1,0 +1,170 @@
+-- How jobs, queues, workers and statistics look in qless's replies, mirror of qmodel/dialects/qless/shapes.py.
+--
+-- A job is shown from its record, which the operation that replied it has read: so before the next operation is asked.
+
+local qless_shapes = {}
+
+local WHAT = {
+  put = 'put', popped = 'popped', completed = 'done', failed = 'failed', lapsed = 'timed-out', timed_out = 'timed-out',
+  log = 'log',
+}
+
+local function flag(value)
+  return value and 'true' or 'false'
+end
+
+-- The last failure of a job.
+local function failure(job)
+  if job.group == '' then
+    return '{}'
+  end
+  return qless_texts.record({
+    'group', qless_texts.quote(job.group), 'message', qless_texts.quote(job.message),
+    'when', qless_texts.digits(math.floor(tonumber(job.failed_at) / 1000)),
+    'worker', qless_texts.quote(job.failed_worker),
+  })
+end
+
+-- A line of a log: what it says, and the names and values of the object on its second line, if one is there.
+local function line(when, message)
+  local what, more = string.match(message, '^([^\n]*)\n(.*)$')
+  if not more or not qless_texts.is_object(more) then
+    return qless_texts.record({'when', when, 'what', qless_texts.quote(message)})
+  end
+  local inner = string.match(more, '^[ \t\r\n]*{[ \t\r\n]*(.-)[ \t\r\n]*}[ \t\r\n]*$')
+  local head = qless_texts.record({'when', when, 'what', qless_texts.quote(what)})
+  return '{' .. inner .. (inner ~= '' and ',' or '') .. string.sub(head, 2)
+end
+
+local function unquoted(text)
+  return (string.gsub(text, '\\(.)', {n = '\n', ['\\'] = '\\'}))
+end
+
+local function stage(text, owners)
+  local what, at, rest = string.match(text, '^([^\t]*)\t(%d+)\t(.*)$')
+  local when = qless_texts.digits(math.floor(tonumber(at) / 1000))
+  if what == 'log' then
+    return line(when, unquoted(rest))
+  end
+  local one, two = string.match(rest, '^([^\t]*)\t?([^\t]*)$')
+  local said = {'when', when, 'what', qless_texts.quote(WHAT[what])}
+  local function say(name, value)
+    said[#said + 1] = name
+    said[#said + 1] = qless_texts.quote(value)
+  end
+  if what == 'put' then
+    say('q', one)
+  elseif what == 'popped' then
+    owners[two] = one
+    say('worker', one)
+  elseif what == 'failed' then
+    if owners[one] then
+      say('worker', owners[one])
+    end
+    say('group', two)
+  end
+  return qless_texts.record(said)
+end
+
+-- A job's history, without the stages that qless has no word for.
+local function history_of(job)
+  local owners, stages = {}, {}
+  for text in string.gmatch(job.history .. (job.added or ''), '([^\n]*)\n') do
+    if WHAT[string.match(text, '^[^\t]*')] then
+      stages[#stages + 1] = stage(text, owners)
+    end
+  end
+  return qless_texts.listed(stages)
+end
+
+-- A job.
+function qless_shapes.job(view)
+  local job, now = records.get(view[1]), qless_session.state(view)
+  return qless_texts.record({
+    'jid', qless_texts.quote(view[1]),
+    'klass', qless_texts.quote(job.klass),
+    'state', qless_texts.quote(now),
+    'queue', qless_texts.quote(now == 'complete' and '' or job.queue),
+    'worker', qless_texts.quote(job.worker),
+    'tracked', flag(view[5] == 1),
+    'priority', qless_texts.digits(qless_session.sign * job.priority),
+    'expires', qless_texts.seconds(job.expires_at),
+    'retries', job.retries .. '',
+    'remaining', job.remaining .. '',
+    'data', qless_texts.quote(records.data(job)),
+    'tags', qless_texts.quoted(tags.of(job)),
+    'history', history_of(job),
+    'failure', failure(job),
+    'spawned_from_jid', 'false',
+    'dependents', qless_texts.quoted(view[7] or {}),
+    'dependencies', qless_texts.quoted(view[6] or {}),
+    'throttles', '[]',
+  })
+end
+
+-- Several jobs.
+function qless_shapes.jobs(views)
+  local shown = {}
+  for i, view in ipairs(views) do
+    shown[i] = qless_shapes.job(view)
+  end
+  return qless_texts.listed(shown)
+end
+
+-- A queue's counts.
+function qless_shapes.queue(of)
+  return qless_texts.record({
+    'name', qless_texts.quote(of[1]), 'waiting', of[2], 'stalled', of[6], 'running', of[5], 'scheduled', of[3],
+    'depends', of[4], 'recurring', '0', 'paused', flag(of[7] == 1),
+  })
+end
+
+-- A worker's counts.
+function qless_shapes.worker(of)
+  return qless_texts.record({'name', qless_texts.quote(of[1]), 'jobs', of[3], 'stalled', of[4]})
+end
+
+-- The 148 bins of qless from ours; none where none are kept.
+function qless_shapes.histogram(bins)
+  local found = {}
+  if #bins == 0 then
+    return found
+  end
+  local function add(first, last)
+    local sum = 0
+    for i = first, last do
+      sum = sum + bins[i]
+    end
+    found[#found + 1] = qless_texts.digits(sum)
+  end
+  for i = 1, 119 do
+    add(i, i)
+  end
+  for i = 120, 211, 4 do
+    add(i, i + 3)
+  end
+  add(212, 235)
+  add(236, 259)
+  for i = 260, 263 do
+    add(i, i)
+  end
+  return found
+end
+
+local function sample(of)
+  local count, squares = of[1], tonumber(of[3])
+  local std = math.sqrt(count > 1 and squares / (count - 1) or 0)
+  return qless_texts.record({
+    'count', qless_texts.digits(count),
+    'mean', qless_texts.rounded(tonumber(of[2]) / 1000),
+    'std', qless_texts.rounded(std / 1000),
+    'histogram', qless_texts.listed(qless_shapes.histogram(of[4])),
+  })
+end
+
+-- The statistics of a day.
+function qless_shapes.stats(of)
+  return qless_texts.record({
+    'retries', of[7], 'failed', of[6], 'failures', of[5], 'wait', sample(of[3]), 'run', sample(of[4]),
+  })
+end
