@@ -91,7 +91,7 @@ function qless_shapes.job(view)
     'expires', qless_texts.seconds(job.expires_at),
     'retries', job.retries .. '',
     'remaining', job.remaining .. '',
-    'data', qless_texts.quote(records.data(job)),
+    'data', qless_texts.quote(job.apart == '1' and view[4] or job.data),
     'tags', qless_texts.quoted(tags.of(job)),
     'history', history_of(job),
     'failure', failure(job),
