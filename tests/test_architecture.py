@@ -21,7 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "invariants", "lua_catalogue", "wire"),
     ("backends",),
     ("aio", "client", "dialects", "objects"),
-    ("conformance", "pipeline", "worker"),
+    ("conformance", "pipeline", "serve", "worker"),
     ("cli",),
     ("docs",),
 )

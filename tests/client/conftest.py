@@ -15,23 +15,27 @@ import pytest
 
 import qmodel
 from qmodel.objects import Listing
-from tests.servers import NOTHING_FOUND, Candidate, Server, chosen_servers, running
+from tests.servers import NOTHING_FOUND, SERVE, Candidate, Server, chosen_servers, running, serving
 
 MEMORY = Candidate("memory", url="memory://")
 
 
 @pytest.fixture(
     scope="session",
-    params=[MEMORY, *(chosen_servers() or [None])],
+    params=[MEMORY, SERVE, *(chosen_servers() or [None])],
     ids=lambda candidate: candidate.name if candidate else "none",
 )
 def place(request: pytest.FixtureRequest) -> Iterator[Server]:
-    """Where the jobs are: this process, or a private server; see `tests/servers.py`."""
+    """Where the jobs are: this process, `qmodel serve`, or a private server; see `tests/servers.py`."""
     candidate: Candidate | None = request.param
     if candidate is None:
         pytest.skip(NOTHING_FOUND)
     if candidate is MEMORY:
         yield Server("memory", "memory://")
+        return
+    if candidate is SERVE:
+        with serving() as started:
+            yield started
         return
     with running(candidate) as started:
         yield started

@@ -1,0 +1,43 @@
+"""`qmodel serve`: a server that speaks the protocol of Redis."""
+
+from __future__ import annotations
+
+import click
+
+from qmodel.cli.session import common, session
+
+
+@click.command("serve")
+@click.option("--port", default=6380, show_default=True, help="The TCP port; 0 for any that is free.")
+@click.option("--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
+@click.option("--socket", default="", metavar="PATH", help="Listen on a unix socket instead.")
+@click.option("--password", default="", envvar="QMODEL_SERVE_PASSWORD", show_envvar=True, help="Ask clients for it.")
+@click.option("--databases", default=16, show_default=True, help="How many databases SELECT knows.")
+@click.option("--connections", default=10_000, show_default=True, help="The most connections at a time.")
+def command(port: int, bind: str, socket: str, password: str, databases: int, connections: int) -> None:
+    """Serve jobs to clients in any language, without Redis.
+
+    The server speaks the protocol of Redis, and answers FCALL qmodel_v1_<operation> as the model does.
+    With --url it is in front of another backend.
+
+    \b
+        qmodel serve                              in memory, on port 6380
+        qmodel serve --port 0                     on a free port, which is printed
+        qmodel serve --socket /tmp/q.sock         on a unix socket
+        qmodel serve --url embedded://            the Lua library in this process
+    \b
+        qmodel --url redis://localhost:6380 put emails SendEmail '{}'
+        redis-cli -p 6380 FCALL qmodel_v1_pop 1 ql: '' r1 emails me
+
+    It stops at SIGINT and SIGTERM, once it has sent what it had to say.
+    """
+    import asyncio
+
+    from qmodel.serve.host import Options
+    from qmodel.serve.server import serve
+
+    options = Options(bind, port, socket, session().url, "", password, databases, connections)
+    asyncio.run(serve(options, lambda where: click.echo(f"qmodel serves {options.url} at {where}")))
+
+
+common(command)

@@ -1,0 +1,112 @@
+"""The functions of the library: each operation of the catalogue as a call, executed on the model.
+
+FCALL qmodel_v1_<operation> 1 <prefix> <now> <request> <argument> ...
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from qmodel.backends.bundle import LIBRARY, function_name
+from qmodel.operations import CATALOGUE, Operation, Spec
+from qmodel.refusals import Refusal
+from qmodel.serve import reading
+from qmodel.serve.reading import QUICK, STRICT, Bad
+from qmodel.serve.spaces import Space, Spaces, Waiter
+from qmodel.serve.writing import Raw, reply
+
+Clock = Callable[[], int]
+
+FUNCTIONS: Final = {function_name(name): spec for name, spec in CATALOGUE.items()}
+"""Each function of the library that is an operation."""
+
+DIGEST: Final = f"{LIBRARY}_digest"
+DENIED: Final = f"{LIBRARY}_denied"
+
+
+class Log(Protocol):
+    """What remembers each change, in order, before anybody is answered."""
+
+    def operation(self, space: Space, name: str, now: int, words: Sequence[str]) -> None:
+        """An operation was executed at a moment; `words` are its request and its arguments."""
+
+    def wake(self, space: Space, queue: str) -> None:
+        """A wake-up of a queue was handed over."""
+
+    def cleared(self, db: int | None, prefix: str | None) -> None:
+        """The namespaces of a database, or of all, were emptied; or only those whose prefix begins so."""
+
+
+def system_clock() -> int:
+    """The time in milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+def read(spec: Spec, words: Sequence[str], at: int, clock: Clock) -> tuple[Operation, int] | Refusal:
+    """The operation whose `now request argument ...` stand at words[at:], and its moment; or why it is refused."""
+    now = reading.moment(words[at]) if at < len(words) and words[at] else clock()
+    request = words[at + 1] if at + 1 < len(words) else ""
+    if now is None:
+        return Refusal("BAD_ARGUMENT", (spec.name, "now"))
+    try:
+        return QUICK[spec.name].operation(words, at + 2, request), now
+    except Bad:
+        refused = reading.refusal(spec, words, at)
+        return refused or (STRICT[spec.name].operation(words, at + 2, request), now)
+
+
+class ModelExecutor:
+    """The model, in this process, with a namespace for each database and prefix."""
+
+    def __init__(self, clock: Clock = system_clock, log: Log | None = None) -> None:
+        self.clock = clock
+        self.log = log
+        self.spaces = Spaces(self._took)
+
+    def call(self, db: int, spec: Spec, prefix: str, words: Sequence[str], at: int) -> Raw:
+        """Execute the `now request argument ...` at words[at:]; give the reply for the wire."""
+        found = read(spec, words, at, self.clock)
+        if isinstance(found, Refusal):
+            return reply(spec.reply, found)
+        op, now = found
+        reads = spec.resend == "read"
+        space = self.spaces.look(db, prefix) if reads else self.spaces.of(db, prefix)
+        outcome = space.execute(op, now)
+        if type(outcome) is Refusal:
+            if outcome.code == "BAD_ARGUMENT":
+                outcome = reading.refusal(spec, words, at) or outcome
+            return reply(spec.reply, outcome)
+        raw = reply(spec.reply, outcome, space.store)
+        if not reads:
+            if self.log is not None:
+                self.log.operation(space, spec.name, now, words[at + 1 :])
+            space.settle()
+        return raw
+
+    def wait(self, db: int, keys: Sequence[str], tell: Callable[[str], object]) -> Waiter | None:
+        """Let someone wait for wake-ups by the keys of their lists; None when there was one at once."""
+        waiter = Waiter(tell)
+        for key in dict.fromkeys(keys):
+            for space, queue in self.spaces.waking(db, key):
+                if space.enter(waiter, queue, key):
+                    return None
+        return waiter
+
+    def take_wake(self, db: int, keys: Sequence[str]) -> str | None:
+        """Take a wake-up that is there already; give the key of its list."""
+        for key in keys:
+            if any(space.take_wake(queue) for space, queue in self.spaces.waking(db, key)):
+                return key
+        return None
+
+    def clear(self, db: int | None = None, prefix: str | None = None) -> None:
+        """Empty a database, or all; or only the namespaces whose prefix begins so."""
+        self.spaces.clear(db, prefix)
+        if self.log is not None:
+            self.log.cleared(db, prefix)
+
+    def _took(self, space: Space, queue: str) -> None:
+        if self.log is not None:
+            self.log.wake(space, queue)

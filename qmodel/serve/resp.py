@@ -1,0 +1,246 @@
+"""RESP, the protocol of Redis: reading what clients send, and writing replies in version 2 or 3.
+
+Without input and output. Everything is text here: bytes are UTF-8, and those that are not become lone surrogates, which
+the engine refuses as arguments and the writer turns back into what they were.
+
+Reading has two ways. What is plain ASCII, has no line end inside an argument, and is there as a whole, is split with
+one call for all commands of a chunk. Whatever else goes through a reader that takes one argument after the other, and
+keeps what it has until the rest comes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+LINE: Final = 1 << 16
+"""The longest inline command, and the longest line in front of an argument, in bytes."""
+
+_SHORT: Final = 4096
+_SIZES: Final = [f"${size}" for size in range(_SHORT)]
+_COUNTS: Final = {f"*{count}": count for count in range(1, 256)}
+
+
+class Limits(NamedTuple):
+    """The most that one command may have: arguments, bytes in one of them, and bytes in all."""
+
+    arguments: int = 1 << 20
+    argument: int = 4 << 20
+    command: int = 64 << 20
+
+
+BEFORE_AUTH: Final = Limits(10, 1 << 14, 1 << 16)
+"""What somebody may send who has not yet said the password; Redis has the same."""
+
+
+class Malformed(Exception):
+    """What came is not RESP, or more than is allowed."""
+
+
+class Parser:
+    """Takes bytes as they come, gives whole commands. `error` says what is wrong with the rest; nothing follows it."""
+
+    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008
+        self.limits = limits
+        self.error = ""
+        self._rest: list[bytes] = []
+        self._size = self._needed = 0
+        self._args: list[str] = []
+        self._left = self._taken = 0
+
+    def feed(self, data: bytes) -> list[list[str]]:
+        """Take what came; give the commands that are complete now."""
+        self._rest.append(data)
+        self._size += len(data)
+        if self.error or self._size < self._needed:
+            return []
+        buffer = data if len(self._rest) == 1 else b"".join(self._rest)
+        commands: list[list[str]] = []
+        at = 0
+        if not self._left and buffer.isascii():
+            at = _split(buffer, commands, self.limits)
+        try:
+            at = self._read(buffer, at, commands)
+        except Malformed as error:
+            self.error, at = str(error), len(buffer)
+        self._rest = [buffer[at:]] if at < len(buffer) else []
+        self._size = len(buffer) - at
+        return commands
+
+    def _read(self, buffer: bytes, at: int, commands: list[list[str]]) -> int:
+        """Read one thing after the other; give where what is not yet complete begins."""
+        self._needed = 0
+        while at < len(buffer):
+            after = self._argument(buffer, at) if self._left else self._head(buffer, at, commands)
+            if after < 0:
+                break
+            at = after
+            if self._left == 0 and self._args:
+                commands.append(self._args)
+                self._args = []
+        return at
+
+    def _head(self, buffer: bytes, at: int, commands: list[list[str]]) -> int:
+        """Read the beginning of a command, or an inline one; give where the next thing begins, or -1."""
+        stop = buffer.find(b"\n", at, at + LINE)
+        if stop < 0:
+            if len(buffer) - at >= LINE:
+                raise Malformed("too big inline request")
+            return -1
+        line = buffer[at:stop].removesuffix(b"\r")
+        if line[:1] == b"*":
+            count = _whole(line[1:])
+            if count is None or count > self.limits.arguments:
+                raise Malformed("invalid multibulk length")
+            self._left, self._taken = max(count, 0), 0
+        elif words := split_inline(_text(line)):
+            commands.append(words)
+        return stop + 1
+
+    def _argument(self, buffer: bytes, at: int) -> int:
+        """Read one argument; give where the next thing begins, or -1."""
+        stop = buffer.find(b"\r\n", at, at + 32)
+        if buffer[at] != 36:  # $
+            raise Malformed(f"expected '$', got {chr(buffer[at])!r}")
+        if stop < 0:
+            if len(buffer) - at >= 32:
+                raise Malformed("invalid bulk length")
+            return -1
+        size = _whole(buffer[at + 1 : stop])
+        if size is None or not 0 <= size <= self.limits.argument:
+            raise Malformed("invalid bulk length")
+        self._taken, end = self._taken + size, stop + 2 + size
+        if self._taken > self.limits.command:
+            raise Malformed("too big request")
+        if len(buffer) < end + 2:
+            self._taken -= size
+            self._needed = end + 2 - at
+            return -1
+        if buffer[end : end + 2] != b"\r\n":
+            raise Malformed("expected a line end after an argument")
+        self._args.append(_text(buffer[stop + 2 : end]))
+        self._left -= 1
+        return end + 2
+
+
+def _split(buffer: bytes, commands: list[list[str]], limits: Limits) -> int:
+    """Read the commands that can be read by splitting; give where the first begins that cannot."""
+    lines = buffer.decode("ascii").split("\r\n")
+    last, i, sizes, most = len(lines) - 1, 0, _SIZES, min(_SHORT - 1, limits.argument)
+    while i < last:
+        count = _COUNTS.get(lines[i])
+        if count is None or count > limits.arguments:
+            break
+        end = i + 1 + 2 * count
+        if end > last:
+            break
+        args = lines[i + 2 : end : 2]
+        lengths = [*map(len, args)]
+        if max(lengths) > most or [sizes[length] for length in lengths] != lines[i + 1 : end : 2]:
+            break
+        commands.append(args)
+        i = end
+    if i == last:
+        return len(buffer) - len(lines[last])
+    return len(buffer) - sum(map(len, lines[i:])) - 2 * (last - i)
+
+
+def _whole(line: bytes) -> int | None:
+    """A whole number of at most ten digits, or None."""
+    digits = line.removeprefix(b"-")
+    return int(line) if digits.isdigit() and len(digits) <= 10 else None
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def split_inline(line: str) -> list[str]:
+    """The words of an inline command; quotes as in redis-cli.
+
+    >>> split_inline('SET "a b" c')
+    ['SET', 'a b', 'c']
+    """
+    import shlex
+
+    try:
+        return shlex.split(line) if '"' in line or "'" in line else line.split()
+    except ValueError:
+        raise Malformed("unbalanced quotes in request") from None
+
+
+# ---- writing
+
+
+class Status(str):
+    """A reply such as OK, which is a word and not a text."""
+
+    __slots__ = ()
+
+
+class Fault(str):
+    """An error reply: its code and what it says."""
+
+    __slots__ = ()
+
+
+class Pairs(tuple[Any, ...]):
+    """Names and values in turn: a map in version 3, a list in version 2."""
+
+    __slots__ = ()
+
+
+class Push(tuple[Any, ...]):
+    """What nobody asked for, as from a channel: its own kind in version 3, a list in version 2."""
+
+    __slots__ = ()
+
+
+class NoList:
+    """No list: what a command that waits for elements replies when none came."""
+
+
+OK: Final = Status("OK")
+NO_LIST: Final = NoList()
+
+
+def write(value: Any, version: int = 2) -> str:
+    """A reply as text that stands for its bytes (see `encode`).
+
+    >>> write(["OK", [1, None]])
+    '*2\\r\\n$2\\r\\nOK\\r\\n*2\\r\\n:1\\r\\n$-1\\r\\n'
+    """
+    kind = type(value)
+    if kind is str:
+        return f"${len(value) if value.isascii() else len(encode(value))}\r\n{value}\r\n"
+    if kind is int:
+        return f":{value}\r\n"
+    if kind is list or kind is tuple:
+        return f"*{len(value)}\r\n" + "".join([write(one, version) for one in value])
+    return _write_rare(kind, value, version)
+
+
+def _write_rare(kind: Any, value: Any, version: int) -> str:
+    if value is None:
+        return "$-1\r\n" if version == 2 else "_\r\n"
+    if kind is Status:
+        return f"+{value}\r\n"
+    if kind is Fault:
+        return f"-{str(value).replace(chr(13), chr(32)).replace(chr(10), chr(32))}\r\n"
+    if kind is NoList:
+        return "*-1\r\n" if version == 2 else "_\r\n"
+    if kind is Pairs:
+        head = f"*{len(value)}\r\n" if version == 2 else f"%{len(value) // 2}\r\n"
+        return head + "".join([write(one, version) for one in value])
+    if kind is Push:
+        head = "*" if version == 2 else ">"
+        return f"{head}{len(value)}\r\n" + "".join([write(one, version) for one in value])
+    if isinstance(value, tuple | list):
+        return write(list(value), version)
+    if isinstance(value, bytes):
+        return write(_text(value), version)
+    raise TypeError(f"{kind} has no form in RESP")
+
+
+def encode(text: str) -> bytes:
+    """The bytes that a text stands for."""
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,99 @@
+"""The server: listens, serves until it is told to stop, and stops cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import stat
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from qmodel.errors import ConnectError
+from qmodel.serve.functions import ModelExecutor
+from qmodel.serve.host import Host, Options
+from qmodel.serve.passing import PassingExecutor
+from qmodel.serve.session import Session
+
+LOG = logging.getLogger("qmodel.serve")
+
+
+def open_host(options: Options) -> Host:
+    """Make what serves: the model, or a backend by its URL."""
+    if options.url == "memory://":
+        return Host(options, ModelExecutor())
+    return Host(options, PassingExecutor(options.url))
+
+
+@asynccontextmanager
+async def serving(host: Host) -> AsyncIterator[str]:
+    """Listen; gives the URL for clients. At the end every connection is closed, after it was sent what was said."""
+    loop = asyncio.get_running_loop()
+    options = host.options
+    try:
+        if options.socket:
+            _remove_stale(options.socket)
+            listening = await loop.create_unix_server(lambda: Session(host), options.socket, backlog=1024)
+            where = f"unix://{options.socket}"
+        else:
+            listening = await loop.create_server(lambda: Session(host), options.address, options.port, backlog=1024)
+            host.port = listening.sockets[0].getsockname()[1]
+            shown = f"[{options.address}]" if ":" in options.address else options.address
+            where = f"redis://{shown}:{host.port}"
+    except OSError as error:
+        at = options.socket or f"{options.address}:{options.port}"
+        raise ConnectError(
+            f"Nothing can listen on {at}: {error.strerror}.", "Choose another --port or --socket."
+        ) from None
+    try:
+        yield where
+    finally:
+        listening.close()
+        await _close(host)
+        if options.socket:
+            with contextlib.suppress(OSError):
+                os.unlink(options.socket)
+
+
+def _remove_stale(path: str) -> None:
+    """Remove a socket that a server left which was killed; one that is in use is left alone."""
+    import socket
+
+    try:
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            return
+    except OSError:
+        return
+    with socket.socket(socket.AF_UNIX) as line:
+        try:
+            line.connect(path)
+        except OSError:
+            os.unlink(path)
+
+
+async def _close(host: Host) -> None:
+    for task in list(host.tasks):
+        task.cancel()
+    for session in list(host.sessions):
+        session.end()
+    for _ in range(100):  # a second for those who read slowly
+        if not host.sessions:
+            break
+        await asyncio.sleep(0.01)
+    for session in list(host.sessions):
+        session.cut()
+    if isinstance(host.executor, PassingExecutor):
+        await host.executor.close()
+
+
+async def serve(options: Options, ready: Callable[[str], object]) -> None:
+    """Serve until SIGINT or SIGTERM; `ready` is told the URL once connections are taken."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    async with serving(open_host(options)) as where:
+        ready(where)
+        await stopping.wait()

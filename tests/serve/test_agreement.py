@@ -1,0 +1,101 @@
+"""What the server answers is, byte for byte, what the Lua library answers: to proper calls, and to broken ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from qmodel import wire
+from qmodel.backends import bundle
+from qmodel.backends.lua_host import LuaHost
+from qmodel.conformance.chooser import RandomChooser
+from qmodel.conformance.runner import draw
+from qmodel.operations import CATALOGUE
+from qmodel.serve.functions import ModelExecutor
+from qmodel.serve.resp import encode, write
+from qmodel.serve.writing import SHAPES
+
+PREFIX = "ql:"
+
+
+@cache
+def host() -> LuaHost:
+    made = LuaHost(lambda: 1_700_000_000.0)
+    made.load(bundle.library())
+    return made
+
+
+def calls(seed: int, steps: int = 60) -> Iterator[tuple[str, list[str]]]:
+    """A history as calls: the operation's name, and its words."""
+    for now, op in draw(RandomChooser(seed), steps):
+        try:
+            yield op.spec.name, wire.encode(op, now)
+        except wire.Unencodable:
+            continue
+
+
+def of_lua(name: str, words: list[str]) -> bytes:
+    raw = host().fcall(bundle.function_name(name), (PREFIX,), words)
+    return encode(write(raw))
+
+
+def of_server(executor: ModelExecutor, name: str, words: list[str]) -> bytes:
+    return encode(write(executor.call(0, CATALOGUE[name], PREFIX, words, 0)))
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_replies_are_those_of_the_lua_library_byte_for_byte(block: int) -> None:
+    for seed in range(block * 40, block * 40 + 40):
+        host().fresh()
+        executor = ModelExecutor(lambda: 1_700_000_000_000)
+        for name, words in calls(seed):
+            assert of_server(executor, name, words) == of_lua(name, words), (seed, name, words)
+
+
+def broken(chance: random.Random, words: list[str]) -> list[str]:
+    """A call with one or two things wrong."""
+    words = list(words)
+    for _ in range(chance.randint(1, 2)):
+        at = chance.randrange(len(words)) if words else 0
+        act = chance.randrange(4)
+        if act == 0 and words:
+            del words[at]
+        elif act == 1:
+            words.insert(at, chance.choice(HOSTILE))
+        elif act == 2 and words:
+            words[at] = chance.choice(HOSTILE)
+        else:
+            words += [chance.choice(("no", "priority", "tags", "jobs", "request", "jid", "count", "x"))]
+            words += [chance.choice(HOSTILE)] * chance.randint(0, 2)
+    return words
+
+
+HOSTILE = (
+    "", "0", "1", "-0", "+1", "01", "1e3", "1.0", " 1", "9" * 15, "9" * 16, "-5", "no", "tags", "jobs", "queue",
+    "a b", "x" * 129, "a-data", "\x00", "\t", "\x7f", "é", "request", "priority", "true",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_broken_calls_are_refused_as_by_the_lua_library(block: int) -> None:
+    for seed in range(block * 40, block * 40 + 40):
+        chance = random.Random(seed)
+        host().fresh()
+        executor = ModelExecutor(lambda: 1_700_000_000_000)
+        for name, proper in calls(seed):
+            words = broken(chance, proper) if chance.random() < 0.5 else proper
+            assert of_server(executor, name, words) == of_lua(name, words), (seed, name, words)
+
+
+def test_every_shape_of_reply_can_be_written() -> None:
+    assert SHAPES.keys() == wire.SHAPES.keys()
+
+
+def test_text_that_is_not_utf_8_is_refused() -> None:
+    executor = ModelExecutor(lambda: 1_700_000_000_000)
+    refused: Any = executor.call(0, CATALOGUE["put"], PREFIX, ["1", "", "q", "j", "k", "\udcff"], 0)
+    assert refused == ["BAD_ARGUMENT", "put", "data"]
