@@ -4,14 +4,14 @@ The order need not be searched for: it is recorded. A second library, loaded bes
 behind one function more, which takes a number and the moment inside the same atomic call, and gives both back with the
 reply. So thousands of operations from many threads and processes become one history, and the model replays it.
 
-The clients do not look at the state. They share few names, so they meet all the time: the same jobs are put twice,
-popped by several, finished late, canceled under somebody's hands.
+The clients (`asking.py`) meet all the time. Where the order cannot be recorded it is searched for
+(`linearizability.py`).
 """
 
 from __future__ import annotations
 
-import random
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
@@ -21,13 +21,11 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry as RetryPolicy
 
 from qmodel import engine, wire
-from qmodel import operations as ops
 from qmodel.backends import bundle
 from qmodel.backends.redis_dump import dump_keys
 from qmodel.conformance import rawkeys, snapshot
+from qmodel.conformance.asking import Asker
 from qmodel.operations import Operation
-from qmodel.refusals import Refusal
-from qmodel.replies import CompletedAndPopped, Job
 from qmodel.state.store import Store
 
 PREFIX = "concurrent:"
@@ -49,12 +47,18 @@ end}}
 
 
 class Answered(NamedTuple):
-    """One operation of one client: when it happened, in which order, and what it was answered."""
+    """One operation of one client: when it happened, in which order, and what it was answered.
+
+    `called` and `returned` are what the client knew of the moment, in nanoseconds of a clock that all share.
+    """
 
     order: int
     now: int
     op: Operation
     outcome: Any
+    client: str
+    called: int
+    returned: int
 
 
 def library() -> str:
@@ -66,78 +70,25 @@ def library() -> str:
 
 
 class _Client:
-    """A client that asks for whatever it likes, and knows only the leases that it was given."""
+    """A client whose calls are recorded."""
 
     def __init__(self, url: str, name: str) -> None:
         self.redis: Any = Redis.from_url(url, retry=RetryPolicy(NoBackoff(), 0), protocol=2)
-        self.random = random.Random(name)
-        self.name = name
-        self.leases: list[tuple[str, int]] = []
-        self.asked: list[Operation] = []
+        self.asker = Asker(name)
 
     def run(self, count: int) -> list[Answered]:
         """Ask for so many operations, one after the other."""
-        return [self.ask(self.draw()) for _ in range(count)]
+        return [self.ask(self.asker.draw()) for _ in range(count)]
 
     def ask(self, op: Operation) -> Answered:
         """Execute one operation."""
         _, *words = wire.encode(op, 0)
+        called = time.monotonic_ns()
         order, now, raw = self.redis.execute_command("FCALL", FUNCTION, 1, PREFIX, op.spec.name, "", *words)
+        returned = time.monotonic_ns()
         outcome = wire.decode(op, raw)
-        self.asked.append(op)
-        granted = outcome.jobs if isinstance(outcome, CompletedAndPopped) else outcome
-        if isinstance(op, ops.Pop | ops.CompleteAndPop) and not isinstance(granted, Refusal):
-            self.leases += [(job.jid, job.token) for job in granted if isinstance(job, Job)]
-        return Answered(order, int(now), op, outcome)
-
-    def draw(self) -> Operation:
-        """Choose an operation: mostly of a job's life, sometimes one of before again."""
-        chance = self.random.random()
-        if self.asked and chance < 0.05:
-            return self.random.choice(self.asked[-20:])
-        if self.leases and chance < 0.45:
-            return self.finish(*self.leases.pop(self.random.randrange(len(self.leases))))
-        jid, queue = f"j{self.random.randrange(40)}", self.random.choice("qr")
-        request = f"{self.name}-{len(self.asked)}"
-        if chance < 0.65:
-            return self.put(queue, jid, request)
-        if chance < 0.9:
-            return ops.Pop(queue, self.name, self.random.choice((1, 1, 3)), request=request)
-        return self.random.choice(
-            (
-                ops.Cancel((jid,), True, request),
-                ops.Timeout((jid,), request),
-                ops.TagAdd(jid, ("t",), request),
-                ops.Priority(jid, self.random.randrange(-2, 3), request),
-                ops.Promote(jid, request),
-                ops.Unfail(queue, "g", 2, request),
-                ops.Get(jid),
-                ops.Queue(queue),
-                ops.Peek(queue, 3),
-            )
-        )
-
-    def put(self, queue: str, jid: str, request: str) -> Operation:
-        """Put a job, or move it from whoever has it."""
-        depends = (f"j{self.random.randrange(40)}",) if self.random.random() < 0.1 else None
-        delay = self.random.choice((0, 0, 0, 2))
-        return ops.Put(queue, jid, "k", "{}", delay_ms=delay, retries=1, depends=depends, request=request)
-
-    def finish(self, jid: str, token: int) -> Operation:
-        """End a lease, or renew it."""
-        chance = self.random.randrange(8)
-        if chance == 0:
-            self.leases.append((jid, token))
-            return ops.Heartbeat(jid, token)
-        return (
-            ops.Complete(jid, token),
-            ops.Complete(jid, token),
-            ops.CompleteAndPop(jid, token, "q", self.name, request=f"{self.name}+{len(self.asked)}"),
-            ops.Complete(jid, token, next="r"),
-            ops.Fail(jid, token, "g", "m"),
-            ops.Retry(jid, token),
-            ops.Release(jid, token),
-        )[chance - 1]
+        self.asker.learn(op, outcome)
+        return Answered(order, int(now), op, outcome, self.asker.name, called, returned)
 
 
 def _process(url: str, name: str, threads: int, count: int) -> list[Answered]:
@@ -171,7 +122,7 @@ def differences(url: str, history: Sequence[Answered]) -> list[str]:
     store = Store()
     found = [
         f"{number}: {op} at {now}: {expected!r} != {outcome!r}"
-        for number, now, op, outcome in history
+        for number, now, op, outcome, *_ in history
         if (expected := engine.step(store, now, op)) != outcome
     ]
     found += [f"order {number} is missing" for number in _missing(one.order for one in history)]

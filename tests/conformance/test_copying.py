@@ -1,0 +1,102 @@
+"""Copies of a store share nothing that a step changes, and fingerprints tell states apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from qmodel import engine
+from qmodel.conformance import snapshot
+from qmodel.conformance.chooser import RandomChooser
+from qmodel.conformance.copying import UNSEEN, Fingerprints, copy
+from qmodel.conformance.generator import Generator
+from qmodel.operations import CATALOGUE, Length, Put
+from qmodel.state.store import Store
+
+SEEDS = range(25)
+
+
+class Path:
+    """A store, and the fingerprint of its events on the way."""
+
+    def __init__(self, prints: Fingerprints) -> None:
+        self.store = Store()
+        self._prints = prints
+        self._events = b""
+
+    def step(self, now: int, op: Any) -> Any:
+        seq = self.store.seq
+        outcome = engine.step(self.store, now, op)
+        self._events = self._prints.events(self._events, seq, self.store)
+        return outcome
+
+    @property
+    def state(self) -> bytes:
+        return self._prints.state(self.store, self._events)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_copy_holds_the_same_and_no_step_of_one_changes_the_other(seed: int) -> None:
+    store, generator = Store(), Generator(RandomChooser(f"copy.{seed}"))
+    for _ in range(80):
+        step = generator.step(store)
+        if step is None:
+            continue
+        before, events = snapshot.of(store), tuple(store.events)
+        other = copy(store)
+        outcome = engine.step(other, *step)
+        assert (snapshot.of(store), tuple(store.events)) == (before, events)
+        other = copy(store)
+        assert engine.step(store, *step) == outcome
+        assert (snapshot.of(other), tuple(other.events)) == (before, events)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_left_out_of_a_fingerprint_is_seen_by_no_other_operation(seed: int) -> None:
+    """Statistics and events are thrown away before each step: nobody but those who ask for them can tell."""
+    store, spoiled, generator = Store(), Store(), Generator(RandomChooser(f"unseen.{seed}"))
+    for _ in range(80):
+        step = generator.step(store)
+        if step is None:
+            continue
+        spoiled.days.clear()
+        spoiled.events.clear()
+        outcomes = engine.step(store, *step), engine.step(spoiled, *step)
+        assert step.op.spec.name in UNSEEN.values() or outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fingerprints_are_equal_for_equal_states_and_differ_for_others(seed: int) -> None:
+    prints = Fingerprints(CATALOGUE)
+    one, same, generator = Path(prints), Path(prints), Generator(RandomChooser(f"prints.{seed}"))
+    for _ in range(40):
+        step = generator.step(one.store)
+        if step is None:
+            continue
+        before, state, events = snapshot.of(one.store), one.state, len(one.store.events)
+        one.step(*step)
+        same.step(*step)
+        assert one.state == same.state
+        changed = (snapshot.of(one.store), len(one.store.events)) != (before, events)
+        assert (one.state != state) == changed
+
+
+def test_what_nobody_asks_for_tells_no_states_apart() -> None:
+    put, length = (Put("q", "a", "k", ""), Length("q"))
+    for asked, equal in ((["put"], True), (["put", "events"], False)):
+        prints = Fingerprints(asked)
+        one, other = Path(prints), Path(prints)
+        one.step(1, put)
+        other.step(1, put)
+        other.step(1, length)
+        assert one.state == other.state
+        one.store.events.clear()
+        assert (prints.events(b"", 0, one.store) == prints.events(b"", 0, other.store)) is equal
+
+
+def test_a_type_that_is_not_known_is_refused() -> None:
+    store = Store()
+    store.jobs["a"] = object()  # type: ignore[assignment]
+    with pytest.raises(TypeError, match="a store holds a object"):
+        copy(store)
