@@ -28,20 +28,19 @@ def command() -> None:
     metavar="URL",
     help="What is compared with the model. Its namespace is emptied!  [default: that of --url]",
 )
-def run(examples: int, steps: int, seed: str | None, url: str | None) -> None:
+@click.option("--dialect", type=click.Choice(["qless"]), help="Calls of a dialect instead of operations.")
+def run(examples: int, steps: int, seed: str | None, url: str | None, dialect: str | None) -> None:
     """Drive generated histories into a backend and the model, and compare all that can be seen.
 
     Ends at the first difference, shrunk to as few operations as show it. Exit code 1 then.
     """
-    from qmodel.conformance import campaign
-
     at = session()
     if url is not None:
         at.url, at.url_from = url, "--subject"
     seed = seed or secrets.token_hex(4)
-    subject = _subject(at.url)
+    campaign = _dialect_campaign if dialect else _campaign
     with _progress(examples, shown=sys.stderr.isatty() and not at.json) as advance:
-        summary = campaign.run(examples, seed, subject, advance, steps=steps)
+        summary = campaign(at.url, examples, seed, advance, steps)
     if at.json:
         at.answer(
             {
@@ -59,9 +58,22 @@ def run(examples: int, steps: int, seed: str | None, url: str | None) -> None:
             click.echo(f"{failure}\n")
         click.secho(str(summary), fg="green" if summary.agrees else "red")
         again = f"--examples {examples} --steps {steps} --seed {seed} --subject {without_password(at.url)}"
+        again += f" --dialect {dialect}" if dialect else ""
         click.echo(f"Again: qmodel conformance run {again}")
     if not summary.agrees:
         raise click.exceptions.Exit(1)
+
+
+def _campaign(url: str, examples: int, seed: str, advance: Any, steps: int) -> Any:
+    from qmodel.conformance import campaign
+
+    return campaign.run(examples, seed, _subject(url), advance, steps=steps)
+
+
+def _dialect_campaign(url: str, examples: int, seed: str, advance: Any, steps: int) -> Any:
+    from qmodel.conformance.dialects import runner, subjects
+
+    return runner.run(examples, seed, subjects.open_subject(url), advance, steps=steps)
 
 
 def _subject(url: str) -> Any:

@@ -1,0 +1,137 @@
+"""Executes histories of calls on the model and on a subject, and tells the first difference."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from qmodel.conformance import snapshot
+from qmodel.conformance.chooser import Chooser, RandomChooser
+from qmodel.conformance.dialects.calls import CallGenerator
+from qmodel.conformance.dialects.subjects import Call, Calls, Heard, ModelSubject, Subject, perform
+from qmodel.conformance.subjects import Step
+from qmodel.state.store import Store
+
+STEPS = 60
+
+
+def draw(chooser: Chooser, steps: int) -> list[Call | Step]:
+    """Draw a history of at most so many steps, on a model of its own."""
+    store, generator = Store(), CallGenerator(chooser)
+    drawn: list[Call | Step] = []
+    for _ in range(steps):
+        one = generator.step(store)
+        if one is not None:
+            drawn.append(one)
+            perform(store, one)
+    return drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first step after which a subject differs from the model: the history up to it, and in what."""
+
+    history: Calls
+    said: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{number}. {_told(one)}" for number, one in enumerate(self.history, 1)]
+        return "\n".join([*lines, *self.said])
+
+
+def _told(one: Call | Step) -> str:
+    return " ".join(map(repr, one.arguments)) if isinstance(one, Call) else f"at {one.now}: {one.op}"
+
+
+def first_difference(history: Calls, subject: Subject) -> Difference | None:
+    """Execute a history on the model and on a subject; give the first difference."""
+    for at, (one, other) in enumerate(zip(ModelSubject().run(history), subject.run(history), strict=True)):
+        said = tuple(compare(one, other))
+        if said:
+            return Difference(history[: at + 1], said)
+    return None
+
+
+def compare(one: Heard, other: Heard) -> list[str]:
+    """In what two steps differ: `what: model's != subject's`."""
+    if one.outcome != other.outcome or type(one.outcome) is not type(other.outcome):
+        return [f"reply: {one.outcome!r} != {other.outcome!r}"]
+    if one.published != other.published:
+        return [f"published: {one.published!r} != {other.published!r}"]
+    return list(snapshot.difference(one.snapshot, other.snapshot))
+
+
+def shrink(found: Difference, subject: Subject) -> Difference:
+    """Leave out what the difference does not need, half by half and step by step."""
+    size = max(len(found.history) // 2, 1)
+    while size:
+        at = 0
+        while at < len(found.history):
+            less = [*found.history[:at], *found.history[at + size :]]
+            shorter = first_difference(less, subject) if less else None
+            if shorter is None:
+                at += size
+            else:
+                found = shorter
+        size //= 2
+    return found
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a campaign did and found; `tally` counts commands by whether they were refused."""
+
+    subject: str
+    histories: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    failures: list[Difference] = field(default_factory=list)
+    tally: Counter[tuple[str, bool]] = field(default_factory=Counter)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no difference was found."""
+        return not self.failures
+
+    def __str__(self) -> str:
+        found = f"{len(self.failures)} differences" if self.failures else "no difference"
+        rate = self.steps / self.seconds if self.seconds else 0
+        return (
+            f"{self.subject}, qless: {self.histories} histories, {self.steps} steps in {self.seconds:.1f} s"
+            f" ({rate:.0f} a second): {found}"
+        )
+
+
+def run(
+    examples: int,
+    seed: int | str,
+    subject: Subject,
+    progress: Callable[[Summary], None] = lambda summary: None,
+    *,
+    steps: int = STEPS,
+) -> Summary:
+    """Run `examples` histories of `steps` steps against a subject; end with the first difference, shrunk."""
+    summary = Summary(subject.name)
+    began = time.monotonic()
+    for number in range(examples):
+        history = draw(RandomChooser(f"{seed}.{number}"), steps)
+        found = first_difference(history, subject)
+        summary.histories += 1
+        summary.steps += len(history)
+        _count(summary, history)
+        summary.seconds = time.monotonic() - began
+        progress(summary)
+        if found is not None:
+            summary.failures.append(shrink(found, subject))
+            break
+    return summary
+
+
+def _count(summary: Summary, history: Calls) -> None:
+    store = Store()
+    for one in history:
+        outcome, _ = perform(store, one)
+        if isinstance(one, Call) and one.arguments:
+            summary.tally[one.arguments[0], str(outcome).startswith("ERR ")] += 1

@@ -1,0 +1,210 @@
+"""What can be asked in a dialect: the model, the Lua in this process, and on a server, as function and as script.
+
+A history mixes the dialect's calls with the engine's own operations, as clients of both may share a namespace.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from qmodel import engine, wire
+from qmodel.backends import bundle
+from qmodel.conformance import rawkeys, snapshot
+from qmodel.conformance.snapshot import Snapshot
+from qmodel.conformance.subjects import Step
+from qmodel.dialects import qless
+from qmodel.refusals import Refusal
+from qmodel.state.store import Store
+
+PREFIX = "ql:"
+
+
+class Call(NamedTuple):
+    """One call of a dialect: its arguments, the command first."""
+
+    arguments: tuple[str, ...]
+
+
+Calls = Sequence[Call | Step]
+
+
+class Heard(NamedTuple):
+    """What a subject showed of one step: the reply or sentence, the messages, and the state."""
+
+    outcome: Any
+    published: tuple[tuple[str, str], ...]
+    snapshot: Snapshot
+
+
+class Subject(Protocol):
+    """Executes a history on an empty namespace."""
+
+    name: str
+
+    def run(self, history: Calls) -> list[Heard]:
+        """Execute a whole history."""
+
+    def close(self) -> None:
+        """Give back what the subject holds."""
+
+
+class ModelSubject:
+    """The model."""
+
+    name = "model"
+
+    def run(self, history: Calls) -> list[Heard]:
+        """Execute a whole history."""
+        store = Store()
+        return [self.step(store, one) for one in history]
+
+    def step(self, store: Store, one: Call | Step) -> Heard:
+        """Execute one step."""
+        outcome, published = perform(store, one)
+        return Heard(outcome, tuple(published), snapshot.of(store))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def perform(store: Store, one: Call | Step) -> tuple[Any, list[tuple[str, str]]]:
+    """Execute a step on the model: its outcome and messages."""
+    if isinstance(one, Step):
+        return _plain(engine.step(store, *one)), []
+    try:
+        return qless.call(store, one.arguments)
+    except qless.QlessError as refused:
+        return f"ERR {refused.sentence}", []
+
+
+def _plain(reply: Any) -> Any:
+    """A reply of the engine: only whether it was refused, for the engine has a suite of its own."""
+    return reply.code if isinstance(reply, Refusal) else "OK"
+
+
+def _texts(raw: Any) -> Any:
+    if isinstance(raw, bytes):
+        return raw.decode()
+    return [_texts(one) for one in raw] if isinstance(raw, list) else raw
+
+
+class LuaSubject:
+    """The Lua library in this process; `texts` replaces some of its files."""
+
+    name = "lua"
+
+    def __init__(self, texts: dict[str, str] | None = None) -> None:
+        from qmodel.backends.lua_host import LuaHost
+
+        self._host = LuaHost(lambda: 0.0)
+        self._host.load(bundle.library(texts))
+
+    def run(self, history: Calls) -> list[Heard]:
+        """Execute a whole history."""
+        self._host.fresh()
+        return [self._step(one) for one in history]
+
+    def _step(self, one: Call | Step) -> Heard:
+        from qmodel.backends.lua_host import ReplyError
+
+        published: list[tuple[str, str]] = []
+        keyspace = self._host.keyspace
+        keyspace.subscriber = lambda channel, text: published.append((channel.decode()[len(PREFIX) :], text.decode()))
+        try:
+            outcome = self._outcome(one)
+        except ReplyError as error:
+            outcome = str(error)
+        return Heard(outcome, tuple(published), rawkeys.decode(keyspace.dump(), PREFIX))
+
+    def _outcome(self, one: Call | Step) -> Any:
+        if isinstance(one, Call):
+            return _texts(self._host.fcall(f"{bundle.LIBRARY}_qless", (PREFIX,), one.arguments))
+        name = bundle.function_name(one.op.spec.name)
+        return _texts(self._host.fcall(name, (PREFIX,), wire.encode(one.op, one.now))[0])
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class ServerSubject:
+    """The Lua library on a server, under a prefix of its own: by the function or, with `script`, by the script."""
+
+    def __init__(self, url: str, script: bool = False) -> None:
+        import redis
+
+        from qmodel.backends import redis_dump
+        from qmodel.backends.redis import RedisBackend
+        from qmodel.backends.redis_setup import options_of
+
+        options = options_of(url)
+        self.name = f"{options.where}, {'script' if script else 'function'}"
+        self._prefix = f"{options.prefix}dialect-{secrets.token_hex(4)}:"
+        self._backend = RedisBackend(options)  # loads the library
+        self._client: Any = redis.Redis(connection_pool=redis.ConnectionPool(**options.connection))
+        self._listener: Any = redis.client.PubSub(self._client.connection_pool)
+        self._listener.psubscribe(f"{self._prefix}*")
+        self._listener.get_message(timeout=5)
+        self._script = self._client.script_load(bundle.qless_script(self._prefix)) if script else None
+        self._dump = redis_dump.dump_command(self._prefix)
+        self._dump_of = redis_dump.dump_of
+
+    def run(self, history: Calls) -> list[Heard]:
+        """Execute a whole history in one round trip; a message of our own ends those of each step."""
+        self._empty()
+        with self._client.pipeline(transaction=False) as asking:
+            for number, one in enumerate(history):
+                asking.execute_command(*self._words(one))
+                asking.execute_command("PUBLISH", f"{self._prefix}end", str(number))
+                asking.execute_command(*self._dump)
+            raw = asking.execute(raise_on_error=False)
+        return [
+            Heard(
+                self._outcome(one, raw[3 * number]),
+                self._messages(str(number)),
+                rawkeys.decode(self._dump_of(raw[3 * number + 2]), self._prefix),
+            )
+            for number, one in enumerate(history)
+        ]
+
+    def _words(self, one: Call | Step) -> tuple[str, ...]:
+        if isinstance(one, Step):
+            name = bundle.function_name(one.op.spec.name)
+            return ("FCALL", name, "1", self._prefix, *wire.encode(one.op, one.now))
+        if self._script is not None:
+            return ("EVALSHA", self._script, "0", *one.arguments)
+        return ("FCALL", f"{bundle.LIBRARY}_qless", "1", self._prefix, *one.arguments)
+
+    def _outcome(self, one: Call | Step, raw: Any) -> Any:
+        if isinstance(raw, Exception):
+            return "ERR " + str(raw).removeprefix("ERR ").removeprefix("user_script:1: ")
+        return _texts(raw) if isinstance(one, Call) else _texts(raw[0])
+
+    def _messages(self, end: str) -> tuple[tuple[str, str], ...]:
+        found: list[tuple[str, str]] = []
+        while True:
+            message = self._listener.get_message(ignore_subscribe_messages=True, timeout=10)
+            assert message is not None, "the server lost a message"
+            channel, text = message["channel"].decode()[len(self._prefix) :], message["data"].decode()
+            if (channel, text) == ("end", end):
+                return tuple(found)
+            found.append((channel, text))
+
+    def _empty(self) -> None:
+        for key in self._client.scan_iter(match=f"{self._prefix}*", count=1000):
+            self._client.delete(key)
+
+    def close(self) -> None:
+        """Delete what it made, and hang up."""
+        self._empty()
+        self._listener.close()
+        self._client.close()
+        self._backend.close()
+
+
+def open_subject(url: str, script: bool = False) -> Subject:
+    """The subject that a backend's URL names."""
+    if url.startswith("memory://"):
+        return ModelSubject()
+    return LuaSubject() if url.startswith("embedded://") else ServerSubject(url, script)

@@ -1,0 +1,62 @@
+"""Generated calls of the dialects: the model, the Lua in this process, and on a server, as function and as script."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from qmodel.backends import bundle
+from qmodel.conformance.dialects import runner
+from qmodel.conformance.dialects.calls import DRAWS
+from qmodel.conformance.dialects.subjects import Call, LuaSubject, ServerSubject
+from tests.servers import Server
+
+EXAMPLES = int(os.environ.get("QMODEL_CONFORMANCE_EXAMPLES", "80"))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_call_tells_the_lua_from_the_model(seed: int) -> None:
+    summary = runner.run(EXAMPLES, seed, LuaSubject())
+    assert summary.agrees, f"{summary}\n{summary.failures[0]}"
+
+
+@pytest.mark.parametrize("script", [False, True], ids=["function", "script"])
+def test_no_call_tells_a_server_from_the_model(server: Server, script: bool) -> None:
+    subject = ServerSubject(server.url, script)
+    try:
+        summary = runner.run(EXAMPLES // 4, "server", subject)
+    finally:
+        subject.close()
+    assert summary.agrees, f"{summary}\n{summary.failures[0]}"
+
+
+def test_every_command_is_drawn_and_both_succeeds_and_is_refused() -> None:
+    tally = runner.run(400, "census", runner.ModelSubject()).tally
+    assert {name for name in DRAWS if not tally[name, False]} == set()
+    assert {name for name in DRAWS if not tally[name, True]} == set()
+
+
+WRONG = {
+    "a message that is not published": ("dialects/qless_jobs", "qless_session.tracked('completed', jid)", "do end"),
+    "another sentence": ("dialects/qless_jobs", "given out to another worker", "given to another worker"),
+    "a number that is cut": ("dialects/qless_texts", "%d.%03d", "%d.%d"),
+    "a priority that is not turned round": ("dialects/qless_jobs", "qless_session.sign * found", "found"),
+    "a history without its worker": ("dialects/qless_shapes", "owners[two] = one", "do end"),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_fault_planted_in_the_dialect_is_found(fault: str) -> None:
+    file, right, wrong = WRONG[fault]
+    text = bundle.read(file)
+    assert right in text, "the Lua has changed: plant the fault elsewhere"
+    summary = runner.run(300, "planted", LuaSubject({file: text.replace(right, wrong)}))
+    (failure,) = summary.failures
+    assert len(failure.history) <= 6, str(failure)
+
+
+def test_a_history_is_the_same_again_from_its_seed() -> None:
+    first, second = (runner.draw(runner.RandomChooser("again"), 40) for _ in range(2))
+    assert first == second
+    assert any(isinstance(one, Call) for one in first)
