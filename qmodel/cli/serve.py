@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from qmodel.cli.session import common, session
@@ -11,10 +13,14 @@ from qmodel.cli.session import common, session
 @click.option("--port", default=6380, show_default=True, help="The TCP port; 0 for any that is free.")
 @click.option("--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
 @click.option("--socket", default="", metavar="PATH", help="Listen on a unix socket instead.")
+@click.option(
+    "--data", default="", metavar="DIR", help="Keep the jobs in this folder, so that nothing that was answered is lost."
+)
 @click.option("--password", default="", envvar="QMODEL_SERVE_PASSWORD", show_envvar=True, help="Ask clients for it.")
 @click.option("--databases", default=16, show_default=True, help="How many databases SELECT knows.")
 @click.option("--connections", default=10_000, show_default=True, help="The most connections at a time.")
-def command(port: int, bind: str, socket: str, password: str, databases: int, connections: int) -> None:
+@click.option("--snapshot-every", default=100_000, show_default=True, help="Changes between two snapshots of --data.")
+def command(**given: Any) -> None:
     """Serve jobs to clients in any language, without Redis.
 
     The server speaks the protocol of Redis, and answers FCALL qmodel_v1_<operation> as the model does.
@@ -22,6 +28,7 @@ def command(port: int, bind: str, socket: str, password: str, databases: int, co
 
     \b
         qmodel serve                              in memory, on port 6380
+        qmodel serve --data /var/lib/qmodel       kept on disk, whatever happens
         qmodel serve --port 0                     on a free port, which is printed
         qmodel serve --socket /tmp/q.sock         on a unix socket
         qmodel serve --url embedded://            the Lua library in this process
@@ -36,7 +43,8 @@ def command(port: int, bind: str, socket: str, password: str, databases: int, co
     from qmodel.serve.host import Options
     from qmodel.serve.server import serve
 
-    options = Options(bind, port, socket, session().url, "", password, databases, connections)
+    given["address"] = given.pop("bind")
+    options = Options(url=session().url, **given)
     asyncio.run(serve(options, lambda where: click.echo(f"qmodel serves {options.url} at {where}")))
 
 

@@ -32,7 +32,7 @@ def sections(host: Host) -> dict[str, dict[str, Any]]:
         },
         "clients": {"connected_clients": len(host.sessions), "maxclients": host.options.connections},
         "memory": {"maxmemory": 0, "maxmemory_policy": "noeviction"},
-        "persistence": {"loading": 0, "aof_enabled": 1 if host.durable else 0},
+        "persistence": {"loading": 0, "aof_enabled": 1 if host.journal else 0},
         "stats": {"total_connections_received": host.received, "total_commands_processed": host.performed},
         "replication": {"role": "master", "connected_slaves": 0},
         "cluster": {"cluster_enabled": 0},
@@ -54,7 +54,7 @@ def info(session: Session, words: list[str]) -> Any:
 
 def _settings(host: Host) -> dict[str, str]:
     return {
-        "appendonly": "yes" if host.durable else "no",
+        "appendonly": "yes" if host.journal else "no",
         "appendfsync": "always",
         "save": "",
         "maxmemory": "0",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from qmodel.backends.bundle import LIBRARY, function_name
 from qmodel.operations import CATALOGUE, Operation, Spec
@@ -34,6 +34,9 @@ class Log(Protocol):
 
     def wake(self, space: Space, queue: str) -> None:
         """A wake-up of a queue was handed over."""
+
+    def dialect(self, space: Space, name: str, words: Sequence[str]) -> None:
+        """A call of a dialect was executed, which may have been several operations."""
 
     def cleared(self, db: int | None, prefix: str | None) -> None:
         """The namespaces of a database, or of all, were emptied; or only those whose prefix begins so."""
@@ -81,7 +84,7 @@ class ModelExecutor:
         raw = reply(spec.reply, outcome, space.store)
         if not reads:
             if self.log is not None:
-                self.log.operation(space, spec.name, now, words[at + 1 :])
+                self.log.operation(space, spec.name, now, words[at + 1 :] or [""])
             space.settle()
         return raw
 
@@ -106,6 +109,22 @@ class ModelExecutor:
         self.spaces.clear(db, prefix)
         if self.log is not None:
             self.log.cleared(db, prefix)
+
+    def replay(self, entry: list[Any]) -> int:
+        """Do once more what an entry of the journal says; give the sequence of the last event then."""
+        what, db, prefix = entry[:3]
+        if what == "clear":
+            self.spaces.clear(db, prefix)
+            return 0
+        space = self.spaces.of(db, prefix)
+        if what == "wake":
+            space.take_wake(entry[4])
+        elif what == "operation":
+            name, now, request, *words = entry[4:]
+            space.execute(QUICK[name].operation(words, 0, request), now)
+        else:
+            raise ValueError(f"it holds '{what}', which this version does not know")
+        return space.store.seq
 
     def _took(self, space: Space, queue: str) -> None:
         if self.log is not None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from qmodel.serve import channels, facts, library, transactions, waiting
 from qmodel.serve.commands import COMMANDS, Command, unknown, usage
 from qmodel.serve.functions import ModelExecutor
+from qmodel.serve.journal import EVERY, Journal, JournalError
 from qmodel.serve.passing import PassingExecutor
 from qmodel.serve.resp import Fault, Limits
 from qmodel.serve.session import LATER, NOTHING, Session
@@ -35,16 +36,21 @@ class Options:
     password: str = ""
     databases: int = 16
     connections: int = 10_000
+    snapshot_every: int = EVERY
     limits: Limits = field(default_factory=Limits)
 
 
 class Host:
     """What all sessions share."""
 
-    def __init__(self, options: Options, executor: ModelExecutor | PassingExecutor) -> None:
+    def __init__(
+        self, options: Options, executor: ModelExecutor | PassingExecutor, journal: Journal | None = None
+    ) -> None:
         self.options = options
         self.executor = executor
-        self.durable = False
+        self.journal = journal
+        self.failure: JournalError | None = None
+        self.stopping = asyncio.Event()
         self.port = options.port
         self.loaded = True
         self.scripts: set[str] = set()
@@ -52,6 +58,7 @@ class Host:
         self.sessions: dict[Session, None] = {}
         self.tasks: set[asyncio.Task[Any]] = set()
         self.received = self.performed = 0
+        self._withheld: dict[Session, None] = {}
         self._began = time.monotonic()
 
     @property
@@ -86,8 +93,35 @@ class Host:
         return True
 
     def withhold(self, session: Session) -> bool:
-        """Keep back what a session has to say until the journal is written; say whether that is needed."""
-        return False
+        """Keep back what a session has to say until the journal is written; say whether that is needed.
+
+        It is written before anything else that comes in later: an event loop runs what it was given in order.
+        """
+        if self.failure is not None:
+            return True
+        if self.journal is None or not self.journal.dirty:
+            return False
+        if not self._withheld:
+            asyncio.get_running_loop().call_soon(self._commit)
+        self._withheld[session] = None
+        return True
+
+    def _commit(self) -> None:
+        """Write the journal, then say what was withheld. If it cannot be written, nobody is answered any more."""
+        withheld, self._withheld = self._withheld, {}
+        assert self.journal is not None and isinstance(self.executor, ModelExecutor)
+        try:
+            self.journal.commit()
+            if self.journal.is_long(self.executor.spaces):
+                self.journal.snapshot(self.executor.spaces)
+        except JournalError as error:
+            self.failure = error
+            self.stopping.set()
+            for session in list(self.sessions):
+                session.cut()
+            return
+        for session in withheld:
+            session.send()
 
     # ---- commands
 

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from qmodel.errors import ConnectError
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host, Options
+from qmodel.serve.journal import Journal
 from qmodel.serve.passing import PassingExecutor
 from qmodel.serve.session import Session
 
@@ -23,8 +24,25 @@ LOG = logging.getLogger("qmodel.serve")
 def open_host(options: Options) -> Host:
     """Make what serves: the model, or a backend by its URL."""
     if options.url == "memory://":
-        return Host(options, ModelExecutor())
+        return _with_journal(options) if options.data else Host(options, ModelExecutor())
+    if options.data:
+        raise ConnectError(
+            "Only memory:// is kept in --data; other backends keep their jobs themselves.", "Leave it out."
+        )
     return Host(options, PassingExecutor(options.url))
+
+
+def _with_journal(options: Options) -> Host:
+    journal = Journal(options.data, options.snapshot_every)
+    try:
+        executor = ModelExecutor()
+        if journal.recover(executor.spaces, executor.replay):
+            journal.snapshot(executor.spaces)
+        executor.log = journal
+    except BaseException:
+        journal.close()
+        raise
+    return Host(options, executor, journal)
 
 
 @asynccontextmanager
@@ -86,14 +104,23 @@ async def _close(host: Host) -> None:
         session.cut()
     if isinstance(host.executor, PassingExecutor):
         await host.executor.close()
+    elif host.journal is not None:
+        if host.failure is None:
+            host.journal.snapshot(host.executor.spaces)
+        host.journal.close()
 
 
 async def serve(options: Options, ready: Callable[[str], object]) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` is told the URL once connections are taken."""
-    stopping = asyncio.Event()
+    """Serve until SIGINT or SIGTERM; `ready` is told the URL once connections are taken.
+
+    Raises JournalError when the journal cannot be read, or can no longer be written.
+    """
+    host = open_host(options)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
-    async with serving(open_host(options)) as where:
+        loop.add_signal_handler(number, host.stopping.set)
+    async with serving(host) as where:
         ready(where)
-        await stopping.wait()
+        await host.stopping.wait()
+    if host.failure is not None:
+        raise host.failure

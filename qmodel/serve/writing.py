@@ -23,8 +23,6 @@ Raw = Any
 INLINE: Final = 1024
 """Data of more bytes stand apart from the record."""
 
-_BETWEEN_TAGS: Final = "\udcff"  # the byte 255, which no text in UTF-8 holds
-
 
 def reply(shape: str, value: Any, store: Store | None = None) -> Raw:
     """What an operation replied, or its Refusal, as it goes over the line; with the store if it is the model's."""
