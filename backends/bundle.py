@@ -54,7 +54,7 @@ def read(name: str) -> str:
     return files("qmodel.lua").joinpath(*f"{name}.lua".split("/")).read_text(encoding="utf-8")
 
 
-RECORDS = {"job": "state/records"}
+RECORDS = {"job": "state/records", "queue": "state/queues"}
 """Variables that hold a record, and the file whose list `places` says where each field of it stands."""
 
 

@@ -18,27 +18,36 @@ function accept.name(kind, value)
   return #value <= kind.most and string.find(value, '^%C+$') and value or nil
 end
 
-function accept.id(kind, value)
-  if #value > kind.most or not string.find(value, '^[!-~]+$') then
-    return nil
+-- Whether a text, or nothing, is an id.
+function arguments.is_id(value, most)
+  if not value or #value > most or not string.find(value, '^[!-~]+$') then
+    return false
   end
   local last = string.byte(value, -1)
   if last == 97 or last == 115 then -- an a or an s, as the reserved endings have
     for _, ending in ipairs(RESERVED) do
       if string.sub(value, -#ending) == ending then
-        return nil
+        return false
       end
     end
   end
-  return value
+  return true
+end
+
+function accept.id(kind, value)
+  return arguments.is_id(value, kind.most) and value or nil
+end
+
+-- The whole number that a text says, if it is one and within these bounds.
+function arguments.whole(value, low, high)
+  if value and #value <= 15 and (value == '0' or string.find(value, '^%-?[1-9]%d*$')) then
+    local number = tonumber(value)
+    return number >= low and number <= high and number or nil
+  end
 end
 
 function accept.whole(kind, value)
-  if #value > 15 or not (value == '0' or string.find(value, '^%-?[1-9]%d*$')) then
-    return nil
-  end
-  local number = tonumber(value)
-  return number >= kind.low and number <= kind.high and number or nil
+  return arguments.whole(value, kind.low, kind.high)
 end
 
 function accept.flag(_, value)
@@ -51,17 +60,45 @@ function arguments.accept(kind, value)
   return accept[kind.kind](kind, value)
 end
 
-local function refuse(operation, argument)
+function arguments.refuse(operation, argument)
   refusals.refuse('BAD_ARGUMENT', operation, argument)
+end
+
+-- Arguments up to the last; what stands behind it belongs to another operation.
+function arguments.only(args, at, last)
+  local own = {}
+  for i = at, last do
+    own[i] = args[i]
+  end
+  return own
 end
 
 -- The patterns are anchored at both ends: one that is not is tried anew at every character, for ten times the cost.
 local function take(operation, name, kind, value)
   local accepted = accept[kind.kind](kind, value)
   if accepted == nil then
-    refuse(operation, name)
+    arguments.refuse(operation, name)
   end
   return accepted
+end
+
+-- Take the operations that follow each other from `at` on into a list; give where the first other thing begins.
+local function take_operations(operation, name, decode, list, args, at, last)
+  local text, size
+  local count = #list
+  repeat
+    if args[at + 1] ~= text then
+      text = args[at + 1]
+      size = accept.whole(catalogue.size, text)
+    end
+    if not size or at + 1 + size > last then
+      arguments.refuse(operation, name)
+    end
+    count = count + 1
+    list[count] = decode(operation, args, at + 2, at + 1 + size)
+    at = at + 2 + size
+  until at >= last or args[at] ~= name
+  return at
 end
 
 -- Take one `name value` pair at `at` into `op`; give where the next one begins.
@@ -69,42 +106,28 @@ local function take_pair(operation, spec, op, args, at, last)
   local name = args[at]
   local kind = spec.arguments[name == 'no' and args[at + 1] or name]
   if not kind or at == last or (name == 'no' and kind.kind ~= 'list') then
-    refuse(operation, kind and name or 'option')
+    arguments.refuse(operation, kind and name or 'option')
   end
   if name == 'no' then
     op[args[at + 1]] = {}
   elseif kind.kind == 'list' then
-    local list = op[name] or {}
-    op[name] = list
+    local list = op[name]
+    if not list or #list == 0 then
+      list = {}
+      op[name] = list
+    end
     list[#list + 1] = take(operation, name, kind.item, args[at + 1])
   elseif kind.kind == 'operations' then
-    local size = accept.whole(catalogue.size, args[at + 1])
-    if not size or at + 1 + size > last then
-      refuse(operation, name)
-    end
-    local list = op[name] or {}
-    op[name] = list
-    list[#list + 1] = arguments.decode(operation, catalogue.operations[kind.of], args, at + 2, at + 1 + size)
-    return at + 2 + size
+    op[name] = op[name] or {}
+    return take_operations(operation, name, catalogue.operations[kind.of].decode, op[name], args, at, last)
   else
     op[name] = take(operation, name, kind, args[at + 1])
   end
   return at + 2
 end
 
--- The operation written in args[first..last]; refuse the first argument that is not what it may be.
-function arguments.decode(operation, spec, args, first, last)
-  local op = spec.new()
-  local positional, accepted = spec.positional, spec.accepted
-  for i = 1, #positional do
-    local kind, value = accepted[i], args[first + i - 1]
-    value = first + i - 1 <= last and accept[kind.kind](kind, value)
-    if value == nil or value == false then
-      refuse(operation, positional[i])
-    end
-    op[positional[i]] = value
-  end
-  local at = first + #positional
+-- Take the `name value` pairs in args[at..last] into `op`; refuse the first that is not what it may be.
+function arguments.named(operation, spec, op, args, at, last)
   while at <= last do
     at = take_pair(operation, spec, op, args, at, last)
   end
@@ -112,8 +135,7 @@ function arguments.decode(operation, spec, args, first, last)
     local name = spec.lists[i]
     local kind, list = spec.arguments[name], op[name]
     if list and (#list > catalogue.most or #list < kind.least) or not (list or kind.optional) then
-      refuse(operation, name)
+      arguments.refuse(operation, name)
     end
   end
-  return op
 end

@@ -2,6 +2,8 @@
 
 local catalogue = {}
 
+local NONE = {} -- the list that stands for one that was left out
+
 catalogue.most = 1000
 catalogue.time = {kind = 'whole', low = 0, high = 89999999999999}
 catalogue.request = {kind = 'id', most = 64}
@@ -32,9 +34,18 @@ local kinds = {
 
 catalogue.operations = {
   put = {
-    reads = false, memo = false, asks = true,
-    positional = {'queue', 'jid', 'klass', 'data'}, accepted = {kinds[1], kinds[2], kinds[1], kinds[3]}, lists = {'tags', 'depends'},
-    new = function() return {queue = nil, jid = nil, klass = nil, data = nil, priority = nil, delay_ms = 0, retries = nil, tags = nil, depends = nil, request = nil} end,
+    reads = false, memo = false, asks = true, lists = {'tags', 'depends'},
+    decode = function(operation, args, at, last)
+      if last < at + 3 then args = arguments.only(args, at, last) end
+      local queue, jid, klass, data = args[at], args[at + 1], args[at + 2], args[at + 3]
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      if not (klass and #klass <= 128 and string.find(klass, '^%C+$')) then arguments.refuse(operation, 'klass') end
+      if not (data and #data <= 1048576) then arguments.refuse(operation, 'data') end
+      local op = {queue = queue, jid = jid, klass = klass, data = data, delay_ms = 0, request = ''}
+      if last >= at + 4 then arguments.named(operation, catalogue.operations.put, op, args, at + 4, last) end
+      return op
+    end,
     arguments = {
       queue = kinds[1],
       jid = kinds[2],
@@ -49,18 +60,28 @@ catalogue.operations = {
     },
   },
   put_many = {
-    reads = false, memo = false, asks = true,
-    positional = {}, accepted = {}, lists = {'jobs'},
-    new = function() return {jobs = nil, request = nil} end,
+    reads = false, memo = false, asks = true, lists = {'jobs'},
+    decode = function(operation, args, at, last)
+      local op = {request = ''}
+      arguments.named(operation, catalogue.operations.put_many, op, args, at + 0, last)
+      return op
+    end,
     arguments = {
       jobs = kinds[10],
       request = kinds[9],
     },
   },
   pop = {
-    reads = false, memo = false, asks = true,
-    positional = {'queue', 'worker'}, accepted = {kinds[1], kinds[1]}, lists = {},
-    new = function() return {queue = nil, worker = nil, count = 1, wait = false, request = nil} end,
+    reads = false, memo = false, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local queue, worker = args[at], args[at + 1]
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (worker and #worker <= 128 and string.find(worker, '^%C+$')) then arguments.refuse(operation, 'worker') end
+      local op = {queue = queue, worker = worker, count = 1, wait = false, request = ''}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.pop, op, args, at + 2, last) end
+      return op
+    end,
     arguments = {
       queue = kinds[1],
       worker = kinds[1],
@@ -70,18 +91,32 @@ catalogue.operations = {
     },
   },
   peek = {
-    reads = true, memo = false, asks = false,
-    positional = {'queue'}, accepted = {kinds[1]}, lists = {},
-    new = function() return {queue = nil, count = 1} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue, count = 1}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.peek, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       queue = kinds[1],
       count = kinds[11],
     },
   },
   complete = {
-    reads = false, memo = false, asks = false,
-    positional = {'jid', 'token'}, accepted = {kinds[2], kinds[13]}, lists = {'depends'},
-    new = function() return {jid = nil, token = nil, result = '', data = nil, next = nil, delay_ms = 0, depends = {}} end,
+    reads = false, memo = false, asks = false, lists = {'depends'},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local jid, token = args[at], args[at + 1]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      token = arguments.whole(token, 0, 89999999999999)
+      if token == nil then arguments.refuse(operation, 'token') end
+      local op = {jid = jid, token = token, result = '', delay_ms = 0, depends = NONE}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.complete, op, args, at + 2, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       token = kinds[13],
@@ -93,17 +128,30 @@ catalogue.operations = {
     },
   },
   complete_many = {
-    reads = false, memo = false, asks = false,
-    positional = {}, accepted = {}, lists = {'jobs'},
-    new = function() return {jobs = nil} end,
+    reads = false, memo = false, asks = false, lists = {'jobs'},
+    decode = function(operation, args, at, last)
+      local op = {}
+      arguments.named(operation, catalogue.operations.complete_many, op, args, at + 0, last)
+      return op
+    end,
     arguments = {
       jobs = kinds[14],
     },
   },
   complete_and_pop = {
-    reads = false, memo = false, asks = true,
-    positional = {'jid', 'token', 'queue', 'worker'}, accepted = {kinds[2], kinds[13], kinds[1], kinds[1]}, lists = {'depends'},
-    new = function() return {jid = nil, token = nil, queue = nil, worker = nil, count = 1, wait = false, result = '', data = nil, next = nil, delay_ms = 0, depends = {}, request = nil} end,
+    reads = false, memo = false, asks = true, lists = {'depends'},
+    decode = function(operation, args, at, last)
+      if last < at + 3 then args = arguments.only(args, at, last) end
+      local jid, token, queue, worker = args[at], args[at + 1], args[at + 2], args[at + 3]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      token = arguments.whole(token, 0, 89999999999999)
+      if token == nil then arguments.refuse(operation, 'token') end
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (worker and #worker <= 128 and string.find(worker, '^%C+$')) then arguments.refuse(operation, 'worker') end
+      local op = {jid = jid, token = token, queue = queue, worker = worker, count = 1, wait = false, result = '', delay_ms = 0, depends = NONE, request = ''}
+      if last >= at + 4 then arguments.named(operation, catalogue.operations.complete_and_pop, op, args, at + 4, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       token = kinds[13],
@@ -120,9 +168,19 @@ catalogue.operations = {
     },
   },
   fail = {
-    reads = false, memo = false, asks = false,
-    positional = {'jid', 'token', 'group', 'message'}, accepted = {kinds[2], kinds[13], kinds[15], kinds[16]}, lists = {},
-    new = function() return {jid = nil, token = nil, group = nil, message = nil, data = nil} end,
+    reads = false, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 3 then args = arguments.only(args, at, last) end
+      local jid, token, group, message = args[at], args[at + 1], args[at + 2], args[at + 3]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      token = arguments.whole(token, 0, 89999999999999)
+      if token == nil then arguments.refuse(operation, 'token') end
+      if not (group and #group <= 160 and string.find(group, '^%C+$')) then arguments.refuse(operation, 'group') end
+      if not (message and #message <= 65536) then arguments.refuse(operation, 'message') end
+      local op = {jid = jid, token = token, group = group, message = message}
+      if last >= at + 4 then arguments.named(operation, catalogue.operations.fail, op, args, at + 4, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       token = kinds[13],
@@ -132,9 +190,17 @@ catalogue.operations = {
     },
   },
   retry = {
-    reads = false, memo = false, asks = false,
-    positional = {'jid', 'token'}, accepted = {kinds[2], kinds[13]}, lists = {},
-    new = function() return {jid = nil, token = nil, delay_ms = 0, group = nil, message = ''} end,
+    reads = false, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local jid, token = args[at], args[at + 1]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      token = arguments.whole(token, 0, 89999999999999)
+      if token == nil then arguments.refuse(operation, 'token') end
+      local op = {jid = jid, token = token, delay_ms = 0, message = ''}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.retry, op, args, at + 2, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       token = kinds[13],
@@ -144,9 +210,17 @@ catalogue.operations = {
     },
   },
   release = {
-    reads = false, memo = false, asks = false,
-    positional = {'jid', 'token'}, accepted = {kinds[2], kinds[13]}, lists = {},
-    new = function() return {jid = nil, token = nil, delay_ms = 0, data = nil} end,
+    reads = false, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local jid, token = args[at], args[at + 1]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      token = arguments.whole(token, 0, 89999999999999)
+      if token == nil then arguments.refuse(operation, 'token') end
+      local op = {jid = jid, token = token, delay_ms = 0}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.release, op, args, at + 2, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       token = kinds[13],
@@ -155,9 +229,17 @@ catalogue.operations = {
     },
   },
   heartbeat = {
-    reads = false, memo = false, asks = false,
-    positional = {'jid', 'token'}, accepted = {kinds[2], kinds[13]}, lists = {},
-    new = function() return {jid = nil, token = nil, data = nil} end,
+    reads = false, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local jid, token = args[at], args[at + 1]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      token = arguments.whole(token, 0, 89999999999999)
+      if token == nil then arguments.refuse(operation, 'token') end
+      local op = {jid = jid, token = token}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.heartbeat, op, args, at + 2, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       token = kinds[13],
@@ -165,18 +247,28 @@ catalogue.operations = {
     },
   },
   timeout = {
-    reads = false, memo = true, asks = true,
-    positional = {}, accepted = {}, lists = {'jids'},
-    new = function() return {jids = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {'jids'},
+    decode = function(operation, args, at, last)
+      local op = {request = ''}
+      arguments.named(operation, catalogue.operations.timeout, op, args, at + 0, last)
+      return op
+    end,
     arguments = {
       jids = kinds[17],
       request = kinds[9],
     },
   },
   update = {
-    reads = false, memo = true, asks = true,
-    positional = {'jid', 'data'}, accepted = {kinds[2], kinds[3]}, lists = {},
-    new = function() return {jid = nil, data = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local jid, data = args[at], args[at + 1]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      if not (data and #data <= 1048576) then arguments.refuse(operation, 'data') end
+      local op = {jid = jid, data = data, request = ''}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.update, op, args, at + 2, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       data = kinds[3],
@@ -184,9 +276,17 @@ catalogue.operations = {
     },
   },
   priority = {
-    reads = false, memo = true, asks = true,
-    positional = {'jid', 'priority'}, accepted = {kinds[2], kinds[4]}, lists = {},
-    new = function() return {jid = nil, priority = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local jid, priority = args[at], args[at + 1]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      priority = arguments.whole(priority, -2147483648, 2147483647)
+      if priority == nil then arguments.refuse(operation, 'priority') end
+      local op = {jid = jid, priority = priority, request = ''}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.priority, op, args, at + 2, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       priority = kinds[4],
@@ -194,9 +294,17 @@ catalogue.operations = {
     },
   },
   delay = {
-    reads = false, memo = true, asks = true,
-    positional = {'jid', 'delay_ms'}, accepted = {kinds[2], kinds[5]}, lists = {},
-    new = function() return {jid = nil, delay_ms = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local jid, delay_ms = args[at], args[at + 1]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      delay_ms = arguments.whole(delay_ms, 0, 316224000000)
+      if delay_ms == nil then arguments.refuse(operation, 'delay_ms') end
+      local op = {jid = jid, delay_ms = delay_ms, request = ''}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.delay, op, args, at + 2, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       delay_ms = kinds[5],
@@ -204,18 +312,31 @@ catalogue.operations = {
     },
   },
   promote = {
-    reads = false, memo = true, asks = true,
-    positional = {'jid'}, accepted = {kinds[2]}, lists = {},
-    new = function() return {jid = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.promote, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       request = kinds[9],
     },
   },
   log = {
-    reads = false, memo = true, asks = true,
-    positional = {'jid', 'message'}, accepted = {kinds[2], kinds[18]}, lists = {},
-    new = function() return {jid = nil, message = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local jid, message = args[at], args[at + 1]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      if not (message and #message <= 1024) then arguments.refuse(operation, 'message') end
+      local op = {jid = jid, message = message, request = ''}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.log, op, args, at + 2, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       message = kinds[18],
@@ -223,9 +344,18 @@ catalogue.operations = {
     },
   },
   progress = {
-    reads = false, memo = true, asks = true,
-    positional = {'jid', 'token', 'progress'}, accepted = {kinds[2], kinds[13], kinds[18]}, lists = {},
-    new = function() return {jid = nil, token = nil, progress = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 2 then args = arguments.only(args, at, last) end
+      local jid, token, progress = args[at], args[at + 1], args[at + 2]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      token = arguments.whole(token, 0, 89999999999999)
+      if token == nil then arguments.refuse(operation, 'token') end
+      if not (progress and #progress <= 1024) then arguments.refuse(operation, 'progress') end
+      local op = {jid = jid, token = token, progress = progress, request = ''}
+      if last >= at + 3 then arguments.named(operation, catalogue.operations.progress, op, args, at + 3, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       token = kinds[13],
@@ -234,9 +364,12 @@ catalogue.operations = {
     },
   },
   cancel = {
-    reads = false, memo = true, asks = true,
-    positional = {}, accepted = {}, lists = {'jids'},
-    new = function() return {jids = nil, cascade = false, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {'jids'},
+    decode = function(operation, args, at, last)
+      local op = {cascade = false, request = ''}
+      arguments.named(operation, catalogue.operations.cancel, op, args, at + 0, last)
+      return op
+    end,
     arguments = {
       jids = kinds[17],
       cascade = kinds[12],
@@ -244,9 +377,15 @@ catalogue.operations = {
     },
   },
   drain = {
-    reads = false, memo = true, asks = true,
-    positional = {'queue'}, accepted = {kinds[1]}, lists = {},
-    new = function() return {queue = nil, count = 1000, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue, count = 1000, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.drain, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       queue = kinds[1],
       count = kinds[11],
@@ -254,9 +393,15 @@ catalogue.operations = {
     },
   },
   depends_on = {
-    reads = false, memo = true, asks = true,
-    positional = {'jid'}, accepted = {kinds[2]}, lists = {'dependencies'},
-    new = function() return {jid = nil, dependencies = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {'dependencies'},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      arguments.named(operation, catalogue.operations.depends_on, op, args, at + 1, last)
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       dependencies = kinds[17],
@@ -264,9 +409,15 @@ catalogue.operations = {
     },
   },
   depends_off = {
-    reads = false, memo = true, asks = true,
-    positional = {'jid'}, accepted = {kinds[2]}, lists = {'dependencies'},
-    new = function() return {jid = nil, dependencies = {}, all = false, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {'dependencies'},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, dependencies = NONE, all = false, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.depends_off, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       dependencies = kinds[8],
@@ -275,9 +426,15 @@ catalogue.operations = {
     },
   },
   tag_add = {
-    reads = false, memo = true, asks = true,
-    positional = {'jid'}, accepted = {kinds[2]}, lists = {'tags'},
-    new = function() return {jid = nil, tags = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {'tags'},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      arguments.named(operation, catalogue.operations.tag_add, op, args, at + 1, last)
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       tags = kinds[19],
@@ -285,9 +442,15 @@ catalogue.operations = {
     },
   },
   tag_remove = {
-    reads = false, memo = true, asks = true,
-    positional = {'jid'}, accepted = {kinds[2]}, lists = {'tags'},
-    new = function() return {jid = nil, tags = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {'tags'},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      arguments.named(operation, catalogue.operations.tag_remove, op, args, at + 1, last)
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       tags = kinds[19],
@@ -295,9 +458,15 @@ catalogue.operations = {
     },
   },
   tagged = {
-    reads = true, memo = false, asks = false,
-    positional = {'tag'}, accepted = {kinds[1]}, lists = {},
-    new = function() return {tag = nil, offset = 0, count = 25} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local tag = args[at]
+      if not (tag and #tag <= 128 and string.find(tag, '^%C+$')) then arguments.refuse(operation, 'tag') end
+      local op = {tag = tag, offset = 0, count = 25}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.tagged, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       tag = kinds[1],
       offset = kinds[20],
@@ -305,54 +474,81 @@ catalogue.operations = {
     },
   },
   top_tags = {
-    reads = true, memo = false, asks = false,
-    positional = {}, accepted = {}, lists = {},
-    new = function() return {offset = 0, count = 25} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {offset = 0, count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.top_tags, op, args, at + 0, last) end
+      return op
+    end,
     arguments = {
       offset = kinds[20],
       count = kinds[11],
     },
   },
   track = {
-    reads = false, memo = true, asks = true,
-    positional = {'jid'}, accepted = {kinds[2]}, lists = {},
-    new = function() return {jid = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.track, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       request = kinds[9],
     },
   },
   untrack = {
-    reads = false, memo = true, asks = true,
-    positional = {'jid'}, accepted = {kinds[2]}, lists = {},
-    new = function() return {jid = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.untrack, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
       request = kinds[9],
     },
   },
   tracked = {
-    reads = true, memo = false, asks = false,
-    positional = {}, accepted = {}, lists = {},
-    new = function() return {offset = 0, count = 25} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {offset = 0, count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.tracked, op, args, at + 0, last) end
+      return op
+    end,
     arguments = {
       offset = kinds[20],
       count = kinds[11],
     },
   },
   failed_groups = {
-    reads = true, memo = false, asks = false,
-    positional = {}, accepted = {}, lists = {},
-    new = function() return {offset = 0, count = 25} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {offset = 0, count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.failed_groups, op, args, at + 0, last) end
+      return op
+    end,
     arguments = {
       offset = kinds[20],
       count = kinds[11],
     },
   },
   failed = {
-    reads = true, memo = false, asks = false,
-    positional = {'group'}, accepted = {kinds[15]}, lists = {},
-    new = function() return {group = nil, offset = 0, count = 25} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local group = args[at]
+      if not (group and #group <= 160 and string.find(group, '^%C+$')) then arguments.refuse(operation, 'group') end
+      local op = {group = group, offset = 0, count = 25}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.failed, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       group = kinds[15],
       offset = kinds[20],
@@ -360,9 +556,16 @@ catalogue.operations = {
     },
   },
   unfail = {
-    reads = false, memo = true, asks = true,
-    positional = {'queue', 'group'}, accepted = {kinds[1], kinds[15]}, lists = {},
-    new = function() return {queue = nil, group = nil, count = 25, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local queue, group = args[at], args[at + 1]
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (group and #group <= 160 and string.find(group, '^%C+$')) then arguments.refuse(operation, 'group') end
+      local op = {queue = queue, group = group, count = 25, request = ''}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.unfail, op, args, at + 2, last) end
+      return op
+    end,
     arguments = {
       queue = kinds[1],
       group = kinds[15],
@@ -371,25 +574,40 @@ catalogue.operations = {
     },
   },
   get = {
-    reads = true, memo = false, asks = false,
-    positional = {'jid'}, accepted = {kinds[2]}, lists = {},
-    new = function() return {jid = nil} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.get, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       jid = kinds[2],
     },
   },
   multiget = {
-    reads = true, memo = false, asks = false,
-    positional = {}, accepted = {}, lists = {'jids'},
-    new = function() return {jids = nil} end,
+    reads = true, memo = false, asks = false, lists = {'jids'},
+    decode = function(operation, args, at, last)
+      local op = {}
+      arguments.named(operation, catalogue.operations.multiget, op, args, at + 0, last)
+      return op
+    end,
     arguments = {
       jids = kinds[17],
     },
   },
   waiting = {
-    reads = true, memo = false, asks = false,
-    positional = {'queue'}, accepted = {kinds[1]}, lists = {},
-    new = function() return {queue = nil, offset = 0, count = 25} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue, offset = 0, count = 25}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.waiting, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       queue = kinds[1],
       offset = kinds[20],
@@ -397,9 +615,15 @@ catalogue.operations = {
     },
   },
   scheduled = {
-    reads = true, memo = false, asks = false,
-    positional = {'queue'}, accepted = {kinds[1]}, lists = {},
-    new = function() return {queue = nil, offset = 0, count = 25} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue, offset = 0, count = 25}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.scheduled, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       queue = kinds[1],
       offset = kinds[20],
@@ -407,9 +631,15 @@ catalogue.operations = {
     },
   },
   depending = {
-    reads = true, memo = false, asks = false,
-    positional = {'queue'}, accepted = {kinds[1]}, lists = {},
-    new = function() return {queue = nil, offset = 0, count = 25} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue, offset = 0, count = 25}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.depending, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       queue = kinds[1],
       offset = kinds[20],
@@ -417,9 +647,15 @@ catalogue.operations = {
     },
   },
   running = {
-    reads = true, memo = false, asks = false,
-    positional = {'queue'}, accepted = {kinds[1]}, lists = {},
-    new = function() return {queue = nil, offset = 0, count = 25} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue, offset = 0, count = 25}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.running, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       queue = kinds[1],
       offset = kinds[20],
@@ -427,9 +663,15 @@ catalogue.operations = {
     },
   },
   stalled = {
-    reads = true, memo = false, asks = false,
-    positional = {'queue'}, accepted = {kinds[1]}, lists = {},
-    new = function() return {queue = nil, offset = 0, count = 25} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue, offset = 0, count = 25}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.stalled, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       queue = kinds[1],
       offset = kinds[20],
@@ -437,129 +679,194 @@ catalogue.operations = {
     },
   },
   completed = {
-    reads = true, memo = false, asks = false,
-    positional = {}, accepted = {}, lists = {},
-    new = function() return {offset = 0, count = 25} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {offset = 0, count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.completed, op, args, at + 0, last) end
+      return op
+    end,
     arguments = {
       offset = kinds[20],
       count = kinds[11],
     },
   },
   queues = {
-    reads = true, memo = false, asks = false,
-    positional = {}, accepted = {}, lists = {},
-    new = function() return {offset = 0, count = 25} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {offset = 0, count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.queues, op, args, at + 0, last) end
+      return op
+    end,
     arguments = {
       offset = kinds[20],
       count = kinds[11],
     },
   },
   queue = {
-    reads = true, memo = false, asks = false,
-    positional = {'queue'}, accepted = {kinds[1]}, lists = {},
-    new = function() return {queue = nil} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.queue, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       queue = kinds[1],
     },
   },
   length = {
-    reads = true, memo = false, asks = false,
-    positional = {'queue'}, accepted = {kinds[1]}, lists = {},
-    new = function() return {queue = nil} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.length, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       queue = kinds[1],
     },
   },
   workers = {
-    reads = true, memo = false, asks = false,
-    positional = {}, accepted = {}, lists = {},
-    new = function() return {offset = 0, count = 25} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {offset = 0, count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.workers, op, args, at + 0, last) end
+      return op
+    end,
     arguments = {
       offset = kinds[20],
       count = kinds[11],
     },
   },
   worker = {
-    reads = true, memo = false, asks = false,
-    positional = {'worker'}, accepted = {kinds[1]}, lists = {},
-    new = function() return {worker = nil} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local worker = args[at]
+      if not (worker and #worker <= 128 and string.find(worker, '^%C+$')) then arguments.refuse(operation, 'worker') end
+      local op = {worker = worker}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.worker, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       worker = kinds[1],
     },
   },
   stats = {
-    reads = true, memo = false, asks = false,
-    positional = {'queue'}, accepted = {kinds[1]}, lists = {},
-    new = function() return {queue = nil, at = nil} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.stats, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       queue = kinds[1],
       at = kinds[13],
     },
   },
   events = {
-    reads = true, memo = false, asks = false,
-    positional = {}, accepted = {}, lists = {},
-    new = function() return {after = 0, count = 100} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {after = 0, count = 100}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.events, op, args, at + 0, last) end
+      return op
+    end,
     arguments = {
       after = kinds[13],
       count = kinds[11],
     },
   },
   pause = {
-    reads = false, memo = true, asks = true,
-    positional = {}, accepted = {}, lists = {'queues'},
-    new = function() return {queues = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {'queues'},
+    decode = function(operation, args, at, last)
+      local op = {request = ''}
+      arguments.named(operation, catalogue.operations.pause, op, args, at + 0, last)
+      return op
+    end,
     arguments = {
       queues = kinds[19],
       request = kinds[9],
     },
   },
   unpause = {
-    reads = false, memo = true, asks = true,
-    positional = {}, accepted = {}, lists = {'queues'},
-    new = function() return {queues = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {'queues'},
+    decode = function(operation, args, at, last)
+      local op = {request = ''}
+      arguments.named(operation, catalogue.operations.unpause, op, args, at + 0, last)
+      return op
+    end,
     arguments = {
       queues = kinds[19],
       request = kinds[9],
     },
   },
   forget = {
-    reads = false, memo = true, asks = true,
-    positional = {}, accepted = {}, lists = {'queues'},
-    new = function() return {queues = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {'queues'},
+    decode = function(operation, args, at, last)
+      local op = {request = ''}
+      arguments.named(operation, catalogue.operations.forget, op, args, at + 0, last)
+      return op
+    end,
     arguments = {
       queues = kinds[19],
       request = kinds[9],
     },
   },
   deregister = {
-    reads = false, memo = true, asks = true,
-    positional = {}, accepted = {}, lists = {'workers'},
-    new = function() return {workers = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {'workers'},
+    decode = function(operation, args, at, last)
+      local op = {request = ''}
+      arguments.named(operation, catalogue.operations.deregister, op, args, at + 0, last)
+      return op
+    end,
     arguments = {
       workers = kinds[19],
       request = kinds[9],
     },
   },
   config = {
-    reads = true, memo = false, asks = false,
-    positional = {}, accepted = {}, lists = {},
-    new = function() return {} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.config, op, args, at + 0, last) end
+      return op
+    end,
     arguments = {
     },
   },
   config_get = {
-    reads = true, memo = false, asks = false,
-    positional = {'option'}, accepted = {kinds[15]}, lists = {},
-    new = function() return {option = nil} end,
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local option = args[at]
+      if not (option and #option <= 160 and string.find(option, '^%C+$')) then arguments.refuse(operation, 'option') end
+      local op = {option = option}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.config_get, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       option = kinds[15],
     },
   },
   config_set = {
-    reads = false, memo = true, asks = true,
-    positional = {'option', 'value'}, accepted = {kinds[15], kinds[13]}, lists = {},
-    new = function() return {option = nil, value = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local option, value = args[at], args[at + 1]
+      if not (option and #option <= 160 and string.find(option, '^%C+$')) then arguments.refuse(operation, 'option') end
+      value = arguments.whole(value, 0, 89999999999999)
+      if value == nil then arguments.refuse(operation, 'value') end
+      local op = {option = option, value = value, request = ''}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.config_set, op, args, at + 2, last) end
+      return op
+    end,
     arguments = {
       option = kinds[15],
       value = kinds[13],
@@ -567,9 +874,15 @@ catalogue.operations = {
     },
   },
   config_unset = {
-    reads = false, memo = true, asks = true,
-    positional = {'option'}, accepted = {kinds[15]}, lists = {},
-    new = function() return {option = nil, request = nil} end,
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local option = args[at]
+      if not (option and #option <= 160 and string.find(option, '^%C+$')) then arguments.refuse(operation, 'option') end
+      local op = {option = option, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.config_unset, op, args, at + 1, last) end
+      return op
+    end,
     arguments = {
       option = kinds[15],
       request = kinds[9],

@@ -41,10 +41,22 @@ local ALONE = {
   'requests-order', 'workers-passed',
 }
 
+local MOST = 200 -- keys that are kept
+
+local worker, worker_key -- the last one
+local pending, count, pending_day -- kind -> queue -> key of its durations of a day; how many; the day
+
+local function forget_pending(day)
+  pending, count, pending_day = {wait = {}, run = {}}, 0, day
+end
+
 -- Build keys under a prefix from now on. Those that stand alone are built once for as long as it stays the same.
 function keys.begin(prefix)
   if keys.prefix ~= prefix then
     keys.prefix = prefix
+    queues.unknown()
+    worker = nil
+    forget_pending()
     for _, name in ipairs(ALONE) do
       keys[name] = prefix .. name
     end
@@ -60,7 +72,10 @@ function keys.queue(name, part)
 end
 
 function keys.worker(name)
-  return keys.prefix .. 'w:' .. name .. ':jobs'
+  if worker ~= name then
+    worker, worker_key = name, keys.prefix .. 'w:' .. name .. ':jobs'
+  end
+  return worker_key
 end
 
 function keys.group(name)
@@ -80,21 +95,35 @@ function keys.channel(name)
   return keys.prefix .. name
 end
 
--- A member that orders by sequence, and the job id in it.
-
-local ZEROS = '00000000000000'
-
-local function padded(number)
-  local text = store.numbers[number] or number .. ''
-  return string.sub(ZEROS, #text + 1) .. text
+-- The durations of a day that are not folded yet.
+function keys.pending(kind, day, queue)
+  if day ~= pending_day or count == MOST then
+    forget_pending(day)
+  end
+  local key = pending[kind][queue]
+  if not key then
+    key = keys.stats(kind .. '-new', store.text(day), queue)
+    pending[kind][queue], count = key, count + 1
+  end
+  return key
 end
 
+-- A member that orders by sequence, and the job id in it.
+
+-- How many zeros stand before a number of so many digits.
+local ZEROS = {
+  '0000000000000', '000000000000', '00000000000', '0000000000', '000000000', '00000000', '0000000', '000000', '00000',
+  '0000', '000', '00', '0', '',
+}
+
 function keys.member(seq, jid)
-  return padded(seq) .. jid
+  local text = store.numbers[seq] or seq .. ''
+  return ZEROS[#text] .. text .. jid
 end
 
 function keys.ready_member(ready_at, seq, jid)
-  return padded(ready_at) .. padded(seq) .. jid
+  local at, text = store.numbers[ready_at] or ready_at .. '', store.numbers[seq] or seq .. ''
+  return ZEROS[#at] .. at .. ZEROS[#text] .. text .. jid
 end
 
 function keys.jid_of(member)

@@ -28,38 +28,42 @@ register.verbs = {
   config_unset = configuring.config_unset,
 }
 
+local last, last_text -- the server's last millisecond, in which many operations may fall
+
 -- The moment of the operation, as a number and as text: the caller's, or the server's.
 local function moment(operation, text)
   if text == '' then
     local time = redis.call('TIME')
-    text = time[1] .. string.sub(string.sub('00000' .. time[2], -6), 1, 3)
-    return tonumber(text), text
+    text = time[1] .. string.sub('00000' .. time[2], -6, -4)
+    if text ~= last_text then
+      last, last_text = tonumber(text), text
+    end
+    return last, text
   end
   return arguments.accept(catalogue.time, text) or refusals.refuse('BAD_ARGUMENT', operation, 'now'), text
 end
 
--- Read what the operation names with one command.
+-- Read what the operation names with one command, and another one where it names several jobs.
 local function prefetch(op)
-  local wanted, size = {keys.counters, keys.config}, 2
-  if op.jid then
-    size = size + 1
-    wanted[size] = keys.job(op.jid)
+  local jid, name = op.jid, op.queue
+  local text, state
+  if jid then
+    text, state = store.open(keys.job(jid), name and queues.state_key(name))
+  elseif name then
+    state = store.open(queues.state_key(name))
+  else
+    store.open()
   end
-  if op.queue then
-    size = size + 1
-    wanted[size] = keys.queue(op.queue, '-state')
-  end
-  if op.next then
-    size = size + 1
-    wanted[size] = keys.queue(op.next, '-state')
-  end
-  local jids = op.jids or op.jobs
-  if jids then
-    for i = 1, #jids do
-      wanted[size + i] = keys.job(op.jids and jids[i] or jids[i].jid)
+  records.begin(jid, text)
+  queues.begin(name, state)
+  local several = op.jids or op.jobs
+  if several then
+    local jids = {}
+    for i = 1, #several do
+      jids[i] = op.jids and several[i] or several[i].jid
     end
+    records.prefetch(jids)
   end
-  store.prefetch(wanted)
 end
 
 -- Answer a request that was answered before as before, and remember the answer of a new one.
@@ -76,16 +80,19 @@ end
 local function execute(operation, args)
   local spec = catalogue.operations[operation]
   local now, text = moment(operation, args[1] or '')
-  local op = arguments.decode(operation, spec, args, 3, #args)
-  op.request = args[2] or ''
-  if op.request ~= '' and spec.asks and not arguments.accept(catalogue.request, op.request) then
-    refusals.refuse('BAD_ARGUMENT', operation, 'request')
+  local op = spec.decode(operation, args, 3, #args)
+  local request = spec.asks and args[2] or ''
+  if request ~= '' then
+    if not arguments.accept(catalogue.request, request) then
+      refusals.refuse('BAD_ARGUMENT', operation, 'request')
+    end
+    op.request = request
   end
   store.begin(now, text, op.jobs ~= nil or op.jids ~= nil or op.count ~= nil and op.count > 1)
   prefetch(op)
   local verb = register.verbs[operation]
   local reply
-  if spec.memo and op.request ~= '' then
+  if spec.memo and request ~= '' then
     reply = remembered(now, operation, op, verb)
   else
     reply = verb(now, op)

@@ -44,7 +44,7 @@ def _value(value: Any) -> str:
         case int():
             return str(value)
         case ():
-            return "{}"
+            return "NONE"
         case _:
             return f"'{value}'"
 
@@ -63,19 +63,59 @@ def named(spec: Spec) -> list[Argument]:
     return [a for a in spec.arguments if not _is_positional(a) and a.name != "request"]
 
 
+def _check(argument: Argument, kinds: _Kinds) -> str:
+    """A condition that holds of a bad value; a number takes the place of its text."""
+    name, kind = argument.name, argument.kind
+    match kind:
+        case Text(most):
+            return f"not ({name} and #{name} <= {most})"
+        case Name(most):
+            return f"not ({name} and #{name} <= {most} and string.find({name}, '^%C+$'))"
+        case Id(most):
+            return f"not arguments.is_id({name}, {most})"
+    return f"{name} == nil"
+
+
+def _decode(name: str, spec: Spec, kinds: _Kinds) -> list[str]:
+    """The function that reads the operation written in args[at..last]."""
+    placed = positional(spec)
+    given = {a.name: a.name for a in placed}
+    for argument in spec.arguments:
+        if argument.name == "request":
+            given["request"] = "''"
+        elif not argument.required and argument.default is not None:
+            given[argument.name] = _value(argument.default)
+    lines = ["    decode = function(operation, args, at, last)"]
+    if placed:
+        places = ("at" if i == 0 else f"at + {i}" for i in range(len(placed)))
+        end = f"at + {len(placed) - 1}" if len(placed) > 1 else "at"
+        lines += [
+            f"      if last < {end} then args = arguments.only(args, at, last) end",
+            f"      local {', '.join(a.name for a in placed)} = {', '.join(f'args[{place}]' for place in places)}",
+        ]
+    for a in placed:
+        if isinstance(a.kind, Whole):
+            lines.append(f"      {a.name} = arguments.whole({a.name}, {a.kind.low}, {a.kind.high})")
+        elif not isinstance(a.kind, Text | Name | Id):
+            lines.append(f"      {a.name} = {a.name} and arguments.accept({kinds(a.kind)}, {a.name})")
+        lines.append(f"      if {_check(a, kinds)} then arguments.refuse(operation, '{a.name}') end")
+    lines.append(f"      local op = {{{', '.join(f'{a} = {value}' for a, value in given.items())}}}")
+    further = f"arguments.named(operation, catalogue.operations.{name}, op, args, at + {len(placed)}, last)"
+    lists = [a for a in spec.arguments if isinstance(a.kind, ListOf | Operations)]
+    if any(a.required for a in lists):
+        lines.append(f"      {further}")
+    else:
+        lines.append(f"      if last >= at + {len(placed)} then {further} end")
+    return [*lines, "      return op", "    end,"]
+
+
 def _operation(name: str, spec: Spec, kinds: _Kinds) -> list[str]:
-    places = ", ".join(f"'{a.name}'" for a in positional(spec))
-    accepted = ", ".join(kinds(a.kind) for a in positional(spec))
     lists = ", ".join(f"'{a.name}'" for a in spec.arguments if isinstance(a.kind, ListOf | Operations))
-    defaults = [a for a in spec.arguments if not a.required and a.default is not None and a.name != "request"]
-    given = {a.name: _value(a.default) for a in defaults}
-    made = ", ".join(f"{a.name} = {given.get(a.name, 'nil')}" for a in spec.arguments)
     lines = [
         f"  {name} = {{",
         f"    reads = {_value(spec.reads)}, memo = {_value(spec.resend == 'memo')}, "
-        f"asks = {_value(any(a.name == 'request' for a in spec.arguments))},",
-        f"    positional = {{{places}}}, accepted = {{{accepted}}}, lists = {{{lists}}},",
-        f"    new = function() return {{{made}}} end,",
+        f"asks = {_value(any(a.name == 'request' for a in spec.arguments))}, lists = {{{lists}}},",
+        *_decode(name, spec, kinds),
         "    arguments = {",
     ]
     for argument in spec.arguments:
@@ -89,6 +129,8 @@ def text() -> str:
         "-- Made by `./dev docs` from qmodel/operations.py, events.py and state/config.py. Change those.",
         "",
         "local catalogue = {}",
+        "",
+        "local NONE = {} -- the list that stands for one that was left out",
         "",
         f"catalogue.most = {MOST}",
         f"catalogue.time = {_kind(TIME)}",

@@ -94,7 +94,7 @@ end
 -- The sequence of the last event.
 function qless_session.seq()
   store.begin(qless_session.now, qless_session.moment, false)
-  store.prefetch({keys.counters, keys.config})
+  store.open()
   return store.last()
 end
 

@@ -24,9 +24,12 @@ end
 
 -- Take the next jobs out of their places: stalled ones, then those in order, the due ones among them.
 local function next_(now, queue, count)
+  if not queues.is_due(queue, now) then
+    return queues.take(queue, count)
+  end
   local moment = now - config.value('grace-period')
   local taken = {}
-  for _, job in ipairs(queues.lapsed(queue, now, moment, count)) do
+  for _, job in ipairs(queues.lapsed(queue, moment, count)) do
     if take_back(now, job) then
       taken[#taken + 1] = job
     end
@@ -57,19 +60,19 @@ end
 function taking.grant(now, queue, worker, count, wait, request)
   workers.seen(now, worker)
   local granted = queues.is_paused(queue) and {} or next_(now, queue, count)
-  local jids, shown = {}, {}
+  if #granted == 0 then
+    if wait then
+      queues.await_work(queue)
+    end
+    return {}
+  end
+  local jids, shown = {granted[1].jid}, {}
   for i, job in ipairs(granted) do
     claim(now, job, worker, request)
     jids[i] = job.jid
-  end
-  if #granted > 0 then
-    workers.remember(worker, request, jids)
-  elseif wait then
-    queues.await_work(queue)
-  end
-  for i, job in ipairs(granted) do
     shown[i] = jobs.view(now, job)
   end
+  workers.remember(worker, request, jids)
   return shown
 end
 
@@ -96,7 +99,7 @@ end
 function taking.peek(now, op)
   local moment = now - config.value('grace-period')
   local shown = {}
-  for _, job in ipairs(queues.look_lapsed(op.queue, moment, op.count)) do
+  for _, job in ipairs(queues.lapsed(op.queue, moment, op.count)) do
     if job.state == 'stalled' or tonumber(job.remaining) > 0 then
       shown[#shown + 1] = jobs.view(now, job)
     end

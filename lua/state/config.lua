@@ -15,7 +15,7 @@ end
 -- What is set: option -> value.
 function config.all()
   local set = {}
-  for name, value in string.gmatch(store.read(keys.config) or '', '([^\t\n]+)\t(%d+)\n') do
+  for name, value in string.gmatch(store.config or '', '([^\t\n]+)\t(%d+)\n') do
     set[name] = tonumber(value)
   end
   return set
@@ -23,15 +23,15 @@ end
 
 -- The value set for an option, if there is one.
 function config.get(name)
-  local text = store.read(keys.config)
-  if text then
+  if store.config then
+    local text = store.config
     local _, stop = string.find('\n' .. text, '\n' .. name .. '\t', 1, true)
     return stop and tonumber(string.match(text, '^%d+', stop))
   end
 end
 
 function config.value(name)
-  return store.texts[keys.config] and config.get(name) or catalogue.options[name].default
+  return store.config and config.get(name) or catalogue.options[name].default
 end
 
 function config.text(name)
@@ -39,7 +39,7 @@ function config.text(name)
 end
 
 function config.heartbeat(queue)
-  if not store.texts[keys.config] then
+  if not store.config then
     return catalogue.options['heartbeat'].default
   end
   return config.get(PER_QUEUE .. queue) or config.value('heartbeat')
@@ -50,7 +50,8 @@ local function write(set)
   for name, value in pairs(set) do
     lines[#lines + 1] = name .. '\t' .. value .. '\n'
   end
-  store.write(keys.config, #lines > 0 and table.concat(lines))
+  store.config = #lines > 0 and table.concat(lines)
+  store.write(keys.config, store.config)
 end
 
 function config.assign(name, to)

@@ -3,7 +3,8 @@
 
 local history = {}
 
-local LEAST = 4
+-- Counts that are below what max-job-history may be, and those after them.
+local FEW = {['0'] = '1', ['1'] = '2', ['2'] = '3', ['3'] = '4'}
 
 -- Where the n-th stage begins.
 local function beginning(text, n)
@@ -24,18 +25,22 @@ end
 
 -- Append a stage; it has one fact or two.
 function history.add(now, job, what, one, two)
-  local stage = what .. '\t' .. store.text(now) .. '\t' .. (store.numbers[one] or one)
+  local numbers = store.numbers
+  local stage = what .. '\t' .. numbers[now] .. '\t' .. (numbers[one] or one)
   if two then
-    stage = stage .. '\t' .. (store.numbers[two] or two)
+    job.added = job.added .. stage .. '\t' .. (numbers[two] or two) .. '\n'
+  else
+    job.added = job.added .. stage .. '\n'
   end
-  job.added = job.added .. stage .. '\n'
-  local stages = job.stages + 1
+  local few = FEW[job.stages]
+  if few then
+    job.stages = few
+    return
+  end
+  local stages, most = job.stages + 1, config.value('max-job-history')
   job.stages = store.text(stages)
-  if stages > LEAST then
-    local most = config.value('max-job-history')
-    if stages > most then
-      trim(job, most)
-    end
+  if stages > most then
+    trim(job, most)
   end
 end
 

@@ -16,28 +16,74 @@ local NEVER = 99999999999999
 local STATE = '^(%d*)\t(%d)\t(%d+)\t(%d+)$'
 local NOTHING = '\t0\t0\t99999999999999'
 
--- ---- what is known of a queue besides its jobs: first seen, paused, idle, due
+-- ---- what is known of a queue besides its jobs: first seen, paused, idle (as text), due (a number)
+
+-- What a state said is kept from call to call, with the keys of the queue, until another text says something else. A
+-- variable that holds this is called `queue`: as with a job's record, the bundle puts places for its fields.
+queues.places = {
+  'name', 'step', 'text', 'first_seen', 'paused', 'idle', 'due', 'state_key', 'work_key', 'locks_key', 'scheduled_key',
+}
+
+local MOST = 200 -- queues that are kept
+
+local known, count = {}, 0 -- name -> what is known of it
+local step = 0 -- the operation; what a queue's state says holds when it was read in this one
+
+-- Forget all that is kept: the keys are others from now on.
+function queues.unknown()
+  known, count = {}, 0
+end
+
+local function create(name)
+  if count == MOST then
+    queues.unknown()
+  end
+  local queue = {
+    name, 0, false, '', '0', '0', NEVER, keys.queue(name, '-state'), keys.queue(name, '-work'), keys.queue(name, '-locks'),
+    keys.queue(name, '-scheduled'),
+  }
+  known[name], count = queue, count + 1
+  return queue
+end
+
+local function meet(queue, text)
+  if queue.text ~= text then
+    local first_seen, paused, idle, due = string.match(text or NOTHING, STATE)
+    queue.text, queue.first_seen, queue.paused, queue.idle, queue.due = text, first_seen, paused, idle, tonumber(due)
+  end
+  queue.step = step
+end
+
+-- The key of a queue's state.
+function queues.state_key(name)
+  local queue = known[name] or create(name)
+  return queue.state_key
+end
+
+-- Forget which states were read in the operation before; know one, if its text was read already.
+function queues.begin(name, text)
+  step = step + 1
+  if name then
+    meet(known[name] or create(name), text)
+  end
+end
 
 function queues.of(name)
-  local queue = store.queues[name]
-  if not queue then
-    local text = store.read(keys.queue(name, '-state')) or NOTHING
-    local first_seen, paused, idle, due = string.match(text, STATE)
-    queue = {name = name, first_seen = first_seen, paused = paused, idle = idle, due = due} -- numbers as text
-    store.queues[name] = queue
+  local queue = known[name] or create(name)
+  if queue.step ~= step then
+    meet(queue, store.read(queue.state_key))
   end
   return queue
 end
 
 local function write(queue)
-  local text = table.concat({queue.first_seen, queue.paused, queue.idle, queue.due}, '\t')
-  store.write(keys.queue(queue.name, '-state'), text)
+  queue.text = queue.first_seen .. '\t' .. queue.paused .. '\t' .. queue.idle .. '\t' .. store.text(queue.due)
+  store.write(queue.state_key, queue.text)
 end
 
-local function lower_due(name, moment)
-  local queue = queues.of(name)
-  if moment < tonumber(queue.due) then
-    queue.due = store.text(moment)
+local function lower_due(queue, moment)
+  if moment < queue.due then
+    queue.due = moment
     write(queue)
   end
 end
@@ -55,13 +101,14 @@ end
 -- Take a queue off the list, with its pause and its idle workers; say whether it was there, or paused.
 function queues.forget(name)
   local queue = queues.of(name)
-  store.queues[name] = nil
-  store.write(keys.queue(name, '-state'), false)
+  local was_there = queue.first_seen ~= '' or queue.paused == '1'
   store.write(keys.queue(name, '-wake'), false)
   if queue.first_seen ~= '' then
     store.remove(keys.queues, name)
   end
-  return queue.first_seen ~= '' or queue.paused == '1'
+  meet(queue, false)
+  store.write(queue.state_key, false)
+  return was_there
 end
 
 -- A page of the names of the queues on the list, first seen first.
@@ -89,7 +136,8 @@ local function wake(queue, most)
 end
 
 function queues.is_paused(name)
-  return queues.of(name).paused == '1'
+  local queue = queues.of(name)
+  return queue.paused == '1'
 end
 
 -- Pause a queue or let it go on; say whether that changed anything.
@@ -110,9 +158,8 @@ end
 
 -- Make a job ready, and wake a worker for it.
 function queues.push(job)
-  local member = keys.ready_member(job.ready_at, job.seq, job.jid)
-  store.add(keys.queue(job.queue, '-work'), job.priority, member)
   local queue = queues.of(job.queue)
+  store.add(queue.work_key, job.priority, keys.ready_member(job.ready_at, job.seq, job.jid))
   if queue.idle ~= '0' then
     wake(queue, 1)
   end
@@ -125,8 +172,9 @@ end
 
 -- Let a job wait for its time.
 function queues.schedule(job)
-  store.add(keys.queue(job.queue, '-scheduled'), job.ready_at, keys.member(job.seq, job.jid))
-  lower_due(job.queue, tonumber(job.ready_at))
+  local queue = queues.of(job.queue)
+  store.add(queue.scheduled_key, job.ready_at, keys.member(job.seq, job.jid))
+  lower_due(queue, tonumber(job.ready_at))
 end
 
 -- Take a job off the schedule.
@@ -146,18 +194,19 @@ end
 
 -- Enter a lease, or a job whose lease was taken, and wake a worker for that.
 function queues.lock(job)
+  local queue = queues.of(job.queue)
   local stalled = job.state == 'stalled'
-  local score = stalled and FIRST or job.expires_at
-  store.add(keys.queue(job.queue, '-locks'), score, keys.member(job.seq, job.jid))
+  store.add(queue.locks_key, stalled and FIRST or job.expires_at, keys.member(job.seq, job.jid))
   if stalled then
-    wake(queues.of(job.queue), 1)
+    wake(queue, 1)
   end
-  lower_due(job.queue, stalled and 0 or tonumber(job.expires_at))
+  lower_due(queue, stalled and 0 or tonumber(job.expires_at))
 end
 
 -- Strike a lease.
 function queues.unlock(job)
-  store.remove(keys.queue(job.queue, '-locks'), keys.member(job.seq, job.jid))
+  local queue = known[job.queue] or create(job.queue)
+  store.remove(queue.locks_key, keys.member(job.seq, job.jid))
 end
 
 -- Let a lease run until another moment.
@@ -183,29 +232,38 @@ local function load(jids)
     records.prefetch(jids)
   end
   local found = {}
-  for i, jid in ipairs(jids) do
-    found[i] = records.get(jid)
+  for i = 1, #jids do
+    found[i] = records.get(jids[i])
   end
   return found
 end
 
-local function until_(name, part, moment, most)
-  local key = keys.queue(name, part)
+-- The jobs of members of the order, of which every so many-th is one.
+local function load_ready(members, step)
+  if #members == step then
+    return {records.get(keys.ready_jid_of(members[1]))}
+  end
+  local jids = {}
+  for i = 1, #members, step do
+    jids[#jids + 1] = keys.ready_jid_of(members[i])
+  end
+  return load(jids)
+end
+
+local function until_(key, moment, most)
   return store.sorted('ZRANGEBYSCORE', key, '-inf', moment, 'LIMIT', 0, most)
 end
 
 -- Take the next ready jobs out of the order; they are in no place then.
-function queues.take(name, count)
-  if count == 0 then
+function queues.take(name, count_)
+  if count_ == 0 then
     return {}
   end
-  local popped = store.sorted('ZPOPMIN', keys.queue(name, '-work'), count)
-  local jids = {}
-  for i = 1, #popped, 2 do
-    jids[#jids + 1] = keys.ready_jid_of(popped[i])
-  end
-  local taken = load(jids)
-  for _, job in ipairs(taken) do
+  local queue = queues.of(name)
+  local popped = store.sorted('ZPOPMIN', queue.work_key, store.text(count_))
+  local taken = load_ready(popped, 2)
+  for i = 1, #taken do
+    local job = taken[i]
     job.state = ''
   end
   return taken
@@ -219,30 +277,30 @@ local function first_moment(command, key, ...)
   return NEVER
 end
 
+-- Whether a lease may have run out, or a scheduled job be due.
+function queues.is_due(name, now)
+  local queue = queues.of(name)
+  return queue.due <= now
+end
+
 -- Scheduled jobs whose time has come, by that time. This is the last look at what is due: it sets the bound anew.
 function queues.due(name, now, most)
   local queue = queues.of(name)
-  if tonumber(queue.due) > now then
-    return {}
-  end
-  local key = keys.queue(name, '-scheduled')
-  local due = until_(name, '-scheduled', now, most)
-  local lock = first_moment('ZRANGE', keys.queue(name, '-locks'), 0, 0, 'WITHSCORES')
+  local key = queue.scheduled_key
+  local due = until_(key, now, most)
+  local lock = first_moment('ZRANGE', queue.locks_key, 0, 0, 'WITHSCORES')
   local scheduled = now
   if #due < most then
     scheduled = first_moment('ZRANGEBYSCORE', key, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   end
-  queue.due = store.text(math.min(lock, scheduled))
+  queue.due = math.min(lock, scheduled)
   write(queue)
   return load(jids_of(due))
 end
 
 -- Stalled jobs, then those whose lease ran out by a moment, by that moment.
-function queues.lapsed(name, now, moment, most)
-  if tonumber(queues.of(name).due) > now then
-    return {}
-  end
-  return load(jids_of(until_(name, '-locks', moment, most)))
+function queues.lapsed(name, moment, most)
+  return load(jids_of(until_(keys.queue(name, '-locks'), moment, most)))
 end
 
 -- Move a job whose time has come from the schedule into the order, where its time and sequence place it.
@@ -254,20 +312,12 @@ end
 
 -- The first jobs in the order.
 function queues.next_ready(name, most)
-  local jids = {}
-  for i, member in ipairs(store.sorted('ZRANGE', keys.queue(name, '-work'), 0, most - 1)) do
-    jids[i] = keys.ready_jid_of(member)
-  end
-  return load(jids)
+  return load_ready(store.sorted('ZRANGE', keys.queue(name, '-work'), 0, most - 1), 1)
 end
 
--- Lapsed and due jobs for a read, which must not set the bound.
-function queues.look_lapsed(name, moment, most)
-  return load(jids_of(until_(name, '-locks', moment, most)))
-end
-
+-- Due jobs for a read, which must not set the bound.
 function queues.look_due(name, now, most)
-  return load(jids_of(until_(name, '-scheduled', now, most)))
+  return load(jids_of(until_(keys.queue(name, '-scheduled'), now, most)))
 end
 
 -- ---- idle workers

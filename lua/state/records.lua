@@ -99,39 +99,56 @@ local function decode(jid, text)
   return setmetatable(job, untouched)
 end
 
-function records.new(jid)
-  local job = {
-    jid, false, false, false, '', '', '0', '0', '', '0', '5', '5', '', '0', '', '0', '0', '0',
-    '0', '0', '', '', '0', '', '0', '', '', '', '', '0', '0', '', '', '',
-  }
-  store.jobs[jid] = job
-  return job
-end
-
 -- ---- the records of an operation
+
+local known -- jid -> record, or false
+
+-- Forget the records of the operation before; know one, if its text was read already.
+function records.begin(jid, text)
+  if jid then
+    known = {[jid] = text and decode(jid, text)}
+  else
+    known = {}
+  end
+end
 
 -- The record of a job, or false; the same table each time within an operation.
 function records.get(jid)
-  local job = store.jobs[jid]
+  local job = known[jid]
   if job == nil then
-    local text = store.read(keys.job(jid))
+    local text = redis.call('GET', keys.job(jid))
     job = text and decode(jid, text)
-    store.jobs[jid] = job
+    known[jid] = job
   end
   return job
 end
 
 -- Read many records with one command.
 function records.prefetch(jids)
-  local wanted = {}
-  for _, jid in ipairs(jids) do
-    if store.jobs[jid] == nil and store.texts[keys.job(jid)] == nil then
-      wanted[#wanted + 1] = keys.job(jid)
+  local wanted, of = {}, {}
+  for i = 1, #jids do
+    local jid = jids[i]
+    if known[jid] == nil then
+      local size = #wanted + 1
+      wanted[size], of[size] = keys.job(jid), jid
     end
   end
   if #wanted > 0 then
-    store.prefetch(wanted)
+    local found = store.read_all(wanted)
+    for i = 1, #of do
+      local text = found[i]
+      known[of[i]] = text and decode(of[i], text)
+    end
   end
+end
+
+function records.new(jid)
+  local job = {
+    jid, false, false, false, '', '', '0', '0', '', '0', '5', '5', '', '0', '', '0', '0', '0',
+    '0', '0', '', '', '0', '', '0', '', '', '', '', '0', '0', '', '', '',
+  }
+  known[jid] = job
+  return job
 end
 
 -- Data that stand apart.
@@ -190,7 +207,7 @@ function records.encode(job)
 end
 
 function records.remove(job)
-  store.jobs[job.jid] = false
+  known[job.jid] = false
   store.write(keys.job(job.jid), false)
   if job.apart == '1' then
     store.write(keys.job(job.jid) .. '-data', false)
@@ -199,11 +216,11 @@ end
 
 -- Write every record that has changed. One that was shown has been encoded already.
 function records.flush()
-  for jid, job in pairs(store.jobs) do
+  for jid, job in pairs(known) do
     if job then
       local text = job.shown or records.encode(job)
       if text ~= job.text then
-        store.write(keys.job(jid), text)
+        store.save(keys.job(jid), text)
       end
     end
   end

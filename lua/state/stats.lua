@@ -95,7 +95,7 @@ end
 
 -- Append durations, and fold when enough have come together.
 local function append(kind, day, queue, durations)
-  local key = keys.stats(kind .. '-new', store.text(day), queue)
+  local key = keys.pending(kind, day, queue)
   local size = redis.call('RPUSH', key, unpack(durations))
   if size == #durations then
     enter(day, queue)
@@ -111,7 +111,7 @@ end
 local function add(kind, now, queue, duration)
   local text = store.text(duration)
   if not store.many then
-    return append(kind, stats.day_of(now), queue, {text})
+    return append(kind, now - now % DAY_MS, queue, {text})
   end
   local all = store.durations or {}
   store.durations = all
@@ -183,7 +183,7 @@ end
 
 local function kept(kind, day, queue, with_bins)
   local text = redis.call('GET', keys.stats(kind, day, queue)) or EMPTY
-  return shown(text, redis.call('LRANGE', keys.stats(kind .. '-new', day, queue), 0, -1), with_bins)
+  return shown(text, redis.call('LRANGE', keys.pending(kind, day, queue), 0, -1), with_bins)
 end
 
 -- The statistics of the day of a moment, as kept at `now`.

@@ -9,47 +9,60 @@
 -- Of what is gathered for one key, removals are written before additions: a job is lifted out of a place before it is put
 -- into one, and nothing is lifted again in the same step without a read between.
 --
--- All of this is forgotten when the next operation begins: nothing is kept from call to call.
+-- All of this is forgotten when the next operation begins. What is kept from call to call follows from itself alone: the
+-- texts of numbers, and what a text says that was taken apart before.
 
 local store = {}
 
 local DEFAULT_EVENTS = '10000' -- as text, for it is needed with every event
 local CHUNK = 2000 -- values in one variadic call; Lua unpacks at most 7999
+local TRIM = 16 -- events between two looks at their number: the look costs a fifth of an event
+local KNOWN = 500 -- numbers whose texts are kept
 
 -- Numbers are what is dear here: to read one from text, or to write one, costs as much as making a table. So the moment
--- comes with its text, and what is text already stays so.
+-- comes with its text, what is text already stays so, and the texts of some numbers are kept.
+store.numbers = {}
+local known = 0
+
+local written, size -- keys and texts to write, and how many these are
+
 function store.begin(now, text, many)
+  if known > KNOWN then
+    store.numbers, known = {}, 0
+  end
+  if not store.numbers[now] then
+    store.numbers[now], known = text, known + 1
+  end
   store.many = many -- whether writes are gathered
-  store.numbers = {[0] = '0', [now] = text} -- number -> its text, of those that were needed
-  store.texts = nil -- key -> text, or false where there is none
-  store.written, store.gone = nil, nil -- keys and texts to write; keys to delete
+  store.texts = {} -- key -> text, or false where there is none
+  written, size = {nil, nil, nil, nil, nil, nil}, 0
+  store.gone = nil -- keys to delete
   store.added, store.removed = nil, nil -- key of a sorted set -> scores and members; members
   store.set, store.dropped = nil, nil -- key of a hash -> fields and values; fields
-  store.jobs = {} -- jid -> decoded record, or false
-  store.queues = {} -- name -> what is known of a queue
   store.durations = nil -- what state/stats.lua gathers
-  store.seen = nil -- worker -> when last seen, where that was read
-  store.seq, store.known_bounds = nil, nil
+  store.seen = nil -- the worker of whom it was read when it was last seen
 end
 
--- A whole number as text, made once in an operation: a number costs Redis, and us, more than a third of a microsecond
--- each time that it is written.
+-- A whole number as text, made once: a number costs Redis, and us, more than a third of a microsecond each time that it
+-- is written.
 function store.text(number)
   local text = store.numbers[number]
   if not text then
     text = string.format('%d', number)
-    store.numbers[number] = text
+    store.numbers[number], known = text, known + 1
   end
   return text
 end
 
-local function call_in_chunks(command, key, values)
-  local size = #values
-  if size <= CHUNK then
-    return redis.call(command, key, unpack(values))
-  end
-  for first = 1, size, CHUNK do
-    redis.call(command, key, unpack(values, first, math.min(first + CHUNK - 1, size)))
+-- Call a variadic command, on a key or, without one, on keys: in chunks of what Lua unpacks.
+local function call_in_chunks(command, key, values, count)
+  for first = 1, count, CHUNK do
+    local last = math.min(first + CHUNK - 1, count)
+    if key then
+      redis.call(command, key, unpack(values, first, last))
+    else
+      redis.call(command, unpack(values, first, last))
+    end
   end
 end
 
@@ -69,29 +82,76 @@ local function gather_pair(kind, key, one, two)
   store[kind] = all
   local of = all[key]
   if of then
-    local size = #of
-    of[size + 1] = one
-    of[size + 2] = two
+    local count = #of
+    of[count + 1] = one
+    of[count + 2] = two
   else
     all[key] = {one, two}
   end
 end
 
+-- ---- counters: `<sequence of the last event> <bounds>`
+
+local known_text, known_bounds -- what the bounds said that were taken apart last
+
+-- Read the counters and the options, and one or two texts more, with one command; give those.
+function store.open(one, two)
+  local found
+  if two then
+    found = redis.call('MGET', keys.counters, keys.config, one, two)
+  elseif one then
+    found = redis.call('MGET', keys.counters, keys.config, one)
+  else
+    found = redis.call('MGET', keys.counters, keys.config)
+  end
+  local seq, bounds = string.match(found[1] or '0\t0\t1\t0\t0', '^(%d+)\t(.*)$')
+  store.seq, store.bounds_text, store.counters, store.config = tonumber(seq), bounds, found[1], found[2]
+  return found[3], found[4]
+end
+
+-- The sequence of the last event.
+function store.last()
+  return store.seq
+end
+
+-- How many jobs are tracked; the first event that is still kept; the sequence and the moment before which no complete
+-- job can be past keeping (state/completed.lua).
+function store.bounds()
+  if store.bounds_text ~= known_text then
+    local tracked, first_event, sweep_seq, sweep_at = string.match(store.bounds_text, '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
+    known_text = store.bounds_text
+    known_bounds = {
+      tracked = tonumber(tracked), first_event = tonumber(first_event),
+      sweep_seq = tonumber(sweep_seq), sweep_at = tonumber(sweep_at),
+    }
+  end
+  return known_bounds
+end
+
+-- Set one of the bounds.
+function store.bound(name, value)
+  local bounds = store.bounds()
+  bounds[name] = value
+  known_text = table.concat({bounds.tracked, bounds.first_event, bounds.sweep_seq, bounds.sweep_at}, '\t')
+  store.bounds_text = known_text
+end
+
+function store.tracks_any()
+  return string.sub(store.bounds_text, 1, 2) ~= '0\t'
+end
+
+local function flush_counters()
+  local text = store.text(store.seq) .. '\t' .. store.bounds_text
+  if text ~= store.counters then
+    store.save(keys.counters, text)
+  end
+end
+
 -- ---- texts
 
--- Read texts with one command; the first time, at the beginning of an operation, into a table of the right size.
-function store.prefetch(wanted)
-  local found = redis.call('MGET', unpack(wanted))
-  local texts, first = store.texts, 1
-  if not texts then
-    texts = {
-      [wanted[1]] = found[1], [wanted[2]] = found[2], [wanted[3] or 3] = found[3], [wanted[4] or 4] = found[4],
-    }
-    store.texts, first = texts, 5
-  end
-  for i = first, #wanted do
-    texts[wanted[i]] = found[i]
-  end
+-- Read texts with one command.
+function store.read_all(wanted)
+  return redis.call('MGET', unpack(wanted))
 end
 
 function store.read(key)
@@ -103,18 +163,18 @@ function store.read(key)
   return text
 end
 
+-- Write a text that is not read again in this operation.
+function store.save(key, text)
+  written[size + 1] = key
+  written[size + 2] = text
+  size = size + 2
+end
+
 -- Write a text, or false to delete the key, whatever its type.
 function store.write(key, text)
   store.texts[key] = text
   if text then
-    local written = store.written
-    if written then
-      local size = #written
-      written[size + 1] = key
-      written[size + 2] = text
-    else
-      store.written = {key, text}
-    end
+    store.save(key, text)
   else
     store.gone = store.gone or {}
     store.gone[#store.gone + 1] = key
@@ -122,29 +182,24 @@ function store.write(key, text)
 end
 
 -- What was written before its key was deleted. (What was deleted before it was written is written after.)
-local function without_deleted(written)
+local function without_deleted()
   local left = {}
-  for i = 1, #written, 2 do
-    if store.texts[written[i]] then
+  for i = 1, size, 2 do
+    if store.texts[written[i]] ~= false then
       left[#left + 1] = written[i]
       left[#left + 1] = written[i + 1]
     end
   end
-  return left
+  written, size = left, #left
 end
 
 -- Of several texts for one key MSET keeps the last, as it should.
 local function flush_texts()
-  local written = store.written or {}
   if store.gone then
-    for first = 1, #store.gone, CHUNK do
-      redis.call('DEL', unpack(store.gone, first, math.min(first + CHUNK - 1, #store.gone)))
-    end
-    written = without_deleted(written)
+    call_in_chunks('DEL', nil, store.gone, #store.gone)
+    without_deleted()
   end
-  for first = 1, #written, CHUNK do
-    redis.call('MSET', unpack(written, first, math.min(first + CHUNK - 1, #written)))
-  end
+  call_in_chunks('MSET', nil, written, size)
 end
 
 -- ---- sorted sets
@@ -169,7 +224,7 @@ end
 local function flush(all, command)
   if all then
     for key, values in pairs(all) do
-      call_in_chunks(command, key, values)
+      call_in_chunks(command, key, values, #values)
     end
   end
 end
@@ -178,7 +233,7 @@ local function settle(all, command, key)
   local values = all and all[key]
   if values then
     all[key] = nil
-    call_in_chunks(command, key, values)
+    call_in_chunks(command, key, values, #values)
   end
 end
 
@@ -214,79 +269,39 @@ function store.hashed(command, key, ...)
   return redis.call(command, key, ...)
 end
 
--- ---- counters: `<sequence of the last event> <bounds>`
-
-local function count()
-  local text = store.read(keys.counters) or '0\t0\t1\t0\t0'
-  local seq = string.match(text, '^%d+')
-  store.seq, store.bounds_text = tonumber(seq), string.sub(text, #seq + 2)
-end
-
--- The sequence of the last event.
-function store.last()
-  if not store.seq then
-    count()
-  end
-  return store.seq
-end
-
--- How many jobs are tracked; the first event that is still kept; the sequence and the moment before which no complete
--- job can be past keeping (state/completed.lua).
-function store.bounds()
-  if not store.known_bounds then
-    store.last()
-    local tracked, first_event, sweep_seq, sweep_at = string.match(store.bounds_text, '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
-    store.known_bounds = {
-      tracked = tonumber(tracked), first_event = tonumber(first_event),
-      sweep_seq = tonumber(sweep_seq), sweep_at = tonumber(sweep_at),
-    }
-  end
-  return store.known_bounds
-end
-
--- Set one of the bounds.
-function store.bound(name, value)
-  local bounds = store.bounds()
-  bounds[name] = value
-  store.bounds_text = table.concat({bounds.tracked, bounds.first_event, bounds.sweep_seq, bounds.sweep_at}, '\t')
-end
-
-function store.tracks_any()
-  store.last()
-  return string.sub(store.bounds_text, 1, 2) ~= '0\t'
-end
-
-local function flush_counters()
-  local text = store.text(store.seq) .. '\t' .. store.bounds_text
-  if text ~= store.texts[keys.counters] then
-    store.write(keys.counters, text)
-  end
-end
-
 -- ---- events: one field, `e`: the moment, what, and its facts, with tabs between
 
--- Facts with tabs between. One concatenation, whatever their number: a table and table.concat would cost thrice as much.
-local function join(a, b, c, d, e, f, g)
-  if not c then
-    return b and a .. '\t' .. b or a
+-- The facts of an event after the first, each behind a tab. One concatenation, whatever their number: a table and
+-- table.concat would cost thrice as much.
+local function more(a, b, c, d, e, f)
+  if not b then
+    return a and '\t' .. a or ''
+  elseif not d then
+    return c and '\t' .. a .. '\t' .. b .. '\t' .. c or '\t' .. a .. '\t' .. b
   elseif not e then
-    return d and a .. '\t' .. b .. '\t' .. c .. '\t' .. d or a .. '\t' .. b .. '\t' .. c
-  elseif not g then
-    return a .. '\t' .. b .. '\t' .. c .. '\t' .. d .. '\t' .. e .. (f and '\t' .. f or '')
+    return '\t' .. a .. '\t' .. b .. '\t' .. c .. '\t' .. d
   end
-  return a .. '\t' .. b .. '\t' .. c .. '\t' .. d .. '\t' .. e .. '\t' .. f .. '\t' .. g
+  return '\t' .. a .. '\t' .. b .. '\t' .. c .. '\t' .. d .. '\t' .. e .. (f and '\t' .. f or '')
 end
 
 -- Append an event, and give its sequence.
 function store.emit(now, event, one, two, three, four, five, six, seven)
-  local seq = store.last() + 1
+  local seq, numbers = store.seq + 1, store.numbers
   store.seq = seq
-  local numbers = store.numbers
-  local facts = join(one, numbers[two] or two, numbers[three] or three, numbers[four] or four, numbers[five] or five,
-    six, seven)
-  local said = numbers[now] .. '\t' .. event .. '\t' .. facts
-  local most = store.texts[keys.config] and config.text('max-events') or DEFAULT_EVENTS
-  redis.call('XADD', keys.events, 'MAXLEN', '~', most, store.text(seq) .. '-0', 'e', said)
+  two, three, four, five = numbers[two] or two, numbers[three] or three, numbers[four] or four, numbers[five] or five
+  local said
+  if four and not five then
+    said = numbers[now] .. '\t' .. event .. '\t' .. one .. '\t' .. two .. '\t' .. three .. '\t' .. four
+  else
+    said = numbers[now] .. '\t' .. event .. '\t' .. one .. more(two, three, four, five, six, seven)
+  end
+  local id = store.text(seq) .. '-0'
+  if seq % TRIM == 0 then
+    local most = store.config and config.text('max-events') or DEFAULT_EVENTS
+    redis.call('XADD', keys.events, 'MAXLEN', '~', most, id, 'e', said)
+  else
+    redis.call('XADD', keys.events, id, 'e', said)
+  end
   return seq
 end
 
@@ -316,9 +331,7 @@ end
 
 function store.flush()
   records.flush()
-  if store.seq then
-    flush_counters()
-  end
+  flush_counters()
   flush_texts()
   flush(store.removed, 'ZREM')
   flush(store.added, 'ZADD')

@@ -10,6 +10,7 @@ local workers = {}
 
 local PRECISION_MS = 1000
 local SWEEP = 10
+local NONE = {} -- of jobs
 
 -- Strike silent workers that hold no lease. A few are looked at each time, longest silent first; those that hold one are
 -- passed, and the next time begins behind them, until all have been looked at.
@@ -34,8 +35,8 @@ end
 
 -- Enter a worker as seen now; strike some that have been silent for too long and hold nothing.
 function workers.seen(now, name)
-  local last = store.seen and store.seen[name]
-  if last == nil then
+  local last = store.seen_at
+  if store.seen ~= name then
     last = store.hashed('HGET', keys.worker(name), '')
   end
   last = last and tonumber(last)
@@ -66,12 +67,13 @@ end
 -- The jobs that a request was granted and that are all still held under it.
 function workers.granted(name, request)
   local found = store.hashed('HMGET', keys.worker(name), '', 'r' .. request)
-  store.seen = {[name] = found[1]}
+  store.seen, store.seen_at = name, found[1]
+  if not found[2] or request == '' then
+    return NONE
+  end
   local jids = {}
-  if found[2] and request ~= '' then
-    for jid in string.gmatch(found[2], '%S+') do
-      jids[#jids + 1] = jid
-    end
+  for jid in string.gmatch(found[2], '%S+') do
+    jids[#jids + 1] = jid
   end
   return jids
 end

@@ -9,8 +9,10 @@ import pytest
 
 from qmodel.backends import bundle, embedded, open_backend
 from qmodel.backends.embedded import EmbeddedBackend, Namespace, connect
+from qmodel.conformance.runner import first_difference
+from qmodel.conformance.subjects import Step, open_subject
 from qmodel.errors import ConnectError
-from qmodel.operations import Complete, Get, Length, Pop, Put
+from qmodel.operations import Complete, Get, Length, Pop, Put, Queues, Stats
 from qmodel.refusals import Refusal
 
 
@@ -29,6 +31,14 @@ def test_what_has_no_form_on_the_wire_is_refused_as_by_the_model() -> None:
     moment: object = "noon"
     refused = backend.execute(Get(7), moment)  # type: ignore[arg-type]
     assert refused == Refusal("BAD_ARGUMENT", ("get", "now"))
+
+
+def test_more_queues_than_the_library_keeps_in_mind_stay_apart() -> None:
+    day = 86_400_000
+    steps = [Step(day + at, Put(f"q{at % 450}", f"j{at}", "K", "")) for at in range(900)]
+    steps += [Step(day + 900 + at, Pop(f"q{at % 450}", f"w{at % 3}")) for at in range(900)]
+    steps += [Step(2 * day, Pop("q0", "w")), Step(2 * day, Stats("q7", day)), Step(2 * day, Queues(count=1000))]
+    assert first_difference(steps, open_subject("embedded://"), every=300) is None
 
 
 def test_a_name_is_one_namespace_and_no_name_a_new_one() -> None:

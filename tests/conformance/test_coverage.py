@@ -11,6 +11,10 @@ from tests.servers import Server
 
 UNREACHED = {
     ("register", "error(reply, 0)"): "an error that is no refusal: a fault of ours, which the suite would report",
+    (
+        "state/queues",
+        "queues.unknown()",
+    ): "more queues than are kept in mind; tests/backends/test_embedded.py has as many",
     ("state/tags", "return false"): "every caller takes off only a tag that the job has; the mirror of the model's",
 }
 
