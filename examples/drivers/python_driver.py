@@ -64,7 +64,11 @@ class Driver:
             words = wire.encode(op, now)
         except wire.Unencodable:
             return unencodable(op, now)
-        return wire.decode(op, self.server.execute_command("FCALL", function_name(name), 1, self.prefix, *words))
+        return wire.decode(op, self.call(name, words))
+
+    def call(self, name: str, words: list[str]) -> Any:
+        """Call the library on the server."""
+        return self.server.execute_command("FCALL", function_name(name), 1, self.prefix, *words)
 
 
 def operation(name: str, arguments: dict[str, Any]) -> Operation:
@@ -93,5 +97,3 @@ if __name__ == "__main__":
     for line in sys.stdin:
         asked = json.loads(line)
         print(json.dumps({"seq": asked["seq"], **driver.answer(asked)}), flush=True)
-        if asked["cmd"] == "bye":
-            break

@@ -219,7 +219,8 @@ class Driver:
         if self.runs:
             with contextlib.suppress(Broken):
                 self.ask("bye")
-                assert self._process is not None
+                assert self._process is not None and self._process.stdin is not None
+                self._process.stdin.close()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(2)
         self.kill()

@@ -21,6 +21,11 @@ class Expected(NamedTuple):
     pattern: str
     reason: str
 
+    @property
+    def level(self) -> str:
+        """The level that it speaks of."""
+        return self.pattern.partition("/")[0]
+
     def fits(self, name: str) -> bool:
         """Whether it speaks of this vector."""
         return re.fullmatch(".*".join(map(re.escape, self.pattern.split("*"))), name) is not None

@@ -1,8 +1,9 @@
 """The judge: whether a driver's answer is what the model does, and if not, which requirement it breaks.
 
 Answers are compared as JSON, as they came: a float where a whole number is due is a difference, and so is a field too
-many. Which requirement is broken is told by the vector, if it is about one. Otherwise by the last step of the history,
-shrunk: a resend, a refusal, or what the operation means.
+many. Which requirement is broken is told by the vector, if it is about one. Otherwise by one step of the history,
+shrunk: a resend, a refusal, or what the operation means. What a read shows may have gone wrong long before; so the step
+to blame is searched for: all goes right when qmodel sends that one itself.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from qmodel.conformance.kit import requirements
-from qmodel.conformance.kit.requirements import REQUIREMENTS, Requirement
+from qmodel.conformance.kit.requirements import REQUIREMENTS, Requirement, of_step
 from qmodel.conformance.kit.vectors import Outcome, is_resend
 from qmodel.conformance.subjects import Step
 
@@ -65,24 +65,24 @@ def _shown(value: Any) -> str:
 # ---- which requirement
 
 
-def broken(history: Sequence[Step], difference: Difference, about: str = "") -> Requirement:
-    """The requirement that a difference breaks; `about` is the one that the vector is about, if it is about one."""
+def broken(
+    history: Sequence[Step], expected: Sequence[Outcome], difference: Difference, about: str, blamed: int
+) -> Requirement:
+    """The requirement that a difference breaks: the one that the vector is about, or else of the step to blame."""
     found = difference.found
     if "skip" in found or "crash" in found:
         return REQUIREMENTS["DRIVER-8" if "skip" in found else "DRIVER-9"]
     if about.startswith("REFUSAL"):
         return REQUIREMENTS[_of_refusal(difference.expected, found)]
-    return REQUIREMENTS[about or _of_last(history[: difference.at + 1], difference)]
+    if about:
+        return REQUIREMENTS[about]
+    op = history[blamed].op
+    code = expected[blamed]["refusal"][0] if "refusal" in expected[blamed] else ""
+    again = is_resend(op, {step.op for step in history[:blamed]})
+    return REQUIREMENTS[of_step(op.spec.name, code, again=again)[0]]
 
 
 def _of_refusal(expected: Outcome, found: Outcome) -> str:
     if "refusal" not in expected or "refusal" not in found:
         return "REFUSAL-1"
     return "REFUSAL-2" if expected["refusal"][0] != found["refusal"][0] else "REFUSAL-3"
-
-
-def _of_last(history: Sequence[Step], difference: Difference) -> str:
-    op = history[-1].op
-    again = is_resend(op, {step.op for step in history[:-1]})
-    code = difference.expected["refusal"][0] if "refusal" in difference.expected else ""
-    return requirements.of_step(op.spec.name, code, again=again)[0]

@@ -5,8 +5,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from qmodel.conformance.kit.vectors import Outcome, outcome
+from qmodel.conformance.subjects import Step
 
 SCHEMES = ("redis", "rediss", "unix", "valkey", "valkeys")
 
@@ -21,6 +25,7 @@ class Namespaces:
         self.url = url
         self._backend: Any = None
         self._made = 0
+        self._within: tuple[str, Any] = ("", None)
         base = ""
         if urlsplit(url).scheme in SCHEMES:
             from qmodel.backends.redis import RedisBackend
@@ -28,7 +33,7 @@ class Namespaces:
 
             options = options_of(url)
             self._backend = RedisBackend(options)  # loads the library
-            self._connection = options.connection
+            self._options = options
             self.url, base = _theirs(url), options.prefix
         self._base = f"{base}kit-{secrets.token_hex(4)}:"
 
@@ -37,13 +42,34 @@ class Namespaces:
         self._made += 1
         return f"{self._base}{self._made}:"
 
+    @property
+    def ours(self) -> bool:
+        """Whether we can execute operations here ourselves."""
+        return self._backend is not None
+
+    def execute(self, prefix: str, step: Step) -> Outcome:
+        """Execute one operation ourselves."""
+        from qmodel.backends.redis import RedisBackend
+
+        if self._within[0] != prefix:
+            self._leave()
+            options = replace(self._options, prefix=prefix, fresh_requests=False)
+            self._within = prefix, RedisBackend(options)
+        return outcome(self._within[1].execute(step.op, step.now))
+
+    def _leave(self) -> None:
+        if self._within[1] is not None:
+            self._within[1].close()
+        self._within = "", None
+
     def close(self) -> None:
         """Delete every key under the prefixes, and hang up."""
+        self._leave()
         if self._backend is None:
             return
         import redis
 
-        with redis.Redis(connection_pool=redis.ConnectionPool(**self._connection)) as client:
+        with redis.Redis(connection_pool=redis.ConnectionPool(**self._options.connection)) as client:
             keys = list(client.scan_iter(match=f"{_quoted(self._base)}*", count=1000))
             for at in range(0, len(keys), 500):
                 client.delete(*keys[at : at + 500])

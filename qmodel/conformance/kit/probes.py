@@ -91,9 +91,8 @@ def _code(s: Script) -> None:
 
 @probe("REFUSAL-3")
 def _facts(s: Script) -> None:
-    """A refusal with four facts, one of them a number, one of them empty."""
-    put(s, "a")
-    s.do(ops.Complete("a", 7))
+    """A refusal with three facts, two of them numbers."""
+    s.do(ops.ConfigSet("heartbeat", 0))
 
 
 @probe("TIME-1")
@@ -105,32 +104,31 @@ def _moment(s: Script) -> None:
 
 @probe("TIME-2")
 def _duration(s: Script) -> None:
-    """A job with a delay of a second and a half: the queue tells when it is due."""
+    """A job with a delay of a second and a half: scheduled a millisecond before it is over, and then no more."""
     put(s, "a", delay_ms=1500)
-    s.do(ops.Queue("q"))
+    s.do(ops.Scheduled("q"), 1499)
+    s.do(ops.Scheduled("q"), 1)
 
 
 @probe("NUMBER-2")
 def _negative(s: Script) -> None:
     """A job with a negative priority goes before another one."""
-    put(s, "a", priority=1)
-    put(s, "b", priority=-2)
+    put(s, "b", priority=1)
+    put(s, "a", priority=-2)
     s.do(ops.Waiting("q"))
-    s.do(ops.Priority("a", -3))
-    s.do(ops.Waiting("q"))
+    s.do(ops.Priority("b", -3))
 
 
 @probe("NUMBER-3")
 def _great(s: Script) -> None:
     """The greatest numbers there are, and one that a float of 32 bits does not hold."""
-    s.do(ops.ConfigSet("jobs-history", 316_224_000_000))
-    s.do(ops.ConfigSet("jobs-history-count", 16_777_217))
-    put(s, "a", priority=2**31 - 1)
-    put(s, "b", priority=2**31 - 2)
+    s.do(ops.ConfigSet("jobs-history", 300_000_000_001))
+    put(s, "b", priority=2**31 - 1)
+    put(s, "a", priority=2**31 - 2)
     s.do(ops.Waiting("q"))
     s.now = 89_999_999_999_998
-    s.do(ops.Put("r", "c", "k", "", delay_ms=1))
-    s.do(ops.Queue("r"))
+    s.do(ops.Pop("r", "w"))
+    s.do(ops.Workers())
 
 
 @probe("LIST-1")
@@ -227,17 +225,11 @@ def _flagged(s: Script) -> None:
 
 @probe("JOB-1")
 def _whole_job(s: Script) -> None:
-    """A job in which every field says something, and no two the same."""
-    s.do(ops.Put("u", "z", "l", ""))
-    s.do(ops.Put("q", "a", "k", "data", priority=3, retries=7, tags=("s", "t"), depends=("z",)), 1)
+    """Jobs in which every field says something that a job has before its lease ends, and no two the same."""
+    s.do(ops.Put("u", "z", "l", "more", priority=4), 1)
+    s.do(ops.Put("q", "a", "k", "data", priority=3, retries=7, tags=("s", "t"), depends=("z",), delay_ms=9), 1)
     s.do(ops.Put("q", "c", "k", "", depends=("a",)), 1)
     s.do(ops.Track("a"), 1)
-    s.do(ops.Get("a"), 1)
-    job = s.pop(queue="u")[0]
-    s.do(ops.Complete("z", job.token, "done"), 1)
-    job = s.pop(worker="v")[0]
-    s.do(ops.Progress("a", job.token, "half"), 1)
-    s.do(ops.Fail("a", job.token, "g", "why"), 1)
     s.do(ops.Get("a"), 1)
     s.do(ops.Get("z"), 1)
 
@@ -252,29 +244,24 @@ def _state(s: Script) -> None:
 
 @probe("JOB-3")
 def _apart(s: Script) -> None:
-    """Data of 1024 bytes and of one more, also where other texts follow in the record."""
+    """Data of 1024 bytes and of one more."""
     put(s, "a", "x" * 1024)
     put(s, "b", "y" * 1025)
-    s.do(ops.Multiget(("a", "b")))
-    for job in s.pop(2):
-        s.do(ops.Complete(job.jid, job.token, "result"))
     s.do(ops.Multiget(("a", "b")))
 
 
 @probe("TEXT-1")
 def _utf8(s: Script) -> None:
-    """Letters of one to four bytes, in data, names and tags; texts follow whose places their sizes tell."""
-    s.do(ops.Put("zürich", "a", "\U0001f600", "é ß € \U0001f600", tags=("größe",)))
+    """Letters of one to four bytes, in data, names and tags; a history follows, whose place the sizes tell."""
+    s.do(ops.Put("zürich", "a", "\U0001f600", "é ß € \U0001f600", tags=("größe", "ж")))
     s.do(ops.Get("a"))
-    job = s.pop(queue="zürich")[0]
-    s.do(ops.Fail("a", job.token, "später", "naïve", data="ü"))
-    s.do(ops.Get("a"))
+    s.do(ops.Queues())
 
 
 @probe("TEXT-2")
 def _control(s: Script) -> None:
     """NUL, line ends of all sorts, tabs, and the bytes that stand between things elsewhere."""
-    for jid, data in (("a", "a\x00b"), ("b", "a\r\nb\nc\r"), ("c", "\t\x1f\x7f\x01"), ("d", "OK"), ("e", "\\n\\")):
+    for jid, data in (("a", "a\x00b"), ("b", "a\r\nb\nc\rd"), ("c", "x\t\x1f\x7f\x01y"), ("d", "OK"), ("e", "\\n\\")):
         put(s, jid, data)
         s.do(ops.Get(jid))
 
@@ -314,17 +301,15 @@ def _log(s: Script) -> None:
 
 @probe("NEST-1")
 def _nested(s: Script) -> None:
-    """Jobs put together, with lists, an empty list, numbers and a request of their own."""
+    """Jobs put together, with lists, an empty list, and numbers of their own."""
     put(s, "a", tags=("t",))
     jobs = (
-        ops.Put("q", "b", "k", "1", priority=-1, tags=("r", "s"), request="r1"),
+        ops.Put("q", "b", "k", "1", priority=-1, tags=("r", "s")),
         ops.Put("r", "c", "l", "2", depends=("b", "a"), delay_ms=5),
         ops.Put("q", "a", "k", "3", tags=()),
     )
     s.do(ops.PutMany(jobs))
     s.do(ops.Multiget(("a", "b", "c")))
-    s.do(ops.Put("q", "b", "k", "again", request="r1"))
-    s.do(ops.Get("b"))
 
 
 # ---- leases
@@ -364,6 +349,20 @@ def _late(s: Script) -> None:
     new = s.pop(worker="v")[0].token
     s.do(ops.Complete("a", token))
     s.do(ops.Fail("a", new, "g", ""))
+
+
+@probe("JOB-5")
+def _ended(s: Script) -> None:
+    """A job with progress, failed with a message; then completed with a result; texts and data that stand apart."""
+    put(s, "a", "data", tags=("t",))
+    token = s.pop()[0].token
+    s.do(ops.Progress("a", token, "hälf"), 1)
+    s.do(ops.Fail("a", token, "später", "naïve\n\tmessage"), 1)
+    s.do(ops.Get("a"), 1)
+    s.do(ops.Unfail("q", "später"), 1)
+    token = s.pop(worker="v")[0].token
+    s.do(ops.Complete("a", token, "résult", data="é" * 600), 1)
+    s.do(ops.Get("a"), 1)
 
 
 # ---- resends, by how they are recognised
@@ -423,8 +422,8 @@ def _fraction(s: Script) -> None:
     """Three waits whose mean is no whole number."""
     for jid in "abc":
         put(s, jid)
-    for _ in range(3):
-        s.now += 1000 // 3
+    for wait in (1, 2, 4):
+        s.now += wait
         s.pop()
     s.do(ops.Stats("q"))
 

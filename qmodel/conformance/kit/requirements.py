@@ -81,6 +81,7 @@ _WRITTEN = (
     ("LEASE-2", _SEMANTICS, "Whoever finishes a job names the token of its lease, the very one that was given."),
     ("LEASE-3", _SEMANTICS, "Every claim makes a new token; an older one of the same job is another lease."),
     ("LEASE-4", _SEMANTICS, "A late worker is told LOCK_LOST, and has changed nothing."),
+    ("JOB-5", _WIRE, "A job that was worked on is read whole: its result, its progress, and its failure."),
     ("NUMBER-4", _WIRE, "Numbers that are not whole are read to all of their seventeen digits."),
     ("MIXED-1", _SEMANTICS, "What one binding writes, every other binding reads the same."),
 )  # fmt: skip

@@ -32,7 +32,11 @@ Deal = Callable[[int, Step], int]
 
 
 class Finding(NamedTuple):
-    """What is wrong: the requirement, a short history that shows it, and how; or how the protocol was broken."""
+    """What is wrong: the requirement, a short history that shows it, and how; or how the protocol was broken.
+
+    `dealt` says which driver executed each step, and `blamed` is the step with which all goes right when qmodel itself
+    sends it.
+    """
 
     requirement: Requirement
     history: Sequence[Step]
@@ -40,6 +44,7 @@ class Finding(NamedTuple):
     difference: Difference | None = None
     broken: Broken | None = None
     dealt: tuple[str, ...] = ()
+    blamed: int | None = None
 
 
 class Session:
@@ -120,17 +125,42 @@ class Session:
         again = self._tried(short, deal)
         if not isinstance(again, Difference):  # it does not do the same twice
             short, again = list(history[: difference.at + 1]), difference
-        requirement = self._named(short, again, about)
         dealt = tuple(self.drivers[deal(at, step)].name for at, step in enumerate(short))
-        return Finding(requirement, short, vectors.expected(short), again, dealt=dealt)
+        all_expected = vectors.expected(short)
+        if len(self.drivers) > 1 and not any(self._alone(driver, short) for driver in self.drivers):
+            return Finding(REQUIREMENTS["MIXED-1"], short, all_expected, again, dealt=dealt)
+        blamed = None if about else self._blamed(short, all_expected, deal)
+        step = again.at if blamed is None else blamed
+        requirement = judge.broken(short, all_expected, again, about, step)
+        return Finding(requirement, short, all_expected, again, dealt=dealt, blamed=blamed)
 
-    def _named(self, history: Sequence[Step], difference: Difference, about: str) -> Requirement:
-        """Which requirement is broken; of several drivers each of which is right alone, that they are not together."""
-        if len(self.drivers) > 1:
-            alone = [Session([driver], self.namespaces)._tried(history, _alone) for driver in self.drivers]
-            if not any(alone):
-                return REQUIREMENTS["MIXED-1"]
-        return judge.broken(history, difference, about)
+    def _alone(self, driver: Driver, history: Sequence[Step]) -> Difference | Broken | None:
+        """What one driver does wrong without the others."""
+        return Session([driver], self.namespaces)._tried(history, _alone)
+
+    def _blamed(self, history: Sequence[Step], expected: Sequence[Outcome], deal: Deal) -> int | None:
+        """The last step with which the history goes right when we execute it ourselves."""
+        if not self.namespaces.ours:
+            return None
+        for at in reversed(range(len(history))):
+            try:
+                found = self._with_ours(history, at, deal)
+            except Broken:
+                continue
+            if not any(judge.compare(0, "", *pair) for pair in zip(expected, found, strict=True)):
+                return at
+        return None
+
+    def _with_ours(self, history: Sequence[Step], ours: int, deal: Deal) -> list[Outcome]:
+        """Play a history, and execute one of its steps ourselves."""
+        self.start()
+        prefix = self.namespaces.fresh()
+        for driver in self.drivers:
+            driver.reset(self.namespaces.url, prefix)
+        return [
+            self.namespaces.execute(prefix, step) if at == ours else self.drivers[deal(at, step)].step(step)
+            for at, step in enumerate(history)
+        ]
 
     def _tried(self, history: Sequence[Step], deal: Deal) -> Difference | Broken | None:
         try:

@@ -41,6 +41,7 @@ def transcript(finding: Finding) -> Iterator[str]:
     last = len(finding.history) - 1
     for at, (step, was) in enumerate(zip(finding.history, finding.expected, strict=True)):
         by = f"{finding.dealt[at]} " if len(set(finding.dealt)) > 1 else ""
+        by += "(*) " if at == finding.blamed else ""
         yield f"  {by}-> {_cut(json.dumps(codec.dump(step), ensure_ascii=False))}"
         if at < last or finding.difference is None:
             yield f"  {' ' * len(by)}<- {_cut(_answer(was))}"
@@ -51,6 +52,8 @@ def transcript(finding: Finding) -> Iterator[str]:
         yield from (f"    {path}" for path in finding.difference.paths[:12])
         if len(finding.difference.paths) > 12:
             yield f"    and {len(finding.difference.paths) - 12} more"
+    if finding.blamed is not None:
+        yield "  (*) All is right when qmodel sends this step itself."
     if finding.broken is not None:
         yield f"  {finding.broken.detail}"
         if finding.broken.stderr:
@@ -121,7 +124,7 @@ def _result(result: Result) -> dict[str, Any]:
         found["steps"] = [codec.dump(step) for step in finding.history]
         if finding.difference is not None:
             found |= {"expected": finding.difference.expected, "answered": finding.difference.found}
-            found |= {"by": finding.difference.by, "paths": list(finding.difference.paths)}
+            found |= {"by": finding.difference.by, "paths": list(finding.difference.paths), "blamed": finding.blamed}
         if finding.broken is not None:
             found |= {"broken": finding.broken.detail, "stderr": finding.broken.stderr}
     return found
