@@ -16,8 +16,9 @@ local COMMANDS = {
   queues = qless_queues.queues, length = qless_queues.length, stats = qless_queues.stats,
   workers = qless_queues.workers, unfail = qless_queues.unfail, pause = qless_queues.pause,
   unpause = qless_queues.unpause, ['queue.forget'] = qless_queues.forget,
-  ['worker.deregister'] = qless_queues.deregister, ['config.get'] = qless_settings.config_get,
-  ['config.set'] = qless_settings.config_set, ['config.unset'] = qless_settings.config_unset,
+  ['worker.deregister'] = qless_queues.deregister, ['recur.get'] = qless_queues.recur_get,
+  ['config.get'] = qless_settings.config_get, ['config.set'] = qless_settings.config_set,
+  ['config.unset'] = qless_settings.config_unset,
 }
 
 -- reqless's names: the command, and words that stand before its arguments, or behind the first so many of them.
@@ -57,6 +58,7 @@ local REQLESS = {
   ['queue.unfail'] = {'unfail'},
   ['queue.unpause'] = {'unpause'},
   ['queues.counts'] = {'queues'},
+  ['recurringJob.get'] = {'recur.get'},
   ['tags.top'] = {'tag', 0, 'top'},
   ['worker.forget'] = {'worker.deregister'},
   ['worker.jobs'] = {'workers'},
@@ -73,8 +75,11 @@ local function found(name, given)
   local like = REQLESS[name]
   if not COMMANDS[name] and not like then
     qless_session.fail('Unknown command ' .. qless_texts.shown(name))
-  elseif like and like[3] then
+  elseif like and like[3] and not (name == 'job.completeAndRequeue' and #given % 2 == 1) then -- it may say `next` itself
     table.insert(given, math.min(2 + like[2], #given + 1), like[3])
+  end
+  if name == 'put' and #given > 5 and #given % 2 == 0 then -- older clients do not say who they are
+    table.insert(given, 2, '')
   end
   return COMMANDS[like and like[1] or name]
 end

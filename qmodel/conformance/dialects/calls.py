@@ -242,6 +242,7 @@ DRAWS: dict[str, Callable[[CallGenerator], list[str]]] = {
     "tag": lambda d: d.tag(),
     "track": lambda d: d.track(),
     "get": lambda d: [d.jid()],
+    "recur.get": lambda d: [d.jid()],
     "multiget": lambda d: d.jids(),
     "jobs": lambda d: [
         d.of("complete", "running", "stalled", "scheduled", "depends", "waiting", "zap"),

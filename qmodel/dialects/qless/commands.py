@@ -33,6 +33,7 @@ COMMANDS: dict[str, Command] = {
     "pop": queues.pop,
     "peek": queues.peek,
     "get": queues.get,
+    "recur.get": queues.recur_get,
     "multiget": queues.multiget,
     "jobs": queues.jobs,
     "failed": queues.failed,
@@ -86,6 +87,7 @@ REQLESS: dict[str, tuple[str, ...]] = {
     "queue.unfail": ("unfail",),
     "queue.unpause": ("unpause",),
     "queues.counts": ("queues",),
+    "recurringJob.get": ("recur.get",),
     "tags.top": ("tag", "top"),
     "worker.forget": ("worker.deregister",),
     "worker.jobs": ("workers",),
@@ -115,6 +117,8 @@ def call(store: Store, arguments: Sequence[str]) -> Answer:
         raise QlessError("Must provide a command")
     name, *given = arguments
     command, given = _found(name, given)
+    if name == "put" and len(given) > 5 and len(given) % 2 == 0:  # older clients do not say who they are
+        given.insert(1, "")
     if len(given) > MOST:
         raise QlessError(f"More than {MOST} arguments")
     session = Session(store, moment(given.pop(0) if given else None))
@@ -132,6 +136,8 @@ def _found(name: str, given: list[str]) -> tuple[str, list[str]]:
         raise QlessError(f"Unknown command {texts.shown(name)}")
     command, *words = REQLESS[name]
     behind = int(words.pop(0)) if len(words) == 2 else 0
+    if name == "job.completeAndRequeue" and len(given) % 2:  # it may say `next` itself
+        words = []
     return command, [*given[: 1 + behind], *words, *given[1 + behind :]]
 
 

@@ -72,6 +72,13 @@ def get(session: Session, jid: str | None = None) -> Reply:
     return None if found is None else shapes.job(session, found)
 
 
+def recur_get(session: Session, jid: str | None = None) -> Reply:
+    """Show a recurring job: there are none yet."""
+    if jid is None:
+        raise QlessError("Recurring(): no jid provided")
+    return None
+
+
 def multiget(session: Session, *jids: str) -> Reply:
     """Show several jobs, those that exist."""
     return shapes.jobs(session, session.ask("Multiget", ops.Multiget(jids)) if jids else ())

@@ -1,0 +1,92 @@
+"""A session of qless's Python clients: puts, works, completes, and more. Run by the interpreter that has the client.
+
+python session_python.py qless|reqless <url of a server>
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import time
+from typing import Any
+
+name, url = sys.argv[1:3]
+package: Any = importlib.import_module(name)
+Refused: Any = getattr(package, "QlessException", None) or package.ReqlessError
+
+
+def data(**facts: object) -> Any:
+    """Data as this client takes them."""
+    return facts if name == "qless" else json.dumps(facts)
+
+
+def put_work_complete(client: Any) -> None:
+    """A job is put, popped, heartbeated and completed."""
+    queue = client.queues["emails"]
+    jid = queue.put("mail.Send", data(to="ada"), priority=3, tags=["welcome"])
+    client.track(jid)
+    assert queue.counts["waiting"] == len(queue) == 1
+    job = queue.pop()
+    assert (job.jid, job.data, job.tags, job.state) == (jid, data(to="ada"), ["welcome"], "running")
+    assert job.worker_name == "worker-1" and job.ttl > 50
+    assert job.heartbeat() > time.time()
+    assert job.complete() == "complete"
+    assert client.jobs[jid].state == "complete" and client.jobs.complete() == [jid]
+    assert [job.jid for job in client.jobs.tracked()["jobs"]] == [jid]
+    assert client.jobs["unknown"] is None
+
+
+def retry_fail_unfail(client: Any) -> None:
+    """A job is retried, fails, is lost to its worker, and is brought back."""
+    queue = client.queues["emails"]
+    jid = queue.put("mail.Send", data(), retries=1)
+    assert queue.pop().retry() == 0
+    (job,) = queue.pop(5)
+    assert job.fail("smtp", "no route") == jid
+    assert client.jobs.failed() == {"smtp": 1}
+    assert [job.jid for job in client.jobs.failed("smtp")["jobs"]] == [jid]
+    try:
+        job.complete()
+    except Refused as refused:
+        assert "is not currently running: failed" in str(refused)
+    else:
+        raise AssertionError("a failed job was completed")
+    assert client.unfail("smtp", "emails") == 1
+    job = queue.pop()
+    assert job.complete("archive") == "waiting" if name == "reqless" else job.complete("archive", delay=0)
+    assert client.jobs[jid].queue_name == "archive"
+    assert [stage["what"] for stage in client.jobs[jid].history][-2:] == ["done", "put"]
+
+
+def depend_pause_configure(client: Any) -> None:
+    """Dependencies, pauses, tags, workers, statistics and the configuration."""
+    queue = client.queues["letters"]
+    for jid, depends in (("parent", []), ("child", ["parent"])):
+        queue.put("k", data(), jid=jid, depends=depends)
+    child = client.jobs["child"]
+    assert (child.state, child.dependencies, queue.jobs.depends()) == ("depends", ["parent"], ["child"])
+    assert client.jobs["parent"].dependents == ["child"]
+    child.undepend(all=True)
+    assert client.jobs["child"].state == "waiting"
+    child.tag("urgent")
+    client.jobs["parent"].tag("urgent")
+    assert client.tags() == ["urgent"] and client.jobs.tagged("urgent")["total"] == 2
+    queue.pause()
+    assert queue.counts["paused"] and queue.pop() is None
+    queue.unpause()
+    assert {job.jid for job in queue.pop(5)} == {"parent", "child"}
+    assert sorted(client.workers["worker-1"]["jobs"]) == ["child", "parent"]
+    client.jobs["child"].timeout()
+    assert client.jobs["child"].state == "stalled"
+    client.jobs["child"].cancel()
+    assert client.jobs["child"] is None
+    assert queue.stats()["wait"]["count"] == 2
+    client.config["heartbeat"] = 30
+    assert client.config["heartbeat"] == 30 == client.config.all["heartbeat"]
+
+
+opened = package.Client(url, hostname="worker-1")
+for part in (put_work_complete, retry_fail_unfail, depend_pause_configure):
+    part(opened)
+sys.stdout.write("done\n")
