@@ -5,11 +5,14 @@ FCALL qmodel_v1_<operation> 1 <prefix> <now> <request> <argument> ...
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from qmodel.backends.bundle import LIBRARY, function_name
+from qmodel.dialects import qless
+from qmodel.dialects.qless import Answer
 from qmodel.operations import CATALOGUE, Operation, Spec
 from qmodel.refusals import Refusal
 from qmodel.serve import reading
@@ -24,6 +27,9 @@ FUNCTIONS: Final = {function_name(name): spec for name, spec in CATALOGUE.items(
 
 DIGEST: Final = f"{LIBRARY}_digest"
 DENIED: Final = f"{LIBRARY}_denied"
+QLESS: Final = f"{LIBRARY}_qless"
+OTHERS: Final = (QLESS, DIGEST, DENIED)
+"""The functions of the library that are no operations."""
 
 
 class Log(Protocol):
@@ -88,6 +94,21 @@ class ModelExecutor:
             space.settle()
         return raw
 
+    def qless(self, db: int, prefix: str, words: Sequence[str]) -> Answer:
+        """Execute a call of the qless dialect, which is one entry of the journal; raises QlessError."""
+        space = self.spaces.of(db, prefix)
+        answer, refused = None, None
+        try:
+            answer = qless.call(space.store, words)
+        except qless.QlessError as error:  # after some of its operations, perhaps: it is replayed like all others
+            refused = error
+        if self.log is not None:
+            self.log.dialect(space, "qless", words)
+        space.settle()
+        if answer is None:
+            raise refused or AssertionError
+        return answer
+
     def wait(self, db: int, keys: Sequence[str], tell: Callable[[str], object]) -> Waiter | None:
         """Let someone wait for wake-ups by the keys of their lists; None when there was one at once."""
         waiter = Waiter(tell)
@@ -122,6 +143,9 @@ class ModelExecutor:
         elif what == "operation":
             name, now, request, *words = entry[4:]
             space.execute(QUICK[name].operation(words, 0, request), now)
+        elif what == "dialect" and entry[4] == "qless":
+            with contextlib.suppress(qless.QlessError):
+                qless.call(space.store, entry[5:])
         else:
             raise ValueError(f"it holds '{what}', which this version does not know")
         return space.store.seq

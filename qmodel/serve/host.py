@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from qmodel.serve import channels, facts, library, transactions, waiting
+from qmodel.serve import channels, facts, library, scripts, transactions, waiting
 from qmodel.serve.commands import COMMANDS, Command, unknown, usage
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.journal import EVERY, Journal, JournalError
@@ -17,7 +17,7 @@ from qmodel.serve.passing import PassingExecutor
 from qmodel.serve.resp import Fault, Limits
 from qmodel.serve.session import LATER, NOTHING, Session
 
-TABLES: Final = (channels, facts, library, transactions, waiting)
+TABLES: Final = (channels, facts, library, scripts, transactions, waiting)
 """The modules that enter commands in the table."""
 
 _LISTENING: Final = {"SUBSCRIBE", "PSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "PING", "QUIT", "RESET"}
@@ -53,7 +53,7 @@ class Host:
         self.stopping = asyncio.Event()
         self.port = options.port
         self.loaded = True
-        self.scripts: set[str] = set()
+        self.scripts: dict[str, scripts.Known] = {}
         self.channels = channels.Channels()
         self.sessions: dict[Session, None] = {}
         self.tasks: set[asyncio.Task[Any]] = set()

@@ -236,8 +236,8 @@ def _write_rare(kind: Any, value: Any, version: int) -> str:
         return f"{head}{len(value)}\r\n" + "".join([write(one, version) for one in value])
     if isinstance(value, tuple | list):
         return write(list(value), version)
-    if isinstance(value, bytes):
-        return write(_text(value), version)
+    if isinstance(value, str | bytes):
+        return write(str(value) if isinstance(value, str) else _text(value), version)
     raise TypeError(f"{kind} has no form in RESP")
 
 

@@ -31,10 +31,15 @@ class Serving:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "qmodel", "serve", "--socket", self.socket, *self.options]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        with open(f"{self.folder}/errors", "a") as errors:
+            self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert self.process.stdout is not None
-        said = self.process.stdout.readline()
-        assert " at " in said, said + self.process.stdout.read()
+        assert " at " in self.process.stdout.readline(), self.errors
+
+    @property
+    def errors(self) -> str:
+        """What it has logged."""
+        return Path(f"{self.folder}/errors").read_text()
 
     def kill(self) -> None:
         """End it as a power failure would, but for what the system has not yet written."""
@@ -72,6 +77,7 @@ def serving(*options: str) -> Iterator[Serving]:
             yield server
         finally:
             server.kill()
+        assert server.errors == ""
 
 
 def run_to_its_end(*options: str) -> tuple[int, str]:

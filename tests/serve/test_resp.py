@@ -76,7 +76,7 @@ def test_empty_commands_are_passed_over() -> None:
     assert parsed(b"*0\r\n*-1\r\n" + packed(b"PING")) == ([["PING"]], "")
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(60))
 def test_noise_is_read_or_named_and_never_more(seed: int) -> None:
     chance = random.Random(seed)
     data = bytearray(b"".join(packed(*(chance.choice(WORDS[:9]) for _ in range(3))) for _ in range(5)))
