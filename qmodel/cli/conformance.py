@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from qmodel.cli import kit, without_password
+from qmodel.cli import concurrent, kit, without_password
 from qmodel.cli.session import common, session
 from qmodel.errors import ConnectError
 
@@ -119,5 +119,6 @@ class _progress:
 
 common(command)
 common(run)
+command.add_command(concurrent.command)
 for _one in kit.COMMANDS:
     command.add_command(_one)

@@ -23,6 +23,12 @@ class Lost(NamedTuple):
 LOST: Final = Lost()
 
 
+class Skipped(NamedTuple):
+    """What stands in place of a reply when the operation was not even tried."""
+
+    why: str
+
+
 class Call(NamedTuple):
     """One operation of one client.
 
@@ -118,9 +124,13 @@ class Makers:
         if len(makers) == 1:
             self.made.update(makers)
 
-    def allow(self, n: int, before: int, after: int) -> bool:
-        """Whether an operation can have made the events of these numbers."""
-        return all(n in self._of[seq] for seq in range(before + 1, after + 1) if seq in self._of)
+    def taken(self, n: int, before: int, after: int) -> int | None:
+        """The first event after one number, up to another, that an operation cannot have made."""
+        return next((seq for seq in range(before + 1, after + 1) if seq in self._of and n not in self._of[seq]), None)
+
+    def of(self, seq: int) -> frozenset[int]:
+        """The operations that may have made an event."""
+        return self._of.get(seq, frozenset())
 
     def rank(self, n: int, seq: int) -> int:
         """When to try an operation after this number: 0 early, for it makes no event or fits nowhere; 1; 2 late."""

@@ -1,8 +1,9 @@
 """Many clients at once: what they were answered is what the model answers, in the order in which it happened.
 
 The order need not be searched for: it is recorded. A second library, loaded beside the first, holds the same code
-behind one function more, which takes a number and the moment inside the same atomic call, and gives both back with the
-reply. So thousands of operations from many threads and processes become one history, and the model replays it.
+behind one function more, which takes a number and the moment inside the same atomic call (unless the caller gives the
+moment), and gives both back with the reply. So thousands of operations from many threads and processes become one
+history, and the model replays it.
 
 The clients (`asking.py`) meet all the time. Where the order cannot be recorded it is searched for
 (`linearizability.py`).
@@ -35,8 +36,10 @@ RECORDED = f"""
 register_function{{function_name = '{FUNCTION}', callback = function(keys, args)
   if not redis then bound() end
   local order = redis.call('INCR', 'order:' .. keys[1])
-  local time = redis.call('TIME')
-  local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+  local time, now = redis.call('TIME'), args[2]
+  if now == '' then
+    now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+  end
   local given = {{now}}
   for i = 3, #args do
     given[i - 1] = args[i]

@@ -58,7 +58,8 @@ class Verdict:
 
     `order` holds the places in `history` of the operations in the longest order that was found to fit, all of them when
     it is linearizable. `stuck` is the place of the operation that has to come next, and cannot; `instead` is what the
-    model says to it and to the others that could come next.
+    model says to it and to the others that could come next. For those to which the model says what they were told,
+    `taken` has the number of the event that they would make, and the operations that may have made it.
     """
 
     answer: Answer
@@ -66,6 +67,7 @@ class Verdict:
     order: list[int] = field(default_factory=list)
     stuck: int | None = None
     instead: dict[int, Any] = field(default_factory=dict)
+    taken: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
     steps: int = 0
     seconds: float = 0.0
 
@@ -174,7 +176,7 @@ class _Search:
             node.spare = store
             return store, False
         fits = call.returned is None or outcome == call.outcome
-        return store, fits and self._makers.allow(n, node.store.seq, store.seq)
+        return store, fits and self._makers.taken(n, node.store.seq, store.seq) is None
 
     def _step(self, store: Store, call: Call) -> Any:
         self._verdict.steps += 1
@@ -261,9 +263,15 @@ class _Search:
         verdict.order = [self._origin[n] for n in placed]
         first = self._line.first_return()
         verdict.stuck = self._origin[first] if first >= 0 else None
-        store = self._path[-1].store
-        verdict.instead = {
-            self._origin[n]: self._step(copy(store), self.history[n])
-            for n in self._line.called()
-            if self.history[n].returned is not None
-        }
+        verdict.instead, verdict.taken = {}, {}
+        for n in self._line.called():
+            if self.history[n].returned is not None:
+                self._ask(self._path[-1].store, n)
+
+    def _ask(self, before: Store, n: int) -> None:
+        """Keep what the model says to an operation that could come next, and which event stands against it."""
+        store = copy(before)
+        self._verdict.instead[self._origin[n]] = self._step(store, self.history[n])
+        seq = self._makers.taken(n, before.seq, store.seq)
+        if seq is not None:
+            self._verdict.taken[self._origin[n]] = (seq, [self._origin[one] for one in self._makers.of(seq)])

@@ -1,0 +1,133 @@
+"""Clients with a fault that shows when others work at the same time, or when a reply is lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from qmodel import operations as ops
+from qmodel import wire
+from qmodel.backends import bundle
+from qmodel.conformance.contention import ByBackend
+from qmodel.operations import Operation
+from qmodel.refusals import Refusal
+
+FUNCTION = "qmodel_in_two_steps"
+
+CLAIM = (
+    "local granted = queues.is_paused(queue) and {} or next_(now, queue, count)",
+    """local named = string.match(request, '^claim%-(.*)$')
+  local granted = {named and jobs.load(named)}
+  if named then
+    jobs.lift(granted[1])
+  else
+    granted = queues.is_paused(queue) and {} or next_(now, queue, count)
+  end""",
+)
+"""A pop that takes the job that its request names, whatever became of it."""
+
+ASSIGN = (
+    "local job = jobs.find(op.jid)\n\n",
+    """local job = jobs.find(op.jid)
+
+  if string.match(op.request, '^assign') then
+    tags.assign(job, op.tags)
+    store.emit(now, 'tagged', job.jid, op.tags[#op.tags])
+    return tags.of(job)
+  end
+""",
+)
+"""A tag_add that sets all tags to those given."""
+
+
+def library() -> str:
+    """The library with both, under names of its own."""
+    texts = {}
+    for name, (right, wrong) in {"ops/taking": CLAIM, "ops/tagging": ASSIGN}.items():
+        assert right in bundle.read(name)
+        texts[name] = bundle.read(name).replace(right, wrong, 1)
+    return f"""#!lua name={FUNCTION}
+local register_function = redis.register_function
+{bundle.body(texts)}
+register_function{{function_name = '{FUNCTION}', callback = function(keys, args)
+  if not redis then bound() end
+  return register.call(table.remove(args, 1), keys[1], args)
+end}}
+"""
+
+
+class ByFunction:
+    """Executes by the wrong library."""
+
+    def __init__(self, url: str, prefix: str) -> None:
+        self._redis: Any = Redis.from_url(url, retry=Retry(NoBackoff(), 0), protocol=2)
+        self._prefix = prefix
+
+    def execute(self, op: Operation, now: int) -> Any:
+        words = wire.encode(op, now)
+        return wire.decode(op, self._redis.execute_command("FCALL", FUNCTION, 1, self._prefix, op.spec.name, *words))
+
+    def close(self) -> None:
+        self._redis.close()
+
+
+class ChecksThenClaims(ByFunction):
+    """Pops in two steps: looks which job is next, then takes that one."""
+
+    def execute(self, op: Operation, now: int) -> Any:
+        if type(op) is not ops.Pop or op.count != 1:
+            return super().execute(op, now)
+        first = super().execute(ops.Peek(op.queue), now)
+        return super().execute(replace(op, request=f"claim-{first[0].jid}"), now) if first else ()
+
+
+class LosesUpdates(ByFunction):
+    """Adds a tag in two steps: reads the tags, then writes them all."""
+
+    def execute(self, op: Operation, now: int) -> Any:
+        if type(op) is not ops.TagAdd:
+            return super().execute(op, now)
+        job = super().execute(ops.Get(op.jid), now)
+        if job is None or set(op.tags) <= set(job.tags):
+            return super().execute(op, now)
+        return super().execute(replace(op, tags=(*job.tags, *op.tags), request="assign"), now)
+
+
+class CompletesOneByOne(ByBackend):
+    """Completes several jobs one after the other, not in one step."""
+
+    def execute(self, op: Operation, now: int) -> Any:
+        if type(op) is not ops.CompleteMany:
+            return super().execute(op, now)
+        replies = [super(CompletesOneByOne, self).execute(one, now) for one in op.jobs]
+        return next((one for one in replies if isinstance(one, Refusal)), tuple(replies))
+
+
+class SendsAgainBlindly(ByBackend):
+    """Sends again what got no reply, with nothing by which the server could tell."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url + "&deadline=20&requests=given", 20)
+
+    def execute(self, op: Operation, now: int) -> Any:
+        return self._backend.execute(replace(op, request="") if hasattr(op, "request") else op, now)
+
+
+class ReadsOldCopies(ByBackend):
+    """Looks at a job only every third time; in between it shows what it saw before."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._seen: dict[Operation, list[Any]] = {}
+
+    def execute(self, op: Operation, now: int) -> Any:
+        if type(op) is not ops.Get:
+            return super().execute(op, now)
+        seen = self._seen.pop(op, None) or [super().execute(op, now)] * 3
+        if len(seen) > 1:
+            self._seen[op] = seen[1:]
+        return seen[0]
