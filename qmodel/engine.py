@@ -115,19 +115,21 @@ def _check(spec: Spec) -> Callable[[Any], str | None]:
 
 
 _CHECKS = {spec.cls: _check(spec) for spec in CATALOGUE.values()}
-_VERBS = {spec.cls: (VERBS[name], spec.resend == "memo") for name, spec in CATALOGUE.items()}
+_VERBS = {spec.cls: (VERBS[name], spec.resend == "memo", _CHECKS[spec.cls]) for name, spec in CATALOGUE.items()}
 
 
 def step(store: Store, now: int, op: Operation) -> Any:
     """Execute one operation at a moment (milliseconds since the epoch); give its reply, or a Refusal."""
     if type(now) is not int or not 0 <= now < TIME_END:
         return Refusal("BAD_ARGUMENT", (op.spec.name, "now"))
-    bad = _CHECKS[type(op)](op)
+    verb, memo, check = _VERBS[type(op)]
+    bad = check(op)
     if bad is not None:
         return Refusal("BAD_ARGUMENT", (op.spec.name, bad))
-    verb, memo = _VERBS[type(op)]
     try:
-        return _remembered(store, now, op, verb) if memo and op.request else verb(store, now, op)  # type: ignore[attr-defined]
+        if memo and op.request:  # type: ignore[attr-defined]
+            return _remembered(store, now, op, verb)
+        return verb(store, now, op)
     except Refused as refused:
         return refused.refusal
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple, SupportsIndex, overload
 
 from qmodel.events import Event, Fact
 
@@ -19,6 +21,38 @@ class Stage(NamedTuple):
     def named(self) -> dict[str, Fact]:
         """The facts by name."""
         return dict(zip(HISTORY[self.what], self.facts, strict=True))
+
+
+Kept = tuple[str, int, tuple[Fact, ...]]
+"""A stage as it is kept: a plain tuple, which Python's garbage collector need not look at for as long as it stays."""
+
+_stage = partial(tuple.__new__, Stage)
+
+
+class Stages(tuple[Stage, ...]):
+    """A history. Its stages are made when somebody looks at them, which a worker that pops a job seldom does.
+
+    >>> Stages([("put", 1, ("emails",))])[0].what
+    'put'
+    """
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Stage]:
+        return map(_stage, super().__iter__())
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Stage: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Stage, ...]: ...
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return tuple(map(_stage, found)) if isinstance(index, slice) else _stage(found)
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
 
 
 HISTORY: dict[str, tuple[str, ...]] = {

@@ -28,7 +28,7 @@ from qmodel.conformance.subjects import History, Step
 from qmodel.operations import CATALOGUE, Operation
 from qmodel.refusals import Refusal
 from qmodel.state import config
-from qmodel.state.store import Store
+from qmodel.state.store import Store, events_after
 
 SITUATIONS = {
     "missing": "There is no such job",
@@ -127,7 +127,7 @@ def _key(store: Store, now: int) -> tuple[Any, ...]:
     jobs = []
     for jid in ("a", "b"):
         job = store.jobs.get(jid)
-        ended = [s.what for s in job.history if s.what in _ENDS] if job is not None else []
+        ended = [what for what, _, _ in job.history if what in _ENDS] if job is not None else []
         jobs.append(
             None
             if job is None
@@ -205,7 +205,7 @@ def _tokens(store: Store) -> tuple[int, ...]:
     job = store.jobs.get("a")
     if job is None:
         return (1,)
-    popped = [int(stage.facts[1]) for stage in job.history if stage.what == "popped"]
+    popped = [int(facts[1]) for what, _, facts in job.history if what == "popped"]
     return tuple(dict.fromkeys((*reversed(popped[-2:]), 999)))
 
 
@@ -370,7 +370,7 @@ def _label(store: Store, now: int, op: Operation, before: str, outcome: Any, seq
         return f"refused {outcome.code}{bad}"
     if op.spec.reads:
         return "shown" if succeeds(op, outcome, False) else "not shown"
-    events = dict.fromkeys(event.event for event in store.events if event.seq > seq)
+    events = dict.fromkeys(event.event for event in events_after(store, seq, store.seq - seq))
     after = situation(store, now)
     if not events and op.spec.name != "heartbeat":
         return "again" if op.spec.resend == "lease" else "nothing"

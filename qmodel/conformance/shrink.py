@@ -22,7 +22,7 @@ from qmodel.arguments import Operations as OperationsKind
 from qmodel.conformance.subjects import Step
 from qmodel.operations import Operation
 from qmodel.refusals import Refusal
-from qmodel.state.store import Store
+from qmodel.state.store import Store, events_after
 
 Fails = Callable[[list[Step]], bool]
 MOST_TRIES = 3000
@@ -113,8 +113,8 @@ class _Leases:
             engine.step(self._store, *step)
         except Exception:
             return
-        for event in self._store.events:
-            if event.seq > before and event.event == "popped":
+        for event in events_after(self._store, before, self._store.seq - before):
+            if event.event == "popped":
                 jid = str(event.facts[0])
                 self._tokens.setdefault(jid, []).append(event.seq)
                 self._owner[event.seq] = jid

@@ -124,7 +124,7 @@ def _job(job: Job) -> Record:
         "seq": job.seq,
         "dependencies": tuple(sorted(job.dependencies)),
         "dependents": tuple(sorted(job.dependents)),
-        "history": tuple((stage.what, stage.at, tuple(stage.facts)) for stage in job.history),
+        "history": tuple(job.history),
     }
 
 

@@ -14,7 +14,7 @@ from qmodel.conformance import snapshot
 from qmodel.conformance.snapshot import Snapshot
 from qmodel.events import Event
 from qmodel.operations import Operation
-from qmodel.state.store import Store
+from qmodel.state.store import Store, events_after
 
 
 class Step(NamedTuple):
@@ -114,7 +114,7 @@ class ModelSubject:
 
     def events_after(self, seq: int) -> tuple[Event, ...]:
         """The events after a sequence number."""
-        return () if self.store.seq == seq else tuple(e for e in self.store.events if e.seq > seq)
+        return events_after(self.store, seq, self.store.seq - seq)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -74,7 +74,7 @@ def _check_next(store: Store, op: Complete | CompleteAndPop, operation: str) -> 
 
 
 def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, depends: list[str]) -> str:
-    queue, worker, token, run_ms = job.queue, job.worker, job.token, max(now - job.popped_at, 0)
+    queue, worker, token, run_ms = job.queue, job.worker, job.token, now - job.popped_at if now > job.popped_at else 0
     jobs.lift(store, job)
     stats.ran(store, now, queue, run_ms)
     job.result = op.result
@@ -91,8 +91,9 @@ def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, d
     job.remaining = job.retries
     job.ended_at = now
     jobs.place(store, job, "complete")
-    for waiting in dependencies.resolve(store, job):
-        unblock(store, now, waiting)
+    if job.dependents:
+        for waiting in dependencies.resolve(store, job):
+            unblock(store, now, waiting)
     return "complete"
 
 

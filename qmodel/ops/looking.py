@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import islice
 
 from qmodel import replies
 from qmodel.events import Event
@@ -26,7 +25,7 @@ from qmodel.operations import (
 )
 from qmodel.replies import Page, QueueCounts, WorkerCounts, WorkerJobs
 from qmodel.state import completed, config, jobs, queues, stats, workers
-from qmodel.state.store import Store
+from qmodel.state.store import Store, events_after
 
 
 def get(store: Store, now: int, op: Get) -> replies.Job | None:
@@ -132,5 +131,4 @@ def show_stats(store: Store, now: int, op: Stats) -> replies.Stats:
 
 def events(store: Store, now: int, op: Events) -> tuple[Event, ...]:
     """Give the events after a sequence number."""
-    skip = max(op.after - (store.seq - len(store.events)), 0)
-    return tuple(islice(store.events, skip, skip + op.count))
+    return events_after(store, op.after, op.count)

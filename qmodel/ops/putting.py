@@ -13,9 +13,9 @@ def put(store: Store, now: int, op: Put) -> str:
     """Put a job into a queue, or move it there."""
     if _is_resend(store, op.jid, op.request):
         return op.jid
-    unfinished = _check(store, (op,))
+    depends = _check(store, (op,))[op.jid] if op.depends is not None else None
 
-    _put(store, now, op, unfinished.get(op.jid), op.request)
+    _put(store, now, op, depends, op.request)
     return op.jid
 
 

@@ -26,26 +26,32 @@ def grant(
     """Lease up to `count` jobs, and remember under which request."""
     workers.seen(store, now, worker)
     granted = [] if queues.of(store, queue).paused else _next(store, now, queue, count)
+    jids, shown = [], []
     for job in granted:
         _claim(store, now, job, worker, request)
+        jids.append(job.jid)
     if granted:
-        workers.remember(store, worker, request, tuple([job.jid for job in granted]))
+        workers.remember(store, worker, request, tuple(jids))
     elif wait:
         queues.await_work(store, queue)
-    return tuple([jobs.view(store, now, job) for job in granted])
+    for job in granted:
+        shown.append(jobs.view(store, now, job))
+    return tuple(shown)
 
 
 def _next(store: Store, now: int, queue: str, count: int) -> list[Job]:
     """Take the next jobs out of their places: stalled ones, then those in order, the due ones among them."""
     until = now - config.value(store, "grace-period")
+    places = queues.of(store, queue)
     taken = []
-    for job in queues.lapsed(store, queue, until, count):
+    for job in queues.lapsed(store, places, until, count):
         if _take_back(store, now, job):
             taken.append(job)
-    for job in queues.due(store, queue, now, MOST):
+    for job in queues.due(store, places, now, MOST):
         emit(store, now, "promoted", job.jid, job.queue)
         queues.promote(store, job)
-    return taken + queues.take(store, queue, count - len(taken))
+    taken += queues.take(store, places, count - len(taken))
+    return taken
 
 
 def _take_back(store: Store, now: int, job: Job) -> bool:
@@ -67,7 +73,7 @@ def _take_back(store: Store, now: int, job: Job) -> bool:
 
 
 def _claim(store: Store, now: int, job: Job, worker: str, request: str) -> None:
-    wait_ms = max(now - job.ready_at, 0)
+    wait_ms = now - job.ready_at if now > job.ready_at else 0
     job.token = emit(store, now, "popped", job.jid, job.queue, worker, wait_ms)
     job.worker = worker
     job.grant = request
@@ -81,13 +87,11 @@ def _claim(store: Store, now: int, job: Job, worker: str, request: str) -> None:
 def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     """Show the jobs that a pop would give next."""
     until = now - config.value(store, "grace-period")
-    first = [
-        job.jid
-        for job in queues.lapsed(store, op.queue, until, op.count)
-        if job.state == "stalled" or job.remaining > 0
-    ]
-    order = list(queues.next_ready(store, op.queue, op.count))
-    order += [(job.priority, job.ready_at, job.seq, job.jid) for job in queues.due(store, op.queue, now, MOST)]
+    places = queues.of(store, op.queue)
+    lapsed = queues.lapsed(store, places, until, op.count)
+    first = [job.jid for job in lapsed if job.state == "stalled" or job.remaining > 0]
+    order = queues.next_ready(places, op.count)
+    order += [(job.priority, job.ready_at, job.seq, job.jid) for job in queues.due(store, places, now, MOST)]
     order.sort()
     first += [jid for _, _, _, jid in order]
     return tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in first[: op.count])

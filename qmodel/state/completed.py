@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qmodel.state import config
@@ -22,16 +23,14 @@ def discard(store: Store, job: Job) -> None:
     store.completed.remove((job.ended_at, job.seq, job.jid))
 
 
-def expired(store: Store, now: int, most: int) -> list[Job]:
+def expired(store: Store, now: int, most: int) -> Sequence[Job]:
     """The oldest complete jobs that are past jobs-history or beyond jobs-history-count."""
-    surplus = len(store.completed) - config.value(store, "jobs-history-count")
-    oldest = now - config.value(store, "jobs-history")
-    found: list[Job] = []
-    for ended_at, _, jid in store.completed:
-        if len(found) == most or (len(found) >= surplus and ended_at > oldest):
-            break
-        found.append(store.jobs[jid])
-    return found
+    completed = store.completed
+    surplus = completed.size - config.value(store, "jobs-history-count")
+    found = completed.until(now - config.value(store, "jobs-history"), most)
+    if surplus > len(found):
+        found = completed[: min(surplus, most)]
+    return [store.jobs[jid] for _, _, jid in found] if found else ()
 
 
 def page(store: Store, offset: int, count: int) -> tuple[int, tuple[str, ...]]:

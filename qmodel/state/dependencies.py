@@ -139,8 +139,11 @@ def _path(came_from: dict[str, str], at: str, jid: str) -> list[str]:
 def link(store: Store, job: Job, others: Iterable[str]) -> None:
     """Let a job depend on others."""
     for other in others:
+        far = store.jobs[other]
+        job.dependencies = job.dependencies or {}
         job.dependencies[other] = None
-        store.jobs[other].dependents[job.jid] = None
+        far.dependents = far.dependents or {}
+        far.dependents[job.jid] = None
 
 
 def unlink(store: Store, job: Job, others: Iterable[str]) -> None:
@@ -153,8 +156,6 @@ def unlink(store: Store, job: Job, others: Iterable[str]) -> None:
 
 def resolve(store: Store, job: Job) -> list[Job]:
     """Take a finished job out of what others wait for; give those that wait for nothing more, by id."""
-    if not job.dependents:
-        return []
     freed = []
     for jid in sorted(job.dependents):
         waiting = store.jobs[jid]

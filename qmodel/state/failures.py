@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sortedcontainers import SortedList
-
+from qmodel.ordered import Ordered
 from qmodel.state.store import Place, Store
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ def add(store: Store, job: Job) -> None:
     """Enter a failed job."""
     group = store.groups.get(_group(job))
     if group is None:
-        group = store.groups[_group(job)] = SortedList()
+        group = store.groups[_group(job)] = Ordered()
     group.add((job.ended_at, job.seq, job.jid))
 
 
@@ -38,9 +37,9 @@ def oldest(store: Store, name: str, count: int) -> list[Job]:
     return [store.jobs[jid] for _, _, jid in of(store, name)[:count]]
 
 
-def of(store: Store, name: str) -> SortedList[Place]:
+def of(store: Store, name: str) -> Ordered[Place]:
     """The jobs of a group, longest failed first."""
-    return store.groups.get(name) or SortedList()
+    return store.groups.get(name) or Ordered()
 
 
 def groups(store: Store, offset: int, count: int) -> list[tuple[str, int]]:
@@ -53,7 +52,7 @@ def page(store: Store, name: str, offset: int, count: int) -> tuple[int, tuple[s
     return len(of(store, name)), latest(of(store, name), offset, count)
 
 
-def latest(places: SortedList[Place], offset: int, count: int) -> tuple[str, ...]:
+def latest(places: Ordered[Place], offset: int, count: int) -> tuple[str, ...]:
     """A page of places from the end."""
     end = len(places) - offset
     return tuple(jid for _, _, jid in reversed(places[max(end - count, 0) : max(end, 0)]))

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qmodel.replies import Stage
 from qmodel.state import config
-from qmodel.state.store import Store, record
+from qmodel.state.store import Store
 
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
@@ -22,7 +21,7 @@ LEAST = 4
 def add(store: Store, now: int, job: Job, what: str, *facts: str | int) -> None:
     """Append a stage."""
     history = job.history
-    history.append(record(Stage, (what, now, facts)))
+    history.append((what, now, facts))
     if len(history) > LEAST:
         most = config.value(store, "max-job-history")
         if len(history) > most:
@@ -32,6 +31,6 @@ def add(store: Store, now: int, job: Job, what: str, *facts: str | int) -> None:
 def outcome(job: Job, token: int, what: str) -> str | None:
     """The fact beside the token in the stage by which this kind of call ended that lease, if it did."""
     for stage in reversed(job.history):
-        if stage.what == what and stage.facts[0] == token:
-            return str(stage.facts[1])
+        if stage[0] == what and stage[2][0] == token:
+            return str(stage[2][1])
     return None

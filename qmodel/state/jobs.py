@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+from typing import Any, Final, cast
+
 from qmodel import replies
 from qmodel.lifecycle import seen_at
 from qmodel.refusals import refuse
 from qmodel.state import dependencies, history, places, requests, tags
 from qmodel.state.store import Store, record
+
+NONE: Final[dict[str, Any]] = cast(dict[str, Any], MappingProxyType({}))
+"""The tags and dependencies of most jobs: one for all of them, which nobody can change. Three dictionaries for each job
+would cost more than all its other fields, and Python's garbage collector would look at them again and again.
+"""
 
 
 class Job:
@@ -25,11 +33,11 @@ class Job:
         self.priority = self.seq = self.token = 0
         self.retries = self.remaining = 5
         self.put_at = self.ready_at = self.popped_at = self.expires_at = self.ended_at = 0
-        self.tags: dict[str, int] = {}
+        self.tags: dict[str, int] = NONE
         self.failure: replies.Failure | None = None
-        self.dependencies: dict[str, None] = {}
-        self.dependents: dict[str, None] = {}
-        self.history: list[replies.Stage] = []
+        self.dependencies: dict[str, None] = NONE
+        self.dependents: dict[str, None] = NONE
+        self.history: list[replies.Kept] = []
 
 
 def get(store: Store, jid: str) -> Job | None:
@@ -90,7 +98,7 @@ def create(store: Store, jid: str) -> Job:
 def lift(store: Store, job: Job) -> None:
     """Take a job out of its place. Do so before anything changes by which the place is found."""
     if job.state:
-        places.leave(store, job)
+        places.PLACES[job.state][1](store, job)
         job.state = ""
 
 
@@ -98,7 +106,7 @@ def place(store: Store, job: Job, state: str) -> None:
     """Put a lifted job into the place that a state says; its sequence is that of the event that told so."""
     job.state = state
     job.seq = store.seq
-    places.enter(store, job)
+    places.PLACES[state][0](store, job)
 
 
 def remove(store: Store, job: Job) -> None:
@@ -133,6 +141,6 @@ def view(store: Store, now: int, job: Job) -> replies.Job:
         job.jid in store.tracked,
         dependencies.of(job) if job.dependencies else (),
         dependencies.dependents(job) if job.dependents else (),
-        tuple(job.history),
+        record(replies.Stages, job.history),
     )
     return record(replies.Job, fields)

@@ -7,12 +7,10 @@ stampede after one job. Where the waiting happens is a backend's matter; the cou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sortedcontainers import SortedList
-
+from qmodel.ordered import Ordered
 from qmodel.state.store import Place, Store
 
 if TYPE_CHECKING:
@@ -34,10 +32,10 @@ class Queue:
         self.paused = False
         self.idle = 0
         self.wakes = 0
-        self.ready: SortedList[tuple[int, int, int, str]] = SortedList()
-        self.scheduled: SortedList[Place] = SortedList()
-        self.depends: SortedList[Place] = SortedList()
-        self.locks: SortedList[Place] = SortedList()
+        self.ready: Ordered[tuple[int, int, int, str]] = Ordered()
+        self.scheduled: Ordered[Place] = Ordered()
+        self.depends: Ordered[Place] = Ordered()
+        self.locks: Ordered[Place] = Ordered()
 
 
 def of(store: Store, name: str) -> Queue:
@@ -124,21 +122,20 @@ def unpark(store: Store, job: Job) -> None:
     store.queues[job.queue].depends.remove((job.put_at, job.seq, job.jid))
 
 
-def _lock(job: Job) -> Place:
-    return (FIRST if job.state == "stalled" else job.expires_at, job.seq, job.jid)
-
-
 def lock(store: Store, job: Job) -> None:
     """Enter a lease, or a job whose lease was taken, and wake a worker for that."""
     queue = store.queues.get(job.queue) or _made(store, job.queue)
-    queue.locks.add(_lock(job))
     if job.state == "stalled":
+        queue.locks.add((FIRST, job.seq, job.jid))
         wake(queue, 1)
+    else:
+        queue.locks.add((job.expires_at, job.seq, job.jid))
 
 
 def unlock(store: Store, job: Job) -> None:
     """Strike a lease."""
-    store.queues[job.queue].locks.remove(_lock(job))
+    moment = FIRST if job.state == "stalled" else job.expires_at
+    store.queues[job.queue].locks.remove((moment, job.seq, job.jid))
 
 
 def renew(store: Store, job: Job, expires_at: int) -> None:
@@ -151,39 +148,31 @@ def renew(store: Store, job: Job, expires_at: int) -> None:
 # ---- taking
 
 
-def take(store: Store, name: str, count: int) -> list[Job]:
+def take(store: Store, queue: Queue, count: int) -> list[Job]:
     """Take the next ready jobs out of the order; they are in no place then."""
-    ready = of(store, name).ready
-    taken: list[Job] = []
-    while len(taken) < count and ready:
-        job = store.jobs[ready.pop(0)[3]]
+    taken = []
+    for place in queue.ready.take(count):
+        job = store.jobs[place[3]]
         job.state = ""
         taken.append(job)
     return taken
 
 
-def due(store: Store, name: str, now: int, most: int) -> list[Job]:
+def due(store: Store, queue: Queue, now: int, most: int) -> Sequence[Job]:
     """Scheduled jobs whose time has come, by that time."""
-    return _until(store, of(store, name).scheduled, now, most)
+    found = queue.scheduled.until(now, most)
+    return [store.jobs[jid] for _, _, jid in found] if found else ()
 
 
-def lapsed(store: Store, name: str, until: int, most: int) -> list[Job]:
+def lapsed(store: Store, queue: Queue, until: int, most: int) -> Sequence[Job]:
     """Stalled jobs, then those whose lease ran out by `until`, by that time."""
-    return _until(store, of(store, name).locks, until, most)
+    found = queue.locks.until(until, most)
+    return [store.jobs[jid] for _, _, jid in found] if found else ()
 
 
-def _until(store: Store, places: SortedList[Place], until: int, most: int) -> list[Job]:
-    found: list[Job] = []
-    for moment, _, jid in places:
-        if moment > until or len(found) == most:
-            break
-        found.append(store.jobs[jid])
-    return found
-
-
-def next_ready(store: Store, name: str, most: int) -> Iterator[tuple[int, int, int, str]]:
+def next_ready(queue: Queue, most: int) -> list[tuple[int, int, int, str]]:
     """The keys of the first ready jobs, in order."""
-    return islice(of(store, name).ready, most)
+    return queue.ready[:most]
 
 
 # ---- idle workers
@@ -206,20 +195,15 @@ def await_work(store: Store, name: str) -> None:
 # ---- looking
 
 
-def page(places: SortedList[Place], low: float, high: float, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
+def page(places: Ordered[Place], low: float, high: float, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
     """How many places lie in low < moment <= high, and the ids of a page of them."""
-    first, last = _rank(places, low) if low > FIRST else 0, _rank(places, high)
+    first, last = places.count_until(low) if low > FIRST else 0, places.count_until(high)
     return last - first, tuple(place[-1] for place in places[first + offset : min(first + offset + count, last)])
 
 
-def _rank(places: SortedList[Place], moment: float) -> int:
+def count(places: Ordered[Place], moment: float) -> int:
     """How many places have at most this moment."""
-    return int(places.bisect_left((moment, 10**15, "")))
-
-
-def count(places: SortedList[Place], moment: float) -> int:
-    """How many places have at most this moment."""
-    return _rank(places, moment) if places else 0
+    return places.count_until(moment)
 
 
 def order(queue: Queue, offset: int, count: int) -> list[str]:
@@ -230,10 +214,10 @@ def order(queue: Queue, offset: int, count: int) -> list[str]:
 def next_at(queue: Queue, now: int, grace: int) -> int:
     """The next moment at which a job becomes ready by itself, or 0."""
     soon = []
-    first = _rank(queue.scheduled, now)
+    first = queue.scheduled.count_until(now)
     if first < len(queue.scheduled):
         soon.append(queue.scheduled[first][0])
-    first = _rank(queue.locks, now - grace)
+    first = queue.locks.count_until(now - grace)
     if first < len(queue.locks):
         soon.append(queue.locks[first][0] + grace)
     return int(min(soon, default=0))

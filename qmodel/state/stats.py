@@ -9,8 +9,6 @@ A job waits from the moment it is ready: neither its delay nor the time for whic
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from qmodel import replies
 from qmodel.state import config
 from qmodel.state.store import Store
@@ -63,21 +61,17 @@ def day_of(at: int) -> int:
 
 
 def _day(store: Store, now: int, queue: str) -> Day:
-    key = (now - now % DAY_MS, queue)
-    day = store.days.get(key)
-    if day is None:
-        for old in list(_beyond(store, key[0])):
-            del store.days[old]
-        day = store.days[key] = Day()
-    return day
-
-
-def _beyond(store: Store, today: int) -> Iterator[tuple[int, str]]:
-    """A few of the days that are older than stats-history."""
+    """The day of a queue; when it is new, strike a few of the days that are older than stats-history."""
+    today = now - now % DAY_MS
+    day = store.days.get((today, queue))
+    if day is not None:
+        return day
     oldest = today - config.value(store, "stats-history") * DAY_MS
     for key in store.days.keys()[:SWEEP]:
         if key[0] < oldest:
-            yield key
+            del store.days[key]
+    day = store.days[today, queue] = Day()
+    return day
 
 
 def _fold(sample: Sample, duration: int) -> None:

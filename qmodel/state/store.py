@@ -7,11 +7,13 @@ Sorted lists hold tuples that end in (sequence, jid): sequences are unique, so e
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from sortedcontainers import SortedDict, SortedList
+from sortedcontainers import SortedDict
 
 from qmodel.events import Event
+from qmodel.ordered import Ordered
 
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
@@ -25,26 +27,28 @@ Place = tuple[float, int, str]
 record = tuple.__new__
 """Makes a NamedTuple of its class and a tuple of its fields; the constructor takes three times as long (0.3 us)."""
 
+Told = tuple[int, int, str, tuple[str | int, ...]]
+"""An event as it is kept: a plain tuple, which Python's garbage collector need not look at for as long as it stays."""
+
 
 class Store:
     """One namespace."""
 
     __slots__ = (
-        "completed", "config", "days", "events", "events_kept", "groups", "jobs", "queues", "requests", "seq", "tags",
+        "completed", "config", "days", "events", "groups", "jobs", "queues", "requests", "seq", "tags",
         "tracked", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.seq = 0
-        self.events: deque[Event] = deque()
-        self.events_kept = 10_000
+        self.events: deque[Told] = deque(maxlen=10_000)
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
         self.workers: dict[str, Worker] = {}
         self.workers_passed = 0
-        self.completed: SortedList[Place] = SortedList()
-        self.groups: SortedDict[str, SortedList[Place]] = SortedDict()
-        self.tags: dict[str, SortedList[tuple[int, str]]] = {}
+        self.completed: Ordered[Place] = Ordered()
+        self.groups: SortedDict[str, Ordered[Place]] = SortedDict()
+        self.tags: dict[str, Ordered[tuple[int, str]]] = {}
         self.tracked: dict[str, int] = {}
         self.days: SortedDict[tuple[int, str], Day] = SortedDict()
         self.config: dict[str, int] = {}
@@ -54,15 +58,16 @@ class Store:
 def emit(store: Store, now: int, event: str, *facts: str | int) -> int:
     """Append an event, and give its sequence."""
     store.seq = seq = store.seq + 1
-    events = store.events
-    events.append(record(Event, (seq, now, event, facts)))
-    if len(events) > store.events_kept:
-        events.popleft()
+    store.events.append((seq, now, event, facts))
     return seq
 
 
 def keep_events(store: Store, most: int) -> None:
     """Keep this many events from now on."""
-    store.events_kept = most
-    while len(store.events) > most:
-        store.events.popleft()
+    store.events = deque(store.events, most)
+
+
+def events_after(store: Store, after: int, count: int) -> tuple[Event, ...]:
+    """The events after a sequence number, oldest first."""
+    skip = max(after - (store.seq - len(store.events)), 0)
+    return tuple(map(Event._make, islice(store.events, skip, skip + count)))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sortedcontainers import SortedList
-
+from qmodel.ordered import Ordered
 from qmodel.state.store import Store
 
 if TYPE_CHECKING:
@@ -15,10 +14,11 @@ if TYPE_CHECKING:
 
 def add(store: Store, job: Job, tag: str) -> None:
     """Give a job a tag that it has not. The current sequence is its place among the tag's jobs."""
+    job.tags = job.tags or {}
     job.tags[tag] = store.seq
     of = store.tags.get(tag)
     if of is None:
-        of = store.tags[tag] = SortedList()
+        of = store.tags[tag] = Ordered()
     of.add((store.seq, job.jid))
 
 
@@ -56,5 +56,5 @@ def top(store: Store, offset: int, count: int) -> list[tuple[str, int]]:
 
 def page(store: Store, tag: str, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
     """How many jobs have a tag, and a page of them."""
-    jobs = store.tags.get(tag) or SortedList()
+    jobs = store.tags.get(tag) or Ordered()
     return len(jobs), tuple(jid for _, jid in jobs[offset : offset + count])

@@ -72,7 +72,7 @@ class WrongVerb(ModelSubject):
     def step(self, now: int, op: Operation) -> Any:
         """Execute one operation, wrongly."""
         right = engine._VERBS[self._cls]
-        engine._VERBS[self._cls] = (lambda *given: self._verb(right[0], *given), right[1])
+        engine._VERBS[self._cls] = (lambda *given: self._verb(right[0], *given), *right[1:])
         try:
             return super().step(now, op)
         finally:

@@ -76,7 +76,7 @@ MODEL = [
           '"failed")\n    if outcome is not None:\n        return op.jid\n\n    jobs.lift(store, job)\n    if op.data is not None:\n        job.data = op.data\n',
           '"failed")\n    if outcome is not None:\n        return op.jid\n\n    jobs.lift(store, job)\n    if op.data is not None:\n        job.data = op.data.replace("[]", "{}")\n'),
     Fault("Q32", "a failure does not say on which worker", "ops/burying", "now, job.worker)\n", 'now, "")\n'),
-    Fault("Q33", "statistics are kept for ever", "state/stats", "            del store.days[old]\n", "            pass\n"),
+    Fault("Q33", "statistics are kept for ever", "state/stats", "            del store.days[key]\n", "            pass\n"),
     Fault("Q34", "a silent worker is struck though it holds leases", "state/workers",
           "        if store.workers[name].held:\n", "        if False:\n"),
     Fault("Q35", "a job that is gone still stands in its queue", "state/jobs",

@@ -13,7 +13,7 @@ from qmodel.conformance.chooser import EnumeratingChooser, HypothesisChooser, Ra
 from qmodel.conformance.shrink import shrink
 from qmodel.conformance.subjects import Step
 from qmodel.refusals import Refusal
-from qmodel.state.store import Store
+from qmodel.state.store import Store, events_after
 from tests.conformance.faults import FAULTS, Wrong
 
 
@@ -94,7 +94,7 @@ def test_what_matters_is_kept() -> None:
         for step in history:
             seq = store.seq
             outcome = engine.step(store, *step)
-            new = {event.event for event in store.events if event.seq > seq}
+            new = {event.event for event in events_after(store, seq, store.seq - seq)}
             if step.op.spec.name == "pop" and outcome and "promoted" in new:
                 return True
         return False

@@ -18,7 +18,7 @@ from qmodel.conformance.subjects import Step
 from qmodel.events import Event
 from qmodel.operations import CATALOGUE, Operation
 from qmodel.refusals import Refusal
-from qmodel.state.store import Store
+from qmodel.state.store import Store, events_after
 
 BULK = 250
 STEPS = 60
@@ -77,7 +77,7 @@ def walk(history: list[Step], before: bool = False) -> Iterator[Moment]:
         seen = snapshot.of(store) if before else None
         seq = store.seq
         outcome = engine.step(store, *step)
-        events = tuple(e for e in store.events if e.seq > seq) if store.seq != seq else ()
+        events = events_after(store, seq, store.seq - seq)
         yield Moment(step, seen, outcome, events, store)
 
 
@@ -107,9 +107,9 @@ def fails(law: Law) -> bool:
 def plant(monkeypatch: pytest.MonkeyPatch, name: str, verb: Callable[..., Any]) -> None:
     """Replace a verb by `verb(original, store, now, op)`."""
     cls = CATALOGUE[name].cls
-    original, memo = engine._VERBS[cls]
+    original, *rest = engine._VERBS[cls]
 
     def planted(store: Store, now: int, op: Operation) -> Any:
         return verb(original, store, now, op)
 
-    monkeypatch.setitem(engine._VERBS, cls, (planted, memo))
+    monkeypatch.setitem(engine._VERBS, cls, (planted, *rest))

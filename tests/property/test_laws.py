@@ -17,7 +17,7 @@ from qmodel.conformance.snapshot import Snapshot
 from qmodel.operations import CATALOGUE
 from qmodel.refusals import Refusal
 from qmodel.state import config, dependencies, places, queues, store
-from qmodel.state.store import Store
+from qmodel.state.store import Store, events_after
 from tests.property.support import (
     QUICK,
     Moment,
@@ -211,7 +211,7 @@ def ops_step(now: int, op: Any) -> Any:
 def _step(store_: Store, now: int, op: Any) -> tuple[Any, tuple[Any, ...]]:
     seq = store_.seq
     outcome = engine.step(store_, now, op)
-    return outcome, tuple(event for event in store_.events if event.seq > seq)
+    return outcome, events_after(store_, seq, store_.seq - seq)
 
 
 @pytest.mark.parametrize("resend", ["job", "grant", "lease", "memo"])
@@ -242,7 +242,7 @@ def test_a_finished_lease_answers_its_resend_as_long_as_its_history_lasts() -> N
                 sent[moment.op.jid, moment.op.token, moment.name] = moment.op, moment.outcome
         for (jid, token, _), (op, outcome) in sent.items():
             job = store_.jobs.get(jid)
-            if job is not None and any(token in s.facts[:1] for s in job.history if s.what != "log"):
+            if job is not None and any(token in facts[:1] for what, _, facts in job.history if what != "log"):
                 before = snapshot.of(store_)
                 assert engine.step(store_, _later(moment, 0), op) == outcome, op
                 assert before == snapshot.of(store_)
@@ -495,7 +495,7 @@ def test_events_are_a_gapless_sequence() -> None:
         last = 0
         for moment in walk(history):
             seqs = [event.seq for event in moment.events]
-            most = moment.store.events_kept
+            most = moment.store.events.maxlen
             first = last + 1 if len(seqs) < most else seqs[0]
             assert seqs == list(range(first, first + len(seqs)))
             last = moment.store.seq
@@ -523,7 +523,7 @@ def test_no_job_is_lost_and_none_comes_from_nothing() -> None:
             if not moment.refused and moment.name in ("put", "put_many"):
                 known |= {one.jid for one in getattr(moment.op, "jobs", (moment.op,))}
             gone = {e.facts[0] for e in moment.events if e.event in ("canceled", "retired")}
-            told_all = len(moment.events) < moment.store.events_kept
+            told_all = len(moment.events) < moment.store.events.maxlen
             if told_all and moment.events:
                 assert known - gone == set(moment.store.jobs), moment.step
             known = set(moment.store.jobs)

@@ -16,7 +16,7 @@ from qmodel import operations as ops
 from qmodel.conformance import snapshot
 from qmodel.refusals import Refusal
 from qmodel.replies import QueueCounts, WorkerJobs
-from qmodel.state.store import Store
+from qmodel.state.store import Store, events_after
 
 DAY = 86_400_000
 
@@ -53,7 +53,7 @@ class Scene:
         return self(ops.Stats(queue))
 
     def events(self, *kinds: str) -> list[Any]:
-        return [event for event in self.store.events if event.event in kinds]
+        return [event for event in events_after(self.store, 0, self.store.seq) if event.event in kinds]
 
 
 @pytest.fixture

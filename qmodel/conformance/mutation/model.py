@@ -28,7 +28,7 @@ from qmodel.conformance.mutation.mutants import Mutant
 from qmodel.conformance.mutation.replay import Kill, Verdict
 from qmodel.conformance.snapshot import Snapshot
 from qmodel.conformance.subjects import Step
-from qmodel.state.store import Store
+from qmodel.state.store import Store, events_after
 
 SECONDS = 3.0
 """How long a history may take that takes a hundredth of it when nothing is wrong."""
@@ -166,7 +166,7 @@ def _execute(steps: Sequence[Step], stride: int) -> Iterator[Told]:
     for number, (now, op) in enumerate(steps, 1):
         seq = store.seq
         outcome = engine.step(store, now, op)
-        events = tuple(e for e in store.events if e.seq > seq) if store.seq != seq else ()
+        events = events_after(store, seq, store.seq - seq)
         looked = number % stride == 0 or number == len(steps)
         yield Told(outcome, events, snapshot.of(store) if looked else None)
 

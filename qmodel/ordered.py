@@ -1,0 +1,157 @@
+"""A sorted list whose entries mostly come and go in order, as jobs do.
+
+Blocks of some hundred entries, each sorted, one after the other. An entry greater than all others is appended to the
+last block, without looking for its place; the first is at hand. Any other is found by bisection: among the last entries
+of the blocks, then within one. (`sortedcontainers.SortedList` looks for the place of every entry, and makes a job a
+sixth dearer.)
+
+Entries are tuples that begin with two numbers, and no two are equal. Positions are counted block by block; only reads
+ask for them.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, Generic, TypeVar, overload
+
+T = TypeVar("T", bound=tuple[Any, ...])
+
+BLOCK = 512
+"""The most entries in a block."""
+
+
+class Ordered(Generic[T]):
+    """A sorted list.
+
+    >>> places = Ordered([(20, 1, "b"), (10, 2, "a"), (30, 3, "c")])
+    >>> places.remove((20, 1, "b"))
+    >>> places.take(1), len(places), places[0]
+    ([(10, 2, 'a')], 1, (30, 3, 'c'))
+    """
+
+    __slots__ = ("_blocks", "_lasts", "size")
+
+    size: int
+    """How many entries there are; `len()` takes four times as long to say so."""
+
+    def __init__(self, entries: Iterable[T] = ()) -> None:
+        self._blocks: list[list[T]] = []
+        self._lasts: list[T] = []
+        self.size = 0
+        for entry in entries:
+            self.add(entry)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[T]:
+        return chain.from_iterable(self._blocks)
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[T]: ...
+
+    def __getitem__(self, at: int | slice) -> T | list[T]:
+        if isinstance(at, slice):
+            start, end, _ = at.indices(self.size)
+            return self._between(start, end)
+        at = at if at >= 0 else at + self.size
+        return self._between(at, at + 1)[0]
+
+    def _between(self, start: int, end: int) -> list[T]:
+        found: list[T] = []
+        for block in self._blocks:
+            if end <= 0:
+                break
+            if start < len(block):
+                found += block[max(start, 0) : end]
+            start -= len(block)
+            end -= len(block)
+        return found
+
+    # ---- changing
+
+    def add(self, entry: T) -> None:
+        """Enter an entry."""
+        lasts = self._lasts
+        if lasts and entry > lasts[-1] and len(block := self._blocks[-1]) < BLOCK:
+            block.append(entry)
+            lasts[-1] = entry
+            self.size += 1
+        else:
+            self._insert(entry)
+
+    def _insert(self, entry: T) -> None:
+        blocks, lasts = self._blocks, self._lasts
+        at = bisect_left(lasts, entry)
+        self.size += 1
+        if at == len(lasts):
+            blocks.append([entry])
+            lasts.append(entry)
+            return
+        block = blocks[at]
+        insort(block, entry)
+        if len(block) > BLOCK:
+            blocks.insert(at, block[: BLOCK // 2])
+            del block[: BLOCK // 2]
+            lasts.insert(at, blocks[at][-1])
+
+    def remove(self, entry: T) -> None:
+        """Strike an entry; ValueError when it is not there."""
+        blocks, lasts = self._blocks, self._lasts
+        if blocks and blocks[0][0] == entry:
+            at = index = 0
+        else:
+            at = bisect_left(lasts, entry)
+            index = bisect_left(blocks[at], entry) if at < len(lasts) else 0
+            if at == len(lasts) or blocks[at][index] != entry:
+                raise ValueError(f"{entry} is not there")
+        block = blocks[at]
+        del block[index]
+        self.size -= 1
+        if not block:
+            del blocks[at], lasts[at]
+        elif index == len(block):
+            lasts[at] = block[-1]
+
+    def take(self, most: int) -> list[T]:
+        """Strike the first entries, up to so many, and give them."""
+        blocks = self._blocks
+        if blocks and len(block := blocks[0]) > most:
+            taken = block[:most]
+            del block[:most]
+            self.size -= most
+        else:
+            taken = self[:most]
+            while blocks and len(blocks[0]) <= most:
+                most -= len(blocks[0])
+                del blocks[0], self._lasts[0]
+            if blocks:
+                del blocks[0][:most]
+            self.size -= len(taken)
+        return taken
+
+    def clear(self) -> None:
+        """Strike everything."""
+        self.take(self.size)
+
+    # ---- looking
+
+    def until(self, moment: float, most: int) -> list[T]:
+        """The first entries, up to so many, that begin with no more than a number."""
+        blocks = self._blocks
+        if not blocks or blocks[0][0][0] > moment:
+            return []
+        return self._between(0, min(self.count_until(moment), most))
+
+    def count_until(self, moment: float) -> int:
+        """How many entries begin with no more than a number."""
+        after = (moment, math.inf)
+        at = bisect_left(self._lasts, after)
+        before = sum(map(len, self._blocks[:at]))
+        return before + bisect_left(self._blocks[at], after) if at < len(self._blocks) else before
