@@ -136,6 +136,12 @@ class Ordered(Generic[T]):
             self.size -= len(taken)
         return taken
 
+    def copy(self) -> Ordered[T]:
+        """Another list of the same entries."""
+        made: Ordered[T] = Ordered()
+        made._blocks, made._lasts, made.size = list(map(list.copy, self._blocks)), self._lasts.copy(), self.size
+        return made
+
     def clear(self) -> None:
         """Strike everything."""
         self.take(self.size)

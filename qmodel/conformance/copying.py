@@ -12,9 +12,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sortedcontainers import SortedDict, SortedList
+from sortedcontainers import SortedDict
 
 from qmodel.conformance import snapshot
+from qmodel.ordered import Ordered
+from qmodel.state.jobs import Nothing
 from qmodel.state.store import Store
 
 Copier = Callable[[Any], Any]
@@ -63,7 +65,8 @@ class _Copiers(dict[type[Any], Copier]):
 COPIERS = _Copiers(dict.fromkeys(UNCHANGING, _same))
 COPIERS[dict] = _dictionary
 COPIERS[SortedDict] = lambda value: SortedDict(_dictionary(value))
-for _list in (list, set, deque, SortedList):
+COPIERS[Nothing] = _same
+for _list in (list, set, deque, Ordered):
     COPIERS[_list] = _list.copy
 
 
@@ -96,7 +99,7 @@ class Fingerprints:
         if not self._keeps_events or store.seq == seq:
             return before
         new = [store.events[i] for i in range(max(len(store.events) - (store.seq - seq), 0), len(store.events))]
-        return _digest((before, store.events_kept, tuple(new)))
+        return _digest((before, store.events.maxlen, tuple(new)))
 
     def state(self, store: Store, events: bytes) -> bytes:
         """The fingerprint of a state."""
@@ -104,7 +107,7 @@ class Fingerprints:
 
     def _fields(self, store: Store) -> list[Any]:
         seen = snapshot.of(store)
-        return [store.events_kept, *(getattr(seen, name) for name in seen.__slots__ if name not in self._unseen)]
+        return [store.events.maxlen, *(getattr(seen, name) for name in seen.__slots__ if name not in self._unseen)]
 
 
 def _ordered(value: Any) -> Any:

@@ -21,7 +21,7 @@ from typing import Any, Final
 import sortedcontainers
 
 from qmodel import replies, state
-from qmodel.events import Event
+from qmodel.ordered import Ordered
 from qmodel.state.store import Store
 
 PART: Final = 1000
@@ -34,7 +34,7 @@ def _harmless() -> Iterator[type]:
         module = importlib.import_module(f"qmodel.state.{found.name}")
         yield from (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__)
     yield from (one for one in vars(replies).values() if isinstance(one, type) and issubclass(one, tuple))
-    yield from (Event, deque, sortedcontainers.SortedList, sortedcontainers.SortedDict, sortedcontainers.SortedSet)
+    yield from (deque, Ordered, sortedcontainers.SortedDict, sortedcontainers.SortedList, sortedcontainers.SortedSet)
 
 
 _KNOWN: Final = {(cls.__module__, cls.__name__): cls for cls in _harmless()}

@@ -17,6 +17,7 @@ from qmodel.serve.resp import NO_LIST, Fault, Pairs
 from qmodel.serve.session import LATER
 from qmodel.serve.spaces import WAKE, Space
 from qmodel.serve.writing import event
+from qmodel.state.store import events_after
 
 if TYPE_CHECKING:
     from qmodel.serve.session import Session
@@ -99,15 +100,8 @@ def _space(session: Session, key: str) -> Space | Fault:
 
 def _entries(space: Space, first: int, last: int, most: int) -> list[Any]:
     """Events by their sequences, as entries of a stream."""
-    events = space.store.events
-    begin = first - events[0].seq if events else 0
-    found: list[Any] = []
-    for at in range(max(begin, 0), len(events)):
-        one = events[at]
-        if one.seq > last or len(found) == most:
-            break
-        found.append([f"{one.seq}-0", ["e", event(one)]])
-    return found
+    found = events_after(space.store, first - 1, most)
+    return [[f"{one.seq}-0", ["e", event(one)]] for one in found if one.seq <= last]
 
 
 def _sequence(word: str, *, first: bool) -> int | None:

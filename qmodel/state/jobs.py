@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from qmodel import replies
 from qmodel.lifecycle import seen_at
@@ -11,10 +10,19 @@ from qmodel.refusals import refuse
 from qmodel.state import dependencies, history, places, requests, tags
 from qmodel.state.store import Store, record
 
-NONE: Final[dict[str, Any]] = cast(dict[str, Any], MappingProxyType({}))
-"""The tags and dependencies of most jobs: one for all of them, which nobody can change. Three dictionaries for each job
-would cost more than all its other fields, and Python's garbage collector would look at them again and again.
-"""
+
+class Nothing(dict[str, Any]):
+    """The tags and dependencies of most jobs: one for all of them, which nobody can change. Three dictionaries for each
+    would cost more than all its other fields.
+    """
+
+    __slots__ = ()
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise TypeError("it is every job's")
+
+
+NONE: Final = Nothing()
 
 
 class Job:
