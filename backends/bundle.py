@@ -33,6 +33,7 @@ FILES = (
 DIALECTS = (
     "dialects/qless_texts", "dialects/qless_session", "dialects/qless_shapes", "dialects/qless_arguments",
     "dialects/qless_jobs", "dialects/qless_queues", "dialects/qless_settings", "dialects/qless",
+    "dialects/qless_documents",
 )  # fmt: skip
 """What stands on the engine. The script for servers without functions, run anew by each call, is without it."""
 
@@ -152,9 +153,13 @@ def _denied() -> str:
     )
 
 
-_QLESS_FUNCTION = (
+_QLESS_FUNCTIONS = (
     f"register_function('{LIBRARY}_qless', function(keys, args) if not redis then bound() end "
     "local reply, sentence = qless.call(keys[1], args) "
+    "return sentence and {err = 'ERR ' .. sentence} or reply end)\n"
+    f"register_function('{LIBRARY}_qless_document', function(keys, args) if not redis then bound() end "
+    "local document, operation = table.remove(args, 1), table.remove(args, 1) "
+    "local reply, sentence = qless_documents.call(keys[1], document, operation, args) "
     "return sentence and {err = 'ERR ' .. sentence} or reply end)\n"
 )
 
@@ -162,17 +167,36 @@ QLESS_HEAD = "-- qless.lua, made by qmodel"
 """How the script begins that a binding of qless loads; a server that emulates Redis knows it by this."""
 
 
+DOCUMENT_HEAD = "-- qless as document"
+"""How a script begins that does one operation as a document spells it."""
+
+
+def document_script(document: str, operation: str, prefix: str = "ql:") -> str:
+    """The script of one operation as a document spells it: EVALSHA <sha> <number of keys> <key> ... <argument> ..."""
+    return (
+        f"{DOCUMENT_HEAD} {document} {operation}, made by qmodel {__version__}.\n"
+        + body(names=FILES + DIALECTS)
+        + "bound()\nlocal args = {}\nfor _, given in ipairs({KEYS, ARGV}) do\n  for _, one in ipairs(given) do\n"
+        + "    args[#args + 1] = one\n  end\nend\n"
+        + f"local reply, sentence = qless_documents.call({_quoted(prefix)}, '{document}', '{operation}', args)\n"
+        + "return sentence and {err = 'ERR user_script:1: ' .. sentence} or reply\n"
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def qless_script(prefix: str = "ql:", texts: dict[str, str] | None = None) -> str:
     """The script that a binding of qless loads in place of its own qless.lua: EVALSHA <sha> 0 <command> <now> ...
 
     The place before a sentence is the one that bindings look for, to tell it from an error of Redis.
     """
-    quoted = prefix.replace("\\", "\\\\").replace("'", "\\'")
     return (
         f"{QLESS_HEAD} {__version__}. It needs nothing but a server with scripts.\n"
         + body(texts, FILES + DIALECTS)
         + "bound()\nif #KEYS > 0 then\n  return {err = 'ERR user_script:1: No Keys should be provided'}\nend\n"
-        + f"local reply, sentence = qless.call('{quoted}', ARGV)\n"
+        + f"local reply, sentence = qless.call({_quoted(prefix)}, ARGV)\n"
         + "return sentence and {err = 'ERR user_script:1: ' .. sentence} or reply\n"
     )
 
@@ -188,7 +212,7 @@ def library(texts: dict[str, str] | None = None) -> str:
         f"callback = function() return '{revision()}:{digest()}' end}}\n"
     )
     head = f"#!lua name={LIBRARY}\nlocal register_function = redis.register_function; "
-    return head + body(texts, FILES + DIALECTS) + "".join(registered) + _QLESS_FUNCTION + version + _denied()
+    return head + body(texts, FILES + DIALECTS) + "".join(registered) + _QLESS_FUNCTIONS + version + _denied()
 
 
 def script(texts: dict[str, str] | None = None) -> str:

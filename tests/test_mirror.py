@@ -13,6 +13,7 @@ import pytest
 from qmodel import engine, lua_catalogue
 from qmodel.backends import bundle
 from qmodel.dialects.qless import commands as commands_module
+from qmodel.dialects.qless.documents import DOCUMENTS
 from qmodel.lifecycle import TRANSITIONS
 from qmodel.operations import CATALOGUE
 from qmodel.state import places
@@ -208,6 +209,7 @@ QLESS_ALONE = {
     "arguments": ({"first"}, {"add", "add_list", "fail"}),
     "jobs": (set(), {"finish", "page"}),
     "texts": ({"dump"}, {"digits", "facts", "quote", "quoted"}),
+    "shapes": (set(), {"set"}),
     "session": (set(), {"ask", "begin", "events", "fail", "knows", "log", "lost", "say", "seq", "tracked"}),
 }  # a class in Python
 """The public functions on one side only: how each language writes JSON and lists, and how it ends a call."""
@@ -227,6 +229,29 @@ def test_the_dialect_has_the_same_commands_on_both_sides() -> None:
     assert {one or other for one, other in found} == commands_module.COMMANDS.keys()
     aliases = dict(re.findall(r"\['([\w.]+)'\] = \{'([\w.]+)'", reqless))
     assert aliases == {name: words[0] for name, words in commands_module.REQLESS.items()}
+
+
+def places_in(lua: str) -> dict[str, tuple[int | str, ...]]:
+    """The calls of a document in Lua, without those that are functions; places counted from 0, as in Python."""
+
+    def place(word: str) -> int | str:
+        if not word.startswith("'"):
+            return int(word) - 1
+        word = word.strip("'")
+        return f"{int(word[:-1]) - 1}*" if word.endswith("*") else word
+
+    found = re.findall(r"(\w+) = \{('\w[^{}]*)\}", lua)
+    return {name: tuple(map(place, words.split(", "))) for name, words in found}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_document_spells_calls_alike_on_both_sides(document: str) -> None:
+    text = bundle.read("dialects/qless_documents")
+    shared, own = text[text.index("local SHARED") :].split("local DOCUMENTS")
+    own = own[own.index(f"['{document}']") :]
+    own = own[: own.index("['001']")] if document == "000" else own
+    ours = {name: places for name, places in DOCUMENTS[document].items() if not callable(places)}
+    assert places_in(shared) | places_in(own[: own.index("-- What stands")] if document == "001" else own) == ours
 
 
 # ---- the dispatch
@@ -267,7 +292,7 @@ def test_only_nouns_touch_storage() -> None:
     assert re.findall(r"redis\.\w+\('(\w+)'", bundle.read("register")) == ["TIME"]
 
 
-PREFIX_PASSED = re.compile(r"keys\.begin\(prefix\)|\w+\.call\((?:operation, )?(?:keys\.)?prefix, args\)")
+PREFIX_PASSED = re.compile(r"keys\.begin\(prefix\)|\w+\.call\((?:operation, )?(?:keys\.)?prefix, \w+(?:, \w+)*\)")
 
 
 def test_only_keys_builds_keys() -> None:

@@ -81,11 +81,11 @@ local function found(name, given)
   if name == 'put' and #given > 5 and #given % 2 == 0 then -- older clients do not say who they are
     table.insert(given, 2, '')
   end
-  return COMMANDS[like and like[1] or name]
+  return like and like[1] or name
 end
 
 -- The moment of a call, in milliseconds.
-local function moment(text)
+function qless.moment(text)
   local now = qless_texts.number(text)
   local stop = catalogue.time.high + 1
   if not now or now < 0 or now >= stop / 1000 then
@@ -94,29 +94,41 @@ local function moment(text)
   return math.min(qless_texts.milliseconds(now), stop - 1)
 end
 
-local function execute(name, given)
-  local command = found(name, given)
+-- Execute a command with its arguments.
+function qless.execute(name, given)
   if #given > MOST then
     qless_session.fail('More than ' .. MOST .. ' arguments')
   end
-  qless_session.begin(moment(table.remove(given, 1)), -1)
-  local reply = command(unpack(given))
+  return COMMANDS[name](unpack(given))
+end
+
+local function execute(name, given)
+  local command = found(name, given)
+  qless_session.begin(qless.moment(table.remove(given, 1)), false)
+  local reply = qless.execute(command, given)
   return JSON_LISTS[name] and qless_texts.quoted(reply) or reply
+end
+
+-- Call a function; give its reply, or the sentence with which it ended. A document's caller who lost a job gets nothing.
+function qless.guarded(called, ...)
+  qless_session.raised = nil
+  local done, reply = pcall(called, ...)
+  local raised = qless_session.raised
+  if done then
+    return reply
+  elseif not raised then
+    error(reply, 0)
+  end
+  return nil, not (raised.by_state and qless_session.document) and raised.sentence or nil
 end
 
 -- Execute one call of the unified interface under a prefix; give its reply, or the sentence for which it is refused.
 function qless.call(prefix, args)
   keys.begin(prefix)
-  qless_session.raised = nil
+  qless_session.document = false
   local name = table.remove(args, 1)
   if name == nil then
     return nil, 'Must provide a command'
   end
-  local done, reply = pcall(execute, name, args)
-  if done then
-    return reply
-  elseif not qless_session.raised then
-    error(reply, 0)
-  end
-  return nil, qless_session.raised.sentence
+  return qless.guarded(execute, name, args)
 end

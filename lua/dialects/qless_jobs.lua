@@ -193,13 +193,18 @@ function qless_jobs.retry(jid, queue, worker, delay, group, message)
   local args = {jid, job.token .. '', 'delay_ms', qless_texts.digits(delay_ms)}
   if group and message then -- of use together only
     add(args, 'group', group)
-    add(args, 'message', message)
   end
+  add(args, 'message', group and message or qless_jobs.exhausted(job.queue))
   local remaining = ask('Retry', 'retry', args)
   if tonumber(remaining) < 0 then
     qless_session.tracked('failed', jid)
   end
   return remaining
+end
+
+-- Why a job failed for which no retries remained.
+function qless_jobs.exhausted(queue)
+  return 'Job exhausted retries in queue "' .. queue .. '"'
 end
 
 -- Take jobs from their workers at once, all or none.

@@ -32,7 +32,7 @@ local function tell_popped(event)
     qless_session.lost(jid, event[5])
   elseif kind == 'failed' then
     qless_session.tracked('failed', jid)
-    qless_jobs.tell_failed(jid, event[5], event[7], 'Job exhausted retries in queue "' .. event[4] .. '"')
+    qless_jobs.tell_failed(jid, event[5], event[7], qless_jobs.exhausted(event[4]))
   elseif kind == 'popped' then
     qless_session.tracked('popped', jid)
   end
@@ -44,11 +44,11 @@ function qless_queues.pop(queue, worker, count)
   worker = qless_arguments.need('Pop', 'worker', worker)
   local most = count_of('Pop', count)
   if most < 1 then
-    return '[]'
+    return qless_shapes.granted({})
   end
 
   local seq = qless_session.seq()
-  local reply = qless_shapes.jobs(ask('Pop', 'pop', {queue, worker, 'count', qless_texts.digits(most)}))
+  local reply = qless_shapes.granted(ask('Pop', 'pop', {queue, worker, 'count', qless_texts.digits(most)}))
   for _, event in ipairs(qless_session.events(seq)) do
     tell_popped(event)
   end
@@ -61,7 +61,7 @@ function qless_queues.peek(queue, count, limit)
   local skip = limit == nil and 0 or math.max(count_of('Peek', count), 0)
   local most = count_of('Peek', limit == nil and count or limit)
   if most < 1 then
-    return '[]'
+    return qless_shapes.granted({})
   end
 
   local args = {queue, 'count', qless_texts.digits(math.min(skip + most, catalogue.most))}
@@ -71,7 +71,7 @@ function qless_queues.peek(queue, count, limit)
       views[#views + 1] = view
     end
   end
-  return qless_shapes.jobs(views)
+  return qless_shapes.granted(views)
 end
 
 -- ---- looking
@@ -115,7 +115,12 @@ end
 -- Count the failed jobs by group, or list those of one.
 function qless_queues.failed(group, start, limit)
   if group ~= nil then
-    return qless_jobs.page(ask('Failed', 'failed', qless_arguments.window({group}, 'Failed', 'start', 'limit', start, limit)))
+    local page = ask('Failed', 'failed', qless_arguments.window({group}, 'Failed', 'start', 'limit', start, limit))
+    if not qless_session.document then
+      return qless_jobs.page(page)
+    end -- the documents show the jobs whole
+    local whole = #page[2] > 0 and ask('Failed', 'multiget', add_names('jids', page[2])) or {}
+    return qless_texts.record({'total', page[1], 'jobs', qless_shapes.jobs(whole)})
   end
   local counts = {}
   for _, tally in ipairs(ask('Failed', 'failed_groups', {'offset', '0', 'count', '1000'})) do

@@ -25,12 +25,12 @@ local SENTENCES = {
   BAD_VALUE = 'Option {0} must be from {1} to {2}',
 }
 
--- Begin a call at a moment; priorities are multiplied by `sign`.
-function qless_session.begin(now, sign)
+-- Begin a call at a moment, in the shapes of a document or in qless's own. In qless higher priorities run first.
+function qless_session.begin(now, document)
   qless_session.now = now
   qless_session.moment = qless_texts.digits(now)
-  qless_session.sign = sign
-  qless_session.raised = nil
+  qless_session.document = document
+  qless_session.sign = document and 1 or -1
 end
 
 -- End a call with a sentence. `by_state`: its form was fine, the job or its owner was not.

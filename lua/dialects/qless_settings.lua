@@ -4,6 +4,10 @@ local qless_settings = {}
 
 local APPLICATION = 'qless'
 local OF_QUEUE = {'heartbeat'} -- `<queue>-heartbeat` here is `heartbeat-<queue>` in the engine
+local ALWAYS = { -- are shown among all, even when nobody set them
+  ['heartbeat'] = true, ['grace-period'] = true, ['jobs-history'] = true, ['jobs-history-count'] = true,
+  ['stats-history'] = true, ['histogram-history'] = true,
+}
 local IN_SECONDS = {['heartbeat'] = true, ['grace-period'] = true, ['jobs-history'] = true, ['max-worker-age'] = true}
 
 -- The engine's name of an option.
@@ -35,7 +39,7 @@ local function value_of(option, value)
   return in_seconds(option) and qless_texts.seconds(value) or qless_texts.digits(value)
 end
 
--- Show an option, or all of them: those that nobody set as well.
+-- Show an option, or all of them: those of qless that nobody set as well.
 function qless_settings.config_get(option)
   if option == 'application' then
     return APPLICATION
@@ -47,8 +51,10 @@ function qless_settings.config_get(option)
     if setting[1] == name then
       return string.find(value, '.', 1, true) and value or tonumber(value)
     end
-    shown[#shown + 1] = theirs(setting[1])
-    shown[#shown + 1] = value
+    if setting[3] == 1 or ALWAYS[setting[1]] then
+      shown[#shown + 1] = theirs(setting[1])
+      shown[#shown + 1] = value
+    end
   end
   return option == nil and qless_texts.record(shown) or nil
 end
@@ -60,6 +66,9 @@ function qless_settings.config_set(option, value)
   local name, number = ours(option), qless_texts.number(value)
   if not number or math.abs(number) >= 1e11 then
     qless_session.fail('config.set(): Arg "value" not a number: ' .. qless_texts.shown(value))
+  end
+  if number < 0 then
+    qless_session.fail('config.set(): Arg "value" must not be negative: ' .. qless_texts.shown(value))
   end
   local scaled = in_seconds(name) and qless_texts.milliseconds(number) or qless_texts.whole(value)
   if not scaled then

@@ -69,7 +69,7 @@ end
 -- A job's history, without the stages that qless has no word for.
 local function history_of(job)
   local owners, stages = {}, {}
-  for text in string.gmatch(job.history .. (job.added or ''), '([^\n]*)\n') do
+  for text in string.gmatch(job.history .. job.added, '([^\n]*)\n') do
     if WHAT[string.match(text, '^[^\t]*')] then
       stages[#stages + 1] = stage(text, owners)
     end
@@ -77,10 +77,48 @@ local function history_of(job)
   return qless_texts.listed(stages)
 end
 
+-- A job's history as the documents tell it: an object for each queue that it was in.
+function qless_shapes.stages(text)
+  local found = {}
+  for line_ in string.gmatch(text, '([^\n]*)\n') do
+    local what, at, one = string.match(line_, '^([^\t]*)\t(%d+)\t([^\t]*)')
+    local when, last = qless_texts.digits(math.floor(tonumber(at) / 1000)), found[#found]
+    if what == 'put' or not last then
+      found[#found + 1] = {'q', qless_texts.quote(what == 'put' and one or ''), 'put', when}
+    elseif what == 'popped' then
+      qless_shapes.set(last, 'popped', when)
+      qless_shapes.set(last, 'worker', qless_texts.quote(one))
+    elseif what == 'completed' or what == 'failed' then
+      qless_shapes.set(last, WHAT[what], when)
+    end
+  end
+  for i, stage_ in ipairs(found) do
+    found[i] = qless_texts.record(stage_)
+  end
+  return qless_texts.listed(found)
+end
+
+-- Set a name of a list of names and values.
+function qless_shapes.set(pairs_, name, value)
+  for i = 1, #pairs_, 2 do
+    if pairs_[i] == name then
+      pairs_[i + 1] = value
+      return
+    end
+  end
+  pairs_[#pairs_ + 1] = name
+  pairs_[#pairs_ + 1] = value
+end
+
+local function data_of(job, view)
+  local data = job.apart == '1' and view[4] or job.data
+  return qless_session.document and qless_texts.is_json(data) and data or qless_texts.quote(data)
+end
+
 -- A job.
 function qless_shapes.job(view)
   local job, now = records.get(view[1]), qless_session.state(view)
-  return qless_texts.record({
+  local text = qless_texts.record({
     'jid', qless_texts.quote(view[1]),
     'klass', qless_texts.quote(job.klass),
     'state', qless_texts.quote(now),
@@ -91,24 +129,38 @@ function qless_shapes.job(view)
     'expires', qless_texts.seconds(job.expires_at),
     'retries', job.retries .. '',
     'remaining', job.remaining .. '',
-    'data', qless_texts.quote(job.apart == '1' and view[4] or job.data),
+    'data', data_of(job, view),
     'tags', qless_texts.quoted(tags.of(job)),
-    'history', history_of(job),
+    'history', qless_session.document and qless_shapes.stages(job.history .. job.added) or history_of(job),
     'failure', failure(job),
     'spawned_from_jid', 'false',
     'dependents', qless_texts.quoted(view[7] or {}),
     'dependencies', qless_texts.quoted(view[6] or {}),
     'throttles', '[]',
   })
+  if qless_session.document then
+    local head = qless_texts.facts({'id', view[1], 'type', job.klass})
+    return string.sub(head, 1, -2) .. ',' .. string.sub(text, 2)
+  end
+  return text
 end
 
--- Several jobs.
-function qless_shapes.jobs(views)
+local function each(views)
   local shown = {}
   for i, view in ipairs(views) do
     shown[i] = qless_shapes.job(view)
   end
-  return qless_texts.listed(shown)
+  return shown
+end
+
+-- Several jobs.
+function qless_shapes.jobs(views)
+  return qless_texts.listed(each(views))
+end
+
+-- The jobs that a pop or a peek gives; in the documents a list of texts.
+function qless_shapes.granted(views)
+  return qless_session.document and each(views) or qless_shapes.jobs(views)
 end
 
 -- A queue's counts.
@@ -153,13 +205,18 @@ end
 
 local function sample(of)
   local count, squares = of[1], tonumber(of[3])
-  local std = math.sqrt(count > 1 and squares / (count - 1) or 0)
-  return qless_texts.record({
+  local variance = count > 1 and squares / (count - 1) or 0
+  local said = {
     'count', qless_texts.digits(count),
     'mean', qless_texts.rounded(tonumber(of[2]) / 1000),
-    'std', qless_texts.rounded(std / 1000),
-    'histogram', qless_texts.listed(qless_shapes.histogram(of[4])),
-  })
+    'std', qless_texts.rounded(math.sqrt(variance) / 1000),
+  }
+  if qless_session.document then
+    qless_shapes.set(said, 'total', qless_texts.digits(count))
+    qless_shapes.set(said, 'variance', qless_texts.rounded(variance / 1e6))
+  end
+  qless_shapes.set(said, 'histogram', qless_texts.listed(qless_shapes.histogram(of[4])))
+  return qless_texts.record(said)
 end
 
 -- The statistics of a day.

@@ -322,6 +322,12 @@ function store.events_after(after, count_)
   return page
 end
 
+-- The server's time, in milliseconds.
+function store.clock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
 -- Publish a message of a dialect.
 function store.publish(channel, message)
   redis.call('PUBLISH', keys.channel(channel), message)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from qmodel.cli.session import common
@@ -9,18 +11,31 @@ from qmodel.cli.session import common
 
 @click.command("qless-lua")
 @click.option("--prefix", default="ql:", show_default=True, help="What every key and channel begins with.")
-def command(prefix: str) -> None:
+@click.option("--document", type=click.Choice(["000", "001"]), help="As a document of 2012 spells calls: many scripts.")
+@click.option("--into", type=click.Path(path_type=Path), help="The folder for a document's scripts, <operation>.lua.")
+def command(prefix: str, document: str | None, into: Path | None) -> None:
     """Print the script that a binding of qless loads in place of its own qless.lua.
 
     \b
         qmodel qless-lua > qless.lua
+        qmodel qless-lua --document 000 --into qless-core/
 
     It needs nothing but a server with scripts: Redis 6 or later, or Valkey. Where each binding
     keeps its script, and what is different, is told in docs/qless.md.
     """
     from qmodel.backends import bundle
 
-    click.echo(bundle.qless_script(prefix), nl=False)
+    if (document is None) != (into is None):
+        raise click.UsageError("--document and --into go together: a document has a script for each operation.")
+    if document is None or into is None:
+        click.echo(bundle.qless_script(prefix), nl=False)
+        return
+    from qmodel.dialects.qless import DOCUMENTS
+
+    into.mkdir(parents=True, exist_ok=True)
+    for operation in DOCUMENTS[document]:
+        (into / f"{operation}.lua").write_text(bundle.document_script(document, operation, prefix), encoding="utf-8")
+    click.echo(f"{len(DOCUMENTS[document])} scripts are in {into}.", err=True)
 
 
 common(command)

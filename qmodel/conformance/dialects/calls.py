@@ -11,6 +11,7 @@ from qmodel.conformance.chooser import Chooser, pick
 from qmodel.conformance.dialects.subjects import Call
 from qmodel.conformance.generator import STYLES, Generator
 from qmodel.conformance.subjects import Step
+from qmodel.dialects.qless.documents import DOCUMENTS, Place
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store
 
@@ -32,12 +33,15 @@ HOSTILE = ("", " ", "nil", "nan", "inf", "0x10", "-1", "1.5", "1e400", "[}", "{}
            "9" * 41, "'", '"\\', "%d{0}")  # fmt: skip
 HOSTILE_PERCENT = 8
 NATIVE_PERCENT = 12
+DOCUMENT_PERCENT = 20
 
 
 class CallGenerator:
     """Draws one history, a step at a time."""
 
-    def __init__(self, chooser: Chooser) -> None:
+    def __init__(self, chooser: Chooser, *, documents: bool = True) -> None:
+        """`documents`: also calls as the documents spell them."""
+        self._documents = documents
         self._chooser = chooser
         self._below = chooser.below
         self._native = Generator(chooser, typed=False)
@@ -63,8 +67,31 @@ class CallGenerator:
             if any(job.state == state for job in self._store.jobs.values()):
                 break
             command = before
+        if self._documents and self._below(100) < DOCUMENT_PERCENT:
+            return self._document_call(command)
         arguments = [command, self._moment(), *DRAWS[command](self)]
         return Call(tuple(self._spoilt(arguments)))
+
+    def _document_call(self, command: str) -> Call | None:
+        """A call as a document spells it: one drawn for qless, turned round; or one that is only there."""
+        document = self.of("000", "000", "001")
+        operation = {"config.get": "getconfig", "config.set": "setconfig"}.get(command, command)
+        found = DOCUMENTS[document].get(operation)
+        if found is None:
+            return None
+        given = ONLY[document, operation](self) if callable(found) else self._turned(found, DRAWS[command](self))
+        return Call((operation, *self._spoilt(given)), document)
+
+    def _turned(self, places: tuple[Place, ...], drawn: list[str]) -> list[str]:
+        """The arguments of a call in a document's order."""
+        at: dict[int, str] = {} if places[1] == "now" else {int(places[1]): self._moment()}
+        rest: list[str] = []
+        for number, place in enumerate(places[2:]):
+            if isinstance(place, int) and number < len(drawn):
+                at[place] = drawn[number]
+            elif not isinstance(place, int) and place.endswith("*"):
+                rest = drawn[number:]
+        return [at.get(place, "0") for place in range(max(at, default=-1) + 1)] + rest
 
     def _native_step(self) -> Step | None:
         """An operation of the engine that can be written on a wire."""
@@ -268,6 +295,22 @@ DRAWS: dict[str, Callable[[CallGenerator], list[str]]] = {
     "job.addDependency": lambda d: [job.jid if (job := d.job("depends")) else d.jid(), *d.jids()],
 }
 """The arguments of each command; of reqless's names those that stand for each way of putting arguments right."""
+
+ONLY: dict[tuple[str, str], Callable[[CallGenerator], list[str]]] = {
+    ("001", "put"): lambda d: [
+        d.queue(), d.new_jid(), d.of(*DATA[:6] * 4, *DATA), d._moment(),
+        *_some(d, lambda: d.of(*PRIORITIES), lambda: d.strings(d.tags()), lambda: d.of(*DELAYS)),
+    ],
+    ("001", "complete"): lambda d: [
+        d.held()[0], *_some(d, lambda: d.of(*DATA[:6]), d.queue, lambda: d.of(*DELAYS))
+    ],
+    ("001", "fail"): lambda d: [d.held()[0], *d.failure(), d._moment()],
+    ("000", "tag"): lambda d: [d.of("add", "remove"), d.jid(), d._moment(), "t"] if d._below(2) else ["get", "t"],
+    ("000", "track"): lambda d: [d.of("track", "untrack"), d.jid(), d._moment()] if d._below(2) else [],
+    ("000", "setconfig"): lambda d: [d.of(*OPTIONS), *_some(d, lambda: d.of(*VALUES))],
+    ("001", "setconfig"): lambda d: [d.of(*OPTIONS), *_some(d, lambda: d.of(*VALUES))],
+}  # fmt: skip
+"""The arguments of calls that a document alone spells so."""
 
 NEEDS = {
     **dict.fromkeys(

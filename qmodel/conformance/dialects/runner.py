@@ -17,9 +17,9 @@ from qmodel.state.store import Store
 STEPS = 60
 
 
-def draw(chooser: Chooser, steps: int) -> list[Call | Step]:
-    """Draw a history of at most so many steps, on a model of its own."""
-    store, generator = Store(), CallGenerator(chooser)
+def draw(chooser: Chooser, steps: int, *, documents: bool = True) -> list[Call | Step]:
+    """Draw a history of at most so many steps, on a model of its own; `documents`: see CallGenerator."""
+    store, generator = Store(), CallGenerator(chooser, documents=documents)
     drawn: list[Call | Step] = []
     for _ in range(steps):
         one = generator.step(store)
@@ -42,7 +42,9 @@ class Difference:
 
 
 def _told(one: Call | Step) -> str:
-    return " ".join(map(repr, one.arguments)) if isinstance(one, Call) else f"at {one.now}: {one.op}"
+    return (
+        f"{one.document} {' '.join(map(repr, one.arguments))}" if isinstance(one, Call) else f"at {one.now}: {one.op}"
+    )
 
 
 def first_difference(history: Calls, subject: Subject) -> Difference | None:
@@ -116,7 +118,7 @@ def run(
     summary = Summary(subject.name)
     began = time.monotonic()
     for number in range(examples):
-        history = draw(RandomChooser(f"{seed}.{number}"), steps)
+        history = draw(RandomChooser(f"{seed}.{number}"), steps, documents=subject.has_documents)
         found = first_difference(history, subject)
         summary.histories += 1
         summary.steps += len(history)
@@ -134,4 +136,5 @@ def _count(summary: Summary, history: Calls) -> None:
     for one in history:
         outcome, _ = perform(store, one)
         if isinstance(one, Call) and one.arguments:
-            summary.tally[one.arguments[0], str(outcome).startswith("ERR ")] += 1
+            refused = str(outcome).startswith("ERR ") or (one.document != "" and outcome is None)
+            summary.tally[one.document + one.arguments[0], refused] += 1

@@ -22,9 +22,10 @@ PREFIX = "ql:"
 
 
 class Call(NamedTuple):
-    """One call of a dialect: its arguments, the command first."""
+    """One call of a dialect: its arguments, the command first; as a document spells it, if one is named."""
 
     arguments: tuple[str, ...]
+    document: str = ""
 
 
 Calls = Sequence[Call | Step]
@@ -42,6 +43,8 @@ class Subject(Protocol):
     """Executes a history on an empty namespace."""
 
     name: str
+    has_documents: bool
+    """Whether it can be asked as the documents spell calls: some carry no moment, so its clock must stand still."""
 
     def run(self, history: Calls) -> list[Heard]:
         """Execute a whole history."""
@@ -54,6 +57,7 @@ class ModelSubject:
     """The model."""
 
     name = "model"
+    has_documents = True
 
     def run(self, history: Calls) -> list[Heard]:
         """Execute a whole history."""
@@ -74,6 +78,8 @@ def perform(store: Store, one: Call | Step) -> tuple[Any, list[tuple[str, str]]]
     if isinstance(one, Step):
         return _plain(engine.step(store, *one)), []
     try:
+        if one.document:
+            return qless.call_document(store, one.document, one.arguments[0], one.arguments[1:], 0)
         return qless.call(store, one.arguments)
     except qless.QlessError as refused:
         return f"ERR {refused.sentence}", []
@@ -94,6 +100,7 @@ class LuaSubject:
     """The Lua library in this process; `texts` replaces some of its files."""
 
     name = "lua"
+    has_documents = True
 
     def __init__(self, texts: dict[str, str] | None = None) -> None:
         from qmodel.backends.lua_host import LuaHost
@@ -120,7 +127,10 @@ class LuaSubject:
 
     def _outcome(self, one: Call | Step) -> Any:
         if isinstance(one, Call):
-            return _texts(self._host.fcall(f"{bundle.LIBRARY}_qless", (PREFIX,), one.arguments))
+            name, words = f"{bundle.LIBRARY}_qless", one.arguments
+            if one.document:
+                name, words = f"{name}_document", (one.document, *words)
+            return _texts(self._host.fcall(name, (PREFIX,), words))
         name = bundle.function_name(one.op.spec.name)
         return _texts(self._host.fcall(name, (PREFIX,), wire.encode(one.op, one.now))[0])
 
@@ -130,6 +140,8 @@ class LuaSubject:
 
 class ServerSubject:
     """The Lua library on a server, under a prefix of its own: by the function or, with `script`, by the script."""
+
+    has_documents = False
 
     def __init__(self, url: str, script: bool = False) -> None:
         import redis

@@ -12,7 +12,8 @@ Answer(reply='a', published=[('log', '{"jid":"a","event":"put","queue":"work"}')
 from __future__ import annotations
 
 from qmodel.dialects.qless.commands import call
-from qmodel.dialects.qless.recognising import recognise
+from qmodel.dialects.qless.documents import DOCUMENTS, call_document
+from qmodel.dialects.qless.recognising import recognise, recognise_document
 from qmodel.dialects.qless.session import Answer, QlessError
 
-__all__ = ["Answer", "QlessError", "call", "recognise"]
+__all__ = ["DOCUMENTS", "Answer", "QlessError", "call", "call_document", "recognise", "recognise_document"]

@@ -119,12 +119,17 @@ def call(store: Store, arguments: Sequence[str]) -> Answer:
     command, given = _found(name, given)
     if name == "put" and len(given) > 5 and len(given) % 2 == 0:  # older clients do not say who they are
         given.insert(1, "")
+    session = Session(store, moment(given.pop(0) if given else None))
+    reply, published = execute(session, command, given)
+    return Answer(texts.dump(reply) if name in JSON_LISTS else reply, published)
+
+
+def execute(session: Session, name: str, given: Sequence[str]) -> Answer:
+    """Execute a command with its arguments."""
     if len(given) > MOST:
         raise QlessError(f"More than {MOST} arguments")
-    session = Session(store, moment(given.pop(0) if given else None))
-    reply = COMMANDS[command](session, *given[: _TAKES[COMMANDS[command]]])
-    if name in JSON_LISTS:
-        reply = texts.dump(reply)
+    command = COMMANDS[name]
+    reply = command(session, *given[: _TAKES[command]])
     return Answer(str(reply) if isinstance(reply, str) else reply, session.published)
 
 

@@ -193,12 +193,17 @@ def retry(
     job = held(session, "Retry", jid, worker, not_running, other)
     in_queue("Retry", job, queue)
     if group is None or message is None:  # of use together only
-        group, message = None, ""
+        group, message = None, exhausted(job.queue)
 
     remaining: int = session.ask("Retry", ops.Retry(jid, job.token, delay_ms, group, message))
     if remaining < 0:
         session.tracked("failed", jid)
     return remaining
+
+
+def exhausted(queue: str) -> str:
+    """Why a job failed for which no retries remained."""
+    return f'Job exhausted retries in queue "{queue}"'
 
 
 def timeout(session: Session, *jids: str) -> Reply:

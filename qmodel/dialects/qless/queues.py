@@ -6,7 +6,7 @@ from qmodel import operations as ops
 from qmodel.arguments import MOST
 from qmodel.dialects.qless import shapes, texts
 from qmodel.dialects.qless.arguments import first, need, need_jid, need_queue, whole_of, window
-from qmodel.dialects.qless.jobs import tell_failed
+from qmodel.dialects.qless.jobs import exhausted, tell_failed
 from qmodel.dialects.qless.session import QlessError, Reply, Session
 from qmodel.events import Event
 from qmodel.replies import Job, QueueCounts
@@ -20,11 +20,11 @@ def pop(session: Session, queue: str | None = None, worker: str | None = None, c
     worker = need("Pop", "worker", worker)
     most = _count_of("Pop", count)
     if most < 1:
-        return "[]"
+        return shapes.granted(session, ())
 
     seq = session.seq
     granted: tuple[Job, ...] = session.ask("Pop", ops.Pop(queue, worker, most))
-    reply = shapes.jobs(session, granted)
+    reply = shapes.granted(session, granted)
     for event in session.events(seq):
         _tell_popped(session, event)
     return reply
@@ -45,8 +45,7 @@ def _tell_popped(session: Session, event: Event) -> None:
         session.lost(jid, str(facts["worker"]))
     elif event.event == "failed":
         session.tracked("failed", jid)
-        message = f'Job exhausted retries in queue "{facts["queue"]}"'
-        tell_failed(session, jid, str(facts["worker"]), str(facts["group"]), message)
+        tell_failed(session, jid, str(facts["worker"]), str(facts["group"]), exhausted(str(facts["queue"])))
     elif event.event == "popped":
         session.tracked("popped", jid)
 
@@ -57,10 +56,10 @@ def peek(session: Session, queue: str | None = None, count: str | None = None, l
     skip = 0 if limit is None else max(_count_of("Peek", count), 0)
     most = _count_of("Peek", count if limit is None else limit)
     if most < 1:
-        return "[]"
+        return shapes.granted(session, ())
 
     found: tuple[Job, ...] = session.ask("Peek", ops.Peek(queue, min(skip + most, MOST)))
-    return shapes.jobs(session, found[skip:])
+    return shapes.granted(session, found[skip:])
 
 
 # ---- looking
@@ -107,7 +106,14 @@ def failed(session: Session, group: str | None = None, *arguments: str) -> Reply
         tallies = session.ask("Failed", ops.FailedGroups(0, MOST))
         return texts.record([(tally.name, tally.jobs) for tally in tallies])
     page = session.ask("Failed", ops.Failed(group, *window("Failed", "start", "limit", *arguments[:2])))
-    return texts.record((("total", page.total), ("jobs", page.jids)))
+    listed = shapes.jobs(session, _whole(session, page.jids)) if session.document else page.jids
+    return texts.record((("total", page.total), ("jobs", listed)))
+
+
+def _whole(session: Session, jids: tuple[str, ...]) -> tuple[Job, ...]:
+    """The jobs of a page: the documents show them whole."""
+    found: tuple[Job, ...] = session.ask("Failed", ops.Multiget(jids)) if jids else ()
+    return found
 
 
 def queues(session: Session, queue: str | None = None) -> Reply:
@@ -129,7 +135,7 @@ def stats(session: Session, queue: str | None = None, date: str | None = None) -
     at = texts.number(date)
     if at is None or not 0 <= at < texts.MOST / 1000:
         raise QlessError(f'Stats(): Arg "date" missing or not a number: {texts.shown(date)}')
-    return shapes.stats(session.ask("Stats", ops.Stats(queue, texts.milliseconds(at))))
+    return shapes.stats(session, session.ask("Stats", ops.Stats(queue, texts.milliseconds(at))))
 
 
 def workers(session: Session, worker: str | None = None) -> Reply:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from qmodel.backends.bundle import QLESS_HEAD
+from qmodel.backends.bundle import DOCUMENT_HEAD, QLESS_HEAD
+from qmodel.dialects.qless.documents import DOCUMENTS
 
 _UNIFIED = re.compile(
     r"^local (?:Qless|Reqless) ?= ?\{|^local (?:QlessAPI|ReqlessAPI) ?= ?\{\}|\b(?:QlessAPI|ReqlessAPI)\[?[.'\"]", re.M
@@ -14,3 +15,15 @@ _UNIFIED = re.compile(
 def recognise(script: str) -> bool:
     """Whether a script is a version of qless.lua or reqless.lua (one script for all commands), or ours in its place."""
     return script.startswith(QLESS_HEAD) or ("KEYS" in script and _UNIFIED.search(script) is not None)
+
+
+def recognise_document(script: str) -> tuple[str, str] | None:
+    """The document and the operation of which a script is, where each operation has one; ours or one of 2012."""
+    ours = re.match(rf"{DOCUMENT_HEAD} (\d+) (\w+)", script)
+    if ours is not None:
+        return ours[1], ours[2]
+    theirs = re.match(r"-- (\w+)\([01]\b", script)
+    if theirs is None or "'ql:" not in script:
+        return None
+    document, operation = "000" if "jid" in script else "001", theirs[1].lower()
+    return (document, operation) if operation in DOCUMENTS[document] else None

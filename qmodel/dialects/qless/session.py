@@ -64,12 +64,13 @@ SENTENCES = {
 class Session:
     """One call."""
 
-    __slots__ = ("now", "published", "sign", "store")
+    __slots__ = ("document", "now", "published", "sign", "store")
 
-    def __init__(self, store: Store, now: int, sign: int = -1) -> None:
+    def __init__(self, store: Store, now: int, document: bool = False) -> None:
         self.store = store
         self.now = now
-        self.sign = sign  # of priorities: here higher ones run first, in the engine lower ones
+        self.document = document  # whether a document's shapes are wanted
+        self.sign = 1 if document else -1  # of priorities: in qless higher ones run first, else lower ones
         self.published: list[tuple[str, str]] = []
 
     # ---- the engine

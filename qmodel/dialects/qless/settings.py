@@ -14,6 +14,16 @@ APPLICATION = "qless"
 OF_QUEUE = ("heartbeat",)
 """Options of single queues: `<queue>-heartbeat` here is `heartbeat-<queue>` in the engine."""
 
+ALWAYS = (
+    "heartbeat",
+    "grace-period",
+    "jobs-history",
+    "jobs-history-count",
+    "stats-history",
+    "histogram-history",
+)
+"""Options that are shown among all, even when nobody set them: those of qless."""
+
 IN_SECONDS = ("heartbeat", "grace-period", "jobs-history", "max-worker-age")
 
 
@@ -43,9 +53,10 @@ def _value(option: str, value: int) -> int | float:
 
 
 def config_get(session: Session, option: str | None = None) -> Reply:
-    """Show an option, or all of them: those that nobody set as well."""
+    """Show an option, or all of them: those of qless that nobody set as well."""
     if option is None:
-        shown = [(_theirs(one.option), _value(one.option, one.value)) for one in _settings(session)]
+        listed = [one for one in _settings(session) if one.is_set or one.option in ALWAYS]
+        shown = [(_theirs(one.option), _value(one.option, one.value)) for one in listed]
         return texts.record([("application", APPLICATION), *shown])
     if option == "application":
         return APPLICATION
@@ -69,6 +80,8 @@ def config_set(session: Session, option: str | None = None, value: str | None = 
     number = texts.number(value)
     if number is None or abs(number) >= texts.MOST / 1000:
         raise QlessError(f'config.set(): Arg "value" not a number: {texts.shown(value)}')
+    if number < 0:
+        raise QlessError(f'config.set(): Arg "value" must not be negative: {texts.shown(value)}')
     scaled = texts.milliseconds(number) if _scale(name) == 1000 else texts.whole(value)
     if scaled is None:
         raise QlessError(f'config.set(): Arg "value" not a whole number: {texts.shown(value)}')

@@ -17,8 +17,11 @@ WHAT = {"put": "put", "popped": "popped", "completed": "done", "failed": "failed
 def job(session: Session, of: Job) -> Raw:
     """A job."""
     now = state(of)
+    data = Raw(of.data) if session.document and texts.is_json(of.data) else of.data
+    head = [("id", of.jid), ("type", of.klass)] if session.document else []
     return texts.record(
         (
+            *head,
             ("jid", of.jid),
             ("klass", of.klass),
             ("state", now),
@@ -29,9 +32,9 @@ def job(session: Session, of: Job) -> Raw:
             ("expires", texts.seconds(of.expires_at)),
             ("retries", of.retries),
             ("remaining", of.remaining),
-            ("data", of.data),
+            ("data", data),
             ("tags", of.tags),
-            ("history", _history(of.history)),
+            ("history", stages(of.history) if session.document else _history(of.history)),
             ("failure", _failure(of.failure)),
             ("spawned_from_jid", False),
             ("dependents", of.dependents),
@@ -44,6 +47,11 @@ def job(session: Session, of: Job) -> Raw:
 def jobs(session: Session, found: Iterable[Job]) -> Raw:
     """Several jobs."""
     return texts.listed(job(session, one) for one in found)
+
+
+def granted(session: Session, found: Iterable[Job]) -> Raw | list[str]:
+    """The jobs that a pop or a peek gives; in the documents a list of texts."""
+    return [str(job(session, one)) for one in found] if session.document else jobs(session, found)
 
 
 def _failure(of: Failure | None) -> Raw:
@@ -87,6 +95,19 @@ def _line(when: int, message: str) -> Raw:
     return Raw("{" + inner + "," * (inner != "") + head[1:])
 
 
+def stages(history: Iterable[Stage]) -> Raw:
+    """A job's history as the documents tell it: an object for each queue that it was in."""
+    found: list[dict[str, object]] = []
+    for stage in history:
+        if stage.what == "put" or not found:
+            found.append({"q": stage.named.get("queue", ""), "put": stage.at // 1000})
+        elif stage.what == "popped":
+            found[-1] |= {"popped": stage.at // 1000, "worker": stage.named["worker"]}
+        elif stage.what in ("completed", "failed"):
+            found[-1][WHAT[stage.what]] = stage.at // 1000
+    return texts.listed(texts.record(one.items()) for one in found)
+
+
 def queue(of: QueueCounts) -> Raw:
     """A queue's counts."""
     return texts.record(
@@ -108,22 +129,24 @@ def worker(of: WorkerCounts) -> Raw:
     return texts.record((("name", of.name), ("jobs", of.jobs), ("stalled", of.stalled)))
 
 
-def stats(of: Stats) -> Raw:
+def stats(session: Session, of: Stats) -> Raw:
     """The statistics of a day."""
     return texts.record(
         (
             ("retries", of.retries),
             ("failed", of.failed),
             ("failures", of.failures),
-            ("wait", _sample(of.wait)),
-            ("run", _sample(of.run)),
+            ("wait", _sample(session, of.wait)),
+            ("run", _sample(session, of.run)),
         )
     )
 
 
-def _sample(of: Sample) -> Raw:
+def _sample(session: Session, of: Sample) -> Raw:
     mean, std = texts.rounded(of.mean / 1000), texts.rounded(of.std / 1000)
-    return texts.record((("count", of.count), ("mean", mean), ("std", std), ("histogram", histogram(of.histogram))))
+    more = [("total", of.count), ("variance", texts.rounded(of.variance / 1e6))] if session.document else []
+    bins = ("histogram", histogram(of.histogram))
+    return texts.record((("count", of.count), ("mean", mean), ("std", std), *more, bins))
 
 
 def histogram(bins: tuple[int, ...]) -> tuple[int, ...]:
