@@ -20,6 +20,12 @@ from qmodel.cli.session import common, session
 @click.option("--databases", default=16, show_default=True, help="How many databases SELECT knows.")
 @click.option("--connections", default=10_000, show_default=True, help="The most connections at a time.")
 @click.option("--snapshot-every", default=100_000, show_default=True, help="Changes between two snapshots of --data.")
+@click.option("--fault", "faults", multiple=True, metavar="RULE", help="A fault on purpose; may be given again.")
+@click.option("--seed", default=0, help="What faults that are left to chance are drawn from.")
+@click.option(
+    "--judge", is_flag=True, help="Judge what clients send; say so at the end, and exit 1 if anything is wrong."
+)
+@click.option("--record", default="", metavar="FILE", help="Write what clients had executed as vectors.")
 def command(**given: Any) -> None:
     """Serve jobs to clients in any language, without Redis.
 
@@ -32,6 +38,7 @@ def command(**given: Any) -> None:
         qmodel serve --port 0                     on a free port, which is printed
         qmodel serve --socket /tmp/q.sock         on a unix socket
         qmodel serve --url embedded://            the Lua library in this process
+        qmodel serve --judge --fault lost@5%      to test a binding: see docs/serve.md
     \b
         qmodel --url redis://localhost:6380 put emails SendEmail '{}'
         redis-cli -p 6380 FCALL qmodel_v1_pop 1 ql: '' r1 emails me
@@ -40,12 +47,24 @@ def command(**given: Any) -> None:
     """
     import asyncio
 
+    from qmodel.serve.faults import rule
     from qmodel.serve.host import Options
     from qmodel.serve.server import serve
 
+    try:
+        for text in given["faults"]:
+            rule(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--fault") from None
     given["address"] = given.pop("bind")
     options = Options(url=session().url, **given)
-    asyncio.run(serve(options, lambda where: click.echo(f"qmodel serves {options.url} at {where}")))
+    host = asyncio.run(serve(options, lambda where: click.echo(f"qmodel serves {options.url} at {where}")))
+    if host.record is not None:
+        click.echo(f"{host.record.write()} vectors are in {options.record}")
+    if host.judge is not None:
+        click.echo("\n".join(host.judge.lines()))
+        if not host.judge.is_clean:
+            raise click.exceptions.Exit(1)
 
 
 common(command)

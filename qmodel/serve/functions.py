@@ -32,6 +32,10 @@ OTHERS: Final = (QLESS, DIGEST, DENIED)
 """The functions of the library that are no operations."""
 
 
+Watch = Callable[[Space, Spec, Sequence[str], Operation | None, int, Any], None]
+"""Is shown each call: its namespace, its request and arguments, the operation if it could be read, and the outcome."""
+
+
 class Log(Protocol):
     """What remembers each change, in order, before anybody is answered."""
 
@@ -72,20 +76,25 @@ class ModelExecutor:
     def __init__(self, clock: Clock = system_clock, log: Log | None = None) -> None:
         self.clock = clock
         self.log = log
+        self.watch: Watch | None = None
         self.spaces = Spaces(self._took)
 
     def call(self, db: int, spec: Spec, prefix: str, words: Sequence[str], at: int) -> Raw:
         """Execute the `now request argument ...` at words[at:]; give the reply for the wire."""
         found = read(spec, words, at, self.clock)
         if isinstance(found, Refusal):
+            if self.watch is not None:
+                self.watch(self.spaces.look(db, prefix), spec, words[at + 1 :], None, 0, found)
             return reply(spec.reply, found)
         op, now = found
         reads = spec.resend == "read"
         space = self.spaces.look(db, prefix) if reads else self.spaces.of(db, prefix)
         outcome = space.execute(op, now)
+        if type(outcome) is Refusal and outcome.code == "BAD_ARGUMENT":
+            outcome = reading.refusal(spec, words, at) or outcome
+        if self.watch is not None:
+            self.watch(space, spec, words[at + 1 :], op, now, outcome)
         if type(outcome) is Refusal:
-            if outcome.code == "BAD_ARGUMENT":
-                outcome = reading.refusal(spec, words, at) or outcome
             return reply(spec.reply, outcome)
         raw = reply(spec.reply, outcome, space.store)
         if not reads:

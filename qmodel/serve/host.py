@@ -6,18 +6,24 @@ import asyncio
 import hmac
 import inspect
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from qmodel.serve import channels, facts, library, scripts, transactions, waiting
+from qmodel.operations import Operation, Spec
+from qmodel.serve import channels, debugging, facts, library, scripts, transactions, waiting
 from qmodel.serve.commands import COMMANDS, Command, unknown, usage
+from qmodel.serve.faults import SENTENCES, Faults, Rule
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.journal import EVERY, Journal, JournalError
+from qmodel.serve.judging import Judge
 from qmodel.serve.passing import PassingExecutor
+from qmodel.serve.recording import Record
 from qmodel.serve.resp import Fault, Limits
 from qmodel.serve.session import LATER, NOTHING, Session
+from qmodel.serve.spaces import Space
 
-TABLES: Final = (channels, facts, library, scripts, transactions, waiting)
+TABLES: Final = (channels, debugging, facts, library, scripts, transactions, waiting)
 """The modules that enter commands in the table."""
 
 _LISTENING: Final = {"SUBSCRIBE", "PSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "PING", "QUIT", "RESET"}
@@ -37,6 +43,10 @@ class Options:
     databases: int = 16
     connections: int = 10_000
     snapshot_every: int = EVERY
+    faults: tuple[str, ...] = ()
+    seed: int = 0
+    judge: bool = False
+    record: str = ""
     limits: Limits = field(default_factory=Limits)
 
 
@@ -58,6 +68,12 @@ class Host:
         self.sessions: dict[Session, None] = {}
         self.tasks: set[asyncio.Task[Any]] = set()
         self.received = self.performed = 0
+        self.faults = Faults(options.faults, options.seed)
+        self.judge = Judge() if options.judge else None
+        self.record = Record(options.record) if options.record else None
+        self._speaker = 0
+        if isinstance(executor, ModelExecutor) and (self.judge or self.record):
+            executor.watch = self._watch
         self._withheld: dict[Session, None] = {}
         self._began = time.monotonic()
 
@@ -91,6 +107,11 @@ class Host:
         session.trusted = True
         session.parser.limits = self.options.limits
         return True
+
+    def malformed(self, session: Session, error: str) -> None:
+        """Hear of what was not RESP."""
+        if self.judge is not None:
+            self.judge.malformed(session.id, error)
 
     def withhold(self, session: Session) -> bool:
         """Keep back what a session has to say until the journal is written; say whether that is needed.
@@ -134,15 +155,68 @@ class Host:
             session.say(transactions.keep(session, words, found, wrong))
             return
         if wrong is not None or found is None:
+            if self.judge is not None and found is None:
+                self.judge.unknown(session.id, words)
             session.say(wrong)
             return
-        reply = found.run(session, words)
+        self._speaker = session.id
+        struck = self.faults.strike(words) if self.faults.rules else None
+        if struck is not None:
+            self._strike(session, words, found, struck)
+        else:
+            self._answer(session, found.run(session, words))
+
+    def _answer(self, session: Session, reply: Any) -> None:
         if reply is LATER:
             session.hold()
         elif inspect.iscoroutine(reply):
             session.wait_for(reply)
         elif reply is not NOTHING:
             session.say(reply)
+
+    def _watch(
+        self, space: Space, spec: Spec, words: Sequence[str], op: Operation | None, now: int, outcome: Any
+    ) -> None:
+        """See a call."""
+        if self.judge is not None:
+            self.judge.call(self._speaker, space, spec, words, op, outcome)
+        if self.record is not None and op is not None:
+            self.record.add(space.db, space.prefix, self._speaker, now, op)
+
+    # ---- faults
+
+    def _strike(self, session: Session, words: list[str], found: Command, rule: Rule) -> None:
+        """Let a fault meet a command."""
+        if rule.fault in SENTENCES:
+            if rule.fault == "not-found":
+                self.loaded = False
+            elif rule.fault == "noscript":
+                self.scripts.clear()
+            session.say(Fault(SENTENCES[rule.fault]))
+        elif rule.fault == "drop":
+            session.cut()
+        else:
+            reply = found.run(session, words)
+            self.withhold(session)  # it is executed, and so kept, whatever becomes of the reply
+            if reply is LATER or reply is NOTHING:
+                self._answer(session, reply)
+            else:
+                session.wait_for(self._spoil(session, reply, rule))
+        if self.judge is not None:
+            self.judge.strike(session.id, words, rule.fault)
+
+    async def _spoil(self, session: Session, reply: Any, rule: Rule) -> Any:
+        """Answer late, in part, or not at all."""
+        if inspect.iscoroutine(reply):
+            reply = await reply
+        if rule.fault == "delay":
+            await asyncio.sleep(rule.ms / 1000)
+            return reply
+        if rule.fault == "cut":
+            session.break_off(reply)
+        else:
+            session.cut()
+        return NOTHING
 
     def _wrong(self, session: Session, words: list[str], found: Command | None) -> Fault | None:
         """Why a command is not executed, if it is not."""

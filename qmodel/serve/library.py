@@ -66,6 +66,9 @@ def fcall_ro(session: Session, words: list[str]) -> Any:
 
 def _other(session: Session, words: list[str]) -> Any:
     """What is no operation: the library's digest, and which commands the caller lacks (none: it needs none)."""
+    judge = session.host.judge
+    if judge is not None and words[1] not in (*FUNCTIONS, *OTHERS):
+        judge.unknown(session.id, words)
     if not session.host.loaded:
         return NOT_FOUND
     if words[1] == DIGEST:

@@ -29,6 +29,10 @@ def open_host(options: Options) -> Host:
         raise ConnectError(
             "Only memory:// is kept in --data; other backends keep their jobs themselves.", "Leave it out."
         )
+    if options.judge or options.record:
+        raise ConnectError(
+            "Only calls on the model can be judged and recorded.", "Leave out --judge and --record, or --url."
+        )
     return Host(options, PassingExecutor(options.url))
 
 
@@ -110,8 +114,8 @@ async def _close(host: Host) -> None:
         host.journal.close()
 
 
-async def serve(options: Options, ready: Callable[[str], object]) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` is told the URL once connections are taken.
+async def serve(options: Options, ready: Callable[[str], object]) -> Host:
+    """Serve until SIGINT or SIGTERM; `ready` is told the URL once connections are taken. Gives what has served.
 
     Raises JournalError when the journal cannot be read, or can no longer be written.
     """
@@ -124,3 +128,4 @@ async def serve(options: Options, ready: Callable[[str], object]) -> None:
         await host.stopping.wait()
     if host.failure is not None:
         raise host.failure
+    return host

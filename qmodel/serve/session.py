@@ -109,7 +109,8 @@ class Session(asyncio.Protocol):
                 LOG.exception("%s from %s", words[0], self.peer)
                 self.say(Fault("ERR the server failed at this command, and has logged why"))
         self._running = False
-        if self.parser.error and not pending and not self._busy:
+        if self.parser.error and not pending and not self._busy and not self.closing:
+            self.host.malformed(self, self.parser.error)
             self.end(f"ERR Protocol error: {self.parser.error}")
         self.flush()
 
@@ -195,6 +196,12 @@ class Session(asyncio.Protocol):
         if self._transport is not None and not self.host.withhold(self):
             self.send()
             self._transport.close()
+
+    def break_off(self, value: Any) -> None:
+        """Send half of a reply, and close."""
+        text = write(value, self.version)
+        self._out.append(text[: len(text) // 2])
+        self.end()
 
     def cut(self) -> None:
         """Close at once, whatever was to be said."""

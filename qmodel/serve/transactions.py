@@ -100,4 +100,6 @@ def _flush(session: Session, db: int | None) -> Any:
     if not isinstance(executor, ModelExecutor):
         return Fault("ERR the jobs are behind this server, and it empties nothing there; ask the backend itself")
     executor.clear(db)
+    if session.host.record is not None:
+        session.host.record.cleared(db)
     return OK

@@ -1,0 +1,128 @@
+"""Faults on purpose, so that a binding can show that it stands them.
+
+    <fault>[=<milliseconds>][:<name>][@<percent>%][x<times>]
+
+    lost                 every call is executed, and then the connection is lost
+    lost:complete        every complete
+    noscript@5%          one call in twenty, drawn by the seed
+    delay=300:popx2      the next two pops are answered 300 ms later
+    loading:PING         every PING
+
+The name is that of an operation, or of a command in capitals; without one a rule is about every call of an operation or
+a dialect. Rules are tried in their order, and the first that applies does.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from qmodel.backends.bundle import LIBRARY
+from qmodel.operations import CATALOGUE
+
+FAULTS: Final = {
+    "not-found": "the library is gone: ERR Function not found, until it is loaded again",
+    "noscript": "all scripts are gone: NOSCRIPT, until they are loaded again",
+    "busy": "not executed: BUSY",
+    "loading": "not executed: LOADING",
+    "readonly": "not executed: READONLY",
+    "drop": "not executed, and the connection is lost",
+    "lost": "executed, and the connection is lost before a byte of the reply",
+    "cut": "executed, and the connection is lost in the middle of the reply",
+    "delay": "executed, and answered later",
+}
+"""Each fault, and what it does."""
+
+SENTENCES: Final = {
+    "not-found": "ERR Function not found",
+    "noscript": "NOSCRIPT No matching script. Please use EVAL.",
+    "busy": "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.",
+    "loading": "LOADING Redis is loading the dataset in memory",
+    "readonly": "READONLY You can't write against a read only replica.",
+}
+"""What is replied in place of executing."""
+
+_CALLS: Final = ("FCALL", "FCALL_RO", "EVALSHA", "EVAL")
+_RULE: Final = re.compile(
+    rf"({'|'.join(FAULTS)})(?:=(\d{{1,6}}))?(?::([A-Za-z_]+?))?(?:@(\d{{1,3}}(?:\.\d+)?)%)?(?:x(\d{{1,9}}))?", re.ASCII
+)
+
+
+@dataclass(slots=True)
+class Rule:
+    """One rule, and how often it has applied."""
+
+    text: str
+    fault: str
+    ms: int
+    name: str
+    chance: float
+    left: int | None
+    applied: int = 0
+
+    def is_about(self, words: Sequence[str]) -> bool:
+        """Whether it is about a command."""
+        command = words[0].upper()
+        if self.fault == "noscript" and command != "EVALSHA":
+            return False
+        if self.fault == "not-found" and command not in ("FCALL", "FCALL_RO"):
+            return False
+        if self.name.isupper():
+            return command == self.name
+        operation = operation_of(words) if command in _CALLS else ""
+        return operation == self.name if self.name else operation in CATALOGUE or operation == "qless"
+
+
+def operation_of(words: Sequence[str]) -> str:
+    """The operation that a call names, or an empty text."""
+    if words[0].upper().startswith("FCALL"):
+        return words[1].removeprefix(f"{LIBRARY}_") if len(words) > 1 else ""
+    if len(words) > 2 and words[2] == "0":
+        return "qless"
+    return words[4] if len(words) > 4 and words[4] in CATALOGUE else ""
+
+
+def rule(text: str) -> Rule:
+    """Read a rule; ValueError says what is wrong with it."""
+    found = _RULE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"'{text}' is no rule: write <fault>[=<ms>][:<name>][@<percent>%][x<times>], with a fault of "
+                         f"{', '.join(FAULTS)}")  # fmt: skip
+    fault, ms, name, percent, times = found.groups()
+    if name and not name.isupper() and name not in CATALOGUE:
+        raise ValueError(f"there is no operation '{name}'; names of commands stand in capitals")
+    if (ms is not None) != (fault == "delay"):
+        raise ValueError("delay, and only delay, takes milliseconds: delay=300")
+    chance = float(percent) / 100 if percent else 1.0
+    return Rule(text.strip(), fault, int(ms or 0), name or "", chance, int(times) if times else None)
+
+
+class Faults:
+    """The rules that are in force; what is left to chance is drawn from the seed."""
+
+    def __init__(self, rules: Sequence[str] = (), seed: int = 0) -> None:
+        self.rules = [rule(text) for text in rules]
+        self.random = random.Random(seed)
+
+    def strike(self, words: Sequence[str]) -> Rule | None:
+        """The rule that applies to a command now, if one does."""
+        for one in self.rules:
+            if one.left == 0 or not one.is_about(words):
+                continue
+            if one.chance >= 1 or self.random.random() < one.chance:
+                one.applied += 1
+                if one.left is not None:
+                    one.left -= 1
+                return one
+        return None
+
+    def add(self, text: str) -> None:
+        """Put a rule in force, behind the others; ValueError says what is wrong with it."""
+        self.rules.append(rule(text))
+
+    def heal(self) -> None:
+        """Take all rules back."""
+        self.rules = []
