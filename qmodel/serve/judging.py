@@ -108,7 +108,7 @@ class Judge:
             if type(was) is not Refusal or was.code != "LOCK_LOST" or was.facts[0] != jid:
                 continue
             job = space.store.jobs.get(jid)
-            tokens = [stage.facts[1] for stage in job.history if stage.what == "popped"] if job is not None else []
+            tokens = [facts[1] for what, _, facts in job.history if what == "popped"] if job is not None else []
             if job is not None and token not in tokens and len(job.history) < KEPT_STAGES:
                 self._find("LEASE-2", op.spec.name, told, connection)
             before = self._lost.setdefault((connection, jid, token), call)
