@@ -84,7 +84,7 @@ async function execute({ op, now, seq, cmd, ...given }) {
 }
 
 async function answer(asked) {
-  const features = $defs.hello_answer.properties.features.items.enum;
+  const features = Object.keys(operations);
   if (asked.cmd === "hello") return { protocol: 1, binding: "node-example", version: "1", features };
   if (asked.cmd === "op") return execute(asked);
   if (asked.cmd === "reset" && asked.url !== url) await (server = new Server((url = asked.url))).ready;

@@ -180,6 +180,7 @@ Numbers, texts and lists are those of JSON. A reply has the form that the vector
 
 ## Features
 
-What a driver announces is tried, and may not be skipped. What it does not announce is left out.
+What a driver announces is tried, and may not be skipped. What it does not announce is left out. It may name single
+operations instead of features: begin with one.
 
 {features}"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -19,12 +20,14 @@ from tests.servers import Server
 DRIVERS = Path(__file__).parents[2] / "examples" / "drivers"
 PYTHON = (sys.executable, str(DRIVERS / "python_driver.py"))
 NODE = ("node", str(DRIVERS / "node_driver.mjs"))
+RUBY = ("ruby", str(DRIVERS / "ruby_driver.rb"))
+PACKAGES = {"node": "nodejs", "ruby": "ruby"}
 
 
-def needs_node() -> None:
-    """Skip where there is no Node: on a developer's machine, not in CI."""
-    if shutil.which("node") is None and not os.environ.get("CI"):
-        pytest.skip("there is no node: apt install nodejs")
+def needs(program: str) -> None:
+    """Skip where there is no Node or Ruby: on a developer's machine, not in CI."""
+    if program in PACKAGES and shutil.which(program) is None and not os.environ.get("CI"):
+        pytest.skip(f"there is no {program}: apt install {PACKAGES[program]}")
 
 
 @pytest.fixture
@@ -33,10 +36,9 @@ def there(server: Server) -> Iterator[Namespaces]:
         yield found
 
 
-@pytest.mark.parametrize("command", [PYTHON, NODE], ids=["python", "node"])
+@pytest.mark.parametrize("command", [PYTHON, NODE, RUBY], ids=["python", "node", "ruby"])
 def test_a_reference_driver_conforms(command: tuple[str, ...], there: Namespaces) -> None:
-    if command is NODE:
-        needs_node()
+    needs(command[0])
     with Driver(command) as driver:
         report = suite.run(Session([driver], there), "core")
         assert report.conforms, "\n".join(map(show.failure, report.failures))
@@ -45,7 +47,7 @@ def test_a_reference_driver_conforms(command: tuple[str, ...], there: Namespaces
 
 
 def test_two_bindings_agree_on_one_namespace(there: Namespaces) -> None:
-    needs_node()
+    needs("node")
     with Driver(PYTHON) as one, Driver(NODE) as other:
         report = suite.run(Session([one, other], there, "mixed"), "core")
         assert report.conforms, "\n".join(map(show.failure, report.failures))
@@ -61,3 +63,11 @@ def test_the_python_driver_conforms_in_full(there: Namespaces) -> None:
 @pytest.mark.parametrize("name", ["python_driver.py", "node_driver.mjs"])
 def test_a_reference_driver_is_short(name: str) -> None:
     assert len((DRIVERS / name).read_text(encoding="utf-8").splitlines()) < 100
+
+
+def test_the_page_shows_the_driver_as_it_is() -> None:
+    page = (DRIVERS.parents[1] / "docs" / "binding.md").read_text(encoding="utf-8")
+    text = (DRIVERS / "ruby_driver.rb").read_text(encoding="utf-8")
+    shown = re.findall(r"^```ruby\n(.*?)^```$", page, re.M | re.S)
+    assert len(shown) >= 6
+    assert [block for block in shown if block not in text] == []

@@ -15,6 +15,7 @@ from qmodel.cli import cli
 from qmodel.conformance.kit import expected, judge, show, suite
 from qmodel.conformance.kit.driver import Driver
 from qmodel.conformance.kit.namespace import Namespaces, namespaces
+from qmodel.conformance.kit.protocol import operations_of
 from qmodel.conformance.kit.session import Session
 from tests.servers import Server
 
@@ -87,8 +88,8 @@ def test_what_is_not_announced_is_left_out(there: Namespaces) -> None:
         """A driver that announces less than it can."""
 
         @property
-        def features(self) -> tuple[str, ...]:
-            return ("putting", "looking")
+        def can(self) -> frozenset[str]:
+            return operations_of(("put", "looking"))
 
     with Driver([sys.executable, RIGHT]) as driver:
         session = Modest([driver], there)

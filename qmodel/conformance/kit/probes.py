@@ -77,16 +77,15 @@ def _nothing(s: Script) -> None:
 
 @probe("REFUSAL-1")
 def _refused(s: Script) -> None:
-    """A job that does not exist cannot wait for others."""
-    s.do(ops.DependsOn("nobody", ("a",)))
+    """A job's id is not empty."""
+    s.do(ops.Get(""))
 
 
 @probe("REFUSAL-2")
 def _code(s: Script) -> None:
-    """Two refusals of the same operation, with different codes."""
-    s.do(ops.DependsOn("nobody", ("a",)))
-    put(s, "a")
-    s.do(ops.DependsOn("a", ("b",)))
+    """Two refusals with different codes."""
+    s.do(ops.ConfigGet(""))
+    s.do(ops.ConfigGet("nothing"))
 
 
 @probe("REFUSAL-3")
@@ -225,13 +224,23 @@ def _flagged(s: Script) -> None:
 
 @probe("JOB-1")
 def _whole_job(s: Script) -> None:
-    """Jobs in which every field says something that a job has before its lease ends, and no two the same."""
+    """Jobs in which every field says something that a job has before it is popped, and no two the same."""
     s.do(ops.Put("u", "z", "l", "more", priority=4), 1)
-    s.do(ops.Put("q", "a", "k", "data", priority=3, retries=7, tags=("s", "t"), depends=("z",), delay_ms=9), 1)
-    s.do(ops.Put("q", "c", "k", "", depends=("a",)), 1)
-    s.do(ops.Track("a"), 1)
-    s.do(ops.Get("a"), 1)
     s.do(ops.Get("z"), 1)
+    s.do(ops.Put("q", "a", "k", "data", priority=3, retries=7, tags=("s", "t"), delay_ms=9), 1)
+    s.do(ops.Get("a"), 1)
+
+
+@probe("JOB-6")
+def _edges(s: Script) -> None:
+    """Jobs that wait and are waited for, and one that is tracked; then there are seven elements."""
+    put(s, "z")
+    put(s, "a", tags=("t",), depends=("z",))
+    put(s, "c", depends=("a",))
+    for jid in ("z", "a", "c"):
+        s.do(ops.Get(jid))
+    s.do(ops.Track("z"))
+    s.do(ops.Get("z"))
 
 
 @probe("JOB-2")

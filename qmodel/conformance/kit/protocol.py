@@ -10,6 +10,7 @@ every answer against those.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from qmodel.conformance.kit import schema
@@ -48,9 +49,16 @@ def feature_of(operation: str) -> str:
 
 
 FEATURES = tuple(dict.fromkeys(map(feature_of, CATALOGUE)))
-"""What a driver may announce."""
+"""What a driver may announce; it may name single operations too."""
 
-_FEATURES: Schema = {"type": "array", "items": {"enum": list(FEATURES)}, "minItems": 1}
+
+def operations_of(announced: Iterable[str]) -> frozenset[str]:
+    """The operations that a driver can do that has announced these features and operations."""
+    names = frozenset(announced)
+    return frozenset(name for name in CATALOGUE if name in names or feature_of(name) in names)
+
+
+_FEATURES: Schema = {"type": "array", "items": {"enum": [*FEATURES, *CATALOGUE]}, "minItems": 1}
 
 DONE = (Field("ok", {"const": True}, "true"),)
 
@@ -77,7 +85,7 @@ COMMANDS: dict[str, Command] = {
                     Field("protocol", {"const": PROTOCOL}, "The version that the driver speaks."),
                     Field("binding", TEXT, "The name of the binding."),
                     Field("version", TEXT, "Its version."),
-                    Field("features", _FEATURES, "What it can do, one thing at least."),
+                    Field("features", _FEATURES, "What it can do: features, or single operations; one at least."),
                     Field("batch", FLAG, "Whether it understands `batch`.", required=False),
                 ),
             ),

@@ -68,6 +68,7 @@ _WRITTEN = (
     ("FLAG-1", _WIRE, "A flag is written 1 or 0."),
     ("FLAG-2", _WIRE, "A flag in a reply is true or false."),
     ("JOB-1", _WIRE, "A job is read whole: each of its fields from its place in the record."),
+    ("JOB-6", _WIRE, "Of a job's seven elements the last four may be left out; they are empty then."),
     ("JOB-2", _WIRE, "A job's state is the one before its record, true at the moment; the one inside may be older."),
     ("JOB-3", _WIRE, "Data of more than 1024 bytes stand apart from the record."),
     ("JOB-4", _WIRE, "A line of a job's log is read as it was written: line ends, backslashes and all."),
@@ -96,7 +97,8 @@ def _of_catalogue() -> Iterator[Requirement]:
         sentence = f"Sent again with the same request id or token, it is answered the same ({kind}): {why}"
         yield Requirement(f"RESEND-{kind}", sentence, "docs/semantics.md#sending-again")
     for code, reason in REASONS.items():
-        sentence = f"Refused with {code} and nothing changed, where: {reason.sentence}"
+        said = re.sub("{(.+?)}", r"<\1>", reason.sentence)
+        sentence = f"Refused with {code}, and nothing changed: {said}"
         yield Requirement(f"REFUSE-{code}", sentence, "docs/catalogue.md#refusals")
     for spec in CATALOGUE.values():
         yield Requirement(f"OP-{spec.name}", spec.summary, f"docs/catalogue.md#{spec.name}")

@@ -15,10 +15,9 @@ from qmodel.conformance.kit import judge, vectors
 from qmodel.conformance.kit.driver import Broken, Driver, Outcome
 from qmodel.conformance.kit.judge import Difference
 from qmodel.conformance.kit.namespace import Namespaces
-from qmodel.conformance.kit.protocol import FEATURES, feature_of
+from qmodel.conformance.kit.protocol import operations_of
 from qmodel.conformance.kit.requirements import REQUIREMENTS, Requirement
 from qmodel.conformance.subjects import Step
-from qmodel.operations import CATALOGUE
 
 BATCH = 50
 MOST_TRIES = 400
@@ -59,14 +58,9 @@ class Session:
         """Whether histories may be sent in batches, by drivers that understand them."""
 
     @property
-    def features(self) -> tuple[str, ...]:
-        """The features that every driver announced."""
-        return tuple(one for one in FEATURES if all(one in driver.hello.features for driver in self.drivers))
-
-    @property
     def can(self) -> frozenset[str]:
-        """The operations that every driver can do."""
-        return frozenset(name for name in CATALOGUE if feature_of(name) in self.features)
+        """The operations that every driver announced."""
+        return frozenset.intersection(*(operations_of(driver.hello.features) for driver in self.drivers))
 
     def start(self) -> None:
         """Start the drivers that do not run."""
@@ -114,29 +108,34 @@ class Session:
     def judge(
         self, history: Sequence[Step], expected: Sequence[Outcome] | None = None, about: str = ""
     ) -> Finding | None:
-        """Play a history; give what is wrong, with a shorter history that shows it."""
-        try:
-            difference = self.difference(history, expected)
-        except Broken as broken:
-            return self._breaking(history, broken)
-        if difference is None:
-            return None
-        short, deal = self._shrunk(history[: difference.at + 1], about)
+        """Play a history, with several drivers in several deals; give what is wrong, and a shorter history."""
+        for deal in self._deals():
+            try:
+                difference = self.difference(history, expected, deal)
+            except Broken as broken:
+                return self._breaking(history, broken, deal)
+            if difference is not None:
+                return self._finding(history[: difference.at + 1], difference, deal, about)
+        return None
+
+    def _finding(self, history: Sequence[Step], difference: Difference, deal: Deal, about: str) -> Finding:
+        """What a wrong answer shows. A history that is about one requirement is short already."""
+        short = list(history) if about else self._shrunk(history, deal)
         again = self._tried(short, deal)
         if not isinstance(again, Difference):  # it does not do the same twice
-            short, again = list(history[: difference.at + 1]), difference
+            short, again = list(history), difference
         dealt = tuple(self.drivers[deal(at, step)].name for at, step in enumerate(short))
-        all_expected = vectors.expected(short)
-        if len(self.drivers) > 1 and not any(self._alone(driver, short) for driver in self.drivers):
-            return Finding(REQUIREMENTS["MIXED-1"], short, all_expected, again, dealt=dealt)
-        blamed = None if about else self._blamed(short, all_expected, deal)
-        step = again.at if blamed is None else blamed
-        requirement = judge.broken(short, all_expected, again, about, step)
-        return Finding(requirement, short, all_expected, again, dealt=dealt, blamed=blamed)
+        expected = vectors.expected(short)
+        if self._only_together(short):
+            return Finding(REQUIREMENTS["MIXED-1"], short, expected, again, dealt=dealt)
+        blamed = None if about else self._blamed(short, expected, deal)
+        requirement = judge.broken(short, expected, again, about, again.at if blamed is None else blamed)
+        return Finding(requirement, short, expected, again, dealt=dealt, blamed=blamed)
 
-    def _alone(self, driver: Driver, history: Sequence[Step]) -> Difference | Broken | None:
-        """What one driver does wrong without the others."""
-        return Session([driver], self.namespaces)._tried(history, _alone)
+    def _only_together(self, history: Sequence[Step]) -> bool:
+        """Whether each of several drivers does right alone."""
+        alone = [Session([driver], self.namespaces) for driver in self.drivers]
+        return len(alone) > 1 and all(session._tried(history, _alone) is None for session in alone)
 
     def _blamed(self, history: Sequence[Step], expected: Sequence[Outcome], deal: Deal) -> int | None:
         """The last step with which the history goes right when we execute it ourselves."""
@@ -168,16 +167,9 @@ class Session:
         except Broken as broken:
             return broken
 
-    def _shrunk(self, history: Sequence[Step], about: str) -> tuple[list[Step], Deal]:
-        """A shorter history that is answered wrongly, and how its steps are dealt. One about something is short."""
-        for deal in self._deals():
-            if isinstance(self._tried(history, deal), Difference):
-
-                def fails(candidate: list[Step], deal: Deal = deal) -> bool:
-                    return isinstance(self._tried(candidate, deal), Difference)
-
-                return list(history) if about else shrink.shrink(history, fails, MOST_TRIES), deal
-        return list(history), self.deal
+    def _shrunk(self, history: Sequence[Step], deal: Deal) -> list[Step]:
+        """A shorter history that is answered wrongly when it is dealt so."""
+        return shrink.shrink(history, lambda one: isinstance(self._tried(one, deal), Difference), MOST_TRIES)
 
     def _deals(self) -> list[Deal]:
         """How steps may be dealt, simplest first: one driver changes and another one reads; last, as they were."""
@@ -186,17 +178,19 @@ class Session:
         pairs = [(a, b) for a in range(len(self.drivers)) for b in range(len(self.drivers)) if a != b]
         return [*(_changes_and_reads(a, b) for a, b in pairs), self.deal]
 
-    def _breaking(self, history: Sequence[Step], broken: Broken) -> Finding:
+    def _breaking(self, history: Sequence[Step], broken: Broken, deal: Deal) -> Finding:
         """What breaks the protocol, shortened if the driver does the same again."""
 
         def fails(candidate: list[Step]) -> bool:
-            again = self._tried(candidate, self.deal)
+            again = self._tried(candidate, deal)
             return isinstance(again, Broken) and again.requirement == broken.requirement
 
         short = list(history)
         if broken.requirement != "DRIVER-3":  # each try would wait as long again
             short = shrink.shrink(history, fails, MOST_RESTARTS)
-        return Finding(REQUIREMENTS[broken.requirement], short, vectors.expected(short), broken=broken)
+        dealt = tuple(self.drivers[deal(at, step)].name for at, step in enumerate(short))
+        requirement = "MIXED-1" if self._only_together(short) else broken.requirement
+        return Finding(REQUIREMENTS[requirement], short, vectors.expected(short), broken=broken, dealt=dealt)
 
 
 def _alone(at: int, step: Step) -> int:

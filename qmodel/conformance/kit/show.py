@@ -9,8 +9,11 @@ from xml.etree import ElementTree as xml
 
 from qmodel.conformance import codec
 from qmodel.conformance.kit.driver import Hello, Outcome
+from qmodel.conformance.kit.judge import Difference
+from qmodel.conformance.kit.protocol import operations_of
 from qmodel.conformance.kit.session import Finding
 from qmodel.conformance.kit.suite import EXPECTED, FAILED, LEFT_OUT, LEVELS, PASSED, UNEXPECTED, Report, Result
+from qmodel.operations import CATALOGUE
 from qmodel.refusals import Refusal
 
 LONGEST = 600
@@ -23,7 +26,8 @@ LONGEST = 600
 def introduced(name: str, hello: Hello) -> str:
     """Who a driver is."""
     batch = ", in batches" if hello.batch else ""
-    return f"{name}: {hello.binding} {hello.version}, {len(hello.features)} features{batch}"
+    count = len(operations_of(hello.features))
+    return f"{name}: {hello.binding} {hello.version}, {count} of {len(CATALOGUE)} operations{batch}"
 
 
 def failure(result: Result) -> str:
@@ -48,10 +52,7 @@ def transcript(finding: Finding) -> Iterator[str]:
     if finding.difference is not None:
         yield f"  expected {_cut(_answer(finding.difference.expected))}"
         yield f"  answered {_cut(_answer(finding.difference.found))}   by {finding.difference.by}"
-        yield "  where, expected != answered:"
-        yield from (f"    {path}" for path in finding.difference.paths[:12])
-        if len(finding.difference.paths) > 12:
-            yield f"    and {len(finding.difference.paths) - 12} more"
+        yield from _where(finding.difference)
     if finding.blamed is not None:
         yield "  (*) All is right when qmodel sends this step itself."
     if finding.broken is not None:
@@ -61,7 +62,18 @@ def transcript(finding: Finding) -> Iterator[str]:
             yield from (f"    {line}" for line in finding.broken.stderr.splitlines()[-12:])
 
 
+def _where(difference: Difference) -> Iterator[str]:
+    """In what an answer differs, where that is not plain to see: both are replies, or both refusals."""
+    if difference.expected.keys() == difference.found.keys():
+        yield "  where, expected != answered:"
+        yield from (f"    {path}" for path in difference.paths[:12])
+        if len(difference.paths) > 12:
+            yield f"    and {len(difference.paths) - 12} more"
+
+
 def _answer(was: Outcome) -> str:
+    if isinstance(was.get("crash"), str):
+        return "\n    ".join(["crash:", *was["crash"].splitlines()[:6], ""])
     text = json.dumps(was, ensure_ascii=False)
     if "refusal" in was and isinstance(was["refusal"], list):
         try:
