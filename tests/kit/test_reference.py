@@ -54,7 +54,8 @@ def test_two_bindings_agree_on_one_namespace(there: Namespaces) -> None:
 
 
 @pytest.mark.slow
-def test_the_python_driver_conforms_in_full(there: Namespaces) -> None:
+def test_the_python_driver_conforms_in_full(there: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite, "GENERATED", 50)
     with Driver(PYTHON) as driver:
         report = suite.run(Session([driver], there), "full", seed="reference")
         assert report.conforms, "\n".join(map(show.failure, report.failures))
