@@ -8,14 +8,36 @@ local RESERVED = {'-data', '-dependencies', '-dependents'}
 
 arguments.reserved = RESERVED
 
+local MOST = 200 -- names that are kept
+local SHORT = 64 -- bytes of a name that is kept: less than any name may have
+
 local accept = {}
 
 function accept.text(kind, value)
   return #value <= kind.most and value or nil
 end
 
+-- Names that were accepted: the same few come again with every call.
+arguments.names = {}
+
+local count = 0
+
+-- Whether a text, or nothing, is a name.
+function arguments.is_name(value, most)
+  if not value or #value > most or not string.find(value, '^%C+$') then
+    return false
+  end
+  if count == MOST then
+    arguments.names, count = {}, 0
+  end
+  if #value <= SHORT then
+    arguments.names[value], count = true, count + 1
+  end
+  return true
+end
+
 function accept.name(kind, value)
-  return #value <= kind.most and string.find(value, '^%C+$') and value or nil
+  return arguments.is_name(value, kind.most) and value or nil
 end
 
 -- Whether a text, or nothing, is an id.

@@ -38,9 +38,9 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at + 3 then args = arguments.only(args, at, last) end
       local queue, jid, klass, data = args[at], args[at + 1], args[at + 2], args[at + 3]
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
-      if not (klass and #klass <= 128 and string.find(klass, '^%C+$')) then arguments.refuse(operation, 'klass') end
+      if not (arguments.names[klass] or arguments.is_name(klass, 128)) then arguments.refuse(operation, 'klass') end
       if not (data and #data <= 1048576) then arguments.refuse(operation, 'data') end
       local op = {queue = queue, jid = jid, klass = klass, data = data, delay_ms = 0, request = ''}
       if last >= at + 4 then arguments.named(operation, catalogue.operations.put, op, args, at + 4, last) end
@@ -76,8 +76,8 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local queue, worker = args[at], args[at + 1]
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
-      if not (worker and #worker <= 128 and string.find(worker, '^%C+$')) then arguments.refuse(operation, 'worker') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[worker] or arguments.is_name(worker, 128)) then arguments.refuse(operation, 'worker') end
       local op = {queue = queue, worker = worker, count = 1, wait = false, request = ''}
       if last >= at + 2 then arguments.named(operation, catalogue.operations.pop, op, args, at + 2, last) end
       return op
@@ -95,7 +95,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       local op = {queue = queue, count = 1}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.peek, op, args, at + 1, last) end
       return op
@@ -146,8 +146,8 @@ catalogue.operations = {
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
       token = arguments.whole(token, 0, 89999999999999)
       if token == nil then arguments.refuse(operation, 'token') end
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
-      if not (worker and #worker <= 128 and string.find(worker, '^%C+$')) then arguments.refuse(operation, 'worker') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[worker] or arguments.is_name(worker, 128)) then arguments.refuse(operation, 'worker') end
       local op = {jid = jid, token = token, queue = queue, worker = worker, count = 1, wait = false, result = '', delay_ms = 0, depends = NONE, request = ''}
       if last >= at + 4 then arguments.named(operation, catalogue.operations.complete_and_pop, op, args, at + 4, last) end
       return op
@@ -175,7 +175,7 @@ catalogue.operations = {
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
       token = arguments.whole(token, 0, 89999999999999)
       if token == nil then arguments.refuse(operation, 'token') end
-      if not (group and #group <= 160 and string.find(group, '^%C+$')) then arguments.refuse(operation, 'group') end
+      if not (arguments.names[group] or arguments.is_name(group, 160)) then arguments.refuse(operation, 'group') end
       if not (message and #message <= 65536) then arguments.refuse(operation, 'message') end
       local op = {jid = jid, token = token, group = group, message = message}
       if last >= at + 4 then arguments.named(operation, catalogue.operations.fail, op, args, at + 4, last) end
@@ -381,7 +381,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       local op = {queue = queue, count = 1000, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.drain, op, args, at + 1, last) end
       return op
@@ -462,7 +462,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local tag = args[at]
-      if not (tag and #tag <= 128 and string.find(tag, '^%C+$')) then arguments.refuse(operation, 'tag') end
+      if not (arguments.names[tag] or arguments.is_name(tag, 128)) then arguments.refuse(operation, 'tag') end
       local op = {tag = tag, offset = 0, count = 25}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.tagged, op, args, at + 1, last) end
       return op
@@ -544,7 +544,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local group = args[at]
-      if not (group and #group <= 160 and string.find(group, '^%C+$')) then arguments.refuse(operation, 'group') end
+      if not (arguments.names[group] or arguments.is_name(group, 160)) then arguments.refuse(operation, 'group') end
       local op = {group = group, offset = 0, count = 25}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.failed, op, args, at + 1, last) end
       return op
@@ -560,8 +560,8 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local queue, group = args[at], args[at + 1]
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
-      if not (group and #group <= 160 and string.find(group, '^%C+$')) then arguments.refuse(operation, 'group') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[group] or arguments.is_name(group, 160)) then arguments.refuse(operation, 'group') end
       local op = {queue = queue, group = group, count = 25, request = ''}
       if last >= at + 2 then arguments.named(operation, catalogue.operations.unfail, op, args, at + 2, last) end
       return op
@@ -603,7 +603,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       local op = {queue = queue, offset = 0, count = 25}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.waiting, op, args, at + 1, last) end
       return op
@@ -619,7 +619,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       local op = {queue = queue, offset = 0, count = 25}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.scheduled, op, args, at + 1, last) end
       return op
@@ -635,7 +635,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       local op = {queue = queue, offset = 0, count = 25}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.depending, op, args, at + 1, last) end
       return op
@@ -651,7 +651,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       local op = {queue = queue, offset = 0, count = 25}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.running, op, args, at + 1, last) end
       return op
@@ -667,7 +667,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       local op = {queue = queue, offset = 0, count = 25}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.stalled, op, args, at + 1, last) end
       return op
@@ -707,7 +707,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       local op = {queue = queue}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.queue, op, args, at + 1, last) end
       return op
@@ -721,7 +721,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       local op = {queue = queue}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.length, op, args, at + 1, last) end
       return op
@@ -747,7 +747,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local worker = args[at]
-      if not (worker and #worker <= 128 and string.find(worker, '^%C+$')) then arguments.refuse(operation, 'worker') end
+      if not (arguments.names[worker] or arguments.is_name(worker, 128)) then arguments.refuse(operation, 'worker') end
       local op = {worker = worker}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.worker, op, args, at + 1, last) end
       return op
@@ -761,7 +761,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
-      if not (queue and #queue <= 128 and string.find(queue, '^%C+$')) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       local op = {queue = queue}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.stats, op, args, at + 1, last) end
       return op
@@ -846,7 +846,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local option = args[at]
-      if not (option and #option <= 160 and string.find(option, '^%C+$')) then arguments.refuse(operation, 'option') end
+      if not (arguments.names[option] or arguments.is_name(option, 160)) then arguments.refuse(operation, 'option') end
       local op = {option = option}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.config_get, op, args, at + 1, last) end
       return op
@@ -860,7 +860,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local option, value = args[at], args[at + 1]
-      if not (option and #option <= 160 and string.find(option, '^%C+$')) then arguments.refuse(operation, 'option') end
+      if not (arguments.names[option] or arguments.is_name(option, 160)) then arguments.refuse(operation, 'option') end
       value = arguments.whole(value, 0, 89999999999999)
       if value == nil then arguments.refuse(operation, 'value') end
       local op = {option = option, value = value, request = ''}
@@ -878,7 +878,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local option = args[at]
-      if not (option and #option <= 160 and string.find(option, '^%C+$')) then arguments.refuse(operation, 'option') end
+      if not (arguments.names[option] or arguments.is_name(option, 160)) then arguments.refuse(operation, 'option') end
       local op = {option = option, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.config_unset, op, args, at + 1, last) end
       return op

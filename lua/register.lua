@@ -46,15 +46,16 @@ end
 -- Read what the operation names with one command, and another one where it names several jobs.
 local function prefetch(op)
   local jid, name = op.jid, op.queue
-  local text, state
+  local key, text, state
   if jid then
-    text, state = store.open(keys.job(jid), name and queues.state_key(name))
+    key = keys.job(jid)
+    text, state = store.open(key, name and queues.state_key(name))
   elseif name then
     state = store.open(queues.state_key(name))
   else
     store.open()
   end
-  records.begin(jid, text)
+  records.begin(jid, key, text)
   queues.begin(name, state)
   local several = op.jids or op.jobs
   if several then
@@ -107,7 +108,7 @@ end
 -- Execute one operation under a prefix; give the reply for the wire.
 function register.call(operation, prefix, args)
   keys.begin(prefix)
-  refusals.raised = nil
+  refusals.raised = false
   local done, reply = pcall(execute, operation, args)
   if done then
     return {'OK', reply}

@@ -70,7 +70,7 @@ def _check(argument: Argument, kinds: _Kinds) -> str:
         case Text(most):
             return f"not ({name} and #{name} <= {most})"
         case Name(most):
-            return f"not ({name} and #{name} <= {most} and string.find({name}, '^%C+$'))"
+            return f"not (arguments.names[{name}] or arguments.is_name({name}, {most}))"
         case Id(most):
             return f"not arguments.is_id({name}, {most})"
     return f"{name} == nil"

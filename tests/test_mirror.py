@@ -74,11 +74,10 @@ OTHER_WORDS = {
 }
 
 STORAGE_CALLS = {
-    "completed.look_again", "config.all", "config.get", "config.option", "config.special", "history.quote", "jobs.get",
-    "jobs.load", "jobs.view", "jobs.views", "queues.due", "queues.is_due", "queues.is_paused", "queues.lapsed",
-    "queues.look_due", "queues.of", "queues.size", "records.prefetch", "records.set_data", "records.set_failure",
-    "store.events_after",
-    "tags.has", "tags.of",
+    "completed.look_again", "config.all", "config.get", "config.option", "config.special", "history.quote",
+    "jobs.get", "jobs.load", "jobs.view", "jobs.views", "queues.due", "queues.is_due", "queues.is_paused",
+    "queues.lapsed", "queues.look_due", "queues.of", "queues.size", "records.clear_failure", "records.prefetch",
+    "records.set_data", "records.set_failure", "store.events_after", "tags.has", "tags.of",
 }  # fmt: skip
 """Calls in verbs that may stand on one side only: they look at what one side keeps otherwise, and decide nothing."""
 

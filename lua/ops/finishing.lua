@@ -3,6 +3,7 @@
 local finishing = {}
 
 local SWEEP = 100
+local NONE = {} -- of dependencies
 
 -- The unfinished jobs that the job is to wait for in its next queue; or refuse.
 local function check_next(operation, op)
@@ -13,7 +14,7 @@ local function check_next(operation, op)
       refusals.refuse('BAD_ARGUMENT', operation, 'depends')
     end
   end
-  return #op.depends > 0 and dependencies.check({op})[op.jid] or {}
+  return #op.depends > 0 and dependencies.check({op})[op.jid] or NONE
 end
 
 -- Delete complete jobs that are kept no longer: at least as many as an operation completes, so that none pile up.
@@ -41,7 +42,7 @@ local function complete(now, job, op, depends)
   jobs.lift(job)
   stats.ran(now, queue, run_ms)
   job.result = op.result
-  records.set_failure(job, '', '', 0, '')
+  records.clear_failure(job)
   if op.data then
     records.set_data(job, op.data)
   end
@@ -56,8 +57,9 @@ local function complete(now, job, op, depends)
   job.remaining = job.retries
   job.ended_at = now
   jobs.place(job, 'complete')
-  for _, waiting in ipairs(dependencies.resolve(job)) do
-    depending.unblock(now, waiting)
+  local freed = dependencies.resolve(job)
+  for i = 1, #freed do
+    depending.unblock(now, freed[i])
   end
   return 'complete'
 end
@@ -80,11 +82,13 @@ end
 function finishing.complete_many(now, op)
   local found, outcomes = {}, {}
   putting.check_distinct(op.jobs)
-  for i, one in ipairs(op.jobs) do
+  for i = 1, #op.jobs do
+    local one = op.jobs[i]
     found[i], outcomes[i] = jobs.held(one.jid, one.token, 'completed')
     outcomes[i] = outcomes[i] or false
   end
-  for _, one in ipairs(op.jobs) do
+  for i = 1, #op.jobs do
+    local one = op.jobs[i]
     if one.next then
       refusals.refuse('BAD_ARGUMENT', 'complete_many', 'next')
     end
@@ -92,15 +96,15 @@ function finishing.complete_many(now, op)
   end
 
   local news = {}
-  for i, one in ipairs(op.jobs) do
+  for i = 1, #op.jobs do
     if not outcomes[i] then
       news[#news + 1] = i
-      outcomes[i] = complete(now, found[i], one, {})
+      outcomes[i] = complete(now, found[i], op.jobs[i], NONE)
     end
   end
   retire(now, catalogue.most)
-  for _, i in ipairs(news) do
-    jobs.remember(found[i], 'completed', outcomes[i])
+  for i = 1, #news do
+    jobs.remember(found[news[i]], 'completed', outcomes[news[i]])
   end
   return outcomes
 end

@@ -53,8 +53,8 @@ end
 -- The unfinished jobs that each is to depend on, where that is said; or refuse.
 local function check(puts)
   local asked = false
-  for _, op in ipairs(puts) do
-    asked = asked or op.depends ~= nil
+  for i = 1, #puts do
+    asked = asked or puts[i].depends ~= nil
   end
   if not asked then
     return {}
@@ -71,11 +71,12 @@ end
 -- Refuse an operation that names a job twice.
 function putting.check_distinct(list)
   local seen = {}
-  for _, one in ipairs(list) do
-    if seen[one.jid] then
-      refusals.refuse('DUPLICATE_JID', one.jid)
+  for i = 1, #list do
+    local jid = list[i].jid
+    if seen[jid] then
+      refusals.refuse('DUPLICATE_JID', jid)
     end
-    seen[one.jid] = true
+    seen[jid] = true
   end
 end
 
@@ -89,7 +90,7 @@ function putting.put(now, op)
   if is_resend(op.jid, op.request) then
     return op.jid
   end
-  local unfinished = check({op})
+  local unfinished = op.depends and check({op}) or {}
 
   put(now, op, unfinished[op.jid], op.request)
   return op.jid
@@ -98,24 +99,24 @@ end
 -- Put several jobs, which may depend on each other.
 function putting.put_many(now, op)
   local jids = {}
-  for i, one in ipairs(op.jobs) do
-    jids[i] = one.jid
+  for i = 1, #op.jobs do
+    jids[i] = op.jobs[i].jid
   end
-  for _, jid in ipairs(jids) do
-    if is_resend(jid, op.request) then
+  for i = 1, #jids do
+    if is_resend(jids[i], op.request) then
       return jids
     end
   end
   putting.check_distinct(op.jobs)
   local unfinished = check(op.jobs)
 
-  for _, jid in ipairs(jids) do
-    if not jobs.get(jid) then
-      jobs.create(jid)
+  for i = 1, #jids do
+    if not jobs.get(jids[i]) then
+      jobs.create(jids[i])
     end
   end
-  for _, one in ipairs(op.jobs) do
-    put(now, one, unfinished[one.jid], op.request)
+  for i = 1, #jids do
+    put(now, op.jobs[i], unfinished[jids[i]], op.request)
   end
   return jids
 end

@@ -66,8 +66,9 @@ function taking.grant(now, queue, worker, count, wait, request)
     end
     return {}
   end
-  local jids, shown = {granted[1].jid}, {}
-  for i, job in ipairs(granted) do
+  local jids, shown = {}, {}
+  for i = 1, #granted do
+    local job = granted[i]
     claim(now, job, worker, request)
     jids[i] = job.jid
     shown[i] = jobs.view(now, job)

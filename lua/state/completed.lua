@@ -7,6 +7,7 @@
 local completed = {}
 
 local NEVER = 99999999999999
+local NONE = {} -- of jobs
 
 function completed.add(job)
   store.add(keys.completed, job.ended_at, keys.member(job.seq, job.jid))
@@ -40,7 +41,7 @@ end
 function completed.expired(now, most)
   local bounds = store.bounds()
   if store.last() < bounds.sweep_seq and now < bounds.sweep_at then
-    return {}
+    return NONE
   end
   local age = config.value('jobs-history')
   local surplus = store.sorted('ZCARD', keys.completed) - config.value('jobs-history-count')

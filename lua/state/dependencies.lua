@@ -2,6 +2,8 @@
 
 local dependencies = {}
 
+local NONE = {} -- of jobs
+
 local EDGES = 4000 -- the most dependencies that one operation adds, or jobs that it looks at
 
 local function edges_of(jid)
@@ -234,10 +236,10 @@ end
 
 -- Take a finished job out of what others wait for; give those that wait for nothing more, by id.
 function dependencies.resolve(job)
-  local freed = {}
   if job.waited_for == '0' then
-    return freed
+    return NONE
   end
+  local freed = {}
   local jids = dependencies.dependents(job)
   records.prefetch(jids)
   for _, jid in ipairs(jids) do

@@ -22,7 +22,7 @@ local records = {}
 local INLINE = 1024
 
 records.places = {
-  'jid', 'text', 'shown', 'rest', 'added',
+  'jid', 'key', 'text', 'shown', 'rest', 'added',
   'state', 'seq', 'stages', 'queue', 'ready_at', 'retries', 'remaining', 'worker', 'token', 'grant', 'popped_at',
   'expires_at', 'ended_at',
   'waits', 'waited_for', 'tags', 'group', 'failed_at', 'failed_worker', 'apart', 'result', 'progress', 'message',
@@ -41,6 +41,9 @@ records.more = {
 
 -- Written out, for the string library is not there when Redis loads a library. %C, any but a control character, is
 -- matched several times faster than a set; so what separates the tags of a job is no control character.
+-- A waiting job, and a running one, have some fields that need not be looked for.
+local WAITING = '^waiting\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t\t(%C*)\t\t(%C*)\t0\t0\t()'
+local RUNNING = '^running\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t0\t()'
 local FIELDS = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t()'
 local REST = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\n()'
 local MORE = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\n()'
@@ -85,12 +88,21 @@ local function decode_more(job, text)
   job.message = slice(text, at, message_size)
 end
 
-local function decode(jid, text)
-  local state, seq, stages, more, queue, ready_at, retries, remaining, worker, token, grant, popped_at, expires_at,
-    ended_at, at = string.match(text, FIELDS)
+local function decode(jid, key, text)
+  local state, worker, grant, expires_at, ended_at = 'waiting', '', '', '0', '0'
+  local seq, stages, more, queue, ready_at, retries, remaining, token, popped_at, at = string.match(text, WAITING)
+  if not seq then
+    state = 'running'
+    seq, stages, more, queue, ready_at, retries, remaining, worker, token, grant, popped_at, expires_at, at =
+      string.match(text, RUNNING)
+  end
+  if not seq then
+    state, seq, stages, more, queue, ready_at, retries, remaining, worker, token, grant, popped_at, expires_at, ended_at,
+      at = string.match(text, FIELDS)
+  end
   local rest = more == '0' and string.sub(text, at) or string.sub(text, at, -1 - more)
   local job = {
-    jid, text, false, rest, '', state, seq, stages, queue, ready_at, retries, remaining, worker, token, grant, popped_at,
+    jid, key, text, false, rest, '', state, seq, stages, queue, ready_at, retries, remaining, worker, token, grant, popped_at,
     expires_at, ended_at, '0', '0', '', '', '0', '', '0', '', '', '',
   }
   if more ~= '0' then
@@ -104,9 +116,9 @@ end
 local known -- jid -> record, or false
 
 -- Forget the records of the operation before; know one, if its text was read already.
-function records.begin(jid, text)
+function records.begin(jid, key, text)
   if jid then
-    known = {[jid] = text and decode(jid, text)}
+    known = {[jid] = text and decode(jid, key, text)}
   else
     known = {}
   end
@@ -116,8 +128,9 @@ end
 function records.get(jid)
   local job = known[jid]
   if job == nil then
-    local text = redis.call('GET', keys.job(jid))
-    job = text and decode(jid, text)
+    local key = keys.job(jid)
+    local text = redis.call('GET', key)
+    job = text and decode(jid, key, text)
     known[jid] = job
   end
   return job
@@ -137,14 +150,14 @@ function records.prefetch(jids)
     local found = store.read_all(wanted)
     for i = 1, #of do
       local text = found[i]
-      known[of[i]] = text and decode(of[i], text)
+      known[of[i]] = text and decode(of[i], wanted[i], text)
     end
   end
 end
 
 function records.new(jid)
   local job = {
-    jid, false, false, false, '', '', '0', '0', '', '0', '5', '5', '', '0', '', '0', '0', '0',
+    jid, keys.job(jid), false, false, false, '', '', '0', '0', '', '0', '5', '5', '', '0', '', '0', '0', '0',
     '0', '0', '', '', '0', '', '0', '', '', '', '', '0', '0', '', '', '',
   }
   known[jid] = job
@@ -153,24 +166,30 @@ end
 
 -- Data that stand apart.
 function records.data(job)
-  return store.read(keys.job(job.jid) .. '-data')
+  return store.read(job.key .. '-data')
 end
 
 function records.set_data(job, data)
   local was_apart = job.apart == '1'
   if #data > INLINE then
     job.data, job.apart = '', '1'
-    store.write(keys.job(job.jid) .. '-data', data)
+    store.write(job.key .. '-data', data)
     return
   end
   job.data, job.apart = data, '0'
   if was_apart then
-    store.write(keys.job(job.jid) .. '-data', false)
+    store.write(job.key .. '-data', false)
   end
 end
 
 function records.set_failure(job, group, message, at, worker)
   job.group, job.message, job.failed_at, job.failed_worker = group, message, store.text(at), worker
+end
+
+function records.clear_failure(job)
+  if job.group ~= '' then
+    records.set_failure(job, '', '', 0, '')
+  end
 end
 
 -- ---- writing
@@ -208,19 +227,19 @@ end
 
 function records.remove(job)
   known[job.jid] = false
-  store.write(keys.job(job.jid), false)
+  store.write(job.key, false)
   if job.apart == '1' then
-    store.write(keys.job(job.jid) .. '-data', false)
+    store.write(job.key .. '-data', false)
   end
 end
 
 -- Write every record that has changed. One that was shown has been encoded already.
 function records.flush()
-  for jid, job in pairs(known) do
+  for _, job in pairs(known) do
     if job then
       local text = job.shown or records.encode(job)
       if text ~= job.text then
-        store.save(keys.job(jid), text)
+        store.save(job.key, text)
       end
     end
   end

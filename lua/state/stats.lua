@@ -93,11 +93,10 @@ local function save(kind, day, queue, sample)
   redis.call('SET', keys.stats(kind, day, queue), text .. table.concat(bins, ' '))
 end
 
--- Append durations, and fold when enough have come together.
-local function append(kind, day, queue, durations)
-  local key = keys.pending(kind, day, queue)
-  local size = redis.call('RPUSH', key, unpack(durations))
-  if size == #durations then
+-- After `count` durations were appended to those of a key, which are `size` now: enter the day when they are the first,
+-- and fold when enough have come together.
+local function appended(kind, day, queue, key, size, count_)
+  if size == count_ then
     enter(day, queue)
   end
   if size >= FOLD then
@@ -109,17 +108,18 @@ end
 
 -- Append a duration, or gather it: those of one operation on many jobs are appended together at its end.
 local function add(kind, now, queue, duration)
-  local text = store.text(duration)
+  local text, day = store.text(duration), now - now % DAY_MS
+  local key = keys.pending(kind, day, queue)
   if not store.many then
-    return append(kind, now - now % DAY_MS, queue, {text})
+    return appended(kind, day, queue, key, redis.call('RPUSH', key, text), 1)
   end
   local all = store.durations or {}
   store.durations = all
-  local of = all[kind .. queue]
+  local of = all[key]
   if of then
     of.durations[#of.durations + 1] = text
   else
-    all[kind .. queue] = {kind = kind, day = stats.day_of(now), queue = queue, durations = {text}}
+    all[key] = {kind = kind, day = day, queue = queue, durations = {text}}
   end
 end
 
@@ -135,8 +135,9 @@ end
 
 function stats.flush()
   if store.durations then
-    for _, of in pairs(store.durations) do
-      append(of.kind, of.day, of.queue, of.durations)
+    for key, of in pairs(store.durations) do
+      local size = redis.call('RPUSH', key, unpack(of.durations))
+      appended(of.kind, of.day, of.queue, key, size, #of.durations)
     end
   end
 end

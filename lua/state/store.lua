@@ -24,8 +24,9 @@ local KNOWN = 500 -- numbers whose texts are kept
 store.numbers = {}
 local known = 0
 
-local written, size -- keys and texts to write, and how many these are
+local written, size = {}, 0 -- keys and texts to write, and how many these are
 
+-- (False and not nil: a key whose value is nil is lost to Lua's tables, which are rebuilt when it comes back.)
 function store.begin(now, text, many)
   if known > KNOWN then
     store.numbers, known = {}, 0
@@ -34,13 +35,13 @@ function store.begin(now, text, many)
     store.numbers[now], known = text, known + 1
   end
   store.many = many -- whether writes are gathered
-  store.texts = {} -- key -> text, or false where there is none
-  written, size = {nil, nil, nil, nil, nil, nil}, 0
-  store.gone = nil -- keys to delete
-  store.added, store.removed = nil, nil -- key of a sorted set -> scores and members; members
-  store.set, store.dropped = nil, nil -- key of a hash -> fields and values; fields
-  store.durations = nil -- what state/stats.lua gathers
-  store.seen = nil -- the worker of whom it was read when it was last seen
+  store.texts = false -- key -> text, or false where there is none
+  size = 0
+  store.gone = false -- keys to delete
+  store.added, store.removed = false, false -- key of a sorted set -> scores and members; members
+  store.set, store.dropped = false, false -- key of a hash -> fields and values; fields
+  store.durations = false -- what state/stats.lua gathers
+  store.seen = false -- the worker of whom it was read when it was last seen
 end
 
 -- A whole number as text, made once: a number costs Redis, and us, more than a third of a microsecond each time that it
@@ -57,7 +58,7 @@ end
 -- Call a variadic command, on a key or, without one, on keys: in chunks of what Lua unpacks.
 local function call_in_chunks(command, key, values, count)
   for first = 1, count, CHUNK do
-    local last = math.min(first + CHUNK - 1, count)
+    local last = first + CHUNK > count and count or first + CHUNK - 1
     if key then
       redis.call(command, key, unpack(values, first, last))
     else
@@ -78,15 +79,16 @@ local function gather(kind, key, value)
 end
 
 local function gather_pair(kind, key, one, two)
-  local all = store[kind] or {}
-  store[kind] = all
-  local of = all[key]
+  local all = store[kind]
+  local of = all and all[key]
   if of then
     local count = #of
     of[count + 1] = one
     of[count + 2] = two
+  elseif all then
+    all[key] = {one, two, nil, nil}
   else
-    all[key] = {one, two}
+    store[kind] = {[key] = {one, two, nil, nil}}
   end
 end
 
@@ -155,10 +157,12 @@ function store.read_all(wanted)
 end
 
 function store.read(key)
-  local text = store.texts[key]
+  local texts = store.texts or {}
+  store.texts = texts
+  local text = texts[key]
   if text == nil then
     text = redis.call('GET', key)
-    store.texts[key] = text
+    texts[key] = text
   end
   return text
 end
@@ -172,6 +176,7 @@ end
 
 -- Write a text, or false to delete the key, whatever its type.
 function store.write(key, text)
+  store.texts = store.texts or {}
   store.texts[key] = text
   if text then
     store.save(key, text)
@@ -199,7 +204,12 @@ local function flush_texts()
     call_in_chunks('DEL', nil, store.gone, #store.gone)
     without_deleted()
   end
-  call_in_chunks('MSET', nil, written, size)
+  if size == 4 then
+    redis.call('MSET', written[1], written[2], written[3], written[4])
+  elseif size > 0 then
+    call_in_chunks('MSET', nil, written, size)
+    written = {}
+  end
 end
 
 -- ---- sorted sets
