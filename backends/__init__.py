@@ -36,6 +36,10 @@ class Backend(Protocol):
         The caller has just popped each of them with `wait` and got nothing.
         """
 
+    def wait_events(self, after: int, timeout: float) -> bool:
+        """Sleep until there is an event after a sequence number (True), or `timeout` seconds have
+        passed (False)."""
+
     def close(self) -> None:
         """Give back what the backend holds."""
 
@@ -48,6 +52,8 @@ class AsyncBackend(Protocol):
     async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]: ...
 
     async def wait(self, queues: Sequence[str], timeout: float) -> bool: ...
+
+    async def wait_events(self, after: int, timeout: float) -> bool: ...
 
     async def close(self) -> None: ...
 

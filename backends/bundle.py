@@ -106,9 +106,14 @@ def function_name(operation: str) -> str:
 def wake_key(prefix: str, queue: str) -> str:
     """The list on which idle workers of a queue block.
 
-    The one key that is named outside lua/keys.lua: a function cannot block, so a client does.
+    Named outside lua/keys.lua, as the stream of events is: a function cannot block, so a client does.
     """
     return f"{prefix}q:{queue}-wake"
+
+
+def events_key(prefix: str) -> str:
+    """The stream of events, on which those who follow them block. Only for that a client names it too."""
+    return f"{prefix}events"
 
 
 def _register(operation: str, flags: str) -> str:
@@ -133,12 +138,12 @@ def revision(version: str = __version__) -> int:
 
 @cache
 def commands() -> tuple[str, ...]:
-    """The commands that the library calls, and BLPOP, on which idle workers wait: what a user must be allowed.
+    """The commands that the library calls, and those that a client waits by: what a user must be allowed.
 
     PUBLISH is called for the clients of a dialect alone.
     """
     quoted = set(re.findall(r"'([A-Z]+)'", body()))
-    return tuple(sorted((quoted & COMMANDS.keys() | {"BLPOP"}) - {"PUBLISH"}))
+    return tuple(sorted((quoted & COMMANDS.keys() | {"BLPOP", "XREAD"}) - {"PUBLISH"}))
 
 
 def _denied() -> str:

@@ -24,13 +24,14 @@ from qmodel.arguments import TIME
 from qmodel.backends import bundle
 from qmodel.backends.keyspace import Keyspace
 from qmodel.backends.lua_host import LuaHost
-from qmodel.backends.memory import Waiter
+from qmodel.backends.waiting import AsyncWaits, Followers, Waiter, Waits
 from qmodel.errors import ConnectError
 from qmodel.operations import CATALOGUE, Operation
 from qmodel.refusals import Refusal
 from qmodel.wire import Unencodable, decode, encode
 
 PREFIX: Final = "ql:"
+_EVENTS: Final = bundle.events_key(PREFIX).encode()
 _FUNCTIONS: Final = {spec.cls: bundle.function_name(name) for name, spec in CATALOGUE.items()}
 _LOCK: Final = threading.Lock()
 
@@ -48,6 +49,7 @@ class Namespace:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.keyspace = Keyspace(clock)
         self._waiting: dict[Waiter, None] = {}
+        self._following = Followers()
 
     def call(self, function: str, args: list[str]) -> Any:
         """Make one step, and wake those for whom it left a wake-up."""
@@ -59,6 +61,8 @@ class Namespace:
             raw = host.fcall(function, (PREFIX,), args)
             if self._waiting and self.keyspace.touched:
                 self._hand_out()
+            if self._following and _EVENTS in self.keyspace.touched:
+                self._following.wake()
             return raw
 
     def enter(self, waiter: Waiter) -> None:
@@ -67,11 +71,26 @@ class Namespace:
             self._waiting[waiter] = None
             self._hand_out()
 
+    def follow(self, waiter: Waiter, after: int) -> None:
+        """Let someone wait for an event after a sequence number; he may be woken at once."""
+        with _LOCK:
+            self._following.enter(waiter)
+            if self.keyspace.execute("XRANGE", _EVENTS, f"{after + 1}-0".encode(), b"+", b"COUNT", b"1"):
+                self._following.wake()
+
     def leave(self, waiter: Waiter) -> bool:
-        """Let someone wait no more; say whether he was handed a wake-up."""
+        """Let someone wait no more; say whether he was woken."""
         with _LOCK:
             self._waiting.pop(waiter, None)
+            self._following.strike(waiter)
             return waiter.handed is not None
+
+    def give_back(self, waiter: Waiter) -> None:
+        """Leave to others the wake-up of someone who was interrupted and will not use it."""
+        if self.leave(waiter) and waiter.handed:
+            with _LOCK:
+                self.keyspace.execute("RPUSH", bundle.wake_key(PREFIX, waiter.handed).encode(), b"1")
+                self._hand_out()
 
     def _hand_out(self) -> None:
         for waiter in list(self._waiting):
@@ -84,7 +103,7 @@ class Namespace:
                     break
 
 
-class EmbeddedBackend:
+class EmbeddedBackend(Waits[Namespace]):
     """Executes operations by the Lua library in this process; any number of threads may use it."""
 
     def __init__(self, namespace: Namespace | None = None) -> None:
@@ -92,40 +111,50 @@ class EmbeddedBackend:
 
     def execute(self, op: Operation, now: int | None = None) -> Any:
         """Execute one operation at `now` (default: the clock's time); give its reply or Refusal."""
-        try:
-            args = encode(op, now)
-        except Unencodable:
-            moment = now is None or TIME.accepts(now)
-            bad = engine.fault(op) if moment else "now"
-            return Refusal("BAD_ARGUMENT", (op.spec.name, str(bad)))
-        return decode(op, self.namespace.call(_FUNCTIONS[type(op)], args))
+        return _execute(self.namespace, op, now)
 
     def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
         """Execute operations in order; each is a step of its own."""
-        return [self.execute(op, now) for op in ops]
-
-    def wait(self, queues: Sequence[str], timeout: float) -> bool:
-        """Sleep until a job becomes ready in one of the queues (True) or `timeout` passed (False)."""
-        gate = threading.Lock()
-        gate.acquire()
-        waiter = Waiter(queues, gate.release)
-        self.namespace.enter(waiter)
-        try:
-            gate.acquire(timeout=max(min(timeout, threading.TIMEOUT_MAX), 0))
-        finally:
-            woken = self.namespace.leave(waiter)
-        return woken
+        return [_execute(self.namespace, op, now) for op in ops]
 
     def close(self) -> None:
         """Do nothing: a private namespace goes with its last user, a named one stays."""
+
+
+class AsyncEmbeddedBackend(AsyncWaits[Namespace]):
+    """The same for an event loop, on the same namespaces. No operation takes longer than its step."""
+
+    def __init__(self, namespace: Namespace | None = None) -> None:
+        self.namespace = Namespace() if namespace is None else namespace
+
+    async def execute(self, op: Operation, now: int | None = None) -> Any:
+        """Execute one operation at `now` (default: the clock's time); give its reply or Refusal."""
+        return _execute(self.namespace, op, now)
+
+    async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
+        """Execute operations in order; each is a step of its own."""
+        return [_execute(self.namespace, op, now) for op in ops]
+
+    async def close(self) -> None:
+        """Do nothing: a private namespace goes with its last user, a named one stays."""
+
+
+def _execute(namespace: Namespace, op: Operation, now: int | None) -> Any:
+    try:
+        args = encode(op, now)
+    except Unencodable:
+        moment = now is None or TIME.accepts(now)
+        bad = engine.fault(op) if moment else "now"
+        return Refusal("BAD_ARGUMENT", (op.spec.name, str(bad)))
+    return decode(op, namespace.call(_FUNCTIONS[type(op)], args))
 
 
 _NAMED: dict[str, Namespace] = {}
 _URL: Final = re.compile(r"embedded://([\w.-]*)/?\Z")
 
 
-def connect(url: str) -> EmbeddedBackend:
-    """Open an embedded URL."""
+def namespace(url: str) -> Namespace:
+    """The namespace of a URL: a new one for `embedded://`, always the same for `embedded://name`."""
     found = _URL.match(url)
     if found is None:
         raise ConnectError(
@@ -133,6 +162,16 @@ def connect(url: str) -> EmbeddedBackend:
             "Write embedded:// or embedded://name, where the name has letters, digits, . _ - only.",
         )
     if not found[1]:
-        return EmbeddedBackend()
+        return Namespace()
     with _LOCK:
-        return EmbeddedBackend(_NAMED.setdefault(found[1], Namespace()))
+        return _NAMED.setdefault(found[1], Namespace())
+
+
+def connect(url: str) -> EmbeddedBackend:
+    """Open an embedded URL."""
+    return EmbeddedBackend(namespace(url))
+
+
+def connect_async(url: str) -> AsyncEmbeddedBackend:
+    """Open an embedded URL for an event loop."""
+    return AsyncEmbeddedBackend(namespace(url))

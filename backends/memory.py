@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from qmodel.backends.waiting import AsyncWaits, Followers, Waiter, Waits
 from qmodel.engine import step
 from qmodel.errors import ConnectError
 from qmodel.operations import Operation
@@ -32,25 +33,6 @@ def system_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Waiter:
-    """One who sleeps until a wake-up of one of some queues is handed to him by `wake`, once."""
-
-    __slots__ = ("_wake", "handed", "queues")
-
-    def __init__(self, queues: Sequence[str], wake: Callable[[], object]) -> None:
-        self.queues = tuple(dict.fromkeys(queues))
-        self._wake = wake
-        self.handed: str | None = None
-
-    def wake(self) -> bool:
-        """Wake him; say whether he was there, for his event loop may have been closed under him."""
-        try:
-            self._wake()
-        except RuntimeError:
-            return False
-        return True
-
-
 class Namespace:
     """A store, the lock that makes its steps one at a time, and those who wait for its queues."""
 
@@ -59,14 +41,18 @@ class Namespace:
         self.clock = clock
         self.lock = threading.Lock()
         self._waiting: dict[str, dict[Waiter, None]] = {}
+        self._following = Followers()
 
     def execute(self, op: Operation, now: int | None) -> Any:
         """Make one step, and wake those for whom it left a wake-up."""
         with self.lock:
             before = self.store.seq
             reply = step(self.store, self.clock() if now is None else now, op)
-            if self._waiting and self.store.seq != before:
-                self._hand_out()
+            if self.store.seq != before:
+                if self._waiting:
+                    self._hand_out()
+                if self._following:
+                    self._following.wake()
             return reply
 
     def enter(self, waiter: Waiter) -> None:
@@ -76,11 +62,19 @@ class Namespace:
                 self._waiting.setdefault(name, {})[waiter] = None
             self._hand_out()
 
+    def follow(self, waiter: Waiter, after: int) -> None:
+        """Let someone wait for an event after a sequence number; he may be woken at once."""
+        with self.lock:
+            self._following.enter(waiter)
+            if self.store.seq > after:
+                self._following.wake()
+
     def leave(self, waiter: Waiter) -> bool:
-        """Let someone wait no more; say whether he was handed a wake-up."""
+        """Let someone wait no more; say whether he was woken."""
         with self.lock:
             if waiter.handed is None:
                 self._strike(waiter)
+                self._following.strike(waiter)
             return waiter.handed is not None
 
     def give_back(self, waiter: Waiter) -> None:
@@ -110,7 +104,7 @@ class Namespace:
                 self._waiting.pop(name, None)
 
 
-class MemoryBackend:
+class MemoryBackend(Waits[Namespace]):
     """Executes operations on the model.
 
     Two backends of the same `namespace` share their jobs. `clock` gives the time in milliseconds; a
@@ -137,24 +131,11 @@ class MemoryBackend:
         """Execute operations in order; each is a step of its own."""
         return [self.namespace.execute(op, now) for op in ops]
 
-    def wait(self, queues: Sequence[str], timeout: float) -> bool:
-        """Sleep until a job becomes ready in one of the queues (True) or time is up (False)."""
-        gate = threading.Lock()
-        gate.acquire()
-        waiter = Waiter(queues, gate.release)
-        self.namespace.enter(waiter)
-        try:
-            gate.acquire(timeout=max(min(timeout, threading.TIMEOUT_MAX), 0))
-        except BaseException:
-            self.namespace.give_back(waiter)
-            raise
-        return self.namespace.leave(waiter)
-
     def close(self) -> None:
         """Do nothing: a private namespace goes with its last user, a named one stays."""
 
 
-class AsyncMemoryBackend:
+class AsyncMemoryBackend(AsyncWaits[Namespace]):
     """The same for an event loop, on the same namespaces."""
 
     def __init__(self, namespace: Namespace | None = None, clock: Clock = system_clock) -> None:
@@ -176,23 +157,6 @@ class AsyncMemoryBackend:
     async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
         """Execute operations in order; each is a step of its own."""
         return [self.namespace.execute(op, now) for op in ops]
-
-    async def wait(self, queues: Sequence[str], timeout: float) -> bool:
-        """Sleep until a job becomes ready in one of the queues (True) or time is up (False)."""
-        import asyncio  # 15 ms that only an event loop has paid already
-
-        loop = asyncio.get_running_loop()
-        woken = asyncio.Event()
-        waiter = Waiter(queues, lambda: loop.call_soon_threadsafe(woken.set))
-        self.namespace.enter(waiter)
-        try:
-            await asyncio.wait_for(woken.wait(), max(timeout, 0))
-        except TimeoutError:
-            pass
-        except BaseException:
-            self.namespace.give_back(waiter)
-            raise
-        return self.namespace.leave(waiter)
 
     async def close(self) -> None:
         """Do nothing: a private namespace goes with its last user, a named one stays."""

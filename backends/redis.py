@@ -42,7 +42,7 @@ from redis.retry import Retry
 
 from qmodel import engine
 from qmodel.arguments import TIME, Name
-from qmodel.backends.bundle import wake_key
+from qmodel.backends.bundle import events_key, wake_key
 from qmodel.backends.redis_resend import FAILURES, Attempts, code_of, is_unloaded, may_pass, server_error
 from qmodel.backends.redis_setup import (
     Dialect,
@@ -150,8 +150,13 @@ def blocking_pop(prefix: str, queues: Sequence[str], timeout: float) -> tuple[st
     return ("BLPOP", *known, f"{timeout:.3f}") if known else None
 
 
+def blocking_read(prefix: str, after: int, timeout: float) -> tuple[str, ...]:
+    """The command on which one waits for an event after a sequence number."""
+    return ("XREAD", "COUNT", "1", "BLOCK", f"{timeout * 1000:.0f}", "STREAMS", events_key(prefix), f"{after}-0")
+
+
 def wait_of(timeout: float) -> float:
-    """A time to wait that BLPOP takes."""
+    """A time to wait that BLPOP and XREAD take."""
     return min(max(timeout, SHORTEST_WAIT), LONGEST_WAIT)
 
 
@@ -246,7 +251,15 @@ class RedisBackend:
         closes the backend. Who is interrupted after he was woken takes the wake-up with him.
         """
         timeout = wait_of(timeout)
-        command = blocking_pop(self.options.prefix, queues, timeout)
+        return self._block(blocking_pop(self.options.prefix, queues, timeout), timeout)
+
+    def wait_events(self, after: int, timeout: float) -> bool:
+        """Sleep until there is an event after a sequence number (True) or `timeout` passed (False);
+        also False when the server goes away meanwhile, or the backend is closed."""
+        timeout = wait_of(timeout)
+        return self._block(blocking_read(self.options.prefix, after, timeout), timeout)
+
+    def _block(self, command: tuple[str, ...] | None, timeout: float) -> bool:
         if command is None or self._closed.is_set():
             self._closed.wait(timeout)
             return False
@@ -312,6 +325,13 @@ class RedisBackend:
             made.socket_timeout = self.options.connection["socket_timeout"]
             return made
 
+    def _keep(self, connection: Any) -> None:
+        """Keep a connection for the next call; not when the backend was closed meanwhile, so that
+        nobody goes on with it."""
+        self._idle.append(connection)
+        if self._closed.is_set():
+            self._forget()
+
     def _forget(self) -> None:
         """Close all idle connections: what broke one has likely broken them all."""
         for idle in (self._idle, self._idle_waiting):
@@ -334,7 +354,7 @@ class RedisBackend:
         except BaseException:
             connection.disconnect()
             raise
-        self._idle.append(connection)
+        self._keep(connection)
         return raw
 
     def _send_many(self, packed: bytes, count: int) -> list[Any]:
@@ -345,7 +365,7 @@ class RedisBackend:
         except BaseException:
             connection.disconnect()
             raise
-        self._idle.append(connection)
+        self._keep(connection)
         return raw
 
     def _send_again(self, error: Exception, send: Callable[[], T]) -> T:
@@ -372,7 +392,7 @@ class RedisBackend:
                 raise raised.ConnectionError("closed")
             # The server answers in time, unless it is gone without a word.
             if not connection.can_read(timeout + self.options.connection["socket_timeout"]):
-                raise raised.TimeoutError("no answer to BLPOP")
+                raise raised.TimeoutError("no answer to a wait")
             woken = connection.read_response() is not None
         except BaseException:
             connection.disconnect()

@@ -26,6 +26,7 @@ from qmodel.backends.redis import (
     _RESTARTING,
     Batch,
     blocking_pop,
+    blocking_read,
     closed,
     encoded,
     follow,
@@ -101,7 +102,15 @@ class AsyncRedisBackend:
         closes the backend. Who is cancelled after he was woken takes the wake-up with him.
         """
         timeout = wait_of(timeout)
-        command = blocking_pop(self.options.prefix, queues, timeout)
+        return await self._block(blocking_pop(self.options.prefix, queues, timeout), timeout)
+
+    async def wait_events(self, after: int, timeout: float) -> bool:
+        """Sleep until there is an event after a sequence number (True) or `timeout` passed (False);
+        also False when the server goes away meanwhile, or the backend is closed."""
+        timeout = wait_of(timeout)
+        return await self._block(blocking_read(self.options.prefix, after, timeout), timeout)
+
+    async def _block(self, command: tuple[str, ...] | None, timeout: float) -> bool:
         if command is None or self._closed.is_set():
             await self._sleep(timeout)
             return False
@@ -195,6 +204,13 @@ class AsyncRedisBackend:
             raise closed(self.options.where)
         return self._class(**self._settings)
 
+    async def _keep(self, connection: Any) -> None:
+        """Keep a connection for the next call; not when the backend was closed meanwhile, so that
+        nobody goes on with it."""
+        self._idle.append(connection)
+        if self._closed.is_set():
+            await self._forget()
+
     async def _forget(self) -> None:
         """Close all idle connections: what broke one has likely broken them all."""
         for idle in (self._idle, self._idle_waiting):
@@ -216,7 +232,7 @@ class AsyncRedisBackend:
             except BaseException:
                 await connection.disconnect(nowait=True)
                 raise
-            self._idle.append(connection)
+            await self._keep(connection)
             return raw
 
     async def _send_many(self, packed: bytes, count: int) -> list[Any]:
@@ -232,7 +248,7 @@ class AsyncRedisBackend:
             except BaseException:
                 await connection.disconnect(nowait=True)
                 raise
-            self._idle.append(connection)
+            await self._keep(connection)
             return raw
 
     async def _send_again(self, error: Exception, send: Callable[[], Awaitable[T]]) -> T:

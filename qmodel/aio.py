@@ -7,8 +7,10 @@ This is the hand-written one of the two clients; `qmodel/client.py` is made from
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
@@ -227,6 +229,25 @@ class AsyncClient:
                 yield event
             if len(page) < MOST:
                 return
+
+    async def follow(self, after: int = 0, *, timeout: Duration = math.inf) -> AsyncIterator[Event]:
+        """Go through the events after a sequence number, oldest first, and wait for those to come.
+
+        It ends when none has come for `timeout` seconds (or timedelta); by default it never does. To
+        go on later, pass the sequence of the last event seen. Follow with a client of its own where
+        the events come faster than they are looked at.
+        """
+        patience = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        until = time.monotonic() + patience
+        while True:
+            async for event in self.events(after):
+                after = event.seq
+                yield event
+                until = time.monotonic() + patience
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            await self.backend.wait_events(after, min(left, LONGEST_SLEEP))
 
     async def close(self) -> None:
         """Give back the connection."""

@@ -6,8 +6,10 @@ Made from `qmodel/aio.py` by `tests/client/derive_sync.py`, which takes the
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
@@ -224,6 +226,25 @@ class Client:
                 yield event
             if len(page) < MOST:
                 return
+
+    def follow(self, after: int = 0, *, timeout: Duration = math.inf) -> Iterator[Event]:
+        """Go through the events after a sequence number, oldest first, and wait for those to come.
+
+        It ends when none has come for `timeout` seconds (or timedelta); by default it never does. To
+        go on later, pass the sequence of the last event seen. Follow with a client of its own where
+        the events come faster than they are looked at.
+        """
+        patience = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        until = time.monotonic() + patience
+        while True:
+            for event in self.events(after):
+                after = event.seq
+                yield event
+                until = time.monotonic() + patience
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            self.backend.wait_events(after, min(left, LONGEST_SLEEP))
 
     def close(self) -> None:
         """Give back the connection."""

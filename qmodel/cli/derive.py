@@ -7,6 +7,7 @@ a lease (then it is that of the lease which the job has at the moment).
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -42,13 +43,16 @@ def hyphened(spec: Spec) -> str:
 
 
 def _command(spec: Spec) -> click.Command:
-    def run(**values: Any) -> None:
-        perform(session(), _operation(session(), spec, values))
+    def run(follow: bool = False, **values: Any) -> None:
+        act = _follow if follow else perform
+        act(session(), _operation(session(), spec, values))
 
     made = click.Command(hyphened(spec), callback=run, help=spec.cls.__doc__, short_help=spec.summary)
     made.params = [_parameter(spec, argument) for argument in spec.arguments]
     if spec.name == "put":  # the last positional, and a job without data is a job
         made.params.sort(key=lambda param: param.name == "data")
+    if spec.name == "events":
+        made.params.append(click.Option(["--follow", "-f"], is_flag=True, help="Show them all, and wait for more."))
     return made
 
 
@@ -223,6 +227,18 @@ def perform(at: Session, op: Operation) -> None:
         show.reply(at, op, reply)
     if spec.name == "get" and reply is None:
         raise click.exceptions.Exit(1)
+
+
+def _follow(at: Session, op: Any) -> None:
+    """Print events as they come, until somebody interrupts it."""
+    if at.url.partition("://")[0] in ("memory", "embedded"):
+        raise click.UsageError(f"Nobody else can reach {at.url}: there will be no events. Give --url of a server.")
+    with contextlib.suppress(KeyboardInterrupt):
+        for event in at.client.follow(op.after):
+            if at.json:
+                click.echo(json.dumps(show.plain(event), ensure_ascii=False))
+            else:
+                show.reply(at, op, (event,))
 
 
 def _warn_of_text(op: Any) -> None:

@@ -231,6 +231,10 @@ def examine(at: Session) -> Iterator[Finding]:
 def command(resolve: bool, keys: bool) -> None:
     """Check the environment, the server and the jobs; say what to do.
 
+    `--resolve` takes silent workers off the list, and nothing else: whether a paused queue should go on or a failed job
+    run again only a person knows; lost workers' jobs are taken back by the next pop; and of two keys that contradict
+    each other none says which is right.
+
     Exit code 1 when a check fails; a warning alone is no failure.
     """
     at = session()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,3 +63,22 @@ def test_the_doctor_finds_a_key_that_somebody_else_wrote(run: Run, url: str, ser
 
     assert done.code == 1
     assert "FAIL" in done.out
+
+
+def test_events_are_followed_until_somebody_interrupts_it(run: Run, url: str) -> None:
+    run("put", "q", "A", "--jid", "a", "--url", url)
+    command = [sys.executable, "-m", "qmodel", "events", "--follow", "--url", url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None and following.stderr is not None
+        first = following.stdout.readline()
+        run("put", "q", "B", "--jid", "b", "--url", url)
+        second = following.stdout.readline()
+        following.send_signal(signal.SIGINT)
+        assert (following.wait(30), following.stderr.read()) == (0, "")
+
+    assert "jid=a" in first and "jid=b" in second
+
+
+def test_events_of_a_process_that_nobody_reaches_are_not_followed(run: Run) -> None:
+    done = run("events", "--follow", "--url", "memory://")
+    assert done.code == 2 and "Nobody else can reach" in done.err

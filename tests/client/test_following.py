@@ -1,0 +1,118 @@
+"""Following the events: those there were, then those that come, on every backend."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import qmodel
+from qmodel.errors import ConnectError
+
+
+@pytest.fixture(params=["given", "embedded"])
+def shared_url(request: pytest.FixtureRequest, client_url: str) -> str:
+    """A URL under which two clients see the same jobs."""
+    if request.param == "embedded":
+        if client_url != "memory://":
+            pytest.skip("once is enough")
+        return f"embedded://{time.monotonic_ns()}"
+    return f"memory://{time.monotonic_ns()}" if client_url == "memory://" else client_url
+
+
+def kinds(events: Iterator[qmodel.Event]) -> list[tuple[int, str]]:
+    return [(event.seq, event.event) for event in events]
+
+
+def test_it_begins_after_a_sequence_and_ends_when_patience_does(client: qmodel.Client) -> None:
+    for jid in ("a", "b"):
+        client.queues["q"].put("K", jid=jid)
+    client.queues["q"].pop()
+
+    assert kinds(client.follow(timeout=0)) == [(1, "put"), (2, "put"), (3, "popped")]
+    assert kinds(client.follow(2, timeout=0.05)) == [(3, "popped")]
+    assert kinds(client.follow(3, timeout=0.05)) == []
+
+
+def test_what_another_client_does_is_told_as_it_happens(shared_url: str) -> None:
+    seen: list[int] = []
+    follower, other = qmodel.Client(shared_url), qmodel.Client(shared_url)
+    waits = threading.Semaphore(0)
+
+    def follow() -> None:
+        for event in follower.follow(timeout=60):
+            seen.append(event.seq)
+            waits.release()
+            if len(seen) == 50:
+                return
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    for number in range(50):
+        other.queues["q"].put("K", number)
+        if number % 5 == 0:
+            assert waits.acquire(timeout=30)
+    thread.join(30)
+
+    assert seen == list(range(1, 51))
+
+
+def test_an_event_loop_goes_on_while_a_task_follows(shared_url: str) -> None:
+    async def main() -> list[list[int]]:
+        async with qmodel.AsyncClient(shared_url) as client:
+            await client.queues["q"].put("K", 0)
+
+            async def follow() -> list[int]:
+                seen: list[int] = []
+                async for event in client.follow(timeout=60):
+                    seen.append(event.seq)
+                    if event.seq == 10:
+                        break
+                return seen
+
+            tasks = [asyncio.create_task(follow()), asyncio.create_task(follow())]
+            for number in range(1, 10):
+                await asyncio.sleep(0.002)
+                await client.queues["q"].put("K", number)
+            return await asyncio.gather(*tasks)
+
+    assert asyncio.run(main()) == [list(range(1, 11))] * 2
+
+
+def test_who_follows_learns_that_the_connection_was_closed(client_url: str) -> None:
+    if client_url == "memory://":
+        pytest.skip("there is no connection")
+    client = qmodel.Client(client_url)
+    ended: list[str] = []
+
+    def follow() -> None:
+        try:
+            list(client.follow())
+        except ConnectError as error:
+            ended.append(error.sentence)
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    time.sleep(0.2)
+    client.close()
+    thread.join(30)
+
+    assert len(ended) == 1 and "was closed" in ended[0]
+
+
+def test_the_asynchronous_client_works_on_the_library_in_this_process() -> None:
+    async def main() -> list[str]:
+        async with qmodel.AsyncClient("embedded://") as client:
+            queue = client.queues["q"]
+            waiting = asyncio.create_task(queue.pop(timeout=30))
+            await asyncio.sleep(0.02)
+            await queue.put("K", {"to": 1})
+            job = await waiting
+            assert job is not None and job.data == {"to": 1}
+            await job.complete("done")
+            return [event.event async for event in client.events()]
+
+    assert asyncio.run(main()) == ["put", "popped", "completed"]
