@@ -1,8 +1,10 @@
 # A session of qless's Ruby clients: puts, works, completes, and more.
 #
-#   ruby -I <folder of the client> session_ruby.rb qless|reqless <url of a server>
+#   ruby -I <folder of the client> session_ruby.rb qless|reqless <url of a server> [serve]
+#
+# With `serve` the server has no sorted sets, which these clients count by themselves to tell the length of a queue.
 
-name, url = ARGV
+name, url, kind = ARGV
 require name
 
 def check(what, found, wanted)
@@ -26,7 +28,7 @@ queue = client.queues['emails']
 jid = queue.put(Send, { to: 'ada' }, priority: 3, tags: ['welcome'])
 client.track(jid)
 check('waiting', queue.counts['waiting'], 1)
-check('length', queue.length, 1)
+check('length', queue.length, 1) unless kind == 'serve'
 job = queue.pop
 check('the job', [job.jid, job.data, job.tags, job.state], [jid, { 'to' => 'ada' }, ['welcome'], 'running'])
 check('a heartbeat', job.heartbeat > Time.now.to_i, true)

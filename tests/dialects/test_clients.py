@@ -1,8 +1,8 @@
-"""Clients of qless as they are published, with our script in the place of theirs.
+"""Clients of qless as they are published: with our script in the place of theirs, and with theirs on `qmodel serve`.
 
 Each Python client is installed into an environment of its own, and its session skipped where there is no registry. The
 Ruby clients are looked for in the installed gems, and in the folders that QMODEL_QLESS_RUBY and QMODEL_REQLESS_RUBY
-name (the `lib` of a copy; it is copied again, for its script is replaced).
+name (the `lib` of a copy).
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from qmodel.backends import bundle
+from tests.serve.support import serving
 from tests.servers import Server
 
 HERE = Path(__file__).parent
@@ -45,8 +48,8 @@ def run(*words: str) -> str:
 
 
 @pytest.fixture(scope="session", params=PYTHON)
-def python_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """A client's name, and an interpreter that has it, with our script."""
+def python_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, Path]:
+    """A client's name, an interpreter that has it, and the place of its script."""
     client = PYTHON[request.param]
     folder = tmp_path_factory.mktemp(request.param)
     python = str(folder / "bin/python")
@@ -57,21 +60,38 @@ def python_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     if done.returncode != 0:
         pytest.skip(f"{wanted} cannot be had here: {(done.stderr.strip().splitlines() or ['pip failed'])[-1]}")
     where = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
-    replace(Path(where) / client.script)
-    return request.param, python
+    return request.param, python, Path(where) / client.script
 
 
-def replace(script: Path) -> None:
+@contextmanager
+def replaced(script: Path) -> Iterator[None]:
     """Put our script in the place of a client's."""
-    assert script.is_file()
+    own = script.read_text(encoding="utf-8")
     script.write_text(bundle.qless_script(), encoding="utf-8")
+    try:
+        yield
+    finally:
+        script.write_text(own, encoding="utf-8")
+
+
+def python_session(python: str, *words: str) -> None:
+    """Run the session of a Python client."""
+    assert run(python, "-W", "ignore", str(HERE / "session_python.py"), *words) == "done\n"
 
 
 @pytest.mark.slow
-def test_a_session_of_a_python_client(python_client: tuple[str, str], server: Server) -> None:
-    name, python = python_client
+def test_a_python_client_works_with_our_script(python_client: tuple[str, str, Path], server: Server) -> None:
+    name, python, script = python_client
     server.client().flushdb()
-    assert run(python, "-W", "ignore", str(HERE / "session_python.py"), name, server.url) == "done\n"
+    with replaced(script):
+        python_session(python, name, server.url)
+
+
+@pytest.mark.slow
+def test_a_python_client_works_with_its_own_script_on_the_model(python_client: tuple[str, str, Path]) -> None:
+    name, python, _ = python_client
+    with serving() as served:
+        python_session(python, name, served.url)
 
 
 def ruby_library(name: str) -> Path | None:
@@ -84,17 +104,35 @@ def ruby_library(name: str) -> Path | None:
     return files[0].parent if files else None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", RUBY)
-def test_a_session_of_a_ruby_client(name: str, server: Server, tmp_path: Path) -> None:
+@pytest.fixture(params=RUBY)
+def ruby_client(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path, Path]:
+    """A client's name, its folder, and the place of its script."""
+    name = request.param
     if shutil.which("ruby") is None:
         pytest.skip("there is no ruby here")
     library = ruby_library(name)
     if library is None:
         pytest.skip(f"the gem {name} is not installed, and QMODEL_{name.upper()}_RUBY names no copy")
     copied = shutil.copytree(library, tmp_path / "lib")
-    replace(copied / RUBY[name])
+    return name, copied, copied / RUBY[name]
+
+
+def ruby_session(library: Path, *words: str) -> None:
+    """Run the session of a Ruby client."""
+    assert run("ruby", "-W0", "-I", str(library), str(HERE / "session_ruby.rb"), *words).splitlines()[-1] == "done"
+
+
+@pytest.mark.slow
+def test_a_ruby_client_works_with_our_script(ruby_client: tuple[str, Path, Path], server: Server) -> None:
+    name, library, script = ruby_client
     server.client().flushdb()
     server.client().script_load(bundle.qless_script())  # the client would, if Valkey said NOSCRIPT as Redis does
-    found = run("ruby", "-W0", "-I", str(copied), str(HERE / "session_ruby.rb"), name, server.url)
-    assert found.splitlines()[-1] == "done"
+    with replaced(script):
+        ruby_session(library, name, server.url)
+
+
+@pytest.mark.slow
+def test_a_ruby_client_works_with_its_own_script_on_the_model(ruby_client: tuple[str, Path, Path]) -> None:
+    name, library, _ = ruby_client
+    with serving() as served:
+        ruby_session(library, name, served.url, "serve")

@@ -39,7 +39,7 @@ DOCUMENT_PERCENT = 20
 class CallGenerator:
     """Draws one history, a step at a time."""
 
-    def __init__(self, chooser: Chooser, *, documents: bool = True) -> None:
+    def __init__(self, chooser: Chooser, *, documents: bool = False) -> None:
         """`documents`: also calls as the documents spell them."""
         self._documents = documents
         self._chooser = chooser

@@ -17,7 +17,7 @@ from qmodel.state.store import Store
 STEPS = 60
 
 
-def draw(chooser: Chooser, steps: int, *, documents: bool = True) -> list[Call | Step]:
+def draw(chooser: Chooser, steps: int, *, documents: bool = False) -> list[Call | Step]:
     """Draw a history of at most so many steps, on a model of its own; `documents`: see CallGenerator."""
     store, generator = Store(), CallGenerator(chooser, documents=documents)
     drawn: list[Call | Step] = []
