@@ -70,7 +70,12 @@ class Namespaces:
         import redis
 
         with redis.Redis(connection_pool=redis.ConnectionPool(**self._options.connection)) as client:
-            keys = list(client.scan_iter(match=f"{_quoted(self._base)}*", count=1000))
+            try:
+                keys = list(client.scan_iter(match=f"{_quoted(self._base)}*", count=1000))
+            except redis.ResponseError:  # `qmodel serve`, which has no keys
+                keys = []
+                for made in range(1, self._made + 1):
+                    client.execute_command("DEBUG", "QMODEL", "RESET", f"{self._base}{made}:")
             for at in range(0, len(keys), 500):
                 client.delete(*keys[at : at + 500])
         self._backend.close()

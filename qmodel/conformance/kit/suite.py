@@ -134,9 +134,10 @@ def run(
 
 
 def _hopeless(report: Report) -> bool:
-    """Whether the protocol is broken again and again."""
-    broken = [result for result in report.failures if result.finding and result.finding.broken]
-    return len(broken) >= 3 or (len(broken) == 1 and len(report.results) == 1)
+    """Whether there is no use in going on: the driver does not start, hangs, or breaks the protocol again and again."""
+    broken = [result.finding.broken for result in report.failures if result.finding and result.finding.broken]
+    hangs = any(one.requirement == "DRIVER-3" for one in broken)
+    return hangs or len(broken) >= 3 or (len(broken) == 1 and len(report.results) == 1)
 
 
 def _result(case: Case, session: Session, expected: Iterable[Expected]) -> Result:
