@@ -1,0 +1,285 @@
+"""The weaknesses of qless that its interface shows, by number: the dialect has none of them, on either side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from qmodel.backends import bundle
+from qmodel.dialects import qless
+from qmodel.state.store import Store
+
+Ask = Callable[..., Any]
+
+
+class Refused(Exception):
+    """A call was refused."""
+
+
+def on_the_model() -> Ask:
+    """Calls on the model; replies that are JSON are read."""
+    store = Store()
+
+    def ask(*words: object) -> Any:
+        try:
+            return read(qless.call(store, [str(word) for word in words]).reply)
+        except qless.QlessError as refused:
+            raise Refused(refused.sentence) from None
+
+    return ask
+
+
+def on_the_lua() -> Ask:
+    """The same on the Lua library in this process."""
+    lua_host = pytest.importorskip("qmodel.backends.lua_host")
+    host = lua_host.LuaHost(lambda: 0.0)
+    host.load(bundle.library())
+
+    def ask(*words: object) -> Any:
+        try:
+            reply = host.fcall(f"{bundle.LIBRARY}_qless", ("ql:",), [str(word) for word in words])
+        except lua_host.ReplyError as refused:
+            raise Refused(str(refused).removeprefix("ERR ")) from None
+        return read([one.decode() for one in reply] if isinstance(reply, list) else reply)
+
+    return ask
+
+
+def read(reply: Any) -> Any:
+    """A reply, read where it is JSON."""
+    text = reply.decode() if isinstance(reply, bytes) else reply
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return text
+
+
+@pytest.fixture(params=[on_the_model, on_the_lua], ids=["model", "lua"])
+def ask(request: pytest.FixtureRequest) -> Ask:
+    """Executes calls on one side."""
+    made: Ask = request.param()
+    return made
+
+
+def put(ask: Ask, jid: str, *options: object, queue: str = "q", now: object = 0, delay: object = 0) -> None:
+    """Put a job."""
+    assert ask("put", now, "me", queue, jid, "k", "{}", delay, *options) == jid
+
+
+def test_q1_a_refused_put_leaves_the_tags(ask: Ask) -> None:
+    put(ask, "a", "tags", '["red"]')
+    with pytest.raises(Refused, match="retries"):
+        put(ask, "a", "retries", "many")
+    assert ask("get", 0, "a")["tags"] == ["red"]
+    assert ask("tag", 0, "get", "red")["jobs"] == ["a"]
+
+
+def test_q1_a_timeout_of_several_happens_whole_or_not_at_all(ask: Ask) -> None:
+    put(ask, "a")
+    ask("pop", 0, "q", "w", 1)
+    with pytest.raises(Refused, match="does not exist"):
+        ask("timeout", 0, "a", "ghost")
+    assert ask("get", 0, "a")["state"] == "running"
+
+
+@pytest.mark.parametrize("how", ["retry", "timeout"])
+def test_q2_q3_who_gave_a_job_back_no_longer_has_it(ask: Ask, how: str) -> None:
+    put(ask, "a")
+    ask("pop", 0, "q", "w", 1)
+    ask(*(("retry", 0, "a", "q", "w") if how == "retry" else ("timeout", 0, "a")))
+    job = ask("get", 0, "a")
+    assert (job["worker"], job["expires"]) == ("", 0)
+    assert ask("workers", 0, "w") == {"jobs": [], "stalled": []}
+
+
+def test_q4_a_job_is_not_retried_in_a_queue_in_which_it_does_not_run(ask: Ask) -> None:
+    put(ask, "a")
+    ask("pop", 0, "q", "w", 1)
+    with pytest.raises(Refused, match="running in another queue: q"):
+        ask("retry", 0, "a", "other", "w")
+
+
+def test_q5_moving_a_failed_job_mends_the_statistics_of_the_queue_where_it_failed(ask: Ask) -> None:
+    put(ask, "a")
+    ask("pop", 0, "q", "w", 1)
+    ask("fail", 0, "a", "w", "g", "m")
+    put(ask, "a", queue="other")
+    assert ask("stats", 0, "q", 0)["failed"] == 0 == ask("stats", 0, "other", 0)["failed"]
+
+
+def test_q6_a_step_with_a_delay_is_scheduled_and_says_so(ask: Ask) -> None:
+    put(ask, "a")
+    ask("pop", 0, "q", "w", 1)
+    assert ask("complete", 0, "a", "w", "q", "{}", "next", "r", "delay", 5) == "scheduled"
+    assert ask("get", 0, "a")["state"] == "scheduled"
+
+
+def test_q7_a_delay_counts_where_all_dependencies_are_met(ask: Ask) -> None:
+    put(ask, "a")
+    ask("pop", 0, "q", "w", 1)
+    assert ask("complete", 0, "a", "w", "q", "{}", "next", "r", "delay", 5, "depends", '["gone"]') == "scheduled"
+
+
+def test_q8_an_empty_list_of_dependencies_clears_them(ask: Ask) -> None:
+    put(ask, "a")
+    put(ask, "b", "depends", '["a"]')
+    put(ask, "b", "depends", "[]")
+    assert ask("get", 0, "b")["state"] == "waiting"
+
+
+def test_q9_the_delay_outlives_the_dependencies(ask: Ask) -> None:
+    put(ask, "a")
+    put(ask, "b", "depends", '["a"]', delay=60)
+    ask("depends", 0, "b", "off", "all")
+    assert ask("get", 0, "b")["state"] == "scheduled"
+
+
+def test_q10_unfail_mends_the_statistics_and_enters_the_queue(ask: Ask) -> None:
+    for jid in ("b", "a"):
+        put(ask, jid)
+        ask("pop", 0, "q", "w", 1)
+        ask("fail", 0, jid, "w", "g", "m")
+    assert ask("unfail", 0, "new", "g", 0) == 0
+    assert ask("unfail", 0, "new", "g") == 2
+    assert ask("stats", 0, "q", 0)["failed"] == 0
+    assert {queue["name"] for queue in ask("queues", 0)} == {"q", "new"}
+    assert [job["jid"] for job in ask("pop", 0, "new", "w", 2)] == ["b", "a"]
+
+
+def test_q11_tags_are_counted_once(ask: Ask) -> None:
+    put(ask, "a", "tags", '["red","red"]')
+    ask("tag", 0, "add", "a", "red")
+    ask("tag", 0, "remove", "a", "blue")
+    assert ask("tag", 0, "top") == []
+    put(ask, "b", "tags", '["red"]')
+    assert ask("tag", 0, "top") == ["red"]
+
+
+def test_q12_every_lapse_has_its_grace(ask: Ask) -> None:
+    put(ask, "a")
+    ask("pop", 0, "q", "w", 1)
+    for now in (65, 130):
+        assert ask("pop", now, "q", "v", 1) == []
+        assert ask("heartbeat", now, "a", "w") == now + 60
+
+
+def test_q13_a_lease_has_run_out_at_its_end(ask: Ask) -> None:
+    put(ask, "a")
+    ask("pop", 0, "q", "w", 1)
+    assert (ask("jobs", 60, "running", "q"), ask("jobs", 60, "stalled", "q")) == ([], ["a"])
+
+
+def test_q14_a_new_priority_keeps_a_jobs_place_among_its_equals(ask: Ask) -> None:
+    for jid in ("a", "b"):
+        put(ask, jid)
+    ask("priority", 0, "b", 0)
+    assert [job["jid"] for job in ask("peek", 0, "q", 2)] == ["a", "b"]
+
+
+def test_q15_jobs_of_one_moment_are_popped_in_the_order_of_their_puts(ask: Ask) -> None:
+    for jid in ("b", "c", "a"):
+        put(ask, jid)
+    assert [job["jid"] for job in ask("pop", 0, "q", "w", 3)] == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize("data", ["1", '"x"', "[1]"])
+def test_q21_a_log_of_what_is_no_object_is_refused(ask: Ask, data: str) -> None:
+    put(ask, "a")
+    with pytest.raises(Refused, match="not a JSON object"):
+        ask("log", 0, "a", "so far", data)
+    ask("log", 0, "a", "so far", '{"x": 1, "what": "no"}')
+    assert ask("get", 0, "a")["history"][-1] == {"when": 0, "what": "so far", "x": 1}
+
+
+def test_q22_canceling_what_is_not_there_publishes_nothing() -> None:
+    assert qless.call(Store(), ["cancel", "0", "ghost"]) == (["ghost"], [])
+
+
+def test_q23_a_job_that_is_gone_can_be_untracked(ask: Ask) -> None:
+    put(ask, "a")
+    assert ask("track", 0, "track", "a") == 1
+    ask("cancel", 0, "a")
+    assert ask("track", 0)["expired"] == ["a"]
+    assert ask("track", 0, "untrack", "a") == 1
+    assert ask("track", 0)["expired"] == []
+
+
+def test_q24_counts_are_whole_and_less_than_one_gives_nothing(ask: Ask) -> None:
+    put(ask, "a")
+    assert ask("pop", 0, "q", "w", 0) == ask("pop", 0, "q", "w", -1) == ask("peek", 0, "q", -1) == []
+    with pytest.raises(Refused, match="count"):
+        ask("pop", 0, "q", "w", 1.5)
+
+
+def test_q25_nothing_waits_for_itself(ask: Ask) -> None:
+    put(ask, "a")
+    put(ask, "b", "depends", '["a"]')
+    put(ask, "c", "depends", '["b"]')
+    with pytest.raises(Refused, match="b > c > b"):
+        ask("depends", 0, "b", "on", "c")
+    with pytest.raises(Refused, match="new > new"):
+        put(ask, "new", "depends", '["new"]')
+
+
+@pytest.mark.parametrize("data", ["[]", "12345678901234567", "1.0", '{"b":1,"a":"\\/"}'])
+def test_q28_data_are_kept_as_they_are(ask: Ask, data: str) -> None:
+    put(ask, "a")
+    ask("pop", 0, "q", "w", 1)
+    ask("heartbeat", 0, "a", "w", data)
+    assert ask("get", 0, "a")["data"] == data
+    ask("fail", 0, "a", "w", "g", "m", data)
+    assert ask("get", 0, "a")["data"] == data
+
+
+def test_q29_false_is_data_and_a_list_must_be_one(ask: Ask) -> None:
+    assert ask("put", 0, "me", "q", "a", "k", "false", 0) == "a"
+    for option in ("tags", "depends"):
+        for value in ("1", "true", "[true]", "[1]"):
+            with pytest.raises(Refused, match=f'Arg "{option}" not a JSON list of texts'):
+                put(ask, "a", option, value)
+    assert ask("length", 0, "q") == 1
+
+
+@pytest.mark.parametrize("level", ["inf", "nan", "0x10", " 7 ", "1e999"])
+def test_q30_a_priority_is_a_number(ask: Ask, level: str) -> None:
+    with pytest.raises(Refused, match='"priority"'):
+        put(ask, "a", "priority", level)
+
+
+@pytest.mark.parametrize("retries", ["1.5", "-1"])
+def test_q31_retries_are_whole(ask: Ask, retries: str) -> None:
+    with pytest.raises(Refused, match='"retries"'):
+        put(ask, "a", "retries", retries)
+    with pytest.raises(Refused, match='"value"'):
+        ask("config.set", 0, "heartbeat", "soon")
+
+
+def test_q32_a_failure_has_its_time_and_its_worker(ask: Ask) -> None:
+    put(ask, "a", "retries", 0)
+    ask("pop", 0.5, "q", "w", 1)
+    ask("pop", 100.5, "q", "v", 1)
+    failure = ask("get", 100.5, "a")["failure"]
+    assert (failure["when"], failure["worker"], failure["group"]) == (100, "w", "failed-retries-q")
+
+
+def test_q34_a_silent_worker_keeps_its_jobs_in_sight(ask: Ask) -> None:
+    put(ask, "a")
+    ask("config.set", 0, "heartbeat", 10**6)
+    ask("pop", 0, "q", "w", 1)
+    assert ask("workers", 200_000) == [{"name": "w", "jobs": 1, "stalled": 0}]
+
+
+@pytest.mark.parametrize("jid", ["x-dependents", "x-dependencies", "x-data", "x y", ""])
+def test_q36_an_id_that_would_be_another_key_is_refused(ask: Ask, jid: str) -> None:
+    with pytest.raises(Refused, match='Put\\(\\): Arg "jid" must be'):
+        put(ask, jid)
+
+
+def test_q37_dependencies_are_in_order(ask: Ask) -> None:
+    for jid in ("c", "a", "b"):
+        put(ask, jid)
+    put(ask, "d", "depends", '["c","a","b"]')
+    assert ask("get", 0, "d")["dependencies"] == ["a", "b", "c"]
