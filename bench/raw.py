@@ -59,11 +59,11 @@ class Connection:
     def __init__(self, url: str) -> None:
         at = urlsplit(url)
         if at.scheme == "unix":
-            self._socket = socket.socket(socket.AF_UNIX)
-            self._socket.connect(at.path)
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.connect(at.path)
         else:
-            self._socket = socket.create_connection((at.hostname or "localhost", at.port or 6379))
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.socket = socket.create_connection((at.hostname or "localhost", at.port or 6379))
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if at.password:
                 self.call("AUTH", *filter(None, (at.username, at.password)))
             if database := at.path.strip("/"):
@@ -72,11 +72,11 @@ class Connection:
     def exchange(self, commands: Iterable[bytes]) -> list[Reply]:
         """Send commands in one round trip; give their replies, or raise the first error."""
         sent = list(commands)
-        self._socket.sendall(b"".join(sent))
+        self.socket.sendall(b"".join(sent))
         buffer, at = b"", 0
         replies: list[Reply] = []
         while len(replies) < len(sent):
-            received = self._socket.recv(1 << 20)
+            received = self.socket.recv(1 << 20)
             if not received:
                 raise ConnectionError("the server has closed the connection")
             buffer, at = buffer[at:] + received, 0
@@ -95,4 +95,4 @@ class Connection:
         return self.exchange([pack(*parts)])[0]
 
     def close(self) -> None:
-        self._socket.close()
+        self.socket.close()

@@ -56,9 +56,11 @@ class Parser:
         buffer = data if len(self._rest) == 1 else b"".join(self._rest)
         commands: list[list[str]] = []
         at = 0
-        if not self._left and buffer.isascii():
-            at = _split(buffer, commands, self.limits)
         try:
+            if self._left:  # of a command of which a part has been read
+                at = self._read(buffer, at, commands, 1)
+            if not self._left and buffer.isascii():
+                at = _split(buffer, at, commands, self.limits)
             at = self._read(buffer, at, commands)
         except Malformed as error:
             self.error, at = str(error), len(buffer)
@@ -66,10 +68,10 @@ class Parser:
         self._size = len(buffer) - at
         return commands
 
-    def _read(self, buffer: bytes, at: int, commands: list[list[str]]) -> int:
-        """Read one thing after the other; give where what is not yet complete begins."""
+    def _read(self, buffer: bytes, at: int, commands: list[list[str]], most: int = 1 << 62) -> int:
+        """Read one thing after the other, up to so many commands; give where what is not yet read begins."""
         self._needed = 0
-        while at < len(buffer):
+        while at < len(buffer) and len(commands) < most:
             after = self._argument(buffer, at) if self._left else self._head(buffer, at, commands)
             if after < 0:
                 break
@@ -122,9 +124,9 @@ class Parser:
         return end + 2
 
 
-def _split(buffer: bytes, commands: list[list[str]], limits: Limits) -> int:
+def _split(buffer: bytes, start: int, commands: list[list[str]], limits: Limits) -> int:
     """Read the commands that can be read by splitting; give where the first begins that cannot."""
-    lines = buffer.decode("ascii").split("\r\n")
+    lines = (buffer[start:] if start else buffer).decode("ascii").split("\r\n")
     last, i, sizes, most = len(lines) - 1, 0, _SIZES, min(_SHORT - 1, limits.argument)
     while i < last:
         count = _COUNTS.get(lines[i])

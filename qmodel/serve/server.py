@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import gc
 import logging
 import os
 import signal
-import stat
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -56,7 +57,7 @@ async def serving(host: Host) -> AsyncIterator[str]:
     options = host.options
     try:
         if options.socket:
-            _remove_stale(options.socket)
+            _check_free(options.socket)
             listening = await loop.create_unix_server(lambda: Session(host), options.socket, backlog=1024)
             where = f"unix://{options.socket}"
         else:
@@ -79,20 +80,13 @@ async def serving(host: Host) -> AsyncIterator[str]:
                 os.unlink(options.socket)
 
 
-def _remove_stale(path: str) -> None:
-    """Remove a socket that a server left which was killed; one that is in use is left alone."""
+def _check_free(path: str) -> None:
+    """Raise OSError when another server listens on a socket: the event loop would take it away from that one."""
     import socket
 
-    try:
-        if not stat.S_ISSOCK(os.stat(path).st_mode):
-            return
-    except OSError:
-        return
-    with socket.socket(socket.AF_UNIX) as line:
-        try:
-            line.connect(path)
-        except OSError:
-            os.unlink(path)
+    with contextlib.suppress(FileNotFoundError, ConnectionRefusedError), socket.socket(socket.AF_UNIX) as line:
+        line.connect(path)
+        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
 
 async def _close(host: Host) -> None:
@@ -124,6 +118,8 @@ async def serve(options: Options, ready: Callable[[str], object]) -> Host:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, host.stopping.set)
     async with serving(host) as where:
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)  # what stays is most of what there is: look at it less often
         ready(where)
         await host.stopping.wait()
     if host.failure is not None:

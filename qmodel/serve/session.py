@@ -26,6 +26,9 @@ HELD: Final = 1 << 20
 MOST_UNREAD: Final = 32 << 20
 """So many bytes of messages from channels a client may leave unread before it is cut off."""
 
+MOST_UNANSWERED: Final = 1 << 20
+"""So many bytes of commands are read behind one that waits."""
+
 LATER: Final = object()
 """In place of a reply: it comes later, through `resume`."""
 
@@ -55,7 +58,7 @@ class Session(asyncio.Protocol):
         self.closing = False
         self._busy = self._full = self._running = False
         self._out: list[str] = []
-        self._held = 0
+        self._held = self._unanswered = 0
         self._transport: asyncio.Transport | None = None
 
     # ---- the line
@@ -72,6 +75,7 @@ class Session(asyncio.Protocol):
         """Take what came, and answer what is complete."""
         if self.closing:
             return
+        self._unanswered += len(data)
         self.pending += self.parser.feed(data)
         self.run()
 
@@ -172,11 +176,16 @@ class Session(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self.run)
 
     def _pace(self) -> None:
-        """Read on only when what was read is done with: so a client cannot fill the server's memory."""
+        """Read on only when most of what was read is done with: so a client cannot fill the server's memory.
+
+        While a command waits a little is read on, for else nobody would see that the client is gone.
+        """
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        if self._full or self.pending:
+        if not self.pending:
+            self._unanswered = 0
+        if self._full or (self.pending and (self._unanswered > MOST_UNANSWERED or not self._busy)):
             transport.pause_reading()
         elif not self.closing:
             transport.resume_reading()

@@ -1,0 +1,130 @@
+"""Operations a second of `qmodel serve`, pipelined: put, pop and complete, one job a call, 500 calls on their way.
+
+Server and client have a CPU each. The client writes RESP by hand, makes its calls before the clock starts, and sends
+the next calls before it has read the replies to those before; it reads every reply, and finishes each job under the
+token that it was given. Beside it, in turns in the same run, the same client on a server that runs the Lua library.
+With `--data` every operation is on the disk before it is answered; the server with Lua keeps nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from bench import Options
+from bench.lifecycle import DATA, KLASS, QUEUE, WORKER, Caller, jid, request
+from bench.machine import candidates, favour, pin, pinned, spare_cpu
+from bench.raw import Connection, Incomplete, Reply, pack, parse
+from bench.report import Report, Table, Verdict, median
+from qmodel import __version__
+from qmodel.backends.bundle import function_name
+
+ROOT = Path(__file__).parent.parent
+WINDOW = 500
+TARGET = 20_000
+Rates = dict[str, list[tuple[float, float, float, float]]]
+
+
+def run(options: Options) -> Report:
+    """Measure the server in memory and with a journal, beside a server with Lua."""
+    jobs = 5_000 if options.quick else 20_000
+    cpu = spare_cpu()
+    pin(os.getpid(), *(os.sched_getaffinity(0) - {cpu} or {cpu}))
+    rates: Rates = {}
+    with ExitStack() as stack:
+        data = stack.enter_context(tempfile.TemporaryDirectory(prefix="qmodel-"))
+        urls = {
+            "in memory": stack.enter_context(served(cpu)),
+            "--data": stack.enter_context(served(cpu, "--data", data)),
+        }
+        for candidate in candidates("valkey" if options.server == "all" else options.server)[:1]:
+            beside = stack.enter_context(pinned(candidate, cpu))
+            Caller(beside.url).load()
+            urls[f"{beside.version}, Lua"] = beside.url
+        for _ in range(options.runs + 1):  # the first warms
+            for name, url in urls.items():
+                rates.setdefault(name, []).append(_rate(url, jobs))
+    table = Table("Operations a second, pipelined", ["", "put", "pop", "complete", "all", "jobs/s"])
+    for name, found in rates.items():
+        stages = [median(column) for column in zip(*found[1:], strict=True)]
+        table.add(name, *(f"{rate:,.0f}" for rate in stages), f"{stages[3] / 3:,.0f}")
+    memory = median(one[3] for one in rates["in memory"][1:])
+    verdicts = [Verdict("put, pop and complete in memory, operations a second", memory, TARGET, at_least=True)]
+    return Report("serve", "python -m bench serve", " ".join(str(__doc__).split()), [table], verdicts,
+                  [f"qmodel serve {__version__}"])  # fmt: skip
+
+
+@contextmanager
+def served(cpu: int, *arguments: str) -> Iterator[str]:
+    """A server of our own, on one CPU."""
+    with tempfile.TemporaryDirectory(prefix="qmodel-") as folder:
+        command = [sys.executable, "-m", "qmodel", "serve", "--socket", f"{folder}/socket", *arguments]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            pin(process.pid, cpu)
+            favour(process.pid)
+            try:
+                yield f"unix://{folder}/socket"
+            finally:
+                process.terminate()
+
+
+def _rate(url: str, jobs: int) -> tuple[float, float, float, float]:
+    """Operations a second: put, pop, complete, and all three."""
+    connection = Connection(url)
+    try:
+        connection.call("FLUSHALL")
+        puts = [_call("put", request(), QUEUE, jid(), KLASS, DATA) for _ in range(jobs)]
+        pops = [_call("pop", request(), QUEUE, WORKER) for _ in range(jobs)]
+        began = time.perf_counter()
+        exchange(connection, puts)
+        put = time.perf_counter()
+        popped = exchange(connection, pops)
+        pop = time.perf_counter()
+        held = [(job[0], job[2].split(b"\t", 10)[9]) for _, (job,) in popped]
+        completes = [_call("complete", "", jid, token) for jid, token in held]
+        made = time.perf_counter()
+        exchange(connection, completes)
+        complete = time.perf_counter()
+    finally:
+        connection.close()
+    spent = (put - began, pop - put, complete - made)
+    return jobs / spent[0], jobs / spent[1], jobs / spent[2], 3 * jobs / sum(spent)
+
+
+def _call(operation: str, *arguments: str | bytes) -> bytes:
+    return pack("FCALL", function_name(operation), "1", "ql:", "", *arguments)
+
+
+def exchange(connection: Connection, commands: Sequence[bytes]) -> list[Reply]:
+    """Send commands, so many ahead of their replies; none may be refused."""
+    line = connection.socket
+    chunks = [b"".join(commands[at : at + WINDOW // 2]) for at in range(0, len(commands), WINDOW // 2)]
+    line.sendall(b"".join(chunks[:2]))
+    sent, buffer, at = 2, b"", 0
+    replies: list[Reply] = []
+    while len(replies) < len(commands):
+        buffer, at = buffer[at:] + line.recv(1 << 20), 0
+        while (stop := _whole(buffer, at)) is not None:
+            reply, at = stop
+            assert reply[0] == b"OK", reply
+            replies.append(reply)
+        while sent < len(chunks) and len(replies) >= (sent - 1) * (WINDOW // 2):
+            line.sendall(chunks[sent])
+            sent += 1
+    return replies
+
+
+def _whole(buffer: bytes, at: int) -> tuple[Reply, int] | None:
+    """The reply that begins at a place, and where the next one does; None if it is not there as a whole."""
+    try:
+        return parse(buffer, at) if at < len(buffer) else None
+    except Incomplete:
+        return None
