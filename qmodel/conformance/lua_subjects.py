@@ -6,6 +6,7 @@ behind is seen.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Iterator
 from itertools import pairwise
@@ -112,6 +113,7 @@ class ServerSubject:
         self._script = None if self._backend._dialect.functions else script_digest()
         self._client: Any = redis.Redis(connection_pool=redis.ConnectionPool(**options.connection))
         self._dump = redis_dump.dump_command(self._prefix)
+        self._delete: tuple[str, ...] = ("EVAL", _DELETE, "1", self._prefix)
         self._dump_of = redis_dump.dump_of
 
     def _words(self, op: Operation, now: int) -> tuple[str, ...]:
@@ -123,7 +125,7 @@ class ServerSubject:
 
     def reset(self) -> None:
         """Begin anew with no keys."""
-        self._client.execute_command("EVAL", _DELETE, "1", self._prefix)
+        self._client.execute_command(*self._delete)
 
     def step(self, now: int, op: Operation) -> Any:
         """Execute one operation."""
@@ -156,7 +158,7 @@ class ServerSubject:
             seqs.append(model.store.seq)
         pages = [range(before, after + 1, PAGE) for before, after in pairwise(seqs)]
         with self._client.pipeline(transaction=False) as asking:
-            asking.execute_command("EVAL", _DELETE, "1", self._prefix)
+            asking.execute_command(*self._delete)
             sent = []
             for number, (now, op) in enumerate(history, 1):
                 try:
@@ -190,6 +192,34 @@ class ServerSubject:
         self.reset()
         self._client.close()
         self._backend.close()
+
+
+class ServedSubject(ServerSubject):
+    """`qmodel serve`: no keys to read, but it shows its state when asked."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._dump = ("DEBUG", "QMODEL", "SNAPSHOT", self._prefix)
+        self._delete = ("DEBUG", "QMODEL", "RESET", self._prefix)
+
+    def _read(self, raw: Any) -> Snapshot:
+        from qmodel.serve.debugging import read_snapshot
+
+        found: Snapshot = read_snapshot(raw)
+        return found
+
+
+def server_subject(url: str) -> ServerSubject:
+    """The subject for a server: one that runs the library, or `qmodel serve`."""
+    import redis
+
+    from qmodel.backends.redis_setup import options_of
+
+    name = ""
+    with redis.Redis(connection_pool=redis.ConnectionPool(**options_of(url).connection)) as client:
+        with contextlib.suppress(redis.ResponseError):  # who may not ask, asks no server of ours
+            name = client.info("server").get("server_name", "")
+    return ServedSubject(url) if name == "qmodel" else ServerSubject(url)
 
 
 def _checked(reply: Any) -> Any:

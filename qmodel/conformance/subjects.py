@@ -124,6 +124,6 @@ def open_subject(url: str) -> Subject:
     """The subject that a backend's URL names: `memory://`, `embedded://`, or a server's."""
     if url.startswith("memory://"):
         return ModelSubject()
-    from qmodel.conformance.lua_subjects import LuaSubject, ServerSubject
+    from qmodel.conformance.lua_subjects import LuaSubject, server_subject
 
-    return LuaSubject() if url.startswith("embedded://") else ServerSubject(url)
+    return LuaSubject() if url.startswith("embedded://") else server_subject(url)
