@@ -216,9 +216,9 @@ def server_subject(url: str) -> ServerSubject:
     from qmodel.backends.redis_setup import options_of
 
     name = ""
-    with redis.Redis(connection_pool=redis.ConnectionPool(**options_of(url).connection)) as client:
-        with contextlib.suppress(redis.ResponseError):  # who may not ask, asks no server of ours
-            name = client.info("server").get("server_name", "")
+    client = redis.Redis(connection_pool=redis.ConnectionPool(**options_of(url).connection))
+    with client, contextlib.suppress(redis.ResponseError):  # who may not ask, asks no server of ours
+        name = client.info("server").get("server_name", "")
     return ServedSubject(url) if name == "qmodel" else ServerSubject(url)
 
 
