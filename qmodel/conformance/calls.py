@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from qmodel.events import Event
 from qmodel.operations import CompleteAndPop, Events, Operation, Pop
+from qmodel.refusals import Refusal
 from qmodel.replies import CompletedAndPopped, Job
 
 
@@ -106,7 +107,8 @@ class Makers:
         asked: dict[tuple[str, str], list[int]] = {}
         at: dict[int, list[int]] = {}
         for n, call in enumerate(history):
-            at.setdefault(call.now, []).append(n)
+            if not isinstance(call.outcome, Refusal):
+                at.setdefault(call.now, []).append(n)
             if isinstance(call.op, Pop | CompleteAndPop) and call.op.request:
                 asked.setdefault((call.op.worker, call.op.request), []).append(n)
         for n, call in enumerate(history):
@@ -116,6 +118,10 @@ class Makers:
         for event in {event for call in history for event in shown(call)}:
             able = (n for n in at.get(event.at, ()) if event.event in history[n].op.spec.events)
             self._keep(event.seq, tuple(able))
+        self._events: list[list[int]] = [[] for _ in history]
+        for seq, makers in self._of.items():
+            for n in makers:
+                self._events[n].append(seq)
 
     def _keep(self, seq: int, makers: Sequence[int]) -> None:
         if seq <= self._start:
@@ -127,6 +133,10 @@ class Makers:
     def taken(self, n: int, before: int, after: int) -> int | None:
         """The first event after one number, up to another, that an operation cannot have made."""
         return next((seq for seq in range(before + 1, after + 1) if seq in self._of and n not in self._of[seq]), None)
+
+    def strands(self, n: int, seq: int, placed: Sequence[bool]) -> bool:
+        """Whether an event after a number is left that only an operation and others that are placed can have made."""
+        return any(all(placed[one] or one == n for one in self._of[left]) for left in self._events[n] if left > seq)
 
     def of(self, seq: int) -> frozenset[int]:
         """The operations that may have made an event."""

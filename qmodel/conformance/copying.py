@@ -8,13 +8,14 @@ type by type; a type that is not known here is refused rather than shared by mis
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from sortedcontainers import SortedDict
 
 from qmodel.conformance import snapshot
+from qmodel.operations import Operation
 from qmodel.ordered import Ordered
 from qmodel.state.jobs import Nothing
 from qmodel.state.store import Store
@@ -39,10 +40,17 @@ def _dictionary(value: dict[Any, Any]) -> dict[Any, Any]:
     return copied
 
 
+SHALLOW = ("requests", "config", "tracked")
+"""What of a store holds values only that never change: a thousand replies need not be looked at one by one."""
+
+
 def _object(cls: type[Any]) -> Copier:
     """What copies the objects of a class. It is written out slot by slot and compiled, which halves its time."""
     lines = ["def copy(given):", " made = new(cls)"]
-    lines += [f" value = given.{slot}; made.{slot} = copiers[type(value)](value)" for slot in cls.__slots__]
+    for slot in cls.__slots__:
+        shallow = cls is Store and slot in SHALLOW
+        copied = "value.copy()" if shallow else "copiers[type(value)](value)"
+        lines.append(f" value = given.{slot}; made.{slot} = {copied}")
     known: dict[str, Any] = {"cls": cls, "new": object.__new__, "copiers": COPIERS}
     exec("\n".join([*lines, " return made"]), known)
     made: Copier = known["copy"]
@@ -86,12 +94,16 @@ it. So it tells no two states apart where nobody asks."""
 class Fingerprints:
     """Gives each state a fingerprint: equal for equal states, and for others, all but certainly, another one.
 
-    `asked` names the operations that may still follow. The events are taken in as they come, for there may be
-    thousands: `events` of a state is made of that of the state before it.
+    `asked` is every operation that is asked, as often as it is. The events are taken in as they come, for there may be
+    thousands: `events` of a state is made of that of the state before it. A reply that is remembered for a request that
+    is made only once counts only as one of the row in which all will be forgotten.
     """
 
-    def __init__(self, asked: Iterable[str]) -> None:
-        self._unseen = [field for field, operation in UNSEEN.items() if operation not in set(asked)]
+    def __init__(self, asked: Iterable[Operation]) -> None:
+        often = Counter(f"{op.spec.name} {getattr(op, 'request', '')}" for op in asked)
+        self._once = {request for request, times in often.items() if times == 1}
+        names = {request.partition(" ")[0] for request in often}
+        self._unseen = {field for field, operation in UNSEEN.items() if operation not in names}
         self._keeps_events = "events" not in self._unseen
 
     def events(self, before: bytes, seq: int, store: Store) -> bytes:
@@ -107,7 +119,12 @@ class Fingerprints:
 
     def _fields(self, store: Store) -> list[Any]:
         seen = snapshot.of(store)
-        return [store.events.maxlen, *(getattr(seen, name) for name in seen.__slots__ if name not in self._unseen)]
+        left = [name for name in seen.__slots__ if name not in self._unseen and name != "requests"]
+        return [store.events.maxlen, self._requests(seen), *(getattr(seen, name) for name in left)]
+
+    def _requests(self, seen: snapshot.Snapshot) -> tuple[Any, ...]:
+        again = [(place, *one) for place, one in enumerate(seen.requests) if one[0] not in self._once]
+        return (len(seen.requests), again)
 
 
 def _ordered(value: Any) -> Any:

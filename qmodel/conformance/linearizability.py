@@ -124,12 +124,13 @@ class _Search:
         self._origin = [n for n, call in enumerate(history) if not (call.returned is None and call.op.spec.reads)]
         self._line = Line(self.history)
         self._makers = Makers(self.history, start.seq)
-        self._prints = Fingerprints(call.op.spec.name for call in self.history)
+        self._prints = Fingerprints(call.op for call in self.history)
         numbers = random.Random(0)
         self._keys = [numbers.getrandbits(128) for _ in self.history]
         self._dead: dict[int, set[bytes]] = {}
         self._path: list[_Node] = []
         self._verdict = Verdict("undecided", history)
+        self._placed = [False] * len(self.history)
         self._left = sum(call.returned is not None for call in self.history)
         self._best = -1
         self._start = copy(start)
@@ -176,7 +177,12 @@ class _Search:
             node.spare = store
             return store, False
         fits = call.returned is None or outcome == call.outcome
-        return store, fits and self._makers.taken(n, node.store.seq, store.seq) is None
+        return store, fits and self._agrees(n, node.store.seq, store.seq)
+
+    def _agrees(self, n: int, before: int, after: int) -> bool:
+        """Whether what is known of who made which event allows an operation to make those between two numbers."""
+        makers = self._makers
+        return makers.taken(n, before, after) is None and not makers.strands(n, after, self._placed)
 
     def _step(self, store: Store, call: Call) -> Any:
         self._verdict.steps += 1
@@ -196,10 +202,12 @@ class _Search:
 
     def _place(self, n: int) -> None:
         self._line.take(n)
+        self._placed[n] = True
         self._left -= self.history[n].returned is not None
 
     def _take_back(self, n: int) -> None:
         self._line.put_back(n)
+        self._placed[n] = False
         self._left += self.history[n].returned is not None
 
     def _place_free(self, node: _Node) -> None:

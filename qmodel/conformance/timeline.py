@@ -17,10 +17,10 @@ from qmodel.operations import Operation
 from qmodel.refusals import Refusal
 from qmodel.replies import CompletedAndPopped, Job
 
-LEFT, TOP, LANE, BAR, FOOT = 92, 64, 46, 28, 44
-WIDEST = 5200
-LEAST = 52
-"""How wide the shortest bar is at least, in pixels, if the whole picture may then still be drawn."""
+LEFT, TOP, LANE, BAR, FOOT = 92, 86, 46, 28, 44
+WIDEST, WIDE = 5200, 1180
+LEAST, MOST = 52, 100
+"""How wide the shortest bar is, in pixels, if that makes no picture wider than WIDEST."""
 
 AROUND = 8
 """How many operations before the one that cannot be placed are drawn, and those that overlap them."""
@@ -29,6 +29,7 @@ STYLE = """
   text { font: 12px system-ui, sans-serif; fill: #1f2933; }
   .title { font-size: 15px; font-weight: 600; }
   .note, .time { fill: #52606d; }
+  .wrong { fill: #9b2c2c; }
   .client { font-weight: 600; text-anchor: end; }
   .lane { stroke: #e4e7eb; }
   .tick { stroke: #e4e7eb; stroke-dasharray: 2 4; }
@@ -86,11 +87,12 @@ def svg(verdict: Verdict) -> str:
     clients.sort(key=_natural)
     scale = _Scale(verdict.history, shown)
     bars = _bars(verdict, shown, clients, scale)
-    width, height = scale.width, TOP + LANE * len(clients) + FOOT
+    width = max(scale.width, 32 + 7.8 * len(headline(verdict).partition("\n")[0]))
+    height = TOP + LANE * len(clients) + FOOT
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height}" width="{width:g}" '
         f'height="{height}" role="img">',
-        f"<title>{escape(str(verdict))}</title><style>{STYLE}</style>",
+        f"<title>{escape(headline(verdict))}</title><style>{STYLE}</style>",
         '<defs><linearGradient id="fade"><stop offset="0" stop-color="#e8f1fb"/>'
         '<stop offset="1" stop-color="#fff"/></linearGradient></defs>',
         f'<rect width="{width:g}" height="{height}" rx="10" fill="#fff"/>',
@@ -129,9 +131,9 @@ class _Scale:
     def __init__(self, history: Sequence[Call], shown: Sequence[int]) -> None:
         moments = {history[n].called for n in shown} | {history[n].returned or history[n].called for n in shown}
         self._moments = sorted(moments) or [0]
-        self._gap = min(LEAST, WIDEST / len(self._moments))
+        self._gap = min(max(LEAST, WIDE / len(self._moments)), MOST, WIDEST / len(self._moments))
         self._places = {moment: LEFT + 16 + self._gap * i for i, moment in enumerate(self._moments)}
-        self.width = LEFT + 32 + self._gap * (len(self._moments) + 1)
+        self.width = max(LEFT + 32 + self._gap * len(self._moments), 720)
 
     def at(self, moment: int) -> float:
         """Where a moment is drawn."""
@@ -166,23 +168,27 @@ def _bars(verdict: Verdict, shown: Sequence[int], clients: Sequence[str], scale:
 # ---- parts of the picture
 
 
+LEGEND = "numbers: the longest order that the model agrees with;   dashed: not in it;   grey: reads;   yellow: refused"
+
+
 def _heading(verdict: Verdict) -> list[str]:
-    said = (
-        "numbers: the longest order that the model agrees with;   dashed: not in it;   grey: reads;   yellow: refused"
-    )
+    first, _, second = headline(verdict).partition("\n")
     return [
-        f'<text class="title" x="16" y="24">{escape(headline(verdict))}</text>',
-        f'<text class="note" x="16" y="43">{escape(said)}</text>',
+        f'<text class="title" x="16" y="24">{escape(first)}</text>',
+        f'<text class="wrong" x="16" y="44">{escape(second)}</text>',
+        f'<text class="note" x="16" y="64">{escape(LEGEND)}</text>',
     ]
 
 
 def headline(verdict: Verdict) -> str:
-    """What is wrong, in a sentence or two."""
+    """What is wrong, in two lines; or that nothing is."""
     if verdict.stuck is None:
         return "Each operation can be given a moment of its own."
     call = verdict.history[verdict.stuck]
+    model = told(verdict.instead[verdict.stuck]) + _against(verdict, verdict.stuck)
     return (
-        f"{call.client}: {asked(call.op)} was told {told(call.outcome)}, and nothing that may come before explains it."
+        f"{call.client}: {asked(call.op)} was told {told(call.outcome)}.\n"
+        f"No order of what came before explains that. After the longest one the model says {model}."
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from qmodel import lua_catalogue
-from qmodel.docs import kit
+from qmodel.docs import kit, violation
 from qmodel.docs.drawing import svg
 from qmodel.docs.reference import as_json
 from qmodel.docs.reference import markdown as catalogue_page
@@ -28,6 +28,7 @@ MADE: dict[str, Callable[[], str]] = {
     "docs/wire.md": wire_page,
     "docs/states.md": states_page,
     "docs/states.svg": svg,
+    "docs/violation.svg": violation.svg,
     "docs/driver.md": kit.driver_page,
     "docs/driver.schema.json": kit.driver_schema,
     "docs/requirements.md": kit.requirements_page,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -18,12 +19,15 @@ from qmodel.refusals import Refusal
 
 FUNCTION = "qmodel_in_two_steps"
 
+BETWEEN = 0.0005
+"""Seconds between two steps that should be one."""
+
 CLAIM = (
     "local granted = queues.is_paused(queue) and {} or next_(now, queue, count)",
-    """local named = string.match(request, '^claim%-(.*)$')
-  local granted = {named and jobs.load(named)}
+    """local named = jobs.get(string.match(request, '^claim%-(.*)$') or '')
+  local granted = {named or nil}
   if named then
-    jobs.lift(granted[1])
+    jobs.lift(named)
   else
     granted = queues.is_paused(queue) and {} or next_(now, queue, count)
   end""",
@@ -82,6 +86,7 @@ class ChecksThenClaims(ByFunction):
         if type(op) is not ops.Pop or op.count != 1:
             return super().execute(op, now)
         first = super().execute(ops.Peek(op.queue), now)
+        time.sleep(BETWEEN)
         return super().execute(replace(op, request=f"claim-{first[0].jid}"), now) if first else ()
 
 
@@ -94,6 +99,7 @@ class LosesUpdates(ByFunction):
         job = super().execute(ops.Get(op.jid), now)
         if job is None or set(op.tags) <= set(job.tags):
             return super().execute(op, now)
+        time.sleep(BETWEEN)
         return super().execute(replace(op, tags=(*job.tags, *op.tags), request="assign"), now)
 
 
@@ -103,7 +109,10 @@ class CompletesOneByOne(ByBackend):
     def execute(self, op: Operation, now: int) -> Any:
         if type(op) is not ops.CompleteMany:
             return super().execute(op, now)
-        replies = [super(CompletesOneByOne, self).execute(one, now) for one in op.jobs]
+        replies = []
+        for one in op.jobs:
+            replies.append(super().execute(one, now))
+            time.sleep(BETWEEN)
         return next((one for one in replies if isinstance(one, Refusal)), tuple(replies))
 
 
