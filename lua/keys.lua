@@ -3,7 +3,7 @@
 --
 --   <p>counters                  text: sequence, first event kept, retention bounds, how many jobs are tracked (store.lua)
 --   <p>config                    text: a line `option<TAB>value` for each option that is set (state/config.lua)
---   <p>events                    stream: ids `<sequence>-0`; fields `at`, `event`, and the event's facts
+--   <p>events                    stream: ids `<sequence>-0`; one field, `e`: the moment, the event and its facts
 --   <p>j:<jid>                   text: the job's record (state/records.lua)
 --   <p>j:<jid>-data              text: its data, when they are too long to rewrite with every step
 --   <p>j:<jid>-dependencies      zset: the jobs that it waits for, score 0, so ordered by id

@@ -209,20 +209,21 @@ local function more_of(job)
   return encode_more(job)
 end
 
+local function rest_of(job)
+  return job.klass .. '\t' .. job.priority .. '\t' .. (store.numbers[job.put_at] or job.put_at) .. '\t' .. job.put_request
+    .. '\t' .. store.text(#job.data) .. '\n' .. job.data .. job.history
+end
+
 -- The record as text. Numbers that were computed in this operation have been made text once, in store.numbers.
 function records.encode(job)
   local numbers = store.numbers
   local more = more_of(job)
-  local head = job.state .. '\t' .. (numbers[job.seq] or job.seq) .. '\t' .. job.stages .. '\t' .. store.text(#more) .. '\t'
-    .. job.queue .. '\t' .. (numbers[job.ready_at] or job.ready_at) .. '\t' .. job.retries .. '\t' .. job.remaining .. '\t'
-    .. job.worker .. '\t' .. (numbers[job.token] or job.token) .. '\t' .. job.grant .. '\t'
+  return job.state .. '\t' .. (numbers[job.seq] or job.seq) .. '\t' .. job.stages .. '\t'
+    .. (more == '' and '0' or store.text(#more)) .. '\t' .. job.queue .. '\t'
+    .. (numbers[job.ready_at] or job.ready_at) .. '\t' .. job.retries .. '\t' .. job.remaining .. '\t' .. job.worker
+    .. '\t' .. (numbers[job.token] or job.token) .. '\t' .. job.grant .. '\t'
     .. (numbers[job.popped_at] or job.popped_at) .. '\t' .. (numbers[job.expires_at] or job.expires_at) .. '\t'
-    .. (numbers[job.ended_at] or job.ended_at) .. '\t'
-  if job.rest then
-    return head .. job.rest .. job.added .. more
-  end
-  return head .. job.klass .. '\t' .. job.priority .. '\t' .. (numbers[job.put_at] or job.put_at) .. '\t'
-    .. job.put_request .. '\t' .. store.text(#job.data) .. '\n' .. job.data .. job.history .. job.added .. more
+    .. (numbers[job.ended_at] or job.ended_at) .. '\t' .. (job.rest or rest_of(job)) .. job.added .. more
 end
 
 function records.remove(job)

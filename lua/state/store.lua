@@ -16,7 +16,7 @@ local store = {}
 
 local DEFAULT_EVENTS = '10000' -- as text, for it is needed with every event
 local CHUNK = 2000 -- values in one variadic call; Lua unpacks at most 7999
-local TRIM = 16 -- events between two looks at their number: the look costs a fifth of an event
+local TRIM = 16 -- every so many-th event looks at the number of events: the look costs a fifth of an event
 local KNOWN = 500 -- numbers whose texts are kept
 
 -- Numbers are what is dear here: to read one from text, or to write one, costs as much as making a table. So the moment
@@ -41,6 +41,7 @@ function store.begin(now, text, many)
   store.added, store.removed = false, false -- key of a sorted set -> scores and members; members
   store.set, store.dropped = false, false -- key of a hash -> fields and values; fields
   store.durations = false -- what state/stats.lua gathers
+  store.trims = false -- whether the next event is to trim the stream, whatever its sequence
   store.seen = false -- the worker of whom it was read when it was last seen
 end
 
@@ -138,8 +139,13 @@ function store.bound(name, value)
   store.bounds_text = known_text
 end
 
+local looked_at, any -- the bounds that were looked at last, and whether they count anything tracked
+
 function store.tracks_any()
-  return string.sub(store.bounds_text, 1, 2) ~= '0\t'
+  if store.bounds_text ~= looked_at then
+    looked_at, any = store.bounds_text, string.sub(store.bounds_text, 1, 2) ~= '0\t'
+  end
+  return any
 end
 
 local function flush_counters()
@@ -232,15 +238,13 @@ function store.remove(key, member)
 end
 
 local function flush(all, command)
-  if all then
-    for key, values in pairs(all) do
-      call_in_chunks(command, key, values, #values)
-    end
+  for key, values in pairs(all) do
+    call_in_chunks(command, key, values, #values)
   end
 end
 
 local function settle(all, command, key)
-  local values = all and all[key]
+  local values = all[key]
   if values then
     all[key] = nil
     call_in_chunks(command, key, values, #values)
@@ -249,8 +253,10 @@ end
 
 -- Call a command that reads a sorted set, after what was gathered for it is written.
 function store.sorted(command, key, ...)
-  if store.many then
+  if store.removed then
     settle(store.removed, 'ZREM', key)
+  end
+  if store.added then
     settle(store.added, 'ZADD', key)
   end
   return redis.call(command, key, ...)
@@ -274,8 +280,12 @@ end
 
 -- Call a command that reads a hash, after what was gathered for it is written.
 function store.hashed(command, key, ...)
-  settle(store.dropped, 'HDEL', key)
-  settle(store.set, 'HSET', key)
+  if store.dropped then
+    settle(store.dropped, 'HDEL', key)
+  end
+  if store.set then
+    settle(store.set, 'HSET', key)
+  end
   return redis.call(command, key, ...)
 end
 
@@ -306,7 +316,7 @@ function store.emit(now, event, one, two, three, four, five, six, seven)
     said = numbers[now] .. '\t' .. event .. '\t' .. one .. more(two, three, four, five, six, seven)
   end
   local id = store.text(seq) .. '-0'
-  if seq % TRIM == 0 then
+  if seq % TRIM == 0 or store.trims then
     local most = store.config and config.text('max-events') or DEFAULT_EVENTS
     redis.call('XADD', keys.events, 'MAXLEN', '~', most, id, 'e', said)
   else
@@ -319,6 +329,7 @@ end
 function store.keep_events(most)
   local kept = math.min(most, config.value('max-events'))
   store.bound('first_event', math.max(store.bounds().first_event, store.last() - kept + 1))
+  store.trims = true
 end
 
 -- The events after a sequence number, oldest first; each as its sequence and its text.
@@ -349,8 +360,16 @@ function store.flush()
   records.flush()
   flush_counters()
   flush_texts()
-  flush(store.removed, 'ZREM')
-  flush(store.added, 'ZADD')
-  flush(store.dropped, 'HDEL')
-  flush(store.set, 'HSET')
+  if store.removed then
+    flush(store.removed, 'ZREM')
+  end
+  if store.added then
+    flush(store.added, 'ZADD')
+  end
+  if store.dropped then
+    flush(store.dropped, 'HDEL')
+  end
+  if store.set then
+    flush(store.set, 'HSET')
+  end
 end

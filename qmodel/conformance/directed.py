@@ -1086,6 +1086,18 @@ def fewer_events(s: Script) -> None:
     s.do(ops.Events(s.store.seq + 5, 5))
 
 
+def trimmed_events(s: Script) -> None:
+    """The stream holds hardly more events than are kept, also just after fewer are."""
+    for jid in range(150):
+        s.do(ops.Put("q", f"j{jid}", "klass", "x" * 40))
+    s.set("max-events", 5)
+    for jid in range(130):
+        s.do(ops.Log(f"j{jid}", "y" * 40))
+    s.do(ops.Events(0, 50))
+    s.do(ops.ConfigUnset("max-events"))
+    s.do(ops.Events(0, 50))
+
+
 def waking(s: Script) -> None:
     """As many idle workers are woken as there are jobs for them, and no more."""
     s.put("a", "b", "c")
@@ -1227,7 +1239,7 @@ def next_queues(s: Script) -> None:
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
     completing_wrongly, sending_twice, retries_run_out, cycles, reversed_edges, two_ways_round, about_a_lease,
     about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts,
-    repeated, wakes, waking, fewer_events, options, odd_texts, short_histories, big_data, retiring,
+    repeated, wakes, waking, fewer_events, trimmed_events, options, odd_texts, short_histories, big_data, retiring,
     not_kept, retiring_by_count, old_statistics, old_workers, ten_silent_holders, small_numbers, at_the_beginning,
     how_long, folding, long_names, a_thousand_dependents, a_thousand_dependents_at_once, one_of_a_thousand,
     many_edges_twice, canceling_a_thousand, a_thousand_dependencies, looking_at_a_thousand, looking_once,

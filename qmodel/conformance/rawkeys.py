@@ -20,6 +20,10 @@ from qmodel.state.stats import bin_of
 Raw = Mapping[bytes, tuple[str, Any]]
 
 
+UNTRIMMED = 99 + 15
+"""Events that the stream may hold beyond those that are kept: the rest of a node, and those since the last look."""
+
+
 class Corrupt(ValueError):
     """A key that no part of the schema accounts for, or whose content contradicts itself."""
 
@@ -108,7 +112,11 @@ class _Reader:
         ids = [_id(entry[0]) for entry in entries]
         if seq and (_id(last) != seq or ids != list(range(seq - len(ids) + 1, seq + 1))):
             raise Corrupt(f"the events are {ids[:3]}... up to {last!r}, the sequence is {seq}")
+        if any(fields[:1] != (b"e",) or len(fields) != 2 for _, fields in entries):
+            raise Corrupt("an event has other fields than `e`")
         kept = config.get("max-events", OPTIONS["max-events"].default)
+        if len(ids) > kept + UNTRIMMED:
+            raise Corrupt(f"{len(ids)} events are in the stream, where {kept} are kept")
         return min(seq - first_event + 1, kept, seq)
 
     def tag(self, tag: str) -> tuple[tuple[int, str], ...]:
