@@ -20,12 +20,13 @@ which is found by the digest of its text: there every version has its own.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import redis.connection
@@ -37,6 +38,12 @@ from qmodel.errors import ConnectError
 from qmodel.operations import CATALOGUE, Operation
 
 Command = tuple[str, ...]
+
+_pack: Callable[[Command], bytes] | None = None
+with contextlib.suppress(ImportError):  # redis-py works without it, and so do we
+    from hiredis import pack_command
+
+    _pack = cast(Any, pack_command)
 T = TypeVar("T")
 Talk = Generator[Command, Any, T]
 """A conversation with a server: yields commands, is sent replies, returns what it found."""
@@ -162,15 +169,19 @@ class Dialect:
 
     def __init__(self, prefix: str, functions: bool) -> None:
         self.functions = functions
+        self._words: dict[type[Operation], Command] = {}
         self._heads: dict[type[Operation], tuple[int, str]] = {}
         for name, spec in CATALOGUE.items():
             words: Command = ("FCALL", bundle.function_name(name), "1", prefix)
             if not functions:
                 words = ("EVALSHA", script_digest(), "1", prefix, name)
+            self._words[spec.cls] = words
             self._heads[spec.cls] = len(words), "".join(map(_word, words))
 
     def pack(self, cls: type[Operation], args: list[str]) -> bytes:
         """What goes over the line for an operation with encoded arguments."""
+        if _pack is not None:
+            return _pack((*self._words[cls], *args))
         count, head = self._heads[cls]
         text = f"*{count + len(args)}\r\n{head}" + "".join([f"${len(a)}\r\n{a}\r\n" for a in args])
         return text.encode() if text.isascii() else self._pack_wide(count, head, args)

@@ -6,22 +6,21 @@ milliseconds, objects into JSON, jobs into ids), and replies back again.
 
 from __future__ import annotations
 
-import base64
+import binascii
 import json
 import os
 import re
 import threading
 import traceback
-import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 from qmodel import replies
 from qmodel.arguments import NAME_BYTES
 from qmodel.errors import DataError, NotLoadedError, RefusedError
-from qmodel.operations import CATALOGUE, Operation, Put
+from qmodel.operations import CATALOGUE, Operation, Put, Spec
 from qmodel.state.config import OPTIONS, PER_QUEUE
 
 Duration = float | timedelta
@@ -72,10 +71,13 @@ def instant(day: Day | None) -> int | None:
     return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def encode(value: object) -> str:
     """A Python value as the JSON that is stored."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _JSON.encode(value)
         if not text.isascii():
             text.encode()
     except UnicodeEncodeError:  # a lone surrogate, as in the name of a file that is not UTF-8
@@ -132,7 +134,7 @@ def new_job(
         raise TypeError("give either data, which is stored as JSON, or text, which is stored as it is")
     return Put(
         queue,
-        uuid.uuid4().hex if jid is None else jid,
+        os.urandom(16).hex() if jid is None else jid,
         klass,
         encode(data) if text is None else text,
         priority=priority,
@@ -152,17 +154,25 @@ def _several(names: Iterable[str]) -> tuple[str, ...]:
 
 def fresh_request() -> str:
     """A new request id: 128 random bits in 22 characters."""
-    return base64.b64encode(os.urandom(16), b"+/").decode()[:22]
+    return binascii.b2a_base64(os.urandom(16))[:22].decode()
 
 
-_WITH_REQUEST = {spec.cls for spec in CATALOGUE.values() if any(a.name == "request" for a in spec.arguments)}
+def _copier(spec: Spec) -> Callable[[Any, str], Operation]:
+    """What copies operations of one class, with a request id; `dataclasses.replace` takes five times as long."""
+    fields = ", ".join("request" if a.name == "request" else f"op.{a.name}" for a in spec.arguments)
+    made: Callable[[Any, str], Operation] = eval(f"lambda op, request: cls({fields})", {"cls": spec.cls})
+    return made
+
+
+_WITH_REQUEST = {
+    spec.cls: _copier(spec) for spec in CATALOGUE.values() if any(a.name == "request" for a in spec.arguments)
+}
 
 
 def with_request(op: Operation) -> Operation:
     """The operation, with a fresh request id if it takes one and has none: it may be sent twice."""
-    if type(op) in _WITH_REQUEST and not op.request:  # type: ignore[attr-defined]
-        return replace(op, request=fresh_request())  # type: ignore[type-var]
-    return op
+    copy = _WITH_REQUEST.get(type(op))
+    return copy(op, fresh_request()) if copy is not None and not op.request else op  # type: ignore[attr-defined]
 
 
 _ODD = re.compile("[\x00-\x1f\x7f]")
@@ -170,9 +180,13 @@ _ODD = re.compile("[\x00-\x1f\x7f]")
 
 def default_worker() -> str:
     """The name of this thread among all workers: `<hostname>-<pid>-<thread>`."""
-    thread = _ODD.sub("?", threading.current_thread().name)
-    name = f"{os.uname().nodename}-{os.getpid()}-{thread}"
-    return name if len(name.encode()) <= NAME_BYTES else f"{name[:40]}-{os.getpid()}-{threading.get_ident()}"
+    return _worker(os.getpid(), threading.current_thread().name, threading.get_ident())
+
+
+@lru_cache(1000)
+def _worker(pid: int, thread: str, number: int) -> str:
+    name = f"{os.uname().nodename}-{pid}-{_ODD.sub('?', thread)}"
+    return name if len(name.encode()) <= NAME_BYTES else f"{name[:40]}-{pid}-{number}"
 
 
 # ---- from the catalogue to Python
@@ -215,6 +229,9 @@ class Stage(NamedTuple):
     facts: dict[str, str | int]
 
 
+NOTHING: Final[dict[str, Any]] = {}
+
+
 class Fields:
     """What is known of a job, true at the moment when it was fetched.
 
@@ -224,8 +241,20 @@ class Fields:
 
     def __init__(self, jid: str, known: replies.Job | None = None, given: Put | None = None) -> None:
         self.jid: Final = jid
-        self._known = known
+        self._reply = known
         self._given = given
+        self._changed: dict[str, Any] = NOTHING
+
+    @property
+    def _known(self) -> replies.Job | None:
+        """The job as it was fetched, and as what was done since has made it; put together when somebody asks."""
+        if self._changed and self._reply is not None:
+            self._reply, self._changed = self._reply._replace(**self._changed), NOTHING
+        return self._reply
+
+    @_known.setter
+    def _known(self, known: replies.Job) -> None:
+        self._reply, self._changed = known, NOTHING
 
     def _load(self) -> replies.Job:
         """What is known of the job, fetched if need be and possible."""
@@ -409,8 +438,7 @@ class Fields:
 
     def _now_is(self, **changed: Any) -> None:
         """Note what an operation has made of the job."""
-        if self._known is not None:
-            self._known = self._known._replace(**changed)
+        self._changed = {**self._changed, **changed}
 
     def _ended(self, state: str, **changed: Any) -> None:
         """Note that the lease has ended, and how."""

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from qmodel.backends import bundle
+from qmodel.backends import bundle, redis_setup
 from qmodel.backends.redis import RedisBackend, connect, connect_async
-from qmodel.backends.redis_setup import options_of
+from qmodel.backends.redis_setup import Dialect, options_of
 from qmodel.errors import ConnectError
 from qmodel.operations import Length, Put
+from qmodel.wire import encode
 from tests.backends.helpers import Private, Starter, started
 from tests.backends.test_redis import replies
 from tests.servers import server_commands
@@ -314,3 +315,21 @@ def test_tls_works_and_its_mismatches_are_told(tmp_path: Path) -> None:
 def speaks_tls(program: str) -> bool:
     linked = subprocess.run(["ldd", program], check=False, capture_output=True, text=True)
     return "libssl" in linked.stdout
+
+
+# ---- packing
+
+
+@pytest.mark.skipif(redis_setup._pack is None, reason="hiredis is not installed")
+@pytest.mark.parametrize("functions", [True, False])
+@pytest.mark.parametrize("text", ["", "plain", "line\r\nend\x00", "é", "\U0001f600" * 300, "x" * 70_000])
+def test_a_call_is_the_same_bytes_with_and_without_hiredis(
+    monkeypatch: pytest.MonkeyPatch, functions: bool, text: str
+) -> None:
+    dialect = Dialect("{shop}:ql:", functions)
+    args = encode(Put("q", "a", "K", text, priority=-3, tags=(text, "t"), request="r"), 7)
+    packed = dialect.pack(Put, args)
+    monkeypatch.setattr(redis_setup, "_pack", None)
+
+    assert dialect.pack(Put, args) == packed
+    assert packed.startswith(b"*16\r\n" if functions else b"*17\r\n")
