@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from qmodel.cli.session import common, session
+from qmodel.cli.session import DEFAULT_URL, common, session
 
 
 @click.command("serve")
@@ -57,7 +57,10 @@ def command(**given: Any) -> None:
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--fault") from None
     given["address"] = given.pop("bind")
-    options = Options(url=session().url, **given)
+    at = session()  # QMODEL_URL says where clients find a server, perhaps this very one
+    options = Options(url=at.url if at.url_from == "--url" else DEFAULT_URL, **given)
+    if not (options.password or options.socket or options.is_local):
+        click.echo(f"Whoever can reach {options.address} may do everything: --password asks for one.", err=True)
     host = asyncio.run(serve(options, lambda where: click.echo(f"qmodel serves {options.url} at {where}")))
     if host.record is not None:
         click.echo(f"{host.record.write()} vectors are in {options.record}")

@@ -1,9 +1,10 @@
 """`qmodel serve`: a server that speaks the protocol of Redis, in front of the model or of any other backend.
 
-resp        the protocol, read and written          session     one connection
-reading     operations from the wire                commands    the table; channels, facts, library,
-writing     replies for the wire                                transactions, waiting enter commands
-spaces      the model's namespaces                  host        what all sessions share
-functions   calls on the model                      server      listens and stops
-passing     calls on any other backend
+The line:      resp (the protocol, read and written), session (one connection), host (what all share), server (listens).
+The commands:  commands (the table), and those that enter commands in it: channels, debugging, facts, library, scripts,
+               transactions, waiting.
+The jobs:      reading (operations from the wire), functions (calls on the model), spaces (its namespaces), writing
+               (replies for the wire); passing (calls on any other backend).
+The disk:      journal (every change, before it is answered), storing (the whole state).
+For bindings:  faults (on purpose), judging (what is wrong with what is sent), recording (as vectors).
 """
