@@ -49,6 +49,11 @@ class Options:
     record: str = ""
     limits: Limits = field(default_factory=Limits)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        return self.address in ("localhost", "::1") or self.address.startswith("127.")
+
 
 class Host:
     """What all sessions share."""

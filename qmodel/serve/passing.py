@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from qmodel.backends import AsyncBackend, Backend, open_async_backend, open_backend
 from qmodel.errors import ConnectError
@@ -23,9 +24,9 @@ from qmodel.serve.writing import Raw, reply
 class PassingExecutor:
     """Passes calls on to a backend."""
 
-    def __init__(self, url: str, prefix: str = "ql:", clock: Clock = system_clock) -> None:
+    def __init__(self, url: str, clock: Clock = system_clock) -> None:
         self.url = url
-        self.prefix = prefix
+        self.prefix = parse_qs(urlsplit(url).query).get("prefix", ["ql:"])[0]
         self.clock = clock
         self._blocking: Backend | None = None
         self._async: AsyncBackend | None = None

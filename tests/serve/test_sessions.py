@@ -18,6 +18,7 @@ import qmodel
 from qmodel.serve.commands import COMMANDS
 from qmodel.serve.host import TABLES
 from tests.serve.support import Serving, eventually, run_to_its_end, serving
+from tests.servers import Server
 
 PREFIX = "ql:"
 
@@ -249,6 +250,17 @@ def test_another_backend_answers_through_it(url: str) -> None:
         assert late is not None and late.jid == "late"
         with server.client() as raw, pytest.raises(redis.ResponseError, match="one namespace"):
             raw.fcall("qmodel_v1_length", 1, "other:", "", "", "q")
+
+
+def test_a_real_server_answers_through_it(server: Server) -> None:
+    url = f"{server.url}?prefix=passed:"
+    with serving("--url", url) as served, qmodel.Client(f"{served.url}?prefix=passed:") as client:
+        client.queues["q"].put("K", [1], jid="j", depends=[])
+        with qmodel.Client(url) as direct:
+            assert direct.jobs["j"].data == [1]
+            with client.queues["q"].pop() as job:
+                assert job.jid == "j"
+            assert direct.jobs["j"].state == "complete"
 
 
 # ---- passwords, limits, hostile clients
