@@ -127,7 +127,8 @@ import importlib, sys
 for name in {optional}:
     sys.modules[name] = None
 import qmodel
-for name in ("client", "aio", "cli", "cli.demo", "cli.doctor", "cli.run", "cli.show", "backends.memory", "wire", "serve.server"):
+for name in ("client", "aio", "cli", "cli.demo", "cli.doctor", "cli.run", "cli.show", "wire",
+             "backends.memory", "serve.server"):
     importlib.import_module("qmodel." + name)
 client = qmodel.connect()
 client.queues["q"].put("k", 1)
