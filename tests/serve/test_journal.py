@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 
 from qmodel import wire
+from qmodel.backends.bundle import function_name
 from qmodel.conformance import snapshot
 from qmodel.conformance.chooser import RandomChooser
 from qmodel.conformance.runner import draw
 from qmodel.operations import CATALOGUE, Queue
 from qmodel.serve import storing
+from qmodel.serve.debugging import read_snapshot
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.journal import FILE, Journal, JournalError
 from qmodel.serve.spaces import Spaces
@@ -280,3 +282,54 @@ def test_after_kill_9_every_acknowledged_operation_is_there(seed: int, tmp_path:
             assert db.execute("SELECT count(*) FROM entries").fetchone() == (0,), "a clean stop leaves a snapshot"
         server.start()
         check(server, clients)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_after_kill_9_the_state_is_that_of_the_model_after_some_prefix(seed: int, tmp_path: Path) -> None:
+    """One client sends a drawn history in pipelines. What is there is what the model makes of the operations up to one
+    that is not before the last that was answered, nor behind the last that was sent."""
+    chance = random.Random(seed)
+    history = [(CATALOGUE[name], words) for name, words in calls(seed, 1500)]
+    with serving("--data", str(tmp_path), "--snapshot-every", "300") as server:
+        answered, sent = 0, 0
+        with server.line() as line, contextlib.suppress(OSError):
+            killing = threading.Timer(chance.uniform(0.01, 0.25), server.kill)
+            killing.start()
+            reader = line.makefile("rb")
+            while sent < len(history):
+                chunk = history[sent : sent + chance.randint(1, 25)]
+                sent += len(chunk)
+                line.sendall(b"".join(packed(spec.name, words) for spec, words in chunk))
+                for _ in chunk:
+                    read_reply(reader)
+                    answered += 1
+        killing.join()
+        server.start()
+        with server.client() as client:
+            found = read_snapshot(client.execute_command("DEBUG", "QMODEL", "SNAPSHOT", PREFIX))
+    executor = ModelExecutor()
+    possible = []
+    for number, (spec, words) in enumerate([*history[:sent], (CATALOGUE["length"], ["", "", "q"])]):
+        if number >= answered:
+            possible.append(snapshot.difference(snapshot.of(executor.spaces.look(0, PREFIX).store), found) == [])
+        executor.call(0, spec, PREFIX, words, 0)
+    assert any(possible), (answered, sent)
+
+
+def packed(name: str, words: list[str]) -> bytes:
+    """A call as it is sent."""
+    parts = [word.encode() for word in ("FCALL", function_name(name), "1", PREFIX, *words)]
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
+
+
+def read_reply(reader: Any) -> None:
+    """Read over one reply; raises ConnectionError where the line ends."""
+    head = reader.readline()
+    if not head.endswith(b"\r\n"):
+        raise ConnectionError
+    assert head[:1] in b"*$:+", head
+    if head[:1] == b"*":
+        for _ in range(int(head[1:])):
+            read_reply(reader)
+    elif head[:1] == b"$" and int(head[1:]) >= 0 and len(reader.read(int(head[1:]) + 2)) < int(head[1:]) + 2:
+        raise ConnectionError
