@@ -46,12 +46,13 @@ class Parser:
         self._size = self._needed = 0
         self._args: list[str] = []
         self._left = self._taken = 0
+        self._in_line = False  # whether the rest is the beginning of a line
 
     def feed(self, data: bytes) -> list[list[str]]:
         """Take what came; give the commands that are complete now."""
         self._rest.append(data)
         self._size += len(data)
-        if self.error or self._size < self._needed:
+        if self.error or self._size < self._needed or (self._in_line and self._size < LINE and b"\n" not in data):
             return []
         buffer = data if len(self._rest) == 1 else b"".join(self._rest)
         commands: list[list[str]] = []
@@ -84,6 +85,7 @@ class Parser:
     def _head(self, buffer: bytes, at: int, commands: list[list[str]]) -> int:
         """Read the beginning of a command, or an inline one; give where the next thing begins, or -1."""
         stop = buffer.find(b"\n", at, at + LINE)
+        self._in_line = stop < 0
         if stop < 0:
             if len(buffer) - at >= LINE:
                 raise Malformed("too big inline request")

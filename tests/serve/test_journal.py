@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import resource
 import shutil
 import sqlite3
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from qmodel import wire
 from qmodel.backends.bundle import function_name
@@ -314,6 +316,27 @@ def test_after_kill_9_the_state_is_that_of_the_model_after_some_prefix(seed: int
             possible.append(snapshot.difference(snapshot.of(executor.spaces.look(0, PREFIX).store), found) == [])
         executor.call(0, spec, PREFIX, words, 0)
     assert any(possible), (answered, sent)
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="the limit of a running process can be set on Linux only")
+def test_when_the_disk_is_full_nobody_is_answered_and_what_was_answered_is_there(tmp_path: Path) -> None:
+    put = set()
+    with serving("--data", str(tmp_path)) as server:
+        assert server.process is not None
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (400_000, 400_000))
+        with server.client() as client, pytest.raises(redis.ConnectionError):
+            for number in range(10_000):
+                jid = f"j{number}"
+                client.fcall("qmodel_v1_put", 1, PREFIX, "", f"r{number}", "q", jid, "K", "x" * 1000)
+                put.add(jid)
+        assert server.process.wait(10) == 69
+        assert "cannot be written" in server.errors
+        Path(f"{server.folder}/errors").write_text("")
+        server.start()
+        with server.client() as client:
+            there = client.fcall("qmodel_v1_length", 1, PREFIX, "", "", "q")[1]
+            last = client.fcall("qmodel_v1_get", 1, PREFIX, "", "", f"j{len(put) - 1}")[1]
+        assert put and there in (len(put), len(put) + 1) and last is not None
 
 
 def packed(name: str, words: list[str]) -> bytes:
