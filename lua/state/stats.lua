@@ -72,15 +72,17 @@ local function decode(text)
 end
 
 local function fold(sample, durations)
-  for _, text in ipairs(durations) do
-    local duration = tonumber(text)
-    sample.count = sample.count + 1
-    local delta = duration - sample.mean
-    sample.mean = sample.mean + delta / sample.count
-    sample.squares = sample.squares + delta * (duration - sample.mean)
+  local count, mean, squares, bins = sample.count, sample.mean, sample.squares, sample.bins
+  for i = 1, #durations do
+    local duration = tonumber(durations[i])
+    count = count + 1
+    local delta = duration - mean
+    mean = mean + delta / count
+    squares = squares + delta * (duration - mean)
     local bin = bin_of(duration)
-    sample.bins[bin] = (sample.bins[bin] or 0) + 1
+    bins[bin] = (bins[bin] or 0) + 1
   end
+  sample.count, sample.mean, sample.squares = count, mean, squares
   return sample
 end
 
