@@ -1,7 +1,7 @@
 """The record: what clients had executed, as vectors, which any tool of the kit reads and the model replays.
 
 A vector is the history of one namespace from when it was empty: the calls of all connections in the order in which they
-were executed, and what came of each. Which connection each step came from stands beside them.
+were executed, and what came of each. The first line says which connection each step came from.
 """
 
 from __future__ import annotations
@@ -51,8 +51,6 @@ class Record:
 
     def write(self) -> int:
         """Write the file; give the number of vectors in it."""
-        import json
-
         from qmodel.conformance.kit import vectors
         from qmodel.conformance.subjects import Step
 
@@ -61,10 +59,8 @@ class Record:
             vectors.made(f"served-{number}", "full", why, [Step(one.now, one.op) for one in history])
             for number, history in enumerate(self.histories, 1)
         ]
-        head, *lines = vectors.dumps(made, "full").splitlines()
-        with self.path.open("w", encoding="utf-8") as file:
-            file.write(head + "\n")
-            for line, history in zip(lines, self.histories, strict=True):
-                found = json.loads(line) | {"connections": [one.connection for one in history]}
-                file.write(json.dumps(found) + "\n")
+        connections = {
+            vector.id: [one.connection for one in history] for vector, history in zip(made, self.histories, strict=True)
+        }
+        self.path.write_text(vectors.dumps(made, "full", connections=connections), encoding="utf-8")
         return len(made)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import redis
 
@@ -234,7 +236,10 @@ def test_the_record_is_vectors_that_the_model_agrees_with(tmp_path: Path) -> Non
                 admin.flushdb()
             client.queues["q"].put("K", jid="c")
         assert "3 vectors" in server.stop()
-    _, found = vectors.loads(path.read_text())
+    head, found = vectors.loads(path.read_text())
+    assert [len(set(head["connections"][one.id])) for one in found] == [1, 1, 1]
+    for line in path.read_text().splitlines():
+        jsonschema.Draft202012Validator(vectors.as_schema()).validate(json.loads(line))
     for one in found:
         store = Store()
         assert [vectors.outcome(engine.step(store, *step)) for step in one.steps] == list(one.outcomes)
