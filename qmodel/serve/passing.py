@@ -7,8 +7,11 @@ on. What a job's record remembers of requests stays where it is, and is empty in
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
+import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from qmodel.backends import AsyncBackend, Backend, open_async_backend, open_backend
@@ -19,6 +22,9 @@ from qmodel.serve.functions import Clock, read, system_clock
 from qmodel.serve.resp import Fault
 from qmodel.serve.spaces import WAKE
 from qmodel.serve.writing import Raw, reply
+
+LOOKS: Final = 1.0
+"""In seconds."""
 
 
 class PassingExecutor:
@@ -60,9 +66,32 @@ class PassingExecutor:
         if self._async is not None:
             woken = await self._async.wait(queues, seconds)
         else:
-            assert self._blocking is not None
-            woken = await asyncio.to_thread(self._blocking.wait, queues, seconds)
+            woken = await self._wait_in_a_thread(queues, seconds)
         return [keys[0], "1"] if woken else None
+
+    async def _wait_in_a_thread(self, queues: Sequence[str], seconds: float) -> bool:
+        """Wait on a backend that blocks. The thread looks every second whether it is still wanted."""
+        loop, backend = asyncio.get_running_loop(), self._blocking
+        told: asyncio.Future[bool] = loop.create_future()
+        gone = threading.Event()
+        assert backend is not None
+
+        def wait() -> None:
+            woken, until = False, time.monotonic() + seconds
+            while not (woken or gone.is_set()) and (left := until - time.monotonic()) > 0:
+                woken = backend.wait(queues, min(left, LOOKS))
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(tell, woken)
+
+        def tell(woken: bool) -> None:
+            if not told.done():
+                told.set_result(woken)
+
+        threading.Thread(target=wait, daemon=True).start()
+        try:
+            return await told
+        finally:
+            gone.set()
 
     async def close(self) -> None:
         """Close the backend."""

@@ -59,6 +59,7 @@ class Session(asyncio.Protocol):
         self._busy = self._full = self._running = False
         self._out: list[str] = []
         self._held = self._unanswered = 0
+        self._task: asyncio.Task[Any] | None = None
         self._transport: asyncio.Transport | None = None
 
     # ---- the line
@@ -86,6 +87,8 @@ class Session(asyncio.Protocol):
         if self.waiting is not None:
             self.waiting.leave()
             self.waiting = None
+        if self._task is not None:
+            self._task.cancel()
         self.host.leave(self)
 
     def pause_writing(self) -> None:
@@ -127,12 +130,13 @@ class Session(asyncio.Protocol):
     def wait_for(self, coming: Coroutine[Any, Any, Any]) -> None:
         """Let what follows wait until a reply has come."""
         self._busy = True
-        task = asyncio.ensure_future(coming)
+        self._task = task = asyncio.ensure_future(coming)
         self.host.tasks.add(task)
         task.add_done_callback(self._came)
 
     def _came(self, task: asyncio.Task[Any]) -> None:
         self.host.tasks.discard(task)
+        self._task = None
         if task.cancelled():
             return
         error = task.exception()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import select
 import socket
 import threading
 import time
@@ -250,6 +251,29 @@ def test_another_backend_answers_through_it(url: str) -> None:
         assert late is not None and late.jid == "late"
         with server.client() as raw, pytest.raises(redis.ResponseError, match="one namespace"):
             raw.fcall("qmodel_v1_length", 1, "other:", "", "", "q")
+
+
+def test_a_server_stops_though_many_wait_behind_it() -> None:
+    with serving("--url", "embedded://") as server:
+        lines = [server.line() for _ in range(12)]
+        for line in lines:
+            line.sendall(b"FCALL qmodel_v1_pop 1 ql: '' '' q w wait 1\r\n")
+            read(line, 4)
+            line.sendall(b"BLPOP ql:q:q-wake 0\r\n")
+        with server.client() as client:
+            for line in lines:
+                put(client, f"j{lines.index(line)}")
+            eventually(lambda: all(has_word(line) for line in lines))
+        for line in lines:
+            line.sendall(b"BLPOP ql:q:q-wake 0\r\n")
+        server.stop()
+        for line in lines:
+            line.close()
+
+
+def has_word(line: socket.socket) -> bool:
+    """Whether a server has said something on a line."""
+    return bool(select.select([line], [], [], 0)[0])
 
 
 def test_a_real_server_answers_through_it(server: Server) -> None:
