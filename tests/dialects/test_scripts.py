@@ -1,0 +1,106 @@
+"""The scripts that `qmodel qless-lua` prints, on a server; and how scripts are recognised."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import redis
+from click.testing import CliRunner
+
+from qmodel.backends import bundle
+from qmodel.cli import cli
+from qmodel.dialects import qless
+from tests.servers import Server
+
+
+def printed(*words: str) -> str:
+    """What `qmodel qless-lua` prints."""
+    done = CliRunner().invoke(cli, ["qless-lua", *words])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_the_script_is_called_as_a_binding_calls_its_own(server: Server) -> None:
+    with server.client(decode_responses=True) as client:
+        client.flushdb()
+        digest = client.script_load(printed())
+        assert client.evalsha(digest, 0, "put", "1.5", "me", "q", "a", "K", "{}", "0") == "a"
+        assert json.loads(client.evalsha(digest, 0, "pop", "2", "q", "w", "1"))[0]["jid"] == "a"
+        assert client.evalsha(digest, 0, "length", "2", "q") == 1
+        assert client.evalsha(digest, 0, "get", "2", "unknown") is None
+        with pytest.raises(redis.ResponseError, match=r"^user_script:1: Pop\(\): Arg \"worker\" missing$"):
+            client.evalsha(digest, 0, "pop", "2", "q")
+        with pytest.raises(redis.ResponseError, match="No Keys should be provided"):
+            client.evalsha(digest, 1, "k", "length", "2", "q")
+        assert {key.partition(":")[0] for key in client.scan_iter()} == {"ql"}
+
+
+def test_a_prefix_is_where_keys_and_channels_begin(server: Server) -> None:
+    with server.client(decode_responses=True) as client, client.pubsub() as heard:
+        client.flushdb()
+        heard.psubscribe("*")
+        heard.get_message(timeout=5)
+        client.eval(printed("--prefix", "{it's}:"), 0, "put", "1.5", "me", "q", "a", "K", "{}", "0")
+        assert all(key.startswith("{it's}:") for key in client.scan_iter())
+        message = heard.get_message(timeout=5)
+        assert message is not None and message["channel"] == "{it's}:log"
+
+
+def test_the_function_is_called_under_any_prefix(server: Server) -> None:
+    with server.client(decode_responses=True) as client:
+        client.flushdb()
+        client.function_load(bundle.library(), replace=True)
+        name = f"{bundle.LIBRARY}_qless"
+        assert client.fcall(name, 1, "x:", "put", "1.5", "me", "q", "a", "K", "{}", "0") == "a"
+        with pytest.raises(redis.ResponseError, match=r"^Unknown command zap$"):
+            client.fcall(name, 1, "x:", "zap", "1.5")
+
+
+def test_a_document_has_a_script_for_each_operation(server: Server, tmp_path: Path) -> None:
+    printed("--document", "000", "--into", str(tmp_path))
+    scripts = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.lua")}
+    assert scripts.keys() == qless.DOCUMENTS["000"].keys()
+    with server.client(decode_responses=True) as client:
+        client.flushdb()
+        for jid, priority in (("later", 1), ("sooner", -1)):
+            words = (jid, "K", '{"n":1}', "1.5", "0", "priority", priority)
+            assert client.eval(scripts["put"], 1, "q", *words) == jid
+        (job,) = client.eval(scripts["pop"], 1, "q", "w", "1", "2")
+        found = json.loads(job)
+        assert (found["jid"], found["data"], found["priority"]) == ("sooner", {"n": 1}, -1)
+        assert found["history"] == [{"q": "q", "put": 1, "popped": 2, "worker": "w"}]
+        assert client.eval(scripts["heartbeat"], 0, "sooner", "other", "3") is None
+        assert client.eval(scripts["complete"], 0, "sooner", "w", "q", "3", "{}") == "complete"
+        assert json.loads(client.eval(scripts["get"], 0, "later"))["state"] == "waiting"
+
+
+def test_document_and_folder_go_together() -> None:
+    done = CliRunner().invoke(cli, ["qless-lua", "--document", "000"])
+    assert done.exit_code == 2 and "--into" in done.output
+
+
+THEIRS = "-- Current SHA: 0\nlocal Qless = {\n  ns = 'ql:'\n}\nlocal QlessAPI = {}\nif #KEYS > 0 then error('no') end\n"
+
+
+def test_scripts_are_recognised_by_what_stands_in_them() -> None:
+    assert qless.recognise(bundle.qless_script())
+    assert qless.recognise(bundle.qless_script("other:"))
+    assert qless.recognise(THEIRS)
+    assert qless.recognise(THEIRS.replace("Qless", "Reqless"))
+    assert not qless.recognise("return redis.call('GET', KEYS[1])")
+    assert not qless.recognise(bundle.script())
+    assert not qless.recognise(bundle.document_script("000", "put"))
+
+
+def test_scripts_of_the_documents_say_which_operation_they_are() -> None:
+    for document, operations in qless.DOCUMENTS.items():
+        for operation in operations:
+            found = qless.recognise_document(bundle.document_script(document, operation))
+            assert found == (document, operation)
+    put = "-- Put(1, queue, {0}, data, now, delay)\nredis.call('hset', 'ql:j:' .. {0}, 'data', '')"
+    assert qless.recognise_document(put.format("jid")) == ("000", "put")
+    assert qless.recognise_document(put.format("id")) == ("001", "put")
+    assert qless.recognise_document(bundle.qless_script()) is None
+    assert qless.recognise_document("-- Put(1, something) of another system") is None
