@@ -26,11 +26,11 @@ end
 -- Append a stage; it has one fact or two.
 function history.add(now, job, what, one, two)
   local numbers = store.numbers
-  local stage = what .. '\t' .. numbers[now] .. '\t' .. (numbers[one] or one)
   if two then
-    job.added = job.added .. stage .. '\t' .. (numbers[two] or two) .. '\n'
+    job.added = job.added .. what .. '\t' .. numbers[now] .. '\t' .. (numbers[one] or one) .. '\t'
+      .. (numbers[two] or two) .. '\n'
   else
-    job.added = job.added .. stage .. '\n'
+    job.added = job.added .. what .. '\t' .. numbers[now] .. '\t' .. (numbers[one] or one) .. '\n'
   end
   local few = FEW[job.stages]
   if few then

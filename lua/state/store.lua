@@ -315,7 +315,7 @@ function store.emit(now, event, one, two, three, four, five, six, seven)
   else
     said = numbers[now] .. '\t' .. event .. '\t' .. one .. more(two, three, four, five, six, seven)
   end
-  local id = store.text(seq) .. '-0'
+  local id = store.text(seq) -- the server adds `-0`
   if seq % TRIM == 0 or store.trims then
     local most = store.config and config.text('max-events') or DEFAULT_EVENTS
     redis.call('XADD', keys.events, 'MAXLEN', '~', most, id, 'e', said)
