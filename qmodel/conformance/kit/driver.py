@@ -133,12 +133,13 @@ class Driver:
         self._write(json.dumps({"seq": self._seq, "cmd": cmd, **fields}).encode() + b"\n")
         line = self._read(self._start_s if cmd == "hello" else self._answer_s, cmd)
         answer = self._parsed(line)
+        seq = answer.get("seq") if isinstance(answer, dict) else None
+        if type(seq) is int and seq != self._seq:
+            raise self._broken("DRIVER-2", f"it answered request {seq} when {self._seq} was asked")
         wrong = protocol.fault_of_answer(cmd, answer)
         if wrong is not None:
             requirement = "DRIVER-5" if cmd == "hello" else "DRIVER-6"
             raise self._broken(requirement, f"in its answer to {cmd}, {wrong}: {_shown(line)}")
-        if answer["seq"] != self._seq:
-            raise self._broken("DRIVER-2", f"it answered request {answer['seq']} when {self._seq} was asked")
         found: dict[str, Any] = answer
         return found
 

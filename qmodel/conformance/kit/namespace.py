@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from qmodel.conformance.kit.vectors import Outcome, outcome
 from qmodel.conformance.subjects import Step
+from qmodel.operations import Pop, Workers
 
 SCHEMES = ("redis", "rediss", "unix", "valkey", "valkeys")
 
@@ -49,13 +50,24 @@ class Namespaces:
 
     def execute(self, prefix: str, step: Step) -> Outcome:
         """Execute one operation ourselves."""
+        return outcome(self._in(prefix).execute(step.op, step.now))
+
+    def seen(self, prefix: str, worker: str, *, pop: bool = True) -> int:
+        """Let a worker pop in vain, at the moment that the server's clock says; tell when a worker was seen."""
+        there = self._in(prefix)
+        if pop:
+            there.execute(Pop("clock", worker))
+        known = {one.name: one.seen_at for one in there.execute(Workers())}
+        return int(known.get(worker, -1))
+
+    def _in(self, prefix: str) -> Any:
+        """A backend of our own in a namespace."""
         from qmodel.backends.redis import RedisBackend
 
         if self._within[0] != prefix:
             self._leave()
-            options = replace(self._options, prefix=prefix, fresh_requests=False)
-            self._within = prefix, RedisBackend(options)
-        return outcome(self._within[1].execute(step.op, step.now))
+            self._within = prefix, RedisBackend(replace(self._options, prefix=prefix, fresh_requests=False))
+        return self._within[1]
 
     def _leave(self) -> None:
         if self._within[1] is not None:

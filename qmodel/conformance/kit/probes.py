@@ -310,10 +310,10 @@ def _log(s: Script) -> None:
 
 @probe("NEST-1")
 def _nested(s: Script) -> None:
-    """Jobs put together, with lists, an empty list, and numbers of their own."""
+    """Jobs put together, with lists, an empty list, numbers, and a request id, which is of no use there."""
     put(s, "a", tags=("t",))
     jobs = (
-        ops.Put("q", "b", "k", "1", priority=-1, tags=("r", "s")),
+        ops.Put("q", "b", "k", "1", priority=-1, tags=("r", "s"), request="r1"),
         ops.Put("r", "c", "l", "2", depends=("b", "a"), delay_ms=5),
         ops.Put("q", "a", "k", "3", tags=()),
     )

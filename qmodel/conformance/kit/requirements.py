@@ -56,6 +56,7 @@ _WRITTEN = (
     ("REFUSAL-3", _WIRE, "A refusal carries its facts, all of them, as texts, in their order."),
     ("TIME-1", _SEMANTICS, "The moment of an operation is the one that was given, in milliseconds."),
     ("TIME-2", _WIRE, "Durations are whole milliseconds."),
+    ("TIME-3", _SEMANTICS, "Where no moment is given the server's clock says it: an empty text is written."),
     ("NUMBER-2", _WIRE, "Negative numbers keep their sign."),
     ("NUMBER-3", _WIRE, "Numbers of up to fourteen digits are written and read exactly, without an exponent."),
     ("LIST-1", _WIRE, "Every element of a list is written, and every element is read."),

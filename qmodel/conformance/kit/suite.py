@@ -23,7 +23,7 @@ from qmodel.conformance.kit import expected as expecting
 from qmodel.conformance.kit import probes, vectors
 from qmodel.conformance.kit.driver import Broken
 from qmodel.conformance.kit.expected import Expected
-from qmodel.conformance.kit.judge import compare
+from qmodel.conformance.kit.judge import Difference, compare
 from qmodel.conformance.kit.requirements import REQUIREMENTS
 from qmodel.conformance.kit.session import Finding, Session
 from qmodel.conformance.kit.vectors import Vector
@@ -159,7 +159,7 @@ def _result(case: Case, session: Session, expected: Iterable[Expected]) -> Resul
 def cases(level: str, session: Session, seed: str) -> Iterator[Case]:
     """What a level tries."""
     if level == "smoke":
-        yield from _smoke()
+        yield from _smoke(session)
     elif level == "soak":
         yield from _generated(level, session, f"{seed} soak", 10**9)
     else:
@@ -201,13 +201,15 @@ def _generated(level: str, session: Session, seed: str, count: int) -> Iterator[
 _FEW = frozenset(("put", "length", "waiting"))
 
 
-def _smoke() -> Iterator[Case]:
+def _smoke(session: Session) -> Iterator[Case]:
     """The probes; and what is said in no vector, where it belongs in the staircase."""
     yield Case("smoke", "DRIVER-5", _hello.__doc__ or "", ("DRIVER-5",), frozenset(), _hello)
     for vector in probes.vectors():
         yield _of_vector(vector)
         if vector.id == "NUMBER-1":
             yield Case("smoke", "SPACE-1", _space.__doc__ or "", ("SPACE-1",), _FEW, _space)
+        if vector.id == "TIME-2" and session.namespaces.ours:
+            yield Case("smoke", "TIME-3", _clock.__doc__ or "", ("TIME-3",), frozenset(("pop",)), _clock)
     yield Case("smoke", "DRIVER-7", _batch.__doc__ or "", ("DRIVER-7",), _FEW, _batch)
 
 
@@ -242,6 +244,26 @@ def _space(session: Session) -> Finding | None:
 
 
 _RESETS = ("after a reset", "after a reset to another prefix", "after a reset to the first prefix")
+
+
+def _clock(session: Session) -> Finding | None:
+    """A worker pops without saying when, between two of ours: it is seen between them."""
+    prefix = session.namespaces.fresh()
+    for driver in session.drivers:
+        op = ops.Pop("clock", "driver")
+        try:
+            driver.reset(session.namespaces.url, prefix)
+            before = session.namespaces.seen(prefix, "before")
+            found = driver.execute(op)
+            after = session.namespaces.seen(prefix, "after")
+        except Broken as broken:
+            return Finding(REQUIREMENTS[broken.requirement], (), (), broken=broken)
+        at = session.namespaces.seen(prefix, "driver", pop=False)
+        if found != {"reply": []} or not before <= at <= after:
+            paths = (f"the server's clock went from {before} to {after}, and the pop happened at {at}",)
+            difference = Difference(0, driver.name, {"reply": []}, found, paths)
+            return Finding(REQUIREMENTS["TIME-3"], [Step(before, op)], [{"reply": []}], difference)
+    return None
 
 
 def _batch(session: Session) -> Finding | None:
