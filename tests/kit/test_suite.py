@@ -32,7 +32,7 @@ def there(server: Server) -> Iterator[Namespaces]:
 
 def tried(there: Namespaces, fault: str = "", level: str = "smoke", **given: object) -> suite.Report:
     """What the kit says of the right driver, or of one with a fault."""
-    driver = Driver([sys.executable, *((WRONG, fault) if fault else (RIGHT,))], name=fault or "right", answer_s=5)
+    driver = Driver([sys.executable, *((WRONG, fault) if fault else (RIGHT,))], name=fault or "right", answer_s=120)
     with driver:
         return suite.run(Session([driver], there), level, **given)  # type: ignore[arg-type]
 
