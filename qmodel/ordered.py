@@ -153,7 +153,12 @@ class Ordered(Generic[T]):
         blocks = self._blocks
         if not blocks or blocks[0][0][0] > moment:
             return []
-        return self._between(0, min(self.count_until(moment), most))
+        found: list[T] = []
+        for block in blocks:
+            if len(found) >= most or block[0][0] > moment:
+                break
+            found += block[: bisect_left(block, (moment, math.inf))]
+        return found[:most]
 
     def count_until(self, moment: float) -> int:
         """How many entries begin with no more than a number."""

@@ -43,7 +43,8 @@ def test_it_is_a_list_that_is_always_sorted(seed: int, size: int) -> None:
         assert ordered[start] == plain[start] and ordered[-1] == plain[-1]
         assert ordered[start : start + 9] == plain[start : start + 9]
         assert ordered.count_until(moment) == until
-        assert ordered.until(moment, 7) == plain[: min(until, 7)]
+        most = chance.choice((1, 7, BLOCK + 5))
+        assert ordered.until(moment, most) == plain[: min(until, most)]
     assert list(ordered) == plain
     ordered.clear()
     assert list(ordered) == [] and not ordered and ordered.until(10**9, 5) == [] and ordered.take(3) == []
