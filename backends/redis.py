@@ -43,6 +43,7 @@ from redis.retry import Retry
 from qmodel import engine
 from qmodel.arguments import TIME, Name
 from qmodel.backends.bundle import events_key, wake_key
+from qmodel.backends.redis_line import exchange
 from qmodel.backends.redis_resend import FAILURES, Attempts, code_of, is_unloaded, may_pass, server_error
 from qmodel.backends.redis_setup import (
     Dialect,
@@ -346,8 +347,7 @@ class RedisBackend:
         except IndexError:
             connection = self._open(self._idle)
         try:
-            connection.send_packed_command((packed,), check_health=False)
-            raw = connection.read_response()
+            raw = exchange(connection, packed)
         except raised.ResponseError:
             self._idle.append(connection)
             raise

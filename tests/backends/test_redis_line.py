@@ -1,0 +1,92 @@
+"""A round trip by hiredis itself gives what redis-py would, and by redis-py where that is not possible."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+import redis
+from redis import exceptions as raised
+
+from qmodel.backends import redis_line
+from qmodel.backends.redis import connect
+from qmodel.operations import Complete, Pop, Put
+from tests.servers import Server
+
+pytestmark = pytest.mark.server
+
+WAYS = ["ours", "theirs"]
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Our way, or that of redis-py."""
+    if request.param == "theirs":
+        monkeypatch.setattr(redis_line, "_parser", None)
+    elif redis_line._parser is None:
+        pytest.skip("hiredis is not installed, or this redis-py is not known")
+    return str(request.param)
+
+
+def packed(*words: str) -> bytes:
+    """A command as it goes over the line."""
+    return f"*{len(words)}\r\n".encode() + b"".join(b"$%d\r\n%b\r\n" % (len(w), w.encode()) for w in words)
+
+
+@pytest.fixture
+def connection(server: Server) -> redis.Connection:
+    """A connection to an empty server."""
+    with server.client() as client:
+        client.flushall()
+        made: redis.Connection = client.connection_pool.make_connection()
+        made.connect()
+        return made
+
+
+def test_replies_are_what_the_server_says(way: str, connection: redis.Connection) -> None:
+    assert redis_line.exchange(connection, packed("SET", "k", "v" * 300_000)) in (b"OK", True)
+    assert redis_line.exchange(connection, packed("GET", "k")) == b"v" * 300_000
+    assert redis_line.exchange(connection, packed("MGET", "none", "k"))[0] is None
+    assert redis_line.exchange(connection, packed("INCR", "n")) == 1
+    connection.disconnect()
+    assert redis_line.exchange(connection, packed("INCR", "n")) == 2  # it connects again
+
+
+def test_an_error_reply_is_raised_and_leaves_the_connection_as_it_was(way: str, connection: redis.Connection) -> None:
+    with pytest.raises(raised.ResponseError, match="wrong number of arguments"):
+        redis_line.exchange(connection, packed("GET"))
+    with pytest.raises(raised.NoScriptError):
+        redis_line.exchange(connection, packed("EVALSHA", "0" * 40, "0"))
+    assert redis_line.exchange(connection, packed("INCR", "n")) == 1
+
+
+def test_a_line_that_ends_in_a_reply_is_an_error_of_the_connection(way: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        made = redis.Connection(port=listening.getsockname()[1], protocol=2)
+
+        def answer() -> None:
+            line, _ = listening.accept()
+            with line:
+                while not (said := line.recv(1000)).startswith(b"*1\r\n$4\r\nPING"):
+                    line.sendall(b"+OK\r\n" * said.count(b"*"))
+                line.sendall(b"$10\r\nhalf")
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        made.connect()
+        with pytest.raises((raised.ConnectionError, OSError)):
+            redis_line.exchange(made, packed("PING"))
+        thread.join(10)
+
+
+def test_a_backend_works_either_way(way: str, server: Server) -> None:
+    with server.client() as client:
+        client.flushall()
+    backend = connect(server.url)
+    assert backend.execute(Put("q", "a", "K", "é" * 50_000)) == "a"
+    (job,) = backend.execute(Pop("q", "w"))
+    assert job.data == "é" * 50_000
+    assert backend.execute(Complete("a", job.token + 1)).code == "LOCK_LOST"
+    assert backend.execute(Complete("a", job.token)) == "complete"
+    backend.close()
