@@ -70,6 +70,11 @@ def unknown(name: str) -> Fault:
     )
 
 
+def is_number(word: str) -> bool:
+    """Whether a word is a whole number without a sign."""
+    return word.isascii() and word.isdigit()
+
+
 def usage(name: str) -> Fault:
     """The error of a command with the wrong number of words."""
     return Fault(f"ERR wrong number of arguments for '{name.lower()}' command")
@@ -147,7 +152,7 @@ def hello(session: Session, words: list[str]) -> Any:
 @command("SELECT", 2, "loading stale fast")
 def select(session: Session, words: list[str]) -> Any:
     """Use another database; each has namespaces of its own."""
-    if not words[1].isdigit():
+    if not is_number(words[1]):
         return Fault("ERR value is not an integer or out of range")
     if len(words[1]) > 4 or int(words[1]) >= session.host.options.databases:
         return Fault("ERR DB index is out of range")

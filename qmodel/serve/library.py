@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from qmodel.backends import bundle
 from qmodel.dialects.qless import QlessError
-from qmodel.serve.commands import command, subcommand, usage
+from qmodel.serve.commands import command, is_number, subcommand, usage
 from qmodel.serve.functions import DENIED, DIGEST, FUNCTIONS, OTHERS, QLESS, ModelExecutor
 from qmodel.serve.resp import OK, Fault, Pairs
 
@@ -36,7 +36,7 @@ def _flags(name: str) -> list[str]:
 
 def keys_of(words: list[str], name: str) -> Fault | None:
     """Refuse a call that does not have exactly one key."""
-    if not words[2].isdigit():
+    if not is_number(words[2]):
         return Fault("ERR Bad number of keys provided")
     if words[2] != "1" or len(words) < 4:
         return Fault(f"ERR {name} takes one key, the prefix: {words[0].upper()} {words[1]} 1 ql: '' '' <argument> ...")

@@ -45,6 +45,11 @@ class Space:
         self.readers: dict[object, Callable[[], object]] = {}
         self._waiting: dict[str, dict[Waiter, str]] = {}
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for its queues or its events."""
+        return bool(self._waiting or self.readers)
+
     def execute(self, op: Operation, now: int) -> Any:
         """Make one step; give its reply or Refusal."""
         return step(self.store, now, op)
@@ -129,6 +134,8 @@ class Spaces:
 
     def clear(self, db: int | None = None, prefix: str | None = None) -> None:
         """Empty the namespaces of a database, or of all; or only those whose prefix begins so. Who waits goes on."""
-        for space in self:
+        for space in list(self):
             if db in (None, space.db) and space.prefix.startswith(prefix or ""):
                 space.store = Store()
+                if not space.is_awaited:
+                    del self._all[space.db][space.prefix]

@@ -10,7 +10,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from qmodel.serve.commands import command
+from qmodel.serve.commands import command, is_number
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.passing import PassingExecutor
 from qmodel.serve.resp import NO_LIST, Fault, Pairs
@@ -132,7 +132,7 @@ def xrange(session: Session, words: list[str]) -> Any:
         return _BAD_ID
     most = 1 << 30
     if len(words) > 4:
-        if len(words) != 6 or words[4].upper() != "COUNT" or not words[5].isdigit():
+        if len(words) != 6 or words[4].upper() != "COUNT" or not is_number(words[5]):
             return Fault("ERR syntax error")
         most = int(words[5])
     return _entries(space, first, last, most)
@@ -165,7 +165,7 @@ def xread(session: Session, words: list[str]) -> Any:
 def _options(words: list[str]) -> tuple[int, int | None, list[str], list[str]] | Fault:
     most, block, at = 1 << 30, None, 1
     while at + 1 < len(words) and words[at].upper() in ("COUNT", "BLOCK"):
-        if not words[at + 1].isdigit():
+        if not is_number(words[at + 1]):
             return Fault("ERR value is not an integer or out of range")
         if words[at].upper() == "COUNT":
             most = int(words[at + 1])

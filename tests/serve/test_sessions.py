@@ -176,6 +176,17 @@ def test_each_put_wakes_one_who_waits_the_longest_waiting_first(served: Serving)
             line.close()
 
 
+def test_who_waits_goes_on_when_the_database_is_emptied(served: Serving) -> None:
+    with served.line() as line, served.client() as client:
+        line.sendall(b"BLPOP ql:q:q-wake 20\r\n")
+        client.fcall("qmodel_v1_pop", 1, PREFIX, "", "", "q", "w", "wait", "1")
+        time.sleep(0.05)
+        client.flushall()
+        client.fcall("qmodel_v1_pop", 1, PREFIX, "", "", "q", "w", "wait", "1")
+        put(client, "j")
+        assert read(line, 5)[2] == b"ql:q:q-wake"
+
+
 def test_a_wait_ends_when_its_time_is_up(client: Any) -> None:
     assert client.blpop(["ql:q:q-wake"], 0.05) is None
     with pytest.raises(redis.ResponseError, match="timeout"):
