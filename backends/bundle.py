@@ -218,7 +218,7 @@ def qless_script(prefix: str = "ql:", texts: dict[str, str] | None = None) -> st
     """
     return (
         f"{QLESS_HEAD} {__version__}. It needs nothing but a server with scripts.\n"
-        + body(texts, FILES + DIALECTS)
+        + body(texts, (*FILES, *(name for name in DIALECTS if name != "dialects/qless_documents")))
         + "bound()\nif #KEYS > 0 then\n  return {err = 'ERR user_script:1: No Keys should be provided'}\nend\n"
         + f"local reply, sentence = qless.call({_quoted(prefix)}, ARGV)\n"
         + "return sentence and {err = 'ERR user_script:1: ' .. sentence} or reply\n"

@@ -223,7 +223,7 @@ def test_the_dialect_has_the_same_functions_on_both_sides(name: str) -> None:
 
 def test_the_dialect_has_the_same_commands_on_both_sides() -> None:
     text = bundle.read("dialects/qless")
-    commands, reqless = text[text.index("local COMMANDS") :].split("local REQLESS")
+    commands, reqless = text[text.index("local COMMANDS") :].split("local function reqless")
     found = re.findall(r"(?:\['([\w.]+)'\]|(\w+)) = qless_\w+\.", commands)
     assert {one or other for one, other in found} == commands_module.COMMANDS.keys()
     aliases = dict(re.findall(r"\['([\w.]+)'\] = \{'([\w.]+)'", reqless))
@@ -246,7 +246,7 @@ def places_in(lua: str) -> dict[str, tuple[int | str, ...]]:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_a_document_spells_calls_alike_on_both_sides(document: str) -> None:
     text = bundle.read("dialects/qless_documents")
-    shared, own = text[text.index("local SHARED") :].split("local DOCUMENTS")
+    shared, own = text[text.index("local function shared") :].split("local function documents")
     own = own[own.index(f"['{document}']") :]
     own = own[: own.index("['001']")] if document == "000" else own
     ours = {name: places for name, places in DOCUMENTS[document].items() if not callable(places)}

@@ -21,49 +21,26 @@ local COMMANDS = {
   ['config.unset'] = qless_settings.config_unset,
 }
 
--- reqless's names: the command, and words that stand before its arguments, or behind the first so many of them.
-local REQLESS = {
-  ['config.getAll'] = {'config.get'},
-  ['failureGroups.counts'] = {'failed'},
-  ['job.addDependency'] = {'depends', 1, 'on'},
-  ['job.addTag'] = {'tag', 0, 'add'},
-  ['job.cancel'] = {'cancel'},
-  ['job.complete'] = {'complete'},
-  ['job.completeAndRequeue'] = {'complete', 4, 'next'},
-  ['job.fail'] = {'fail'},
-  ['job.get'] = {'get'},
-  ['job.getMulti'] = {'multiget'},
-  ['job.heartbeat'] = {'heartbeat'},
-  ['job.log'] = {'log'},
-  ['job.removeDependency'] = {'depends', 1, 'off'},
-  ['job.removeTag'] = {'tag', 0, 'remove'},
-  ['job.requeue'] = {'requeue'},
-  ['job.retry'] = {'retry'},
-  ['job.setPriority'] = {'priority'},
-  ['job.timeout'] = {'timeout'},
-  ['job.track'] = {'track', 0, 'track'},
-  ['job.untrack'] = {'track', 0, 'untrack'},
-  ['jobs.completed'] = {'jobs', 0, 'complete'},
-  ['jobs.failedByGroup'] = {'failed'},
-  ['jobs.tagged'] = {'tag', 0, 'get'},
-  ['jobs.tracked'] = {'track'},
-  ['queue.counts'] = {'queues'},
-  ['queue.jobsByState'] = {'jobs'},
-  ['queue.length'] = {'length'},
-  ['queue.pause'] = {'pause'},
-  ['queue.peek'] = {'peek'},
-  ['queue.pop'] = {'pop'},
-  ['queue.put'] = {'put'},
-  ['queue.stats'] = {'stats'},
-  ['queue.unfail'] = {'unfail'},
-  ['queue.unpause'] = {'unpause'},
-  ['queues.counts'] = {'queues'},
-  ['recurringJob.get'] = {'recur.get'},
-  ['tags.top'] = {'tag', 0, 'top'},
-  ['worker.forget'] = {'worker.deregister'},
-  ['worker.jobs'] = {'workers'},
-  ['workers.counts'] = {'workers'},
-}
+-- reqless's names: the command, and words that stand before its arguments, or behind the first so many of them. (Made
+-- when it is wanted: a script is run anew by each call.)
+local function reqless()
+  return {
+    ['config.getAll'] = {'config.get'}, ['failureGroups.counts'] = {'failed'},
+    ['job.addDependency'] = {'depends', 1, 'on'}, ['job.addTag'] = {'tag', 0, 'add'}, ['job.cancel'] = {'cancel'},
+    ['job.complete'] = {'complete'}, ['job.completeAndRequeue'] = {'complete', 4, 'next'}, ['job.fail'] = {'fail'},
+    ['job.get'] = {'get'}, ['job.getMulti'] = {'multiget'}, ['job.heartbeat'] = {'heartbeat'}, ['job.log'] = {'log'},
+    ['job.removeDependency'] = {'depends', 1, 'off'}, ['job.removeTag'] = {'tag', 0, 'remove'},
+    ['job.requeue'] = {'requeue'}, ['job.retry'] = {'retry'}, ['job.setPriority'] = {'priority'},
+    ['job.timeout'] = {'timeout'}, ['job.track'] = {'track', 0, 'track'}, ['job.untrack'] = {'track', 0, 'untrack'},
+    ['jobs.completed'] = {'jobs', 0, 'complete'}, ['jobs.failedByGroup'] = {'failed'},
+    ['jobs.tagged'] = {'tag', 0, 'get'}, ['jobs.tracked'] = {'track'}, ['queue.counts'] = {'queues'},
+    ['queue.jobsByState'] = {'jobs'}, ['queue.length'] = {'length'}, ['queue.pause'] = {'pause'},
+    ['queue.peek'] = {'peek'}, ['queue.pop'] = {'pop'}, ['queue.put'] = {'put'}, ['queue.stats'] = {'stats'},
+    ['queue.unfail'] = {'unfail'}, ['queue.unpause'] = {'unpause'}, ['queues.counts'] = {'queues'},
+    ['recurringJob.get'] = {'recur.get'}, ['tags.top'] = {'tag', 0, 'top'}, ['worker.forget'] = {'worker.deregister'},
+    ['worker.jobs'] = {'workers'}, ['workers.counts'] = {'workers'},
+  }
+end
 
 local MOST = 5000 -- arguments; Lua unpacks at most 7999
 
@@ -72,16 +49,19 @@ local JSON_LISTS = {['jobs.completed'] = true, ['queue.jobsByState'] = true}
 
 -- The command of a name; its arguments are put right.
 local function found(name, given)
-  local like = REQLESS[name]
-  if not COMMANDS[name] and not like then
-    qless_session.fail('Unknown command ' .. qless_texts.shown(name))
-  elseif like and like[3] and not (name == 'job.completeAndRequeue' and #given % 2 == 1) then -- it may say `next` itself
-    table.insert(given, math.min(2 + like[2], #given + 1), like[3])
-  end
   if name == 'put' and #given > 5 and #given % 2 == 0 then -- older clients do not say who they are
     table.insert(given, 2, '')
   end
-  return like and like[1] or name
+  if COMMANDS[name] then
+    return name
+  end
+  local like = reqless()[name]
+  if not like then
+    qless_session.fail('Unknown command ' .. qless_texts.shown(name))
+  elseif like[3] and not (name == 'job.completeAndRequeue' and #given % 2 == 1) then -- it may say `next` itself
+    table.insert(given, math.min(2 + like[2], #given + 1), like[3])
+  end
+  return like[1]
 end
 
 -- The moment of a call, in milliseconds.

@@ -58,21 +58,26 @@ local function put(given)
   return with(said, given, {{'=priority', 5}, {'=tags', 6}})
 end
 
-local SHARED = {
-  cancel = {'cancel', 'now', 1}, failed = {'failed', 'now', '1*'}, get = {'get', 'now', 1},
-  getconfig = {'config.get', 'now', '1*'}, peek = {'peek', 3, 1, 2}, pop = {'pop', 4, 1, 2, 3}, setconfig = configure,
-  stats = {'stats', 'now', 1, 2},
-}
+-- (Made when they are wanted: a script is run anew by each call.)
+local function shared()
+  return {
+    cancel = {'cancel', 'now', 1}, failed = {'failed', 'now', '1*'}, get = {'get', 'now', 1},
+    getconfig = {'config.get', 'now', '1*'}, peek = {'peek', 3, 1, 2}, pop = {'pop', 4, 1, 2, 3}, setconfig = configure,
+    stats = {'stats', 'now', 1, 2},
+  }
+end
 
-local DOCUMENTS = {
-  ['000'] = {
-    complete = {'complete', 4, 1, 2, 3, 5, '6*'}, depends = {'depends', 'now', 1, '2*'},
-    fail = {'fail', 5, 1, 2, 3, 4, '6*'}, heartbeat = {'heartbeat', 3, 1, 2, '4*'}, jobs = {'jobs', 2, 1, '3*'},
-    priority = {'priority', 'now', 1, 2}, put = {'put', 5, '=', 1, 2, 3, 4, 6, '7*'}, queues = {'queues', 1, '2*'},
-    retry = {'retry', 4, 1, 2, 3, '5*'}, tag = tag, track = track, workers = {'workers', 1, '2*'},
-  },
-  ['001'] = {complete = complete, fail = fail, heartbeat = {'heartbeat', 'now', 1, 2, '4*'}, put = put},
-}
+local function documents()
+  return {
+    ['000'] = {
+      complete = {'complete', 4, 1, 2, 3, 5, '6*'}, depends = {'depends', 'now', 1, '2*'},
+      fail = {'fail', 5, 1, 2, 3, 4, '6*'}, heartbeat = {'heartbeat', 3, 1, 2, '4*'}, jobs = {'jobs', 2, 1, '3*'},
+      priority = {'priority', 'now', 1, 2}, put = {'put', 5, '=', 1, 2, 3, 4, 6, '7*'}, queues = {'queues', 1, '2*'},
+      retry = {'retry', 4, 1, 2, 3, '5*'}, tag = tag, track = track, workers = {'workers', 1, '2*'},
+    },
+    ['001'] = {complete = complete, fail = fail, heartbeat = {'heartbeat', 'now', 1, 2, '4*'}, put = put},
+  }
+end
 
 -- What stands at some places, up to the first that is not given.
 local function placed(given, places)
@@ -107,7 +112,8 @@ end
 -- Execute one call as a document spells it, keys first; give its reply, or the sentence for which it is refused.
 function qless_documents.call(prefix, document, operation, given)
   keys.begin(prefix)
-  local translation = DOCUMENTS[document] and (DOCUMENTS[document][operation] or SHARED[operation])
+  local own = documents()[document]
+  local translation = own and (own[operation] or shared()[operation])
   if not translation then
     return nil, 'Unknown command ' .. operation
   end
