@@ -30,6 +30,8 @@ local kinds = {
   {kind = 'text', most = 1024},
   {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
   {kind = 'whole', low = 0, high = 1000000000},
+  {kind = 'id', most = 112},
+  {kind = 'whole', low = 1, high = 316224000000},
 }
 
 catalogue.operations = {
@@ -569,6 +571,150 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       group = kinds[15],
+      count = kinds[11],
+      request = kinds[9],
+    },
+  },
+  recur = {
+    reads = false, memo = true, asks = true, lists = {'tags'},
+    decode = function(operation, args, at, last)
+      if last < at + 4 then args = arguments.only(args, at, last) end
+      local queue, jid, klass, data, interval_ms = args[at], args[at + 1], args[at + 2], args[at + 3], args[at + 4]
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
+      if not arguments.is_id(jid, 112) then arguments.refuse(operation, 'jid') end
+      if not (arguments.names[klass] or arguments.is_name(klass, 128)) then arguments.refuse(operation, 'klass') end
+      if not (data and #data <= 1048576) then arguments.refuse(operation, 'data') end
+      interval_ms = arguments.whole(interval_ms, 1, 316224000000)
+      if interval_ms == nil then arguments.refuse(operation, 'interval_ms') end
+      local op = {queue = queue, jid = jid, klass = klass, data = data, interval_ms = interval_ms, offset_ms = 0, priority = 0, retries = 5, tags = NONE, backlog = 0, request = ''}
+      if last >= at + 5 then arguments.named(operation, catalogue.operations.recur, op, args, at + 5, last) end
+      return op
+    end,
+    arguments = {
+      queue = kinds[1],
+      jid = kinds[21],
+      klass = kinds[1],
+      data = kinds[3],
+      interval_ms = kinds[22],
+      offset_ms = kinds[5],
+      priority = kinds[4],
+      retries = kinds[6],
+      tags = kinds[7],
+      backlog = kinds[6],
+      request = kinds[9],
+    },
+  },
+  unrecur = {
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 112) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.unrecur, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      jid = kinds[21],
+      request = kinds[9],
+    },
+  },
+  recur_get = {
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 112) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.recur_get, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      jid = kinds[21],
+    },
+  },
+  recur_update = {
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 112) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.recur_update, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      jid = kinds[21],
+      queue = kinds[1],
+      klass = kinds[1],
+      data = kinds[3],
+      interval_ms = kinds[22],
+      priority = kinds[4],
+      retries = kinds[6],
+      backlog = kinds[6],
+      request = kinds[9],
+    },
+  },
+  recur_tag = {
+    reads = false, memo = true, asks = true, lists = {'tags'},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 112) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      arguments.named(operation, catalogue.operations.recur_tag, op, args, at + 1, last)
+      return op
+    end,
+    arguments = {
+      jid = kinds[21],
+      tags = kinds[19],
+      request = kinds[9],
+    },
+  },
+  recur_untag = {
+    reads = false, memo = true, asks = true, lists = {'tags'},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 112) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      arguments.named(operation, catalogue.operations.recur_untag, op, args, at + 1, last)
+      return op
+    end,
+    arguments = {
+      jid = kinds[21],
+      tags = kinds[19],
+      request = kinds[9],
+    },
+  },
+  recurring = {
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue, offset = 0, count = 25}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.recurring, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      queue = kinds[1],
+      offset = kinds[20],
+      count = kinds[11],
+    },
+  },
+  fire = {
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue, count = 1000, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.fire, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      queue = kinds[1],
       count = kinds[11],
       request = kinds[9],
     },

@@ -12,8 +12,11 @@
 --   <p>q:<queue>-scheduled       zset: score ready at,   member <sequence:14><jid>
 --   <p>q:<queue>-depends         zset: score put at,     member <sequence:14><jid>
 --   <p>q:<queue>-locks           zset: score expires at (-inf when stalled), member <sequence:14><jid>
---   <p>q:<queue>-state           text: first seen, pause, idle workers, due bound (state/queues.lua)
+--   <p>q:<queue>-recur           zset: recurring jobs; score next due at, member <sequence:14><jid>
+--   <p>q:<queue>-state           text: first seen, pause, idle workers, due bound; and when the first run of a
+--                                recurring job is due, if there is one (state/queues.lua)
 --   <p>q:<queue>-wake            list: one element for each wake-up not yet used; idle workers block on it
+--   <p>r:<jid>                   hash: a recurring job (state/schedules.lua)
 --   <p>queues                    zset: queues by time first seen
 --   <p>workers                   zset: workers by time last seen
 --   <p>workers-passed            text: how many silent workers that hold leases the sweep has passed (state/workers.lua)
@@ -65,6 +68,10 @@ end
 
 function keys.job(jid)
   return keys.prefix .. 'j:' .. jid
+end
+
+function keys.schedule(jid)
+  return keys.prefix .. 'r:' .. jid
 end
 
 function keys.queue(name, part)

@@ -141,6 +141,11 @@ class CancelLimit(RefusedError):
     jid: str
 
 
+class ScheduleNotFound(RefusedError):
+    code = "SCHEDULE_NOT_FOUND"
+    jid: str
+
+
 class QueueNotEmpty(RefusedError):
     code = "QUEUE_NOT_EMPTY"
     queue: str

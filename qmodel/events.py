@@ -36,6 +36,13 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "untagged": ("jid", "tag"),
     "tracked": ("jid",),
     "untracked": ("jid",),
+    # recurring jobs, and their runs
+    "recurred": ("schedule", "queue", "klass", "next_at"),
+    "recur_updated": ("schedule", "queue", "next_at"),
+    "unrecurred": ("schedule", "queue"),
+    "missed": ("schedule", "queue", "runs", "next_at"),
+    "fired": ("schedule", "queue", "run", "due_at"),  # the run is the job whose `put` follows
+    "renumbered": ("schedule", "queue", "run"),
     # queues, workers, configuration
     "paused": ("queue",),
     "unpaused": ("queue",),
@@ -45,7 +52,12 @@ EVENTS: dict[str, tuple[str, ...]] = {
 }
 
 
-WHOLE = frozenset({"dependencies", "priority", "ready_at", "remaining", "run_ms", "token", "value", "wait_ms"})
+WHOLE = frozenset(
+    {
+        "dependencies", "due_at", "next_at", "priority", "ready_at", "remaining", "run_ms", "runs", "token", "value",
+        "wait_ms",
+    }
+)  # fmt: skip
 """The facts, of events and of stages, that are whole numbers."""
 
 Fact = str | int

@@ -114,15 +114,16 @@ def places_are_in_order(s: Snapshot) -> Iterator[str]:
     lists += s.groups.items()
     lists += s.tags.items()
     for name, queue in s.queues.items():
-        lists += ((f"{name}.{p}", queue[p]) for p in ("ready", "scheduled", "depends", "locks"))
+        lists += ((f"{name}.{p}", queue[p]) for p in ("ready", "scheduled", "depends", "locks", "recur"))
     yield from (f"{name} is not sorted" for name, found in lists if list(found) != sorted(found))
 
 
 @invariant
 def a_queue_with_jobs_is_on_the_list(s: Snapshot) -> Iterator[str]:
-    """A queue that has a job in any of its places was first seen at some moment."""
+    """A queue that has a job in any of its places, or in which one recurs, was first seen at some moment."""
+    places = ("ready", "scheduled", "depends", "locks", "recur")
     for name, queue in s.queues.items():
-        if queue["first_seen"] is None and any(queue[place] for place in ("ready", "scheduled", "depends", "locks")):
+        if queue["first_seen"] is None and any(queue[place] for place in places):
             yield f"{name} has jobs and is not on the list"
 
 
@@ -144,11 +145,13 @@ def nothing_is_kept_empty(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def sequences_are_unique_and_past(s: Snapshot) -> Iterator[str]:
-    """No two jobs have the same sequence, and none is beyond the last event's."""
+    """No two jobs, recurring or not, have the same sequence, and none is beyond the last event's."""
     counts = Counter(job["seq"] for job in s.jobs.values())
     for jid, job in s.jobs.items():
         if counts[job["seq"]] > 1 or not 0 < job["seq"] <= s.seq:
             yield f"{jid} has sequence {job['seq']} of {s.seq}"
+    schedules = Counter(one["seq"] for one in s.schedules.values())
+    yield from (f"recurs from sequence {n}" for n, c in schedules.items() if c > 1 or not 0 < n <= s.seq or n in counts)
     tracked = Counter(s.tracked.values())
     yield from (f"tracked {n} twice" for n, c in tracked.items() if c > 1 or not 0 < n <= s.seq)
 
@@ -290,11 +293,12 @@ def every_job_was_put(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def history_is_bounded_and_well_formed(s: Snapshot) -> Iterator[str]:
-    """A history begins with the first put, and its stages have the facts of their kind."""
+    """A history begins with the first put, after whose run the job is; stages have the facts of their kind."""
     most = max(o.high for name, o in OPTIONS.items() if name == "max-job-history")
     for jid, job in s.jobs.items():
         stages = job["history"]
-        if not stages or stages[0][0] != "put" or len(stages) > most:
+        begins = stages[1:] if stages[:1] and stages[0][0] == "spawned" else stages
+        if not stages or (begins == stages and stages[0][0] != "put") or len(stages) > most:
             yield f"{jid} has {len(stages)} stages, the first {stages[:1]}"
         for what, _, facts in stages:
             if what not in HISTORY or len(facts) != len(HISTORY[what]):
@@ -308,6 +312,36 @@ def a_lease_ends_once(s: Snapshot) -> Iterator[str]:
     for jid, job in s.jobs.items():
         tokens = Counter(facts[ends[w]] for w, _, facts in job["history"] if w in ends)
         yield from (f"{jid}: {t} ended {c} times" for t, c in tokens.items() if c > 1 and t)
+
+
+# ---- recurring jobs
+
+
+@invariant
+def each_recurring_job_stands_in_its_queue(s: Snapshot) -> Iterator[str]:
+    """It stands in the list of its queue and in no other, under its due time."""
+    found = Counter((name, place) for name, queue in s.queues.items() for place in queue["recur"])
+    wanted = Counter((one["queue"], (one["next_at"], one["seq"], jid)) for jid, one in s.schedules.items())
+    yield from (f"{place} stands in {name}, wrongly" for name, place in found - wanted)
+    yield from (f"{place} does not stand in {name}" for name, place in wanted - found)
+
+
+@invariant
+def recurring_jobs_are_within_bounds(s: Snapshot) -> Iterator[str]:
+    """Each has an interval, and nothing about it is negative."""
+    for jid, one in s.schedules.items():
+        least = (one["interval_ms"] - 1, one["backlog"], one["runs"], one["next_at"], one["retries"])
+        if min(least) < 0 or len(set(one["tags"])) != len(one["tags"]) or not one["klass"]:
+            yield f"{jid}: {one}"
+
+
+@invariant
+def a_run_says_whose_it_is(s: Snapshot) -> Iterator[str]:
+    """The id of a run is that of its recurring job, with a number."""
+    for jid, job in s.jobs.items():
+        for _, _, (schedule,) in (stage for stage in job["history"] if stage[0] == "spawned"):
+            if not (jid.startswith(f"{schedule}-") and jid[len(schedule) + 1 :].isdigit()):
+                yield f"{jid} is a run of {schedule}"
 
 
 # ---- tags, tracking, statistics, options

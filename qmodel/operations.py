@@ -28,10 +28,12 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transfo
 from qmodel.arguments import (
     AnyJids,
     AnyTags,
+    Backlog,
     Count,
     Data,
     Group,
     Instant,
+    Interval,
     Jid,
     Jids,
     Kind,
@@ -47,6 +49,7 @@ from qmodel.arguments import (
     QueueNames,
     RequestId,
     Retries,
+    ScheduleId,
     Sequence,
     Switch,
     Tag,
@@ -147,6 +150,7 @@ def operation(
 
 _DEPENDENCY = "DEPENDENCY_NOT_FOUND DEPENDENCY_CYCLE DEPENDENCY_LIMIT"
 _HELD = "JOB_NOT_FOUND LOCK_LOST"
+_RUNS = "fired put renumbered missed"
 
 
 # ---- putting
@@ -184,9 +188,11 @@ class PutMany(Operation):
 # ---- taking
 
 
-@operation("jobs", "grant", "", "popped promoted lock_lost failed")
+@operation("jobs", "grant", "", "popped promoted lock_lost failed " + _RUNS)
 class Pop(Operation):
     """Lease the next jobs of a queue to a worker: lapsed ones first, then in the queue's order.
+
+    Before that the runs of recurring jobs that are due are made, as `fire` does.
 
     With `wait` an empty answer counts the caller as idle, and a job that becomes ready leaves a wake-up for it.
     """
@@ -200,7 +206,7 @@ class Pop(Operation):
 
 @operation("jobs", "read")
 class Peek(Operation):
-    """Show the jobs that a pop would give next, ignoring pauses."""
+    """Show the jobs that a pop would give next, ignoring pauses; due runs of recurring jobs as they would be made."""
 
     queue: QueueName
     count: Count = 1
@@ -236,7 +242,7 @@ class CompleteMany(Operation):
     "completed_and_popped",
     "grant",
     _HELD + " " + _DEPENDENCY,
-    "completed advanced unblocked retired popped promoted lock_lost failed",
+    "completed advanced unblocked retired popped promoted lock_lost failed " + _RUNS,
 )
 class CompleteAndPop(Operation):
     """Complete a leased job as `complete` does, and lease the next ones as `pop` does, in one step."""
@@ -504,6 +510,105 @@ class Unfail(Operation):
     queue: QueueName
     group: Group
     count: Count = 25
+    request: RequestId = ""
+
+
+# ---- recurring jobs
+
+
+@operation("jid", "memo", "", "recurred")
+class Recur(Operation):
+    """Let a job recur: a run of it is put every `interval_ms`, the first one in `offset_ms` from now.
+
+    The runs are jobs of their own, called `<jid>-1`, `<jid>-2` and so on. They are due at exact multiples of the
+    interval, whenever they are made, and are ready at that moment. Of a recurring job that exists already everything is
+    replaced but the number of its last run. Runs missed by more than `backlog` intervals are passed over; 0 keeps all.
+    """
+
+    queue: QueueName
+    jid: ScheduleId
+    klass: Klass
+    data: Data
+    interval_ms: Interval
+    offset_ms: Milliseconds = 0
+    priority: PriorityLevel = 0
+    retries: Retries = 5
+    tags: AnyTags = ()
+    backlog: Backlog = 0
+    request: RequestId = ""
+
+
+@operation("number", "memo", "", "unrecurred")
+class Unrecur(Operation):
+    """Let a job recur no more; the runs that were made stay. Replies 1, or 0 if there was no such recurring job."""
+
+    jid: ScheduleId
+    request: RequestId = ""
+
+
+@operation("schedule", "read")
+class RecurGet(Operation):
+    """Show a recurring job, or nothing."""
+
+    jid: ScheduleId
+
+
+@operation("jid", "memo", "SCHEDULE_NOT_FOUND", "recur_updated")
+class RecurUpdate(Operation):
+    """Change what is given of a recurring job; runs that were made stay as they are.
+
+    With a new interval the next run is due one such interval after the last one, but not before now; one that is due
+    already stays so. In a new queue the next run is due when it was.
+    """
+
+    jid: ScheduleId
+    queue: QueueName | None = None
+    klass: Klass | None = None
+    data: Data | None = None
+    interval_ms: Interval | None = None
+    priority: PriorityLevel | None = None
+    retries: Retries | None = None
+    backlog: Backlog | None = None
+    request: RequestId = ""
+
+
+@operation("names", "memo", "SCHEDULE_NOT_FOUND", "recur_updated")
+class RecurTag(Operation):
+    """Add tags to a recurring job, for the runs to come; replies all its tags."""
+
+    jid: ScheduleId
+    tags: Tags
+    request: RequestId = ""
+
+
+@operation("names", "memo", "SCHEDULE_NOT_FOUND", "recur_updated")
+class RecurUntag(Operation):
+    """Remove tags from a recurring job, for the runs to come; replies the tags that are left."""
+
+    jid: ScheduleId
+    tags: Tags
+    request: RequestId = ""
+
+
+@operation("page", "read")
+class Recurring(Operation):
+    """List the recurring jobs of a queue, next due first."""
+
+    queue: QueueName
+    offset: Offset = 0
+    count: Count = 25
+
+
+@operation("number", "memo", "", _RUNS)
+class Fire(Operation):
+    """Make the runs of a queue that are due, and take none of them; replies how many were made.
+
+    Recurring jobs take turns, a run each, until none is due or `count` runs have been tried. A run whose id belongs
+    to a job already gets the next number.
+    """
+
+    queue: QueueName
+    count: Count = 1000
     request: RequestId = ""
 
 

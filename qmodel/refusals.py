@@ -66,10 +66,13 @@ REASONS: dict[str, Reason] = {
         "Canceling {jid} would take more than 1000 jobs with it, or end more than 1000 dependencies.",
         "Cancel its dependents first, in parts, or remove its dependencies in parts.",
     ),
+    "SCHEDULE_NOT_FOUND": Reason(
+        ("jid",), "There is no recurring job {jid}.", "`qmodel recurring QUEUE` lists those of a queue."
+    ),
     "QUEUE_NOT_EMPTY": Reason(
         ("queue", "length"),
         "Queue {queue} still has {length} jobs.",
-        "Drain it first, and let its running jobs end.",
+        "Drain it first, let its running jobs end, and unrecur what recurs there.",
     ),
     "UNKNOWN_OPTION": Reason(("option",), "There is no option {option}.", "`qmodel config` lists the options."),
     "BAD_VALUE": Reason(

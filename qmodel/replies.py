@@ -56,6 +56,7 @@ class Stages(tuple[Stage, ...]):
 
 
 HISTORY: dict[str, tuple[str, ...]] = {
+    "spawned": ("schedule",),
     "put": ("queue",),
     "popped": ("worker", "token"),
     "completed": ("token", "state"),
@@ -105,6 +106,12 @@ class Job(NamedTuple):
     dependents: tuple[str, ...]
     history: tuple[Stage, ...]
 
+    @property
+    def spawned_from(self) -> str:
+        """The recurring job that it is a run of, or empty. A history keeps its first stage."""
+        first = self.history[0]
+        return str(first.facts[0]) if first.what == "spawned" else ""
+
 
 class CompletedAndPopped(NamedTuple):
     """What complete_and_pop did: the state that the finished job is in, and the jobs granted."""
@@ -128,7 +135,10 @@ class Tally(NamedTuple):
 
 
 class QueueCounts(NamedTuple):
-    """How many jobs of a queue are in each state, and the next moment at which one becomes ready by itself (or 0)."""
+    """How many jobs of a queue are in each state, and the next moment at which one becomes ready by itself (or 0).
+
+    `recurring` is how many jobs recur in the queue, and `due` how many of these have a run due that is not made yet.
+    """
 
     name: str
     waiting: int
@@ -137,6 +147,24 @@ class QueueCounts(NamedTuple):
     running: int
     stalled: int
     paused: bool
+    next_at: int
+    recurring: int
+    due: int
+
+
+class Schedule(NamedTuple):
+    """A recurring job: what its runs are like, the number of the last one, and when the next one is due."""
+
+    jid: str
+    queue: str
+    klass: str
+    data: str
+    priority: int
+    retries: int
+    tags: tuple[str, ...]
+    interval_ms: int
+    backlog: int
+    runs: int
     next_at: int
 
 
@@ -221,6 +249,7 @@ SHAPES: dict[str, Any] = {
     "page": Page,
     "tallies": tuple[Tally, ...],
     "tracked": TrackedJobs,
+    "schedule": Schedule | None,
     "drained": Drained,
     "queues": tuple[QueueCounts, ...],
     "queue": QueueCounts,

@@ -224,8 +224,14 @@ def _stats(raw: Raw) -> replies.Stats:
 
 
 def _queue(raw: Raw) -> replies.QueueCounts:
-    name, waiting, scheduled, depends, running, stalled, paused, next_at = raw
-    return replies.QueueCounts(name.decode(), waiting, scheduled, depends, running, stalled, paused == 1, next_at)
+    name, waiting, scheduled, depends, running, stalled, paused, *rest = raw
+    return replies.QueueCounts(name.decode(), waiting, scheduled, depends, running, stalled, paused == 1, *rest)
+
+
+def _schedule(raw: Raw) -> replies.Schedule:
+    jid, queue, klass, data, priority, retries, tags, interval, backlog, runs, next_at = raw
+    jid, queue, klass, data = map(_str, (jid, queue, klass, data))
+    return replies.Schedule(jid, queue, klass, data, priority, retries, _strs(tags), interval, backlog, runs, next_at)
 
 
 def _tally(raw: Raw) -> replies.Tally:
@@ -252,6 +258,7 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "page": lambda raw: replies.Page(raw[0], _strs(raw[1])),
     "tallies": _each(_tally),
     "tracked": lambda raw: replies.TrackedJobs(_jobs(raw[0]), _strs(raw[1])),
+    "schedule": lambda raw: None if raw is None else _schedule(raw),
     "drained": lambda raw: replies.Drained(*raw),
     "queues": _each(_queue),
     "queue": _queue,

@@ -37,6 +37,7 @@ IN_LUA_ALONE = {
     "jobs.views": "several records are read with one command",
     "queues.begin": "what a queue's state says is kept from call to call",
     "queues.is_due": "the due bound is a cache of Lua's",
+    "queues.expect_runs": "the moment of the first recurring job is a cache of Lua's",
     "queues.is_paused": "the model asks the queue object",
     "queues.size": "the model asks the sorted list",
     "queues.state_key": "what a queue's state says is kept from call to call",

@@ -26,7 +26,7 @@ end
 -- Take empty queues off the list.
 function configuring.forget(now, op)
   for _, name in ipairs(op.queues) do
-    local length = queues.length(name)
+    local length = queues.length(name) + schedules.size(name)
     if length > 0 then
       refusals.refuse('QUEUE_NOT_EMPTY', name, length)
     end

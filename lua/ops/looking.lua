@@ -62,6 +62,8 @@ local function counts(now, name)
     stalled,
     queues.is_paused(name) and 1 or 0,
     queues.next_at(name, now, config.value('grace-period')),
+    schedules.size(name),
+    schedules.count_due(name, now),
   }
 end
 

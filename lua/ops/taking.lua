@@ -22,7 +22,7 @@ local function take_back(now, job)
   return true
 end
 
--- Take the next jobs out of their places: stalled ones, then those in order, the due ones among them.
+-- Take the next jobs out of their places: stalled ones, then those in order, due ones and due runs among them.
 local function next_(now, queue, count)
   if not queues.is_due(queue, now) then
     return queues.take(queue, count)
@@ -34,6 +34,7 @@ local function next_(now, queue, count)
       taken[#taken + 1] = job
     end
   end
+  scheduling.fire_due(now, queue, catalogue.most)
   for _, job in ipairs(queues.due(queue, now, catalogue.most)) do
     store.emit(now, 'promoted', job.jid, job.queue)
     queues.promote(job)
@@ -109,9 +110,16 @@ function taking.peek(now, op)
   for _, job in ipairs(queues.look_due(op.queue, now, catalogue.most)) do
     order[#order + 1] = job
   end
+  for _, job in ipairs(scheduling.drafts(now, op.queue, catalogue.most)) do
+    order[#order + 1] = job
+  end
   table.sort(order, before)
   for i = 1, math.min(#order, op.count - #shown) do
-    shown[#shown + 1] = jobs.view(now, order[i])
+    local job = order[i]
+    if not job.text then -- a run that is not made has no sequence
+      job.seq = 0
+    end
+    shown[#shown + 1] = jobs.view(now, job)
   end
   return shown
 end

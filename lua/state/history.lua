@@ -27,10 +27,10 @@ end
 function history.add(now, job, what, one, two)
   local numbers = store.numbers
   if two then
-    job.added = job.added .. what .. '\t' .. numbers[now] .. '\t' .. (numbers[one] or one) .. '\t'
+    job.added = job.added .. what .. '\t' .. (numbers[now] or store.text(now)) .. '\t' .. (numbers[one] or one) .. '\t'
       .. (numbers[two] or two) .. '\n'
   else
-    job.added = job.added .. what .. '\t' .. numbers[now] .. '\t' .. (numbers[one] or one) .. '\n'
+    job.added = job.added .. what .. '\t' .. (numbers[now] or store.text(now)) .. '\t' .. (numbers[one] or one) .. '\n'
   end
   local few = FEW[job.stages]
   if few then

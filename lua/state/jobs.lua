@@ -54,6 +54,14 @@ function jobs.create(jid)
   return records.new(jid)
 end
 
+-- A job as it would be in a state, so many sequences from now. It is for a read, which writes no record.
+function jobs.draft(jid, state, ahead)
+  local job = records.new(jid)
+  job.state = state
+  job.seq = store.last() + ahead
+  return job
+end
+
 -- Take a job out of its place. Do so before anything changes by which the place is found.
 function jobs.lift(job)
   if job.state ~= '' then

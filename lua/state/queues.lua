@@ -1,11 +1,13 @@
--- Queues: four sorted sets each, a pause, and the count of idle workers.
+-- Queues: four sorted sets of jobs each, a pause, and the count of idle workers.
 --
 -- A queue is on the list from its first put until it is forgotten. Workers that found nothing count as idle; a job that
 -- becomes ready turns one idle worker into one wake-up, an element of a list on which idle workers block, so that a
 -- thousand waiters do not stampede after one job.
 --
--- The due bound is a moment before which no lease can have run out and no scheduled job can be due: a pop before it looks
--- at neither. Everything that sets an earlier moment lowers it; the look at the due jobs sets it anew.
+-- The due bound is a moment before which no lease can have run out, and no scheduled job and no run can be due: a pop
+-- before it looks at none of them. Everything that sets an earlier moment lowers it; the look at the due jobs sets it anew.
+-- Beside it stands the very moment at which the first run of a recurring job is due, if any recurs here
+-- (state/schedules.lua).
 
 local queues = {}
 
@@ -13,15 +15,16 @@ local FIRST = '-inf' -- where a stalled job stands among the locks: before every
 local IDLE_MOST = 1000
 local NEVER = 99999999999999
 
-local STATE = '^(%d*)\t(%d)\t(%d+)\t(%d+)$'
+local STATE = '^(%d*)\t(%d)\t(%d+)\t(%d+)\t?(%d*)$'
 local NOTHING = '\t0\t0\t99999999999999'
 
--- ---- what is known of a queue besides its jobs: first seen, paused, idle (as text), due (a number)
+-- ---- what is known of a queue besides its jobs: first seen, paused, idle (as text), due and recur (numbers)
 
 -- What a state said is kept from call to call, with the keys of the queue, until another text says something else. A
 -- variable that holds this is called `queue`: as with a job's record, the bundle puts places for its fields.
 queues.places = {
-  'name', 'step', 'text', 'first_seen', 'paused', 'idle', 'due', 'state_key', 'work_key', 'locks_key', 'scheduled_key',
+  'name', 'step', 'text', 'first_seen', 'paused', 'idle', 'due', 'recur', 'state_key', 'work_key', 'locks_key',
+  'scheduled_key',
 }
 
 local MOST = 200 -- queues that are kept
@@ -39,8 +42,8 @@ local function create(name)
     queues.unknown()
   end
   local queue = {
-    name, 0, false, '', '0', '0', NEVER, keys.queue(name, '-state'), keys.queue(name, '-work'), keys.queue(name, '-locks'),
-    keys.queue(name, '-scheduled'),
+    name, 0, false, '', '0', '0', NEVER, NEVER, keys.queue(name, '-state'), keys.queue(name, '-work'),
+    keys.queue(name, '-locks'), keys.queue(name, '-scheduled'),
   }
   known[name], count = queue, count + 1
   return queue
@@ -48,8 +51,9 @@ end
 
 local function meet(queue, text)
   if queue.text ~= text then
-    local first_seen, paused, idle, due = string.match(text or NOTHING, STATE)
+    local first_seen, paused, idle, due, recur = string.match(text or NOTHING, STATE)
     queue.text, queue.first_seen, queue.paused, queue.idle, queue.due = text, first_seen, paused, idle, tonumber(due)
+    queue.recur = tonumber(recur) or NEVER
   end
   queue.step = step
 end
@@ -78,6 +82,9 @@ end
 
 local function write(queue)
   queue.text = queue.first_seen .. '\t' .. queue.paused .. '\t' .. queue.idle .. '\t' .. store.text(queue.due)
+  if queue.recur < NEVER then
+    queue.text = queue.text .. '\t' .. store.text(queue.recur)
+  end
   store.write(queue.state_key, queue.text)
 end
 
@@ -148,7 +155,7 @@ function queues.set_paused(name, paused)
   end
   queue.paused = paused
   if paused == '0' then
-    wake(queue, queues.length(name))
+    wake(queue, queues.length(name) + schedules.size(name))
   end
   write(queue)
   return true
@@ -277,7 +284,7 @@ local function first_moment(command, key, ...)
   return NEVER
 end
 
--- Whether a lease may have run out, or a scheduled job be due.
+-- Whether a lease may have run out, or a scheduled job or a run be due.
 function queues.is_due(name, now)
   local queue = queues.of(name)
   return queue.due <= now
@@ -293,7 +300,7 @@ function queues.due(name, now, most)
   if #due < most then
     scheduled = first_moment('ZRANGEBYSCORE', key, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   end
-  queue.due = math.min(lock, scheduled)
+  queue.due = math.min(lock, scheduled, queue.recur)
   write(queue)
   return load(jids_of(due))
 end
@@ -329,6 +336,20 @@ function queues.await_work(name)
   queue.idle = store.text(math.min(queue.idle + wakes + 1, IDLE_MOST))
   write(queue)
   store.write(keys.queue(name, '-wake'), false)
+end
+
+-- Turn all idle workers into wake-ups: the moment until which they sleep may be wrong.
+function queues.wake_all(name)
+  wake(queues.of(name), IDLE_MOST)
+end
+
+-- Remember the moment at which the first run of a recurring job is due; never, where none recurs.
+function queues.expect_runs(name, moment)
+  local queue = queues.of(name)
+  if queue.recur ~= moment then
+    queue.recur, queue.due = moment, math.min(queue.due, moment)
+    write(queue)
+  end
 end
 
 -- ---- looking
@@ -367,6 +388,10 @@ function queues.next_at(name, now, grace)
     return first_moment('ZRANGEBYSCORE', key, '(' .. moment, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   end
   local soon = math.min(after('-scheduled', now), after('-locks', now - grace) + grace)
+  local queue = queues.of(name)
+  if queue.recur < NEVER then
+    soon = math.min(soon, after('-recur', now))
+  end
   return soon < NEVER and soon or 0
 end
 

@@ -161,6 +161,9 @@ function records.new(jid)
     '0', '0', '', '', '0', '', '0', '', '', '', '', '0', '0', '', '', '',
   }
   known[jid] = job
+  if store.gone then
+    store.texts[job.key] = nil -- a job of that id may have been deleted in this very operation
+  end
   return job
 end
 

@@ -67,6 +67,11 @@ function tags.assign(job, list)
   job.tags = table.concat(order, BETWEEN)
 end
 
+-- Let a job that is only looked at have these tags; no tag will list it.
+function tags.pretend(job, list)
+  job.tags = table.concat(list, BETWEEN)
+end
+
 -- Take all tags from a job.
 function tags.drop(job)
   for _, tag in ipairs(tags.of(job)) do

@@ -37,6 +37,7 @@ SECTIONS = {
     "depending": "Dependencies",
     "tagging": "Tags and tracking",
     "failing": "Failures",
+    "scheduling": "Recurring jobs",
     "looking": "Looking",
     "configuring": "Queues, workers, configuration",
 }

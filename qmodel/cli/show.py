@@ -150,7 +150,10 @@ def _job(at: Session, op: Any, job: replies.Job | None) -> None:
 
 
 def _page(at: Session, op: Any, page: replies.Page) -> None:
-    if page.jids:
+    if op.spec.name == "recurring":
+        for jid in page.jids:
+            click.echo(jid)
+    elif page.jids:
         jobs(at, [job.raw for job in at.client.jobs.get_many(page.jids)])
     first = op.offset + 1 if page.jids else op.offset
     click.echo(f"{first} to {op.offset + len(page.jids)} of {page.total}")

@@ -72,6 +72,8 @@ STARTS = (1_700_000_000_123,) * 12 + (19_676 * DAY - 2_500,) * 4 + (0, 0, TIME_E
 DATA = ("", "{}", "x", '{"a": [1, 2.50]}', "null", "[]", "1e3", "é\x00\r\n\U0001f600", "a/b\\\t", "y" * 1200)
 LINES = ("", "so far", "é\n", "\\n\t\\", "z" * 1024)
 DELAYS = (0,) * 8 + (1, 500, 1000, 1000, 60_000, DAY, 3660 * DAY)
+PACES = ((1, 1), (450, 1), (1000, 2), (60_000, 1), (60_000, 3), (DAY, 2), (31 * DAY, 0), (3660 * DAY, 1_000_000))
+"""Intervals, each with a backlog that keeps a jump of the clock from making a thousand runs: directed.py does that."""
 PRIORITIES = (0, 1, -1, 5, 5, -(2**31), 2**31 - 1)
 COUNTS = (1, 1, 1, 1, 2, 2, 3, 25, MOST)
 OFFSETS = (0,) * 12 + (1, 1, 2, 25, 10**9)
@@ -95,15 +97,16 @@ WEIGHTS = {
     "update": 2, "priority": 3, "delay": 3, "promote": 3, "log": 3, "progress": 2, "cancel": 4,
     "drain": 2, "depends_on": 4, "depends_off": 4, "tag_add": 3, "tag_remove": 3, "track": 3,
     "untrack": 3, "unfail": 4, "pause": 2, "unpause": 3, "forget": 2, "deregister": 2,
-    "config_set": 3, "config_unset": 2,
+    "config_set": 3, "config_unset": 2, "recur": 3, "unrecur": 3, "recur_update": 2, "recur_tag": 2, "recur_untag": 2,
+    "fire": 2,
 }  # fmt: skip
 """How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
 
 AIM = dict.fromkeys(CATALOGUE, 70) | {
-    "put": 20, "put_many": 60, "pop": 60, "peek": 60, "update": 45, "priority": 45, "log": 45, "tagged": 55,
-    "get": 40, "multiget": 20, "queue": 30, "length": 35, "pause": 15, "config_get": 60, "config_set": 15,
+    "put": 20, "put_many": 60, "pop": 60, "peek": 50, "update": 45, "priority": 45, "log": 45, "tagged": 50,
+    "get": 40, "multiget": 20, "queue": 25, "length": 35, "pause": 15, "config_get": 60, "config_set": 15,
     "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 90, "stalled": 100,
-    "scheduled": 100, "top_tags": 85, "failed_groups": 90, "forget": 85, "waiting": 60,
+    "scheduled": 100, "top_tags": 85, "failed_groups": 90, "forget": 100, "recur_untag": 80, "waiting": 60,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 
@@ -123,6 +126,8 @@ NEEDS = {
     "tagged": ("", "tag_add"),
     "top_tags": ("", "tag_add"),
     "unpause": ("", "pause"),
+    **dict.fromkeys(("unrecur", "recur_get", "recur_update", "recur_tag", "recurring", "fire"), ("", "recur")),
+    "recur_untag": ("", "recur_tag"),
     "workers": ("", "pop"),
     "stats": ("", "pop"),
 }  # fmt: skip
@@ -136,6 +141,10 @@ THERE: dict[str, Callable[[Store], object]] = {
     "tagged": lambda store: store.tags,
     "top_tags": lambda store: any(len(jobs) > 1 for jobs in store.tags.values()),
     "unpause": lambda store: any(queue.paused for queue in store.queues.values()),
+    **dict.fromkeys(
+        ("unrecur", "recur_get", "recur_update", "recur_tag", "recurring", "fire"), lambda store: store.schedules
+    ),
+    "recur_untag": lambda store: any(one.tags for one in store.schedules.values()),
     "workers": lambda store: store.workers,
     "stats": lambda store: store.days,
 }
@@ -238,6 +247,8 @@ class Generator:
         for queue in store.queues.values():
             if queue.scheduled:
                 moments.append(int(queue.scheduled[0][0]))
+            if queue.recur:
+                moments.append(int(queue.recur[self._below(len(queue.recur))][0]))
             if queue.locks and (first := queue.locks[self._below(len(queue.locks))][0]) > 0:
                 moments += (int(first), int(first) + grace, int(first) + grace)
         if store.completed:
@@ -414,7 +425,9 @@ class Generator:
         )
 
     def put(self) -> Operation:
-        return self._put_one(self._jid(), self._depends(), self._request())
+        recurring = [one for one in self._store.schedules.values() if self._below(4) == 1]
+        jid = f"{recurring[0].jid}-{recurring[0].runs + 1}" if recurring else self._jid()
+        return self._put_one(jid, self._depends(), self._request())
 
     def put_many(self) -> Operation:
         jids = [self._jid() for _ in range(1 + self._below(4))]
@@ -442,6 +455,7 @@ class Generator:
                 queue.ready
                 or (queue.scheduled and queue.scheduled[0][0] <= now)
                 or (queue.locks and queue.locks[0][0] <= now - grace)
+                or (queue.recur and queue.recur[0][0] <= now)
             )
 
         return self._queue_where(gives)
@@ -609,6 +623,66 @@ class Generator:
         count = pick(self._chooser, COUNTS)
         return ops.Unfail(queue, self._failed_group(), count, self._request())
 
+    def recur(self) -> Operation:
+        choose = self._chooser
+        interval, backlog = pick(choose, PACES)
+        return ops.Recur(
+            pick(choose, self._names.queues),
+            self._jid(),
+            pick(choose, self._names.klasses),
+            pick(choose, DATA),
+            interval,
+            pick(choose, DELAYS),
+            pick(choose, PRIORITIES),
+            pick(choose, (0, 1, 5)),
+            pick(choose, ((), (), self._tags())),
+            backlog,
+            self._request(),
+        )
+
+    def _recurring(self) -> str:
+        """A recurring job, aimed at those that exist."""
+        known = tuple(self._store.schedules) if self._aimed else ()
+        return pick(self._chooser, known or self._names.jids)
+
+    def unrecur(self) -> Operation:
+        return ops.Unrecur(self._recurring(), self._request())
+
+    def recur_get(self) -> Operation:
+        return ops.RecurGet(self._recurring())
+
+    def recur_update(self) -> Operation:
+        interval, backlog = self._maybe(PACES) or (None, self._maybe((1, 2, 3)))
+        return ops.RecurUpdate(
+            self._recurring(),
+            self._maybe(self._names.queues),
+            self._maybe(self._names.klasses),
+            self._maybe(DATA),
+            interval,
+            self._maybe(PRIORITIES),
+            self._maybe((0, 1, 5)),
+            backlog,
+            self._request(),
+        )
+
+    def recur_tag(self) -> Operation:
+        return ops.RecurTag(self._recurring(), self._tags(), self._request())
+
+    def recur_untag(self) -> Operation:
+        if self._aimed:
+            found = [one for one in self._store.schedules.values() if one.tags]
+            if found:
+                one = pick(self._chooser, found)
+                return ops.RecurUntag(one.jid, one.tags[: 1 + self._below(2)], self._request())
+        return ops.RecurUntag(self._recurring(), self._tags(), self._request())
+
+    def recurring(self) -> Operation:
+        return ops.Recurring(self._queue_with("recur"), *self._short_page())
+
+    def fire(self) -> Operation:
+        queue = self._queue_where(lambda q: q.recur and q.recur[0][0] <= self._now)
+        return ops.Fire(queue, pick(self._chooser, COUNTS), self._request())
+
     def get(self) -> Operation:
         return ops.Get(self._any())
 
@@ -626,6 +700,8 @@ class Generator:
         return ops.Depending(self._queue_with("depends"), *self._page())
 
     def running(self) -> Operation:
+        if self._aimed and not any(q.locks and q.locks[-1][0] > self._now for q in self._store.queues.values()):
+            return self.heartbeat()
         queue = self._queue_where(lambda q: q.locks and q.locks[-1][0] > self._now)
         return ops.Running(queue, *self._short_page())
 
@@ -680,6 +756,9 @@ class Generator:
 
     def forget(self) -> Operation:
         if self._aimed:
+            alone = [q.recur[0][2] for q in self._store.queues.values() if q.recur and not length(q)]
+            if alone:  # what recurs there has to go first
+                return ops.Unrecur(pick(self._chooser, alone), self._request())
             empty = self._queue_where(lambda q: not length(q) and q.first_seen is not None)
             return ops.Forget((empty,), self._request())
         return ops.Forget(self._several(lambda: pick(self._chooser, self._names.queues), 2), self._request())

@@ -47,6 +47,7 @@ SITUATIONS = {
 
 JOBLESS = {
     "config", "config_get", "config_set", "config_unset", "deregister", "pause", "unpause", "top_tags", "events",
+    "recur", "unrecur", "recur_get", "recur_update", "recur_tag", "recur_untag", "recurring", "fire",
 }  # fmt: skip
 """Operations that no situation of a job matters to."""
 
@@ -277,6 +278,7 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Unpause((queue,)),)
     yield (ops.Forget((queue,)),)
     yield (ops.Deregister(("u",)),)
+    yield from _recurring(again)
     yield (ops.Config(),)
     for option in ("heartbeat", "heartbeat-q", "heartbeat-", "x"):
         yield (ops.ConfigGet(option),)
@@ -287,6 +289,28 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
         for argument in spec.arguments[:1]:
             good = {a.name: _good(a.kind) for a in spec.arguments if a.required}
             yield (CATALOGUE[name].cls(**{**good, argument.name: WIRE_HOSTILE(argument.kind)[0]}),)
+
+
+def _recurring(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
+    recur = ops.Recur("q", "z", "k", "", 1000, tags=("t",))
+    yield (ops.Recur("q", "z", "k", "", 1000, tags=("t",), **again),)
+    yield (recur, ops.Recur("r", "z", "l", "x", 5, 5))
+    yield (ops.Unrecur("z"),)
+    yield (recur, ops.Unrecur("z", **again))
+    yield (recur, ops.Forget(("q",)))
+    for update in (
+        ops.RecurUpdate("z", **again), ops.RecurTag("z", ("u",), **again), ops.RecurTag("z", ("t",)),
+        ops.RecurUntag("z", ("t",), **again), ops.RecurUntag("z", ("u",)), ops.RecurGet("z"), ops.Recurring("q"),
+    ):  # fmt: skip
+        yield (update,)
+        yield (recur, update)
+    yield (ops.Fire("q"),)
+    yield (recur, ops.Fire("q", **again))
+    yield (recur, ops.Put("q", "z-1", "k", ""), ops.Fire("q", **again))
+    yield (recur, ops.Peek("q"))
+    yield (recur, ops.Queue("q"))
+    yield (recur, ops.Pop("q", "w", **again))
+    yield (recur, ops.Pop("q", "w", 2, **again))
 
 
 def _good(kind: Any) -> Any:
@@ -302,9 +326,10 @@ def _with_token(token: int) -> Iterator[tuple[Operation, ...]]:
         more: dict[str, Any] = {"next": next, "delay_ms": delay, "depends": depends}
         yield (ops.Complete("a", token, **more),)
         yield (ops.CompleteAndPop("a", token, "q", "u", **more, request="n"),)
-    yield (ops.ConfigSet("jobs-history-count", 0), ops.Complete("a", token))
-    yield (ops.ConfigSet("jobs-history-count", 0), ops.CompleteMany((ops.Complete("a", token),)))
-    yield (ops.ConfigSet("jobs-history-count", 0), ops.CompleteAndPop("a", token, "q", "u"))
+    one = ops.Complete("a", token)
+    for last in (one, ops.CompleteMany((one,)), ops.CompleteAndPop("a", token, "q", "u")):
+        yield (ops.ConfigSet("jobs-history-count", 0), last)
+        yield (ops.ConfigSet("jobs-history-count", 0), last, last)
     yield (ops.CompleteMany((ops.Complete("a", token),)),)
     yield (ops.CompleteMany((ops.Complete("a", token), ops.Complete("a", token))),)
     yield (ops.CompleteMany((ops.Complete("a", token, next="r"),)),)
@@ -349,7 +374,7 @@ def _try(found: dict[Cell, Scenario], history: tuple[Step, ...], store: Store) -
         return False
     seq = store.seq
     if engine.step(store, now, op) == outcome and store.seq == seq:
-        _enter(found, Cell(op.spec.name, before, "again"), (*history, history[-1]))
+        _enter(found, Cell(op.spec.name, _where(op, outcome, before), "again"), (*history, history[-1]))
     return False
 
 

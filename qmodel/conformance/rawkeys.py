@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qmodel import wire
-from qmodel.conformance.snapshot import DEFAULT_QUEUE, Record, Snapshot
+from qmodel.conformance.snapshot import DEFAULT_QUEUE, SCHEDULE, Record, Snapshot
 from qmodel.state.config import OPTIONS
 from qmodel.state.stats import bin_of
 
@@ -92,6 +92,7 @@ class _Reader:
             seq=seq,
             events=self.events(seq, first_event, config),
             queues=self.queues(),
+            schedules=self.schedules(),
             workers=self.workers(),
             workers_passed=int(self.text("workers-passed", "0")),
             completed=completed,
@@ -127,7 +128,7 @@ class _Reader:
     def queues(self) -> dict[str, Record]:
         listed = {name: int(score) for score, name in self.members("queues")}
         found = set(listed)
-        for end in ("-work", "-scheduled", "-depends", "-locks", "-state", "-wake"):
+        for end in ("-work", "-scheduled", "-depends", "-locks", "-recur", "-state", "-wake"):
             found.update(self.names("q:", end))
         records = {name: self.queue(name, listed.get(name)) for name in found}
         return {name: record for name, record in records.items() if record != DEFAULT_QUEUE}
@@ -136,11 +137,14 @@ class _Reader:
         state = self.text(f"q:{name}-state", "\t0\t0\t99999999999999").split("\t")
         ready = self.members(f"q:{name}-work")
         scheduled, locks = self.places(f"q:{name}-scheduled"), self.places(f"q:{name}-locks")
+        recur = self.places(f"q:{name}-recur")
         wakes = len(self.take(f"q:{name}-wake", "list", []))
         if (int(state[0]) if state[0] else None) != first_seen:
             raise Corrupt(f"queue {name} was first seen at {state[0]}, or at {first_seen}")
-        if any(max(place[0], 0) < int(state[3]) for place in (*scheduled[:1], *locks[:1])):
+        if any(max(place[0], 0) < int(state[3]) for place in (*scheduled[:1], *locks[:1], *recur[:1])):
             raise Corrupt(f"the due bound {state[3]} of queue {name} is after what is due first")
+        if state[4:] != [str(place[0]) for place in recur[:1]]:
+            raise Corrupt(f"queue {name} expects a run at {state[4:]}, and the first is due at {recur[:1]}")
         return {
             "first_seen": first_seen,
             "paused": state[1] == "1",
@@ -150,7 +154,20 @@ class _Reader:
             "scheduled": scheduled,
             "depends": self.places(f"q:{name}-depends"),
             "locks": locks,
+            "recur": recur,
         }
+
+    def schedules(self) -> dict[str, Record]:
+        return {jid: self.schedule(jid) for jid in self.names("r:")}
+
+    def schedule(self, jid: str) -> Record:
+        raw = {field.decode(): value for field, value in self.take(f"r:{jid}", "hash", {}).items()}
+        if raw.keys() != set(SCHEDULE):
+            raise Corrupt(f"the recurring job {jid} has the fields {sorted(raw)}")
+        tags = raw.pop("tags")
+        texts = {name: raw.pop(name).decode() for name in ("queue", "klass", "data")}
+        numbers = {name: int(value) for name, value in raw.items()}
+        return {**texts, "tags": tuple(tag.decode() for tag in tags.split(b"\xff")) if tags else (), **numbers}
 
     # ---- workers
 

@@ -181,6 +181,10 @@ def _lower_arguments(found: _Shrinker) -> None:
             )
 
 
+_PACES = ("interval_ms", "backlog")
+"""Arguments that keep the runs of a recurring job few: lower ones would make a history longer, not simpler."""
+
+
 def _simpler(op: Operation) -> Iterator[Operation]:
     """A part of the operation that is one itself; or the same operation, each time with one argument simpler."""
     if isinstance(op, ops.PutMany | ops.CompleteMany) and len(op.jobs) == 1:
@@ -189,6 +193,8 @@ def _simpler(op: Operation) -> Iterator[Operation]:
         yield ops.Complete(op.jid, op.token, op.result, op.data, op.next, op.delay_ms, op.depends)
     for argument in op.spec.arguments:
         value = getattr(op, argument.name)
+        if argument.name in _PACES:
+            continue
         if argument.required or value != argument.default:
             if not argument.required:
                 yield _replaced(op, argument.name, argument.default)

@@ -32,14 +32,19 @@ JOB = (
     history         ((what, at, (fact, ...)), ...)
 """
 
-QUEUE = ("first_seen", "paused", "idle", "wakes", "ready", "scheduled", "depends", "locks")
+QUEUE = ("first_seen", "paused", "idle", "wakes", "ready", "scheduled", "depends", "locks", "recur")
 """The fields of a queue's record. `first_seen` is None when it is not on the list; `ready` holds
-(priority, ready_at, sequence, jid), the other three hold (moment, sequence, jid), where a stalled job's
-moment is minus infinity."""
+(priority, ready_at, sequence, jid), the others hold (moment, sequence, jid), where a stalled job's
+moment is minus infinity; those in `recur` are recurring jobs, all others are jobs."""
+
+SCHEDULE = (
+    "queue", "klass", "data", "priority", "retries", "tags", "interval_ms", "backlog", "runs", "next_at", "seq",
+)  # fmt: skip
+"""The fields of a recurring job's record, all as in `state.schedules.Schedule`."""
 
 DEFAULT_QUEUE: Record = {
     "first_seen": None, "paused": False, "idle": 0, "wakes": 0,
-    "ready": (), "scheduled": (), "depends": (), "locks": (),
+    "ready": (), "scheduled": (), "depends": (), "locks": (), "recur": (),
 }  # fmt: skip
 
 
@@ -51,6 +56,7 @@ class Snapshot:
     events      how many events are kept: those up to `seq`
     jobs        jid -> record (JOB)
     queues      name -> record (QUEUE), without queues that equal DEFAULT_QUEUE
+    schedules   jid -> record of a recurring job (SCHEDULE)
     workers     name -> {seen_at: moment or None, held: {jid: sequence},
                 grants: {request: (jid, ...)}}
     workers_passed  how many silent workers that hold leases the sweep has passed
@@ -68,6 +74,7 @@ class Snapshot:
     events: int
     jobs: dict[str, Record]
     queues: dict[str, Record]
+    schedules: dict[str, Record]
     workers: dict[str, Record]
     workers_passed: int
     completed: tuple[Place, ...]
@@ -87,6 +94,9 @@ def of(store: Store) -> Snapshot:
         events=len(store.events),
         jobs={jid: _job(job) for jid, job in store.jobs.items()},
         queues={name: record for name, record in queues.items() if record != DEFAULT_QUEUE},
+        schedules={
+            jid: {field: getattr(schedule, field) for field in SCHEDULE} for jid, schedule in store.schedules.items()
+        },
         workers={name: _worker(worker) for name, worker in store.workers.items()},
         workers_passed=store.workers_passed,
         completed=tuple(store.completed),
@@ -138,6 +148,7 @@ def _queue(queue: Queue) -> Record:
         "scheduled": tuple(queue.scheduled),
         "depends": tuple(queue.depends),
         "locks": tuple(queue.locks),
+        "recur": tuple(queue.recur),
     }
 
 

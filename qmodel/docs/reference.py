@@ -36,6 +36,7 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "page": ("a Page", replies.Page),
     "tallies": ("a list of Tallies", replies.Tally),
     "tracked": ("a TrackedJobs", replies.TrackedJobs),
+    "schedule": ("a Schedule, or nothing", replies.Schedule),
     "drained": ("a Drained", replies.Drained),
     "queues": ("a list of QueueCounts", replies.QueueCounts),
     "queue": ("a QueueCounts", replies.QueueCounts),

@@ -150,8 +150,11 @@ SHAPES = {
     "page": "how many there are in all, and a list of ids",
     "tallies": "a list of pairs: a name, a whole number",
     "tracked": "a list of jobs, and a list of ids",
+    "schedule": "nil, or: jid, queue, klass, data, priority, retries, a list of tags, interval_ms, backlog, runs, "
+    "next_at",
     "drained": "two whole numbers: how many were canceled, how many are left",
-    "queue, queues": "name, waiting, scheduled, depends, running, stalled, paused (1 or 0), next_at; a list of those",
+    "queue, queues": "name, waiting, scheduled, depends, running, stalled, paused (1 or 0), next_at, recurring, due; a "
+    "list of those",
     "workers": "a list of: name, seen_at, valid leases, lapsed leases",
     "worker": "two lists of ids: under a valid lease, under a lapsed one",
     "stats": "queue, day, wait, run, failures, failed, retries; wait and run are: count, mean and squares as text in "

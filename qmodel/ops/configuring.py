@@ -7,7 +7,7 @@ from collections.abc import Callable
 from qmodel.operations import Config, ConfigGet, ConfigSet, ConfigUnset, Deregister, Forget, Pause, Unpause
 from qmodel.refusals import refuse
 from qmodel.replies import Setting
-from qmodel.state import config, queues, workers
+from qmodel.state import config, queues, schedules, workers
 from qmodel.state.store import Store, emit, keep_events
 
 
@@ -33,7 +33,7 @@ def _set_paused(store: Store, now: int, names: tuple[str, ...], paused: bool, ev
 def forget(store: Store, now: int, op: Forget) -> int:
     """Take empty queues off the list."""
     for name in op.queues:
-        length = queues.length(queues.of(store, name))
+        length = queues.length(queues.of(store, name)) + schedules.size(store, name)
         if length:
             raise refuse("QUEUE_NOT_EMPTY", name, length)
 

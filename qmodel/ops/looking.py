@@ -24,7 +24,7 @@ from qmodel.operations import (
     Workers,
 )
 from qmodel.replies import Page, QueueCounts, WorkerCounts, WorkerJobs
-from qmodel.state import completed, config, jobs, queues, stats, workers
+from qmodel.state import completed, config, jobs, queues, schedules, stats, workers
 from qmodel.state.store import Store, events_after
 
 
@@ -97,6 +97,8 @@ def _counts(store: Store, now: int, name: str) -> QueueCounts:
         stalled=stalled,
         paused=queue.paused,
         next_at=queues.next_at(queue, now, config.value(store, "grace-period")),
+        recurring=schedules.size(store, name),
+        due=schedules.count_due(store, name, now),
     )
 
 

@@ -6,6 +6,7 @@ from qmodel import replies
 from qmodel.arguments import MOST
 from qmodel.operations import Peek, Pop
 from qmodel.ops.burying import bury
+from qmodel.ops.scheduling import drafts, fire_due
 from qmodel.state import config, history, jobs, queues, stats, workers
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
@@ -40,13 +41,15 @@ def grant(
 
 
 def _next(store: Store, now: int, queue: str, count: int) -> list[Job]:
-    """Take the next jobs out of their places: stalled ones, then those in order, the due ones among them."""
+    """Take the next jobs out of their places: stalled ones, then those in order, due ones and due runs among them."""
     until = now - config.value(store, "grace-period")
     places = queues.of(store, queue)
     taken = []
     for job in queues.lapsed(store, places, until, count):
         if _take_back(store, now, job):
             taken.append(job)
+    if places.recur.size:
+        fire_due(store, now, queue, MOST)
     for job in queues.due(store, places, now, MOST):
         emit(store, now, "promoted", job.jid, job.queue)
         queues.promote(store, job)
@@ -92,6 +95,8 @@ def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     first = [job.jid for job in lapsed if job.state == "stalled" or job.remaining > 0]
     order = queues.next_ready(places, op.count)
     order += [(job.priority, job.ready_at, job.seq, job.jid) for job in queues.due(store, places, now, MOST)]
+    runs = {job.jid: job for job in drafts(store, now, op.queue, MOST)}
+    order += [(job.priority, job.ready_at, job.seq, job.jid) for job in runs.values()]
     order.sort()
     first += [jid for _, _, _, jid in order]
-    return tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in first[: op.count])
+    return tuple(jobs.view(store, now, runs.get(jid) or jobs.load(store, jid)) for jid in first[: op.count])

@@ -90,5 +90,5 @@ def _completed(value: Any) -> Any:
                     _completed(getattr(value, name))
             else:
                 default = getattr(_new(type(value).__module__, type(value).__name__), name)
-                setattr(value, name, type(default)() if isinstance(default, list | dict) else default)
+                setattr(value, name, type(default)() if isinstance(default, list | dict | Ordered) else default)
     return value

@@ -46,7 +46,7 @@ def size(text: str) -> int:
 def job(view: replies.Job, store: Store | None) -> Raw:
     """A job: its id, its state, its record, and what else there is to say of it."""
     jid, state = view.jid, view.state
-    stored = store.jobs[jid] if store is not None else None
+    stored = store.jobs.get(jid) if store is not None else None  # a run that is due is shown before it is made
     apart = len(view.data) > INLINE or size(view.data) > INLINE
     record = _record(view, stored, apart)
     if not (view.tracked or apart or view.dependencies or view.dependents):
@@ -121,7 +121,7 @@ def _stats(stats: replies.Stats, _: Store | None) -> Raw:
 
 
 def _queue(counts: replies.QueueCounts, _: Store | None = None) -> Raw:
-    return [*counts[:6], 1 if counts.paused else 0, counts.next_at]
+    return [*counts[:6], 1 if counts.paused else 0, *counts[7:]]
 
 
 def _each(write: Callable[[Any], Raw]) -> Callable[[Any, Store | None], Raw]:
@@ -140,6 +140,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "page": _same,
     "tallies": _same,
     "tracked": lambda tracked, store: [_jobs(tracked.jobs, store), tracked.expired],
+    "schedule": _same,
     "drained": _same,
     "queues": _each(_queue),
     "queue": _queue,

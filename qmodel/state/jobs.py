@@ -103,6 +103,14 @@ def create(store: Store, jid: str) -> Job:
     return job
 
 
+def draft(store: Store, jid: str, state: str, ahead: int) -> Job:
+    """A job as it would be in a state, so many sequences from now. It is for a read: nobody will find it."""
+    job = Job(jid)
+    job.state = state
+    job.seq = store.seq + ahead
+    return job
+
+
 def lift(store: Store, job: Job) -> None:
     """Take a job out of its place. Do so before anything changes by which the place is found."""
     if job.state:

@@ -25,7 +25,7 @@ IDLE_MOST = 1000
 class Queue:
     """One queue."""
 
-    __slots__ = ("depends", "first_seen", "idle", "locks", "paused", "ready", "scheduled", "wakes")
+    __slots__ = ("depends", "first_seen", "idle", "locks", "paused", "ready", "recur", "scheduled", "wakes")
 
     def __init__(self) -> None:
         self.first_seen: int | None = None
@@ -36,6 +36,7 @@ class Queue:
         self.scheduled: Ordered[Place] = Ordered()
         self.depends: Ordered[Place] = Ordered()
         self.locks: Ordered[Place] = Ordered()
+        self.recur: Ordered[Place] = Ordered()
 
 
 def of(store: Store, name: str) -> Queue:
@@ -77,7 +78,7 @@ def set_paused(store: Store, name: str, paused: bool) -> bool:
     queue = _made(store, name)
     queue.paused = paused
     if not paused:
-        wake(queue, length(queue))
+        wake(queue, length(queue) + len(queue.recur))
     return True
 
 
@@ -192,6 +193,11 @@ def await_work(store: Store, name: str) -> None:
     queue.wakes = 0
 
 
+def wake_all(store: Store, name: str) -> None:
+    """Turn all idle workers into wake-ups: the moment until which they sleep may be wrong."""
+    wake(_made(store, name), IDLE_MOST)
+
+
 # ---- looking
 
 
@@ -220,6 +226,9 @@ def next_at(queue: Queue, now: int, grace: int) -> int:
     first = queue.locks.count_until(now - grace)
     if first < len(queue.locks):
         soon.append(queue.locks[first][0] + grace)
+    first = queue.recur.count_until(now)
+    if first < len(queue.recur):
+        soon.append(queue.recur[first][0])
     return int(min(soon, default=0))
 
 

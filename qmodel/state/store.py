@@ -18,6 +18,7 @@ from qmodel.ordered import Ordered
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
     from qmodel.state.queues import Queue
+    from qmodel.state.schedules import Schedule
     from qmodel.state.stats import Day
     from qmodel.state.workers import Worker
 
@@ -35,8 +36,8 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "completed", "config", "days", "events", "groups", "jobs", "queues", "requests", "seq", "tags",
-        "tracked", "workers", "workers_passed",
+        "completed", "config", "days", "events", "groups", "jobs", "queues", "requests", "schedules", "seq",
+        "tags", "tracked", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -44,6 +45,7 @@ class Store:
         self.events: deque[Told] = deque(maxlen=10_000)
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
+        self.schedules: dict[str, Schedule] = {}
         self.workers: dict[str, Worker] = {}
         self.workers_passed = 0
         self.completed: Ordered[Place] = Ordered()

@@ -42,6 +42,11 @@ def assign(store: Store, job: Job, tags: Iterable[str]) -> None:
     job.tags = {tag: job.tags[tag] for tag in wanted}
 
 
+def pretend(job: Job, tags: Iterable[str]) -> None:
+    """Let a job that is only looked at have these tags; no tag will list it."""
+    job.tags = dict.fromkeys(tags, 0)
+
+
 def drop(store: Store, job: Job) -> None:
     """Take all tags from a job."""
     for tag in list(job.tags):

@@ -18,6 +18,9 @@ from qmodel.refusals import Refusal
 LEAD_THERE = {"put", "pause"}
 """What others need happens first, and so succeeds more often than it would if it were only tried."""
 
+HARDLY_REFUSED = {"recur"}
+"""What only a bad argument refuses, and what always changes something."""
+
 
 @functools.cache
 def _histories() -> list[list[Step]]:
@@ -33,7 +36,8 @@ def _tallies() -> dict[str, Tally]:
 def test_an_operation_succeeds_in_30_to_70_percent_of_its_tries(name: str) -> None:
     tally = _tallies()[name]
     assert tally.tries > 10
-    assert 0.27 <= tally.success <= (0.85 if name in LEAD_THERE else 0.74), f"{tally.success:.0%}"
+    most = 0.95 if name in HARDLY_REFUSED else 0.85 if name in LEAD_THERE else 0.74
+    assert 0.27 <= tally.success <= most, f"{tally.success:.0%}"
 
 
 def test_a_blind_operation_is_noticed() -> None:

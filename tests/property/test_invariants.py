@@ -18,7 +18,7 @@ from qmodel.state.store import Store
 
 def healthy() -> Snapshot:
     """A state with a job in each place: w waiting, s scheduled, d depends (on r), r running, t
-    stalled, c complete, f failed; with tags, tracking, a grant and statistics.
+    stalled, c complete, f failed, and e-1, a run of e; with tags, tracking, a grant and statistics.
     """
     store = Store()
     for op in (
@@ -37,6 +37,8 @@ def healthy() -> Snapshot:
     engine.step(store, 1, ops.Pop("z", "u", request="m"))
     engine.step(store, 1, ops.Put("q", "w", "k", ""))
     engine.step(store, 1, ops.Update("w", "", request="o"))
+    engine.step(store, 1, ops.Recur("y", "e", "k", "", 1))
+    engine.step(store, 1, ops.Fire("y"))
     return snapshot.of(store)
 
 
@@ -82,6 +84,9 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "every_job_was_put": _set("jobs", "w", "queue", ""),
     "history_is_bounded_and_well_formed": _set("jobs", "w", "history", ()),
     "a_lease_ends_once": lambda s: _set("jobs", "c", "history", s.jobs["c"]["history"] * 2)(s),
+    "each_recurring_job_stands_in_its_queue": _set("queues", "y", "recur", ()),
+    "recurring_jobs_are_within_bounds": _set("schedules", "e", "interval_ms", 0),
+    "a_run_says_whose_it_is": _set("jobs", "e-1", "history", (("spawned", 1, ("f",)),)),
     "the_index_of_tags_is_the_tags_of_jobs": _set("jobs", "w", "tags", (("x", 1),)),
     "samples_add_up": _set("days", (0, "q"), "wait", "count", 100),
     "failures_add_up": _set("days", (0, "q"), "failed", 2),

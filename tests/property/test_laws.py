@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
@@ -106,9 +107,9 @@ def test_only_the_holder_of_the_lease_changes_the_job() -> None:
         if moment.name not in FINISHING or not moment.events:
             continue
         assert moment.before is not None
-        job = moment.before.jobs[moment.op.jid]
+        job = moment.before.jobs.get(moment.op.jid)
         about = [event for event in moment.events if event.facts[0] == moment.op.jid]
-        if job["state"] != "running" or job["token"] != moment.op.token:
+        if job is None or job["state"] != "running" or job["token"] != moment.op.token:
             late += 1  # complete_and_pop again: it may pop, and even the very job that it completed
             assert moment.name == "complete_and_pop"
             assert {event.event for event in about} <= {"popped", "promoted", "lock_lost", "failed"}
@@ -410,11 +411,27 @@ def _wanted(before: Snapshot, now: int, queue: str, count: int) -> list[str]:
         if before.jobs[jid]["state"] == "stalled" or before.jobs[jid]["remaining"]
     ]
     ready = [
-        (job["priority"], job["ready_at"], job["seq"], jid)
+        (job["priority"], job["ready_at"], (job["seq"],), jid)
         for jid, job in jobs
         if job["state"] == "waiting" or (job["state"] == "scheduled" and job["ready_at"] <= now)
     ]
+    ready += _due_runs(before, now, queue)
     return (first + [jid for _, _, _, jid in sorted(ready)])[:count]
+
+
+def _due_runs(before: Snapshot, now: int, queue: str) -> list[tuple[int, int, tuple[int, ...], str]]:
+    """The runs that are due, by the words of state/schedules.py: how they order among jobs, and their ids."""
+    runs = []
+    for place, (_, _, jid) in enumerate(before.queues[queue]["recur"] if queue in before.queues else ()):
+        one, number, turn = before.schedules[jid], before.schedules[jid]["runs"], 0
+        moments = range(one["next_at"], now + 1, one["interval_ms"])
+        oldest = now - one["backlog"] * one["interval_ms"] if one["backlog"] else 0
+        for due_at in moments[bisect_left(moments, oldest) :]:
+            number, turn = number + 1, turn + 1
+            while f"{jid}-{number}" in before.jobs:
+                number, turn = number + 1, turn + 1
+            runs.append((one["priority"], due_at, (before.seq, turn, place), f"{jid}-{number}"))
+    return runs
 
 
 def test_pops_come_in_the_order_of_priority_readiness_and_sequence() -> None:
@@ -522,6 +539,7 @@ def test_no_job_is_lost_and_none_comes_from_nothing() -> None:
         for moment in walk(history):
             if not moment.refused and moment.name in ("put", "put_many"):
                 known |= {one.jid for one in getattr(moment.op, "jobs", (moment.op,))}
+            known |= {str(e.facts[2]) for e in moment.events if e.event == "fired"}
             gone = {e.facts[0] for e in moment.events if e.event in ("canceled", "retired")}
             told_all = len(moment.events) < moment.store.events.maxlen
             if told_all and moment.events:

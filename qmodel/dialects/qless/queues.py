@@ -39,7 +39,7 @@ def _count_of(command: str, text: str | None) -> int:
 
 def _tell_popped(session: Session, event: Event) -> None:
     facts = event.named
-    jid = str(facts["jid"])
+    jid = str(facts.get("jid", ""))  # what is told of recurring jobs names none
     if event.event == "lock_lost":
         session.tracked("stalled", jid)
         session.lost(jid, str(facts["worker"]))
