@@ -19,16 +19,17 @@ from pathlib import Path
 
 from bench import Options
 from bench.lifecycle import DATA, KLASS, QUEUE, WORKER, Caller, jid, request
-from bench.machine import candidates, favour, pin, pinned, spare_cpu
+from bench.machine import Pinned, candidates, favour, pin, pinned, spare_cpu
 from bench.raw import Connection, Incomplete, Reply, pack, parse
 from bench.report import Report, Table, Verdict, median
 from qmodel import __version__
 from qmodel.backends.bundle import function_name
+from tests.servers import Server
 
 ROOT = Path(__file__).parent.parent
 WINDOW = 500
 TARGET = 20_000
-Rates = dict[str, list[tuple[float, float, float, float]]]
+Run = tuple[float, float, float, float, float]
 
 
 def run(options: Options) -> Report:
@@ -36,32 +37,31 @@ def run(options: Options) -> Report:
     jobs = 5_000 if options.quick else 20_000
     cpu = spare_cpu()
     pin(os.getpid(), *(os.sched_getaffinity(0) - {cpu} or {cpu}))
-    rates: Rates = {}
+    rates: dict[str, list[Run]] = {}
     with ExitStack() as stack:
         data = stack.enter_context(tempfile.TemporaryDirectory(prefix="qmodel-"))
-        urls = {
+        servers = {
             "in memory": stack.enter_context(served(cpu)),
             "--data": stack.enter_context(served(cpu, "--data", data)),
         }
         for candidate in candidates("valkey" if options.server == "all" else options.server)[:1]:
             beside = stack.enter_context(pinned(candidate, cpu))
             Caller(beside.url).load()
-            urls[f"{beside.version}, Lua"] = beside.url
+            servers[f"{beside.version}, Lua"] = beside
         for _ in range(options.runs + 1):  # the first warms
-            for name, url in urls.items():
-                rates.setdefault(name, []).append(_rate(url, jobs))
-    table = Table("Operations a second, pipelined", ["", "put", "pop", "complete", "all", "jobs/s"])
+            for name, server in servers.items():
+                rates.setdefault(name, []).append(_rate(server, jobs))
+    table = Table("Operations a second, pipelined", ["", "put", "pop", "complete", "all", "jobs/s", "server's us each"])
     for name, found in rates.items():
-        stages = [median(column) for column in zip(*found[1:], strict=True)]
-        table.add(name, *(f"{rate:,.0f}" for rate in stages), f"{stages[3] / 3:,.0f}")
+        *stages, cpu_us = (median(column) for column in zip(*found[1:], strict=True))
+        table.add(name, *(f"{rate:,.0f}" for rate in stages), f"{stages[3] / 3:,.0f}", cpu_us)
     memory = median(one[3] for one in rates["in memory"][1:])
     verdicts = [Verdict("put, pop and complete in memory, operations a second", memory, TARGET, at_least=True)]
-    return Report("serve", "python -m bench serve", " ".join(str(__doc__).split()), [table], verdicts,
-                  [f"qmodel serve {__version__}"])  # fmt: skip
+    return Report("serve", "python -m bench serve", " ".join(str(__doc__).split()), [table], verdicts)
 
 
 @contextmanager
-def served(cpu: int, *arguments: str) -> Iterator[str]:
+def served(cpu: int, *arguments: str) -> Iterator[Pinned]:
     """A server of our own, on one CPU."""
     with tempfile.TemporaryDirectory(prefix="qmodel-") as folder:
         command = [sys.executable, "-m", "qmodel", "serve", "--socket", f"{folder}/socket", *arguments]
@@ -71,19 +71,20 @@ def served(cpu: int, *arguments: str) -> Iterator[str]:
             pin(process.pid, cpu)
             favour(process.pid)
             try:
-                yield f"unix://{folder}/socket"
+                version = f"qmodel serve {__version__}"
+                yield Pinned(Server("serve", f"unix://{folder}/socket"), process.pid, version)
             finally:
                 process.terminate()
 
 
-def _rate(url: str, jobs: int) -> tuple[float, float, float, float]:
-    """Operations a second: put, pop, complete, and all three."""
-    connection = Connection(url)
+def _rate(server: Pinned, jobs: int) -> Run:
+    """Operations a second: put, pop, complete, and all three; and the server's CPU for one, in microseconds."""
+    connection = Connection(server.url)
     try:
         connection.call("FLUSHALL")
         puts = [_call("put", request(), QUEUE, jid(), KLASS, DATA) for _ in range(jobs)]
         pops = [_call("pop", request(), QUEUE, WORKER) for _ in range(jobs)]
-        began = time.perf_counter()
+        cpu, began = server.cpu_us(), time.perf_counter()
         exchange(connection, puts)
         put = time.perf_counter()
         popped = exchange(connection, pops)
@@ -92,11 +93,11 @@ def _rate(url: str, jobs: int) -> tuple[float, float, float, float]:
         completes = [_call("complete", "", jid, token) for jid, token in held]
         made = time.perf_counter()
         exchange(connection, completes)
-        complete = time.perf_counter()
+        complete, cpu = time.perf_counter(), server.cpu_us() - cpu
     finally:
         connection.close()
     spent = (put - began, pop - put, complete - made)
-    return jobs / spent[0], jobs / spent[1], jobs / spent[2], 3 * jobs / sum(spent)
+    return jobs / spent[0], jobs / spent[1], jobs / spent[2], 3 * jobs / sum(spent), cpu / (3 * jobs)
 
 
 def _call(operation: str, *arguments: str | bytes) -> bytes:
