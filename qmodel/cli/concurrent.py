@@ -27,7 +27,9 @@ UNDECIDED = 4
 @click.option("--seed", help="What the operations are drawn from.  [default: a new random one]")
 @click.option("--lose", default=0.0, type=click.FloatRange(0, 0.5), help="How often a packet is lost, as 0.01.")
 @click.option("--driver", "commands", multiple=True, metavar="COMMAND", help="A driver as one more client; repeatable.")
-@click.option("--seconds", default=120.0, show_default=True, help="How long an order is searched for.")
+@click.option(
+    "--seconds", default=120.0, show_default=True, help="How long an order is searched for, of the processor's time."
+)
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="Write a timeline, as HTML, there.")
 def command(
     clients: int,

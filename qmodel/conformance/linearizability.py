@@ -24,6 +24,7 @@ that send no moment cannot be checked. Moments may go back from one operation to
   calls.Makers; all this only discards what the model would refuse later.
 - A dead end is remembered by which operations were placed and a fingerprint of the state, when it is left: a search
   that never turns back pays nothing for it. What nobody asks for (copying.UNSEEN) is not part of the fingerprint.
+  States far back are dropped, and made again if needed, so memory does not grow with what a state holds.
 
 **Partition.** Histories of different namespaces are checked one by one: namespaces share nothing, and linearizability
 is local to objects that share nothing. Within one namespace nothing is partitioned, not by queue and not by job:
@@ -41,6 +42,7 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
 from qmodel import engine
@@ -88,8 +90,8 @@ def check(
 ) -> Verdict:
     """Decide whether a history is linearizable; give the verdict of the first namespace of which that is not found.
 
-    The search is given up after so many seconds, or steps of the model, in each namespace. `start` is the state before
-    the first operation, empty if it is not given.
+    The search is given up after so many seconds of the processor, or steps of the model, in each namespace. `start` is
+    the state before the first operation, empty if it is not given.
     """
     verdict = Verdict("linearizable", history)
     spaces = dict.fromkeys(call.namespace for call in history)
@@ -99,6 +101,13 @@ def check(
         if verdict.answer != "linearizable":
             break
     return verdict
+
+
+KEPT = 64
+"""How many states are kept of the last nodes, and each so many-th of those before: the others are made again when the
+search turns back so far, by stepping from the last one that is kept."""
+
+NO_STORE = Store()
 
 
 class _Node:
@@ -137,12 +146,12 @@ class _Search:
 
     def run(self, seconds: float, steps: int | None) -> Verdict:
         """Search until an order is found, all are excluded, or the effort is spent."""
-        began = time.monotonic()
+        began = time.process_time()
         until = began + seconds
         verdict = self._verdict
         self._enter(_Node(self._start, -1, 0, b""))
         while self._left and self._path:
-            if time.monotonic() > until or (steps is not None and verdict.steps > steps):
+            if time.process_time() > until or (steps is not None and verdict.steps > steps):
                 self._note()
                 break
             self._advance()
@@ -150,7 +159,7 @@ class _Search:
             verdict.answer = "linearizable" if self._path else "violation"
         if verdict.answer == "linearizable":
             self._note()
-        verdict.seconds = time.monotonic() - began
+        verdict.seconds = time.process_time() - began
         return verdict
 
     def _advance(self) -> None:
@@ -195,6 +204,9 @@ class _Search:
         if node.placed >= 0:
             self._place(node.placed)
         self._path.append(node)
+        old = len(self._path) - 1 - KEPT
+        if old > 0 and old % KEPT:
+            self._path[old].store, self._path[old].spare = NO_STORE, None
         self._place_free(node)
         if node.key in self._dead and self._prints.state(node.store, node.events) in self._dead[node.key]:
             return
@@ -259,6 +271,17 @@ class _Search:
             self._take_back(n)
         if node.placed >= 0:
             self._take_back(node.placed)
+        if self._path and self._path[-1].store is NO_STORE:
+            self._restore()
+
+    def _restore(self) -> None:
+        """Make the states again that the last nodes had."""
+        first = len(self._path) - 1
+        while self._path[first - 1].store is NO_STORE:
+            first -= 1
+        for before, node in pairwise(self._path[first - 1 :]):
+            node.store = copy(before.store)
+            self._step(node.store, self.history[node.placed])
 
     def _note(self) -> None:
         """Keep the order in which operations were placed so far, if none before was longer."""

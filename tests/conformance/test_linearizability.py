@@ -9,6 +9,7 @@ import pytest
 
 from qmodel import engine
 from qmodel import operations as ops
+from qmodel.conformance import linearizability
 from qmodel.conformance.calls import LOST, Call
 from qmodel.conformance.linearizability import check
 from qmodel.operations import Operation
@@ -140,6 +141,17 @@ def test_on_small_histories_the_search_agrees_with_the_definition(seed: int) -> 
     for number in range(4):
         other = spoiled(calls, f"{seed}.{number}")
         assert (check(other).answer == "linearizable") == is_linearizable(other)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_states_that_were_dropped_are_made_again(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        calls = spoiled(history(f"dropped {seed}", 4, 40, lose=0.05 * (seed % 2)), f"{seed}.{number}")
+        monkeypatch.undo()
+        expected = check(calls)
+        monkeypatch.setattr(linearizability, "KEPT", 3)
+        found = check(calls)
+        assert (found.answer, found.order, found.instead) == (expected.answer, expected.order, expected.instead)
 
 
 def test_the_spoiled_histories_are_of_both_kinds() -> None:
