@@ -32,8 +32,8 @@ FILES = (
 
 DIALECTS = (
     "dialects/qless_texts", "dialects/qless_session", "dialects/qless_shapes", "dialects/qless_arguments",
-    "dialects/qless_jobs", "dialects/qless_queues", "dialects/qless_settings", "dialects/qless",
-    "dialects/qless_documents",
+    "dialects/qless_jobs", "dialects/qless_queues", "dialects/qless_settings", "dialects/qless_recurring",
+    "dialects/qless", "dialects/qless_documents",
 )  # fmt: skip
 """What stands on the engine. The script for servers without functions, run anew by each call, is without it."""
 

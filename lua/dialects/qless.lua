@@ -16,7 +16,10 @@ local COMMANDS = {
   queues = qless_queues.queues, length = qless_queues.length, stats = qless_queues.stats,
   workers = qless_queues.workers, unfail = qless_queues.unfail, pause = qless_queues.pause,
   unpause = qless_queues.unpause, ['queue.forget'] = qless_queues.forget,
-  ['worker.deregister'] = qless_queues.deregister, ['recur.get'] = qless_queues.recur_get,
+  ['worker.deregister'] = qless_queues.deregister,
+  recur = qless_recurring.recur, unrecur = qless_recurring.unrecur, ['recur.get'] = qless_recurring.recur_get,
+  ['recur.update'] = qless_recurring.recur_update, ['recur.tag'] = qless_recurring.recur_tag,
+  ['recur.untag'] = qless_recurring.recur_untag,
   ['config.get'] = qless_settings.config_get, ['config.set'] = qless_settings.config_set,
   ['config.unset'] = qless_settings.config_unset,
 }
@@ -37,7 +40,10 @@ local function reqless()
     ['queue.jobsByState'] = {'jobs'}, ['queue.length'] = {'length'}, ['queue.pause'] = {'pause'},
     ['queue.peek'] = {'peek'}, ['queue.pop'] = {'pop'}, ['queue.put'] = {'put'}, ['queue.stats'] = {'stats'},
     ['queue.unfail'] = {'unfail'}, ['queue.unpause'] = {'unpause'}, ['queues.counts'] = {'queues'},
-    ['recurringJob.get'] = {'recur.get'}, ['tags.top'] = {'tag', 0, 'top'}, ['worker.forget'] = {'worker.deregister'},
+    ['queue.recurAtInterval'] = {'recur', 4, 'interval'}, ['recurringJob.addTag'] = {'recur.tag'},
+    ['recurringJob.cancel'] = {'unrecur'}, ['recurringJob.get'] = {'recur.get'},
+    ['recurringJob.removeTag'] = {'recur.untag'}, ['recurringJob.update'] = {'recur.update'},
+    ['tags.top'] = {'tag', 0, 'top'}, ['worker.forget'] = {'worker.deregister'},
     ['worker.jobs'] = {'workers'}, ['workers.counts'] = {'workers'},
   }
 end

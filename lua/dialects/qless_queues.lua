@@ -82,13 +82,6 @@ function qless_queues.get(jid)
   return view and qless_shapes.job(view)
 end
 
--- Show a recurring job: there are none yet.
-function qless_queues.recur_get(jid)
-  if jid == nil then
-    qless_session.fail('Recurring(): no jid provided')
-  end
-end
-
 -- Show several jobs, those that exist.
 function qless_queues.multiget(...)
   local jids = {...}
@@ -97,6 +90,7 @@ end
 
 local LISTS = {
   running = 'running', stalled = 'stalled', scheduled = 'scheduled', depends = 'depending', waiting = 'waiting',
+  recurring = 'recurring',
 }
 
 -- List the ids of jobs in a state.

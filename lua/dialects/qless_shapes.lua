@@ -115,6 +115,12 @@ local function data_of(job, view)
   return qless_session.document and qless_texts.is_json(data) and data or qless_texts.quote(data)
 end
 
+-- The recurring job that a job is a run of.
+local function spawned_from(job)
+  local schedule_jid = string.match(job.history .. job.added, '^spawned\t%d+\t([^\t\n]*)')
+  return schedule_jid and qless_texts.quote(schedule_jid) or 'false'
+end
+
 -- A job.
 function qless_shapes.job(view)
   local job, now = records.get(view[1]), qless_session.state(view)
@@ -133,7 +139,7 @@ function qless_shapes.job(view)
     'tags', qless_texts.quoted(tags.of(job)),
     'history', qless_session.document and qless_shapes.stages(job.history .. job.added) or history_of(job),
     'failure', failure(job),
-    'spawned_from_jid', 'false',
+    'spawned_from_jid', spawned_from(job),
     'dependents', qless_texts.quoted(view[7] or {}),
     'dependencies', qless_texts.quoted(view[6] or {}),
     'throttles', '[]',
@@ -167,7 +173,17 @@ end
 function qless_shapes.queue(of)
   return qless_texts.record({
     'name', qless_texts.quote(of[1]), 'waiting', of[2], 'stalled', of[6], 'running', of[5], 'scheduled', of[3],
-    'depends', of[4], 'recurring', '0', 'paused', flag(of[7] == 1),
+    'depends', of[4], 'recurring', of[9], 'paused', flag(of[7] == 1),
+  })
+end
+
+-- A recurring job.
+function qless_shapes.schedule(of)
+  return qless_texts.record({
+    'jid', qless_texts.quote(of[1]), 'klass', qless_texts.quote(of[3]), 'state', '"recur"',
+    'queue', qless_texts.quote(of[2]), 'priority', qless_texts.digits(qless_session.sign * of[5]),
+    'interval', qless_texts.seconds(of[8]), 'retries', of[6], 'count', of[10], 'data', qless_texts.quote(of[4]),
+    'tags', qless_texts.quoted(of[7]), 'backlog', of[9], 'throttles', '[]',
   })
 end
 

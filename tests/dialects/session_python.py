@@ -86,7 +86,23 @@ def depend_pause_configure(client: Any) -> None:
     assert client.config["heartbeat"] == 30 == client.config.all["heartbeat"]
 
 
+def recur(client: Any) -> None:
+    """A job recurs, is changed, tagged and canceled."""
+    queue = client.queues["hourly"]
+    queue.recur("k", data(), interval=3600, offset=0, jid="clock", retries=2)
+    assert queue.jobs.recurring() == ["clock"] and queue.counts["recurring"] == 1
+    (job,) = queue.pop(5)
+    assert (job.jid, job.state) == ("clock-1", "running")
+    clock = client.jobs["clock"]
+    assert (clock.interval, clock.count) == (3600, 1)
+    clock.priority = 7
+    clock.tag("often")
+    assert (client.jobs["clock"].priority, client.jobs["clock"].tags) == (7, ["often"])
+    clock.cancel()
+    assert client.jobs["clock"] is None and client.jobs["clock-1"].state == "running"
+
+
 opened = package.Client(url, hostname="worker-1")
-for part in (put_work_complete, retry_fail_unfail, depend_pause_configure):
+for part in (put_work_complete, retry_fail_unfail, depend_pause_configure, recur):
     part(opened)
 sys.stdout.write("done\n")

@@ -72,6 +72,18 @@ client.jobs['child'].timeout
 check('a timeout', client.jobs['child'].state, 'stalled')
 client.jobs['child'].cancel
 check('a canceled job', client.jobs['child'], nil)
+hourly = client.queues['hourly']
+hourly.recur(Send, {}, 3600, jid: 'clock')
+check('the recurring jobs', hourly.jobs.recurring, ['clock'])
+check('a run', hourly.pop.jid, 'clock-1')
+check('where it comes from', client.jobs['clock-1'].spawned_from_jid, 'clock')
+clock = client.jobs['clock']
+check('the recurring job', [clock.interval, clock.count], [3600, 1])
+clock.priority = 7
+check('its priority', client.jobs['clock'].priority, 7)
+clock.cancel
+check('a canceled recurring job', client.jobs['clock'], nil)
+
 client.config['heartbeat'] = 30
 check('the configuration', client.config['heartbeat'], 30)
 puts 'done'

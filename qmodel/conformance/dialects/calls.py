@@ -23,6 +23,8 @@ DELAYS = ("0",) * 14 + ("1", "0.5", "60", "-1", "1e1", "x", "1e9")
 PRIORITIES = ("0", "1", "0", "1", "2", "-1", "5", "5", "1", "5", "-3", "7.0", "7.5", "1e1", "3e9", "inf", "0x10")
 COUNTS = ("1", "1", "1", "1", "2", "2", "2", "3", "3", "25", "25", "0", "-1", "1.5", "1e9", "x")
 RETRIES = ("0", "0", "1", "1", "2", "2", "5", "5", "-1", "1.5")
+INTERVALS = ("1", "1", "1", "1", "10", "10", "60", "60", "0.5", "0.5", "3600", "0", "-1", "x")
+BACKLOG: tuple[Callable[[], str], ...] = (lambda: "backlog", lambda: "1")
 OPTIONS = (
     "heartbeat", "grace-period", "jobs-history", "jobs-history-count", "max-job-history", "max-worker-age",
     "stats-history", "histogram-history", "application", "heartbeat-q", "q-heartbeat", "unknown", "max-events",
@@ -62,6 +64,8 @@ class CallGenerator:
             return self._native_step()
         chosen = self._below(self._limits[-1])
         command = next(name for name, limit in zip(self._commands, self._limits, strict=True) if chosen < limit)
+        if command.startswith("recur.") and not self._store.schedules and self._below(8):
+            command = "recur"
         while command in NEEDS and self._below(8):
             state, before = NEEDS[command]
             if any(job.state == state for job in self._store.jobs.values()):
@@ -234,6 +238,28 @@ class CallGenerator:
         """Where a page begins and how long it is, perhaps."""
         return [self.of("0", "0", "1", "-1", "x"), self.of(*COUNTS)][: self._below(3)]
 
+    def recurring(self) -> str:
+        """A recurring job's id, mostly one that exists."""
+        there = list(self._store.schedules)
+        return pick(self._chooser, there if there and self._below(5) else self._names.jids)
+
+    def recur(self) -> list[str]:
+        """The arguments of a recurring job."""
+        klass, spec = pick(self._chooser, self._names.klasses), self.of(*("interval",) * 12, "cron")
+        found = [self.queue(), self.recurring(), klass, self.of(*DATA[:6] * 6, *DATA), spec]
+        more = [*self.options()[:4], *_some(self, *BACKLOG)] if self._below(3) == 0 else []
+        return [*found, self.of(*INTERVALS), self.of(*DELAYS), *more]
+
+    def changes(self) -> list[str]:
+        """Changes of a recurring job."""
+        found = []
+        for name, value in (("interval", self.of(*INTERVALS)), ("priority", self.of(*PRIORITIES)),
+                            ("queue", self.queue()), ("data", self.of(*DATA)), ("klass", "k"), ("backlog", "2"),
+                            ("retries", self.of(*RETRIES)), ("count", "3")):  # fmt: skip
+            if self._below(6) == 0:
+                found += [name, value]
+        return found
+
     def group(self) -> str:
         """A failure group, mostly one that there is."""
         there = list(self._store.groups)
@@ -269,10 +295,16 @@ DRAWS: dict[str, Callable[[CallGenerator], list[str]]] = {
     "tag": lambda d: d.tag(),
     "track": lambda d: d.track(),
     "get": lambda d: [d.jid()],
-    "recur.get": lambda d: [d.jid()],
+    "recur": lambda d: d.recur(),
+    "queue.recurAtInterval": lambda d: [word for word in d.recur() if word != "interval"],
+    "unrecur": lambda d: [d.recurring()],
+    "recur.get": lambda d: [d.recurring()],
+    "recur.update": lambda d: [d.recurring(), *d.changes()],
+    "recur.tag": lambda d: [d.recurring(), *d.tags(), "t"],
+    "recur.untag": lambda d: [d.recurring(), *d.tags(), "t"],
     "multiget": lambda d: d.jids(),
     "jobs": lambda d: [
-        d.of("complete", "running", "stalled", "scheduled", "depends", "waiting", "zap"),
+        d.of("complete", "running", "stalled", "scheduled", "depends", "waiting", "recurring", "zap"),
         *([d.queue()] if d._below(5) else []),
         *d.window(),
     ],
@@ -325,4 +357,5 @@ NEEDS = {
 WEIGHTS = dict.fromkeys(DRAWS, 2) | {
     "put": 16, "requeue": 4, "pop": 14, "complete": 8, "fail": 5, "retry": 5, "heartbeat": 5, "timeout": 4, "cancel": 4,
     "depends": 4, "unfail": 4, "unpause": 3, "get": 4, "multiget": 3, "pause": 1, "track": 4, "config.set": 3,
+    "recur": 5, "recur.update": 3,
 }  # fmt: skip

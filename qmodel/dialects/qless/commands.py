@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 
 from qmodel.arguments import TIME_END
-from qmodel.dialects.qless import jobs, queues, settings, texts
+from qmodel.dialects.qless import jobs, queues, recurring, settings, texts
 from qmodel.dialects.qless.session import Answer, QlessError, Reply, Session
 from qmodel.state.store import Store
 
@@ -33,7 +33,6 @@ COMMANDS: dict[str, Command] = {
     "pop": queues.pop,
     "peek": queues.peek,
     "get": queues.get,
-    "recur.get": queues.recur_get,
     "multiget": queues.multiget,
     "jobs": queues.jobs,
     "failed": queues.failed,
@@ -46,6 +45,12 @@ COMMANDS: dict[str, Command] = {
     "unpause": queues.unpause,
     "queue.forget": queues.forget,
     "worker.deregister": queues.deregister,
+    "recur": recurring.recur,
+    "unrecur": recurring.unrecur,
+    "recur.get": recurring.recur_get,
+    "recur.update": recurring.recur_update,
+    "recur.tag": recurring.recur_tag,
+    "recur.untag": recurring.recur_untag,
     "config.get": settings.config_get,
     "config.set": settings.config_set,
     "config.unset": settings.config_unset,
@@ -87,7 +92,12 @@ REQLESS: dict[str, tuple[str, ...]] = {
     "queue.unfail": ("unfail",),
     "queue.unpause": ("unpause",),
     "queues.counts": ("queues",),
+    "queue.recurAtInterval": ("recur", "4", "interval"),
+    "recurringJob.addTag": ("recur.tag",),
+    "recurringJob.cancel": ("unrecur",),
     "recurringJob.get": ("recur.get",),
+    "recurringJob.removeTag": ("recur.untag",),
+    "recurringJob.update": ("recur.update",),
     "tags.top": ("tag", "top"),
     "worker.forget": ("worker.deregister",),
     "worker.jobs": ("workers",),

@@ -39,7 +39,7 @@ def _count_of(command: str, text: str | None) -> int:
 
 def _tell_popped(session: Session, event: Event) -> None:
     facts = event.named
-    jid = str(facts.get("jid", ""))  # what is told of recurring jobs names none
+    jid = str(event.facts[0])
     if event.event == "lock_lost":
         session.tracked("stalled", jid)
         session.lost(jid, str(facts["worker"]))
@@ -71,20 +71,13 @@ def get(session: Session, jid: str | None = None) -> Reply:
     return None if found is None else shapes.job(session, found)
 
 
-def recur_get(session: Session, jid: str | None = None) -> Reply:
-    """Show a recurring job: there are none yet."""
-    if jid is None:
-        raise QlessError("Recurring(): no jid provided")
-    return None
-
-
 def multiget(session: Session, *jids: str) -> Reply:
     """Show several jobs, those that exist."""
     return shapes.jobs(session, session.ask("Multiget", ops.Multiget(jids)) if jids else ())
 
 
 LISTS = {"running": ops.Running, "stalled": ops.Stalled, "scheduled": ops.Scheduled, "depends": ops.Depending,
-         "waiting": ops.Waiting}  # fmt: skip
+         "waiting": ops.Waiting, "recurring": ops.Recurring}  # fmt: skip
 
 
 def jobs(session: Session, state: str | None = None, *arguments: str) -> Reply:

@@ -42,6 +42,8 @@ NAMES = {
     "workers": "worker",
     "dependencies": "depends",
     "at": "date",
+    "interval_ms": "interval",
+    "offset_ms": "offset",
 }
 """Arguments that have another name here."""
 
@@ -56,6 +58,7 @@ SENTENCES = {
     "HAS_DEPENDENTS": "{0} is a dependency of {1} but is not mentioned to be canceled",
     "QUEUE_NOT_EMPTY": "Queue {0} still has {1} jobs",
     "DUPLICATE_JID": "Job {0} is named twice",
+    "SCHEDULE_NOT_FOUND": "No recurring job {0}",
     "UNKNOWN_OPTION": "There is no option {0}",
     "BAD_VALUE": "Option {0} must be from {1} to {2}",
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from qmodel.dialects.qless import texts
 from qmodel.dialects.qless.session import Session, state
 from qmodel.dialects.qless.texts import Raw
-from qmodel.replies import Failure, Job, QueueCounts, Sample, Stage, Stats, WorkerCounts
+from qmodel.replies import Failure, Job, QueueCounts, Sample, Schedule, Stage, Stats, WorkerCounts
 
 WHAT = {"put": "put", "popped": "popped", "completed": "done", "failed": "failed", "lapsed": "timed-out",
         "timed_out": "timed-out", "log": "log"}  # fmt: skip
@@ -36,7 +36,7 @@ def job(session: Session, of: Job) -> Raw:
             ("tags", of.tags),
             ("history", stages(of.history) if session.document else _history(of.history)),
             ("failure", _failure(of.failure)),
-            ("spawned_from_jid", False),
+            ("spawned_from_jid", of.spawned_from or False),
             ("dependents", of.dependents),
             ("dependencies", of.dependencies),
             ("throttles", ()),
@@ -118,8 +118,28 @@ def queue(of: QueueCounts) -> Raw:
             ("running", of.running),
             ("scheduled", of.scheduled),
             ("depends", of.depends),
-            ("recurring", 0),
+            ("recurring", of.recurring),
             ("paused", of.paused),
+        )
+    )
+
+
+def schedule(session: Session, of: Schedule) -> Raw:
+    """A recurring job."""
+    return texts.record(
+        (
+            ("jid", of.jid),
+            ("klass", of.klass),
+            ("state", "recur"),
+            ("queue", of.queue),
+            ("priority", session.sign * of.priority),
+            ("interval", texts.seconds(of.interval_ms)),
+            ("retries", of.retries),
+            ("count", of.runs),
+            ("data", of.data),
+            ("tags", of.tags),
+            ("backlog", of.backlog),
+            ("throttles", ()),
         )
     )
 
