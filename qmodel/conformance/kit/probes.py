@@ -468,7 +468,12 @@ for _name, *_looks in (
     ("page", ops.Waiting("q"), ops.Waiting("q", 1, 1), ops.Failed("g"), ops.Completed(), ops.Depending("q")),
     ("tallies", ops.TopTags(), ops.TopTags(1), ops.FailedGroups()),
     ("tracked", ops.Tracked()),
-    ("schedule", ops.Recur("r", "s", "k", "é\n", 5000, 7, -1, 2, ("t", "a")), ops.RecurGet("s"), ops.RecurGet("nobody")),
+    (
+        "schedule",
+        ops.Recur("r", "s", "k", "é\n", 5000, 7, -1, 2, ("t", "a")),
+        ops.RecurGet("s"),
+        ops.RecurGet("nobody"),
+    ),
     ("drained", ops.Drain("r"), ops.Drain("q", 1)),
     ("queues", ops.Queues(), ops.Queues(1, 1)),
     ("queue", ops.Queue("q"), ops.Queue("r"), ops.Queue("nothing")),
