@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from qmodel.errors import QmodelError as QmodelError
     from qmodel.errors import QueueNotEmpty as QueueNotEmpty
     from qmodel.errors import RefusedError as RefusedError
+    from qmodel.errors import ScheduleNotFound as ScheduleNotFound
     from qmodel.errors import UnknownOption as UnknownOption
     from qmodel.errors import WrongState as WrongState
     from qmodel.events import Event as Event
@@ -59,7 +60,7 @@ _HOME = {
     "client": "Client Job Queue",
     "errors": "BadArgument BadValue CancelLimit ConnectError DataError DependencyCycle "
     "DependencyLimit DependencyNotFound DuplicateJid HasDependents JobNotFound LockLost "
-    "NotLoadedError QmodelError QueueNotEmpty RefusedError UnknownOption WrongState",
+    "NotLoadedError QmodelError QueueNotEmpty RefusedError ScheduleNotFound UnknownOption WrongState",
     "events": "Event",
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names.split()}

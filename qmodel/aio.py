@@ -18,7 +18,7 @@ from qmodel import operations as ops
 from qmodel import replies
 from qmodel.arguments import MOST
 from qmodel.backends import AsyncBackend, open_async_backend
-from qmodel.errors import JobNotFound, LockLost, error_of
+from qmodel.errors import JobNotFound, LockLost, ScheduleNotFound, error_of
 from qmodel.events import Event
 from qmodel.objects import (
     KEEP,
@@ -29,6 +29,7 @@ from qmodel.objects import (
     Duration,
     HasJid,
     Listing,
+    RecurringFields,
     default_worker,
     encode,
     encode_result,
@@ -40,6 +41,7 @@ from qmodel.objects import (
     jids_of,
     milliseconds,
     new_job,
+    new_recurring,
     note_lost,
     to_setting,
     with_request,
@@ -72,6 +74,7 @@ class AsyncClient:
         self.jobs = AsyncJobs(self)
         self.failed = AsyncFailed(self)
         self.workers = AsyncWorkers(self)
+        self.recurring = AsyncRecurring(self)
         self.tags = AsyncTags(self)
         self.tracked = AsyncTracked(self)
         self.config = AsyncConfig(self)
@@ -387,6 +390,53 @@ class AsyncQueue:
         )
         await self.client.execute(op)
         return AsyncJob(self.client, op.jid, given=op)
+
+    async def recur(
+        self,
+        klass: str,
+        data: object = None,
+        *,
+        interval: Duration,
+        jid: str | None = None,
+        text: str | None = None,
+        offset: Duration = 0,
+        priority: int = 0,
+        retries: int = 5,
+        tags: Iterable[str] = (),
+        backlog: int = 0,
+    ) -> AsyncRecurringJob:
+        """Let a job recur here: a run of it is put every `interval`, the first one after `offset`.
+
+        The runs are jobs `<jid>-1`, `<jid>-2` and so on, due at exact multiples of the interval; `data`,
+        `priority`, `retries` and `tags` are theirs, as for `put`. With the `jid` of a recurring job that
+        exists everything of it is replaced but the number of its last run: so a program can say at its
+        start what recurs. `backlog`: of missed runs, how many are made; 0 for all.
+        """
+        op = new_recurring(
+            self.name,
+            klass,
+            data,
+            interval=interval,
+            jid=jid,
+            text=text,
+            offset=offset,
+            priority=priority,
+            retries=retries,
+            tags=tags,
+            backlog=backlog,
+        )
+        await self.client.execute(op)
+        return await self.client.recurring[op.jid]
+
+    async def recurring(self, offset: int = 0, count: int = 25) -> Listing[AsyncRecurringJob]:
+        """List the jobs that recur here, next due first."""
+        page = await self.client.execute(ops.Recurring(self.name, offset, count))
+        found = await self.client.execute_many(ops.RecurGet(jid) for jid in page.jids)
+        return Listing((AsyncRecurringJob(self.client, one) for one in found if one is not None), page.total)
+
+    async def fire(self, count: int = MOST) -> int:
+        """Make up to `count` runs that are due, as a pop would, and take none; gives how many."""
+        return int(await self.client.execute(ops.Fire(self.name, count)))
 
     async def put_many(self, jobs: Iterable[ops.Put | tuple[str, object]]) -> list[AsyncJob]:
         """Put up to 1000 jobs in one step, all or none: each made by `new`, or as (klass, data)."""
@@ -864,6 +914,80 @@ class AsyncWorkers:
         return int(await self._client.execute(ops.Deregister(names)))
 
 
+class AsyncRecurringJob(RecurringFields):
+    """A recurring job. Its fields are as they were when it was read; its methods keep them current."""
+
+    def __init__(self, client: AsyncClient, raw: replies.Schedule) -> None:
+        super().__init__(raw)
+        self.client = client
+
+    async def refresh(self) -> Self:
+        """Read it anew. Raises ScheduleNotFound."""
+        known: replies.Schedule | None = await self.client.execute(ops.RecurGet(self.jid))
+        if known is None:
+            raise ScheduleNotFound(Refusal("SCHEDULE_NOT_FOUND", (self.jid,)))
+        self.raw = known
+        return self
+
+    async def update(
+        self,
+        *,
+        queue: str | None = None,
+        klass: str | None = None,
+        data: object = KEEP,
+        interval: Duration | None = None,
+        priority: int | None = None,
+        retries: int | None = None,
+        backlog: int | None = None,
+    ) -> None:
+        """Change what is given, for the runs to come.
+
+        With a new interval the next run is due one such interval after the last one, but not before
+        now; one that is due already stays so. Refused with ScheduleNotFound.
+        """
+        ms = None if interval is None else milliseconds(interval)
+        stored = encode_unless_kept(data)
+        await self.client.execute(ops.RecurUpdate(self.jid, queue, klass, stored, ms, priority, retries, backlog))
+        await self.refresh()
+
+    async def tag(self, *tags: str) -> None:
+        """Give the runs to come more tags. Refused with ScheduleNotFound."""
+        await self.client.execute(ops.RecurTag(self.jid, tags))
+        await self.refresh()
+
+    async def untag(self, *tags: str) -> None:
+        """Give the runs to come fewer tags. Refused with ScheduleNotFound."""
+        await self.client.execute(ops.RecurUntag(self.jid, tags))
+        await self.refresh()
+
+    async def unrecur(self) -> bool:
+        """Let it recur no more; the runs that were made stay. Says whether it was there."""
+        return bool(await self.client.execute(ops.Unrecur(self.jid)))
+
+
+class AsyncRecurring:
+    """The recurring jobs, by id: `client.recurring[jid]`."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    async def __getitem__(self, jid: str) -> AsyncRecurringJob:
+        """Fetch a recurring job. Raises ScheduleNotFound."""
+        found = await self.get(jid)
+        if found is None:
+            raise ScheduleNotFound(Refusal("SCHEDULE_NOT_FOUND", (jid,)))
+        return found
+
+    async def get(self, jid: str) -> AsyncRecurringJob | None:
+        """Fetch a recurring job, or None when there is none."""
+        known: replies.Schedule | None = await self._client.execute(ops.RecurGet(jid))
+        return AsyncRecurringJob(self._client, known) if known is not None else None
+
+    async def unrecur(self, jid: str) -> bool:
+        """Let a job recur no more; says whether it did."""
+        return bool(await self._client.execute(ops.Unrecur(jid)))
+
+
 class AsyncTags:
     """The jobs by tag."""
 
@@ -946,6 +1070,8 @@ __all__ = [
     "AsyncJobs",
     "AsyncQueue",
     "AsyncQueues",
+    "AsyncRecurring",
+    "AsyncRecurringJob",
     "AsyncTags",
     "AsyncTracked",
     "AsyncTrackedJobs",

@@ -17,7 +17,7 @@ from qmodel import operations as ops
 from qmodel import replies
 from qmodel.arguments import MOST
 from qmodel.backends import Backend, open_backend
-from qmodel.errors import JobNotFound, LockLost, error_of
+from qmodel.errors import JobNotFound, LockLost, ScheduleNotFound, error_of
 from qmodel.events import Event
 from qmodel.objects import (
     KEEP,
@@ -28,6 +28,7 @@ from qmodel.objects import (
     JobFields,
     Listing,
     Options,
+    RecurringFields,
     default_worker,
     encode,
     encode_result,
@@ -39,6 +40,7 @@ from qmodel.objects import (
     jids_of,
     milliseconds,
     new_job,
+    new_recurring,
     note_lost,
     to_setting,
     with_request,
@@ -71,6 +73,7 @@ class Client:
         self.jobs = Jobs(self)
         self.failed = Failed(self)
         self.workers = Workers(self)
+        self.recurring = Recurring(self)
         self.tags = Tags(self)
         self.tracked = Tracked(self)
         self.config = Config(self)
@@ -384,6 +387,53 @@ class Queue:
         )
         self.client.execute(op)
         return Job(self.client, op.jid, given=op)
+
+    def recur(
+        self,
+        klass: str,
+        data: object = None,
+        *,
+        interval: Duration,
+        jid: str | None = None,
+        text: str | None = None,
+        offset: Duration = 0,
+        priority: int = 0,
+        retries: int = 5,
+        tags: Iterable[str] = (),
+        backlog: int = 0,
+    ) -> RecurringJob:
+        """Let a job recur here: a run of it is put every `interval`, the first one after `offset`.
+
+        The runs are jobs `<jid>-1`, `<jid>-2` and so on, due at exact multiples of the interval; `data`,
+        `priority`, `retries` and `tags` are theirs, as for `put`. With the `jid` of a recurring job that
+        exists everything of it is replaced but the number of its last run: so a program can say at its
+        start what recurs. `backlog`: of missed runs, how many are made; 0 for all.
+        """
+        op = new_recurring(
+            self.name,
+            klass,
+            data,
+            interval=interval,
+            jid=jid,
+            text=text,
+            offset=offset,
+            priority=priority,
+            retries=retries,
+            tags=tags,
+            backlog=backlog,
+        )
+        self.client.execute(op)
+        return self.client.recurring[op.jid]
+
+    def recurring(self, offset: int = 0, count: int = 25) -> Listing[RecurringJob]:
+        """List the jobs that recur here, next due first."""
+        page = self.client.execute(ops.Recurring(self.name, offset, count))
+        found = self.client.execute_many(ops.RecurGet(jid) for jid in page.jids)
+        return Listing((RecurringJob(self.client, one) for one in found if one is not None), page.total)
+
+    def fire(self, count: int = MOST) -> int:
+        """Make up to `count` runs that are due, as a pop would, and take none; gives how many."""
+        return int(self.client.execute(ops.Fire(self.name, count)))
 
     def put_many(self, jobs: Iterable[ops.Put | tuple[str, object]]) -> list[Job]:
         """Put up to 1000 jobs in one step, all or none: each made by `new`, or as (klass, data)."""
@@ -857,6 +907,80 @@ class Workers:
         return int(self._client.execute(ops.Deregister(names)))
 
 
+class RecurringJob(RecurringFields):
+    """A recurring job. Its fields are as they were when it was read; its methods keep them current."""
+
+    def __init__(self, client: Client, raw: replies.Schedule) -> None:
+        super().__init__(raw)
+        self.client = client
+
+    def refresh(self) -> Self:
+        """Read it anew. Raises ScheduleNotFound."""
+        known: replies.Schedule | None = self.client.execute(ops.RecurGet(self.jid))
+        if known is None:
+            raise ScheduleNotFound(Refusal("SCHEDULE_NOT_FOUND", (self.jid,)))
+        self.raw = known
+        return self
+
+    def update(
+        self,
+        *,
+        queue: str | None = None,
+        klass: str | None = None,
+        data: object = KEEP,
+        interval: Duration | None = None,
+        priority: int | None = None,
+        retries: int | None = None,
+        backlog: int | None = None,
+    ) -> None:
+        """Change what is given, for the runs to come.
+
+        With a new interval the next run is due one such interval after the last one, but not before
+        now; one that is due already stays so. Refused with ScheduleNotFound.
+        """
+        ms = None if interval is None else milliseconds(interval)
+        stored = encode_unless_kept(data)
+        self.client.execute(ops.RecurUpdate(self.jid, queue, klass, stored, ms, priority, retries, backlog))
+        self.refresh()
+
+    def tag(self, *tags: str) -> None:
+        """Give the runs to come more tags. Refused with ScheduleNotFound."""
+        self.client.execute(ops.RecurTag(self.jid, tags))
+        self.refresh()
+
+    def untag(self, *tags: str) -> None:
+        """Give the runs to come fewer tags. Refused with ScheduleNotFound."""
+        self.client.execute(ops.RecurUntag(self.jid, tags))
+        self.refresh()
+
+    def unrecur(self) -> bool:
+        """Let it recur no more; the runs that were made stay. Says whether it was there."""
+        return bool(self.client.execute(ops.Unrecur(self.jid)))
+
+
+class Recurring:
+    """The recurring jobs, by id: `client.recurring[jid]`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getitem__(self, jid: str) -> RecurringJob:
+        """Fetch a recurring job. Raises ScheduleNotFound."""
+        found = self.get(jid)
+        if found is None:
+            raise ScheduleNotFound(Refusal("SCHEDULE_NOT_FOUND", (jid,)))
+        return found
+
+    def get(self, jid: str) -> RecurringJob | None:
+        """Fetch a recurring job, or None when there is none."""
+        known: replies.Schedule | None = self._client.execute(ops.RecurGet(jid))
+        return RecurringJob(self._client, known) if known is not None else None
+
+    def unrecur(self, jid: str) -> bool:
+        """Let a job recur no more; says whether it did."""
+        return bool(self._client.execute(ops.Unrecur(jid)))
+
+
 class Tags:
     """The jobs by tag."""
 
@@ -939,6 +1063,8 @@ __all__ = [
     "Jobs",
     "Queue",
     "Queues",
+    "Recurring",
+    "RecurringJob",
     "Tags",
     "Tracked",
     "TrackedJobs",

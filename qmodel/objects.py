@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 from qmodel import replies
 from qmodel.arguments import NAME_BYTES
 from qmodel.errors import DataError, NotLoadedError, RefusedError
-from qmodel.operations import CATALOGUE, Operation, Put, Spec
+from qmodel.operations import CATALOGUE, Operation, Put, Recur, Spec
 from qmodel.state.config import OPTIONS, PER_QUEUE
 
 Duration = float | timedelta
@@ -142,6 +142,37 @@ def new_job(
         retries=retries,
         tags=None if tags is None else _several(tags),
         depends=None if depends is None else jids_of(depends),
+    )
+
+
+def new_recurring(
+    queue: str,
+    klass: str,
+    data: object = None,
+    *,
+    interval: Duration,
+    jid: str | None = None,
+    text: str | None = None,
+    offset: Duration = 0,
+    priority: int = 0,
+    retries: int = 5,
+    tags: Iterable[str] = (),
+    backlog: int = 0,
+) -> Recur:
+    """The operation that lets a job recur, as `Queue.recur` describes it."""
+    if text is not None and data is not None:
+        raise TypeError("give either data, which is stored as JSON, or text, which is stored as it is")
+    return Recur(
+        queue,
+        os.urandom(16).hex() if jid is None else jid,
+        klass,
+        encode(data) if text is None else text,
+        milliseconds(interval),
+        milliseconds(offset),
+        priority,
+        retries,
+        _several(tags),
+        backlog,
     )
 
 
@@ -360,6 +391,11 @@ class Fields:
         return failure and Failure(failure.group, failure.message, _at(failure.at), failure.worker)
 
     @property
+    def spawned_from(self) -> str:
+        """The id of the recurring job of which it is a run, or empty."""
+        return self._load().spawned_from
+
+    @property
     def tracked(self) -> bool:
         """Whether it is tracked."""
         return self._load().tracked
@@ -450,6 +486,79 @@ class Fields:
 
 def _at(at: int) -> datetime:
     return EPOCH + timedelta(milliseconds=at)
+
+
+class RecurringFields:
+    """The fields of a recurring job, as they were when it was read."""
+
+    def __init__(self, raw: replies.Schedule) -> None:
+        self.raw = raw
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.jid}: {self.klass} in {self.queue} every {self.interval}>"
+
+    @property
+    def jid(self) -> str:
+        """Its id; those of its runs are `<jid>-1`, `<jid>-2` and so on."""
+        return self.raw.jid
+
+    @property
+    def queue(self) -> str:
+        """The queue into which its runs are put."""
+        return self.raw.queue
+
+    @property
+    def klass(self) -> str:
+        """The code that performs its runs."""
+        return self.raw.klass
+
+    @property
+    def data(self) -> Any:
+        """The data of its runs, decoded from JSON."""
+        try:
+            return json.loads(self.raw.data) if self.raw.data else None
+        except ValueError as error:
+            raise DataError(f"The data of {self.jid} are not JSON: {error}. See `text`.") from error
+
+    @property
+    def text(self) -> str:
+        """The data of its runs as they are stored."""
+        return self.raw.data
+
+    @property
+    def interval(self) -> timedelta:
+        """The time from one run to the next."""
+        return timedelta(milliseconds=self.raw.interval_ms)
+
+    @property
+    def priority(self) -> int:
+        """The priority of its runs: lower runs sooner."""
+        return self.raw.priority
+
+    @property
+    def retries(self) -> int:
+        """How often each of its runs may be tried again."""
+        return self.raw.retries
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of its runs."""
+        return self.raw.tags
+
+    @property
+    def backlog(self) -> int:
+        """How many missed runs are made; 0 for all."""
+        return self.raw.backlog
+
+    @property
+    def runs(self) -> int:
+        """The number of its last run; 0 before the first."""
+        return self.raw.runs
+
+    @property
+    def next_at(self) -> datetime:
+        """When its next run is due."""
+        return _at(self.raw.next_at)
 
 
 class AsyncJobFields(Fields):

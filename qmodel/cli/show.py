@@ -159,6 +159,20 @@ def _page(at: Session, op: Any, page: replies.Page) -> None:
     click.echo(f"{first} to {op.offset + len(page.jids)} of {page.total}")
 
 
+def _schedule(at: Session, op: Any, found: replies.Schedule | None) -> None:
+    if found is None:
+        click.echo(f"There is no recurring job {op.jid}.")
+        return
+    rows = found._asdict() | {
+        "tags": ", ".join(found.tags) or "-",
+        "interval_ms": format_duration(found.interval_ms),
+        "backlog": found.backlog or "all",
+        "next_at": format_moment(found.next_at),
+    }
+    for name, value in rows.items():
+        click.echo(f"{name.removesuffix('_ms'):>9}  {value}")
+
+
 def _tallies(at: Session, op: Any, found: tuple[replies.Tally, ...]) -> None:
     first = "group" if op.spec.name == "failed_groups" else "tag"
     table(at, (first, ">jobs"), found) if found else click.echo("None.")
@@ -244,6 +258,7 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "job": _job,
     "completed_and_popped": _completed_and_popped,
     "page": _page,
+    "schedule": _schedule,
     "tallies": _tallies,
     "queues": _queues,
     "queue": _queue,

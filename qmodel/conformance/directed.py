@@ -73,6 +73,11 @@ class Script:
             self.do(ops.Stats(queue))
         for worker in list(store.workers)[:5]:
             self.do(ops.Worker(worker))
+        for jid in list(store.schedules)[:5]:
+            self.do(ops.RecurGet(jid))
+        for queue in list(store.queues)[:5]:
+            self.do(ops.Recurring(queue))
+            self.do(ops.Peek(queue, 5))
         self.do(ops.Workers())
         self.do(ops.Queues())
         self.do(ops.Completed())
@@ -354,6 +359,117 @@ def ten_thousand_events(s: Script) -> None:
             s.do(ops.Events(0, 2))
     s.do(ops.Events(9_999, 2))
     s.do(ops.Events(s.store.seq - 2, 5))
+
+
+# ---- recurring jobs
+
+
+def a_thousand_runs(s: Script) -> None:
+    """One operation makes at most 1000 runs, of each recurring job in turn; the next one goes on."""
+    s.do(ops.Recur("q", "fast", "k", "x", 1, priority=1))
+    s.do(ops.Recur("q", "slow", "k", "y" * 1100, 1000, 500, tags=("t", "u", "t")))
+    s.do(ops.Peek("q", 3), 2999)
+    s.do(ops.Queue("q"))
+    s.do(ops.Fire("q", 2))
+    s.pop(3)
+    s.do(ops.Recurring("q", 0, 1))
+    s.do(ops.Recurring("q", 1, 5))
+    s.do(ops.Fire("q"))
+    s.look()
+    s.do(ops.Fire("q"))
+    s.do(ops.Fire("q"))
+    s.do(ops.Fire("q"), 1)
+    s.do(ops.Length("q"))
+    s.pop(MOST)
+    s.look()
+
+
+def runs_of_many(s: Script) -> None:
+    """Of more than 1000 recurring jobs those come first that have been due for longest."""
+    for number in range(1002):
+        s.do(ops.Recur("q", f"z{number}", "k", "", 1000, 0 if number % 2 else 1))
+    s.do(ops.Peek("q"), 10)
+    s.do(ops.Fire("q"))
+    s.do(ops.Fire("q"))
+    s.do(ops.Recurring("q", 1000, 5))
+    s.do(ops.Queues())
+
+
+def missed_runs(s: Script) -> None:
+    """What was due longer ago than backlog intervals is passed over; what is due just then is not."""
+    for backlog in (1, 2, 3):
+        s.do(ops.Recur("q", f"b{backlog}", "k", "", 1000, backlog=backlog))
+    for after in (0, 1000, 2999, 1, 4000, 3001, 60_000):
+        s.do(ops.Peek("q", 20), after)
+        s.do(ops.Fire("q"))
+        s.do(ops.Queue("q"))
+    s.do(ops.RecurUpdate("b1", backlog=1_000_000))
+    s.do(ops.Fire("q"), 5500)
+    s.look()
+
+
+def run_ids_that_are_taken(s: Script) -> None:
+    """A run never takes the id of a job: it gets the next number, and a number that is tried counts as work."""
+    s.put("r-1", "r-2", "r-4", queue="other")
+    s.do(ops.Recur("q", "r", "k", "", 1000))
+    s.do(ops.Fire("q", 1))
+    s.do(ops.Queue("q"))
+    s.do(ops.Peek("q", 2))
+    s.do(ops.Fire("q", 1))
+    s.do(ops.Fire("q", 1))
+    s.do(ops.Fire("q", 5), 1000)
+    s.do(ops.Unrecur("r"))
+    s.do(ops.Recur("q", "r", "k", "", 1000, 1000))
+    s.pop(2, wait=True)
+    s.do(ops.Fire("q"), 1000)
+    s.look()
+
+
+def a_run_instead_of_a_job_that_is_gone(s: Script) -> None:
+    """The job of that id is deleted in the very step that makes the run."""
+    s.set("jobs-history", 0)
+    s.put("r-1", "r-2")
+    first, second = s.pop(2)
+    s.do(ops.Recur("q", "r", "k", "z" * 1100, 1000))
+    s.do(ops.CompleteAndPop(first.jid, first.token, "q", "w", data="y" * 1100))
+    s.do(ops.Get("r-1"))
+    s.do(ops.CompleteAndPop(second.jid, second.token, "q", "w", 2), 1000)
+    s.do(ops.Get("r-2"))
+    s.look()
+
+
+def changing_what_recurs(s: Script) -> None:
+    """The next run of a new interval; a move to another queue; and what may not be forgotten."""
+    s.pop(wait=True)
+    s.pop(worker="v", wait=True)
+    s.do(ops.Recur("q", "r", "k", "", 10_000, 10_000))
+    s.do(ops.Queue("q"))
+    s.do(ops.RecurUpdate("r", interval_ms=4000))
+    s.do(ops.RecurUpdate("r", interval_ms=9000), 1000)
+    s.do(ops.RecurUpdate("r", interval_ms=1))
+    s.do(ops.RecurUpdate("r", interval_ms=60_000))
+    s.do(ops.RecurUpdate("r", queue="q2"))
+    s.do(ops.Forget(("q2",)))
+    s.do(ops.Forget(("q",)))
+    s.do(ops.Pause(("q2",)))
+    s.pop(queue="q2", wait=True)
+    s.do(ops.Unpause(("q2",)))
+    s.pop(queue="q2", wait=True)
+    s.do(ops.RecurUpdate("r", "q", "l", "x", 5000, -1, 0, 2))
+    s.do(ops.RecurTag("r", ("a", "b", "a")))
+    s.do(ops.RecurTag("r", ("b",)))
+    s.do(ops.RecurUntag("r", ("c",)))
+    s.do(ops.RecurUntag("r", ("a", "c")))
+    s.do(ops.RecurUpdate("ghost"))
+    s.do(ops.RecurTag("ghost", ("a",)))
+    s.do(ops.RecurUntag("ghost", ("a",)))
+    s.do(ops.Recur("q3", "r", "m", "", 1000))
+    s.do(ops.Queues())
+    s.pop(queue="q3")
+    s.do(ops.Unrecur("r"))
+    s.do(ops.Unrecur("r"))
+    s.do(ops.Forget(("q", "q2")))
+    s.look()
 
 
 # ---- sweeps
@@ -1244,7 +1360,8 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     how_long, folding, long_names, a_thousand_dependents, a_thousand_dependents_at_once, one_of_a_thousand,
     many_edges_twice, canceling_a_thousand, a_thousand_dependencies, looking_at_a_thousand, looking_once,
     four_thousand_dependencies, four_thousand_edges, a_thousand_jobs, a_thousand_scheduled, a_thousand_failed,
-    a_thousand_idle_workers, a_thousand_requests, a_thousand_silent_workers, ten_thousand_events,
+    a_thousand_runs, runs_of_many, missed_runs, run_ids_that_are_taken, a_run_instead_of_a_job_that_is_gone,
+    changing_what_recurs, a_thousand_idle_workers, a_thousand_requests, a_thousand_silent_workers, ten_thousand_events,
 )  # fmt: skip
 
 
