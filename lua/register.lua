@@ -86,11 +86,11 @@ local function execute(operation, args)
   local now, text = moment(operation, args[1] or '')
   local op = spec.decode(operation, args, 3, #args)
   local request = spec.asks and args[2] or ''
-  if request ~= '' then
-    if not arguments.accept(catalogue.request, request) then
-      refusals.refuse('BAD_ARGUMENT', operation, 'request')
-    end
-    op.request = request
+  if request ~= '' and not arguments.accept(catalogue.request, request) then
+    refusals.refuse('BAD_ARGUMENT', operation, 'request')
+  end
+  if spec.asks then
+    op.request = request -- whatever stands among the arguments: there it is for operations within others
   end
   store.begin(now, text, op.jobs ~= nil or op.jids ~= nil or op.count ~= nil and op.count > 1)
   prefetch(op)

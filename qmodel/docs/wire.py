@@ -219,8 +219,9 @@ FCALL qmodel_v1_<operation> 1 <prefix> <now> <request> <argument> ...
 - `now` is the moment of the operation in milliseconds since the epoch, or empty for the server's clock. Leave it
   empty.
 - `request` is an id that you make up, and use again when you send the same call again: a lost reply then does no
-  harm. Empty means that you do not mind. Operations that have no `request` among their arguments ignore it. See "how
-  a resend is recognised" in [catalogue.md](catalogue.md).
+  harm. Empty means that you do not mind. Operations that have no `request` among their arguments ignore it. (As a
+  pair, `request <id>` counts only in an operation within another.) See "how a resend is recognised" in
+  [catalogue.md](catalogue.md).
 - Required arguments stand in order. All others follow as `name value` pairs, in any order.
 
 {put}

@@ -65,7 +65,7 @@ class Reader:
     def operation(self, words: Words, at: int, request: str) -> Operation:
         """Read the operation whose arguments begin at `at`; raises Bad."""
         values = self.values(words, at, len(words))
-        if self.request is not None and (request or self.spec.resend == "memo"):
+        if self.request is not None:
             values[self.request] = request
         return self.spec.cls(*values)
 
