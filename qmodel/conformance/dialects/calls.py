@@ -24,7 +24,6 @@ PRIORITIES = ("0", "1", "0", "1", "2", "-1", "5", "5", "1", "5", "-3", "7.0", "7
 COUNTS = ("1", "1", "1", "1", "2", "2", "2", "3", "3", "25", "25", "0", "-1", "1.5", "1e9", "x")
 RETRIES = ("0", "0", "1", "1", "2", "2", "5", "5", "-1", "1.5")
 INTERVALS = ("1", "1", "1", "1", "10", "10", "60", "60", "0.5", "0.5", "3600", "0", "-1", "x")
-BACKLOG: tuple[Callable[[], str], ...] = (lambda: "backlog", lambda: "1")
 OPTIONS = (
     "heartbeat", "grace-period", "jobs-history", "jobs-history-count", "max-job-history", "max-worker-age",
     "stats-history", "histogram-history", "application", "heartbeat-q", "q-heartbeat", "unknown", "max-events",
@@ -247,8 +246,9 @@ class CallGenerator:
         """The arguments of a recurring job."""
         klass, spec = pick(self._chooser, self._names.klasses), self.of(*("interval",) * 12, "cron")
         found = [self.queue(), self.recurring(), klass, self.of(*DATA[:6] * 6, *DATA), spec]
-        more = [*self.options()[:4], *_some(self, *BACKLOG)] if self._below(3) == 0 else []
-        return [*found, self.of(*INTERVALS), self.of(*DELAYS), *more]
+        more = self.options()[:4] if self._below(3) == 0 else []
+        backlog = ["backlog", self.of("1", "2", "3")] if self._below(20) else []  # else a day brings a thousand runs
+        return [*found, self.of(*INTERVALS), self.of(*DELAYS), *more, *backlog]
 
     def changes(self) -> list[str]:
         """Changes of a recurring job."""

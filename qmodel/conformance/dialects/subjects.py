@@ -154,7 +154,9 @@ class ServerSubject:
         self.name = f"{options.where}, {'script' if script else 'function'}"
         self._prefix = f"{options.prefix}dialect-{secrets.token_hex(4)}:"
         self._backend = RedisBackend(options)  # loads the library
-        self._client: Any = redis.Redis(connection_pool=redis.ConnectionPool(**options.connection))
+        self._client: Any = redis.Redis(
+            connection_pool=redis.ConnectionPool(**{**options.connection, "socket_timeout": 60})
+        )
         self._listener: Any = redis.client.PubSub(self._client.connection_pool)
         self._listener.psubscribe(f"{self._prefix}*")
         self._listener.get_message(timeout=5)
