@@ -95,5 +95,5 @@ async function answer(asked) {
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const asked = JSON.parse(line);
   process.stdout.write(`${JSON.stringify({ seq: asked.seq, ...(await answer(asked)) })}\n`);
-  if (asked.cmd === "bye") process.exit(0);
 }
+process.exit(0); // the connection would keep it alive
