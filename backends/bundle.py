@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from qmodel import __version__
@@ -83,6 +83,7 @@ def places(variable: str) -> dict[str, int]:
     return {name: at for at, name in enumerate(re.findall(r"'(\w+)'", found[1]), 1)}
 
 
+@lru_cache(maxsize=256)
 def _compiled(text: str) -> str:
     """The text with locals for hot functions, and places for the names of a record's fields.
 
