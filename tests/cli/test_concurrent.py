@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def test_somebody_must_work(run: Run) -> None:
 
 
 def test_clients_and_a_driver_meet_on_a_server_that_loses_replies(run: Run, server: Server) -> None:
-    command = f"{sys.executable} {DRIVER}"
+    command = shlex.join((sys.executable, str(DRIVER)))
     done = run("conformance", "concurrent", "--url", server.url, *FEW, "--lose", "0.02", "--driver", command)
 
     assert done.code == 0, done.out

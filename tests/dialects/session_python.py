@@ -11,24 +11,25 @@ import sys
 import time
 from typing import Any
 
-name, url = sys.argv[1:3]
-package: Any = importlib.import_module(name)
-Refused: Any = getattr(package, "QlessException", None) or package.ReqlessError
 
-
-def data(**facts: object) -> Any:
+def data(package: Any, **facts: object) -> Any:
     """Data as this client takes them."""
-    return facts if name == "qless" else json.dumps(facts)
+    return facts if package.__name__ == "qless" else json.dumps(facts)
 
 
-def put_work_complete(client: Any) -> None:
+def refused_by(package: Any) -> Any:
+    """What this client raises when it is refused."""
+    return getattr(package, "QlessException", None) or package.ReqlessError
+
+
+def put_work_complete(package: Any, client: Any) -> None:
     """A job is put, popped, heartbeated and completed."""
     queue = client.queues["emails"]
-    jid = queue.put("mail.Send", data(to="ada"), priority=3, tags=["welcome"])
+    jid = queue.put("mail.Send", data(package, to="ada"), priority=3, tags=["welcome"])
     client.track(jid)
     assert queue.counts["waiting"] == len(queue) == 1
     job = queue.pop()
-    assert (job.jid, job.data, job.tags, job.state) == (jid, data(to="ada"), ["welcome"], "running")
+    assert (job.jid, job.data, job.tags, job.state) == (jid, data(package, to="ada"), ["welcome"], "running")
     assert job.worker_name == "worker-1" and job.ttl > 50
     assert job.heartbeat() > time.time()
     assert job.complete() == "complete"
@@ -37,10 +38,10 @@ def put_work_complete(client: Any) -> None:
     assert client.jobs["unknown"] is None
 
 
-def retry_fail_unfail(client: Any) -> None:
+def retry_fail_unfail(package: Any, client: Any) -> None:
     """A job is retried, fails, is lost to its worker, and is brought back."""
     queue = client.queues["emails"]
-    jid = queue.put("mail.Send", data(), retries=1)
+    jid = queue.put("mail.Send", data(package), retries=1)
     assert queue.pop().retry() == 0
     (job,) = queue.pop(5)
     assert job.fail("smtp", "no route") == jid
@@ -48,22 +49,22 @@ def retry_fail_unfail(client: Any) -> None:
     assert [job.jid for job in client.jobs.failed("smtp")["jobs"]] == [jid]
     try:
         job.complete()
-    except Refused as refused:
+    except refused_by(package) as refused:
         assert "is not currently running: failed" in str(refused)
     else:
         raise AssertionError("a failed job was completed")
     assert client.unfail("smtp", "emails") == 1
     job = queue.pop()
-    assert job.complete("archive") == "waiting" if name == "reqless" else job.complete("archive", delay=0)
+    assert job.complete("archive") == "waiting" if package.__name__ == "reqless" else job.complete("archive", delay=0)
     assert client.jobs[jid].queue_name == "archive"
     assert [stage["what"] for stage in client.jobs[jid].history][-2:] == ["done", "put"]
 
 
-def depend_pause_configure(client: Any) -> None:
+def depend_pause_configure(package: Any, client: Any) -> None:
     """Dependencies, pauses, tags, workers, statistics and the configuration."""
     queue = client.queues["letters"]
     for jid, depends in (("parent", []), ("child", ["parent"])):
-        queue.put("k", data(), jid=jid, depends=depends)
+        queue.put("k", data(package), jid=jid, depends=depends)
     child = client.jobs["child"]
     assert (child.state, child.dependencies, queue.jobs.depends()) == ("depends", ["parent"], ["child"])
     assert client.jobs["parent"].dependents == ["child"]
@@ -86,10 +87,10 @@ def depend_pause_configure(client: Any) -> None:
     assert client.config["heartbeat"] == 30 == client.config.all["heartbeat"]
 
 
-def recur(client: Any) -> None:
+def recur(package: Any, client: Any) -> None:
     """A job recurs, is changed, tagged and canceled."""
     queue = client.queues["hourly"]
-    queue.recur("k", data(), interval=3600, offset=0, jid="clock", retries=2)
+    queue.recur("k", data(package), interval=3600, offset=0, jid="clock", retries=2)
     assert queue.jobs.recurring() == ["clock"] and queue.counts["recurring"] == 1
     (job,) = queue.pop(5)
     assert (job.jid, job.state) == ("clock-1", "running")
@@ -102,7 +103,14 @@ def recur(client: Any) -> None:
     assert client.jobs["clock"] is None and client.jobs["clock-1"].state == "running"
 
 
-opened = package.Client(url, hostname="worker-1")
-for part in (put_work_complete, retry_fail_unfail, depend_pause_configure, recur):
-    part(opened)
-sys.stdout.write("done\n")
+def main(name: str, url: str) -> None:
+    """All sessions, one after the other, with one client."""
+    package = importlib.import_module(name)
+    client = package.Client(url, hostname="worker-1")
+    for part in (put_work_complete, retry_fail_unfail, depend_pause_configure, recur):
+        part(package, client)
+    sys.stdout.write("done\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

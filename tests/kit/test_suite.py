@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -205,7 +206,7 @@ def test_a_wrong_command_line_is_told(arguments: tuple[str, ...], said: str) -> 
 
 
 def test_bindings_are_mixed_by_command(server: Server) -> None:
-    drivers = [f"{sys.executable} {RIGHT}", f"{sys.executable} {WRONG} renames-types"]
+    drivers = [shlex.join((sys.executable, str(RIGHT))), shlex.join((sys.executable, str(WRONG), "renames-types"))]
     done = run("mixed", "--url", server.url, "--level", "smoke", "--driver", drivers[0], "--driver", drivers[1])
     assert done.exit_code == 1
     assert "MIXED-1: What one binding writes, every other binding reads the same." in done.output
