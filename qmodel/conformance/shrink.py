@@ -215,7 +215,7 @@ def _lower(kind: Any, value: Any) -> Iterator[Any]:
     elif not kind.accepts(value):
         return  # hostile: it is what it is
     elif isinstance(kind, Whole) and type(value) is int:
-        steps = (0, 1, 2, 3, 10, 100, 1000, 10_000, value // 2, value - 1)
+        steps = (0, 1, 2, 3, 10, 100, 1000, 10_000, *_nearer(value))
         yield from (n for n in steps if kind.low <= n and abs(n) < abs(value))
         if value < 0:
             yield from (n for n in (-1, -2, value // 2) if n > value)
@@ -226,6 +226,11 @@ def _lower(kind: Any, value: Any) -> Iterator[Any]:
         yield from dict.fromkeys(("", "x", value[: len(value) // 2]))
     elif isinstance(kind, Name) and len(value) > 20:
         yield "n"
+
+
+def _nearer(value: int) -> Iterator[int]:
+    """Values below one: less by half of it, by a quarter, and so on to 1, for one by one would use up all tries."""
+    return (value - (value >> by) for by in range(1, max(value.bit_length(), 2)))
 
 
 # ---- renaming
@@ -317,7 +322,7 @@ def _lower_time(found: _Shrinker) -> None:
             break
     for at in range(1, len(found.best)):
         gap = found.best[at].now - found.best[at - 1].now
-        for lower in (0, 1, 1000, 60_000, 86_400_000, gap // 2, gap - 1):
+        for lower in (0, 1, 1000, 60_000, 86_400_000, *_nearer(gap)):
             if 0 <= lower < gap and _shift(found, at, lower - gap):
                 break
         if gap < 0:
