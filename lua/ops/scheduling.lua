@@ -138,7 +138,7 @@ end
 -- The next runs of drafts of schedules that are due, moving these on: one of each in turn.
 local function in_turn(now, found, most)
   local runs, turn = {}, found
-  while #turn > 0 and #runs < most do
+  while #turn > 0 do
     local again = {}
     for i = 1, math.min(#turn, most - #runs) do
       local schedule = turn[i]

@@ -371,6 +371,7 @@ def a_thousand_runs(s: Script) -> None:
     s.do(ops.Peek("q", 3), 2999)
     s.do(ops.Queue("q"))
     s.do(ops.Fire("q", 2))
+    s.do(ops.Fire("q", 3))
     s.pop(3)
     s.do(ops.Recurring("q", 0, 1))
     s.do(ops.Recurring("q", 1, 5))
@@ -393,6 +394,15 @@ def runs_of_many(s: Script) -> None:
     s.do(ops.Fire("q"))
     s.do(ops.Recurring("q", 1000, 5))
     s.do(ops.Queues())
+
+
+def a_run_among_equals(s: Script) -> None:
+    """A run comes after what stood in the order before it was made, and peek says so."""
+    s.do(ops.Recur("q", "r", "k", "", 1000))
+    s.do(ops.Recur("q", "q", "k", "", 1000))
+    s.put("z1", "z2")
+    s.do(ops.Peek("q", 4))
+    s.pop(4)
 
 
 def missed_runs(s: Script) -> None:
@@ -1360,8 +1370,9 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     how_long, folding, long_names, a_thousand_dependents, a_thousand_dependents_at_once, one_of_a_thousand,
     many_edges_twice, canceling_a_thousand, a_thousand_dependencies, looking_at_a_thousand, looking_once,
     four_thousand_dependencies, four_thousand_edges, a_thousand_jobs, a_thousand_scheduled, a_thousand_failed,
-    a_thousand_runs, runs_of_many, missed_runs, run_ids_that_are_taken, a_run_instead_of_a_job_that_is_gone,
-    changing_what_recurs, a_thousand_idle_workers, a_thousand_requests, a_thousand_silent_workers, ten_thousand_events,
+    a_thousand_runs, runs_of_many, a_run_among_equals, missed_runs, run_ids_that_are_taken,
+    a_run_instead_of_a_job_that_is_gone, changing_what_recurs, a_thousand_idle_workers, a_thousand_requests,
+    a_thousand_silent_workers, ten_thousand_events,
 )  # fmt: skip
 
 

@@ -161,7 +161,7 @@ def _in_turn(store: Store, now: int, found: list[Schedule], most: int) -> list[R
     """The next runs of drafts of schedules that are due, moving these on: one of each in turn."""
     runs: list[Run] = []
     turn = found
-    while turn and len(runs) < most:
+    while turn:
         again = []
         for schedule in turn[: most - len(runs)]:
             schedule.runs += 1

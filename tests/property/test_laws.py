@@ -464,6 +464,44 @@ def test_an_order_by_something_else_is_noticed(monkeypatch: pytest.MonkeyPatch, 
     assert fails(test_pops_come_in_the_order_of_priority_readiness_and_sequence)
 
 
+# ---- recurring jobs: one run for each due time
+
+
+def _due_times(history: Any) -> Iterator[tuple[Any, int]]:
+    """Of each run that was made: the moment at which it was due, and the one at which it had to be."""
+    expected: dict[Any, int] = {}
+    intervals: dict[Any, int] = {}
+    for moment in walk(history):
+        if len(moment.events) >= moment.store.events.maxlen:
+            expected.clear()  # of so few events that are kept, some may be gone
+            continue
+        for event in moment.events:
+            jid = event.facts[0]
+            if event.event == "recurred":
+                expected[jid], intervals[jid] = int(event.facts[3]), moment.op.interval_ms
+            elif event.event == "recur_updated" and jid in expected:
+                expected[jid] = int(event.facts[2])
+                intervals[jid] = getattr(moment.op, "interval_ms", None) or intervals[jid]
+            elif event.event == "missed" and jid in expected:
+                expected[jid] = int(event.facts[3])
+            elif event.event == "fired" and jid in expected:
+                yield event.facts[3], expected[jid]
+                expected[jid] += intervals[jid]
+
+
+def test_each_due_time_has_one_run_and_none_drifts() -> None:
+    runs = [run for history in bulk() for run in _due_times(history)]
+    assert all(due_at == expected for due_at, expected in runs)
+    assert len(runs) > 200
+
+
+def test_a_run_that_is_made_twice_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from qmodel.state import schedules
+
+    monkeypatch.setattr(schedules, "advance", lambda store, found: None)
+    assert fails(test_each_due_time_has_one_run_and_none_drifts)
+
+
 # ---- 8: work is bounded
 
 
