@@ -291,13 +291,13 @@ end
 
 -- ---- events: one field, `e`: the moment, what, and its facts, with tabs between
 
--- The facts of an event after the first, each behind a tab. One concatenation, whatever their number: a table and
--- table.concat would cost thrice as much.
+-- The facts of an event after the first, each behind a tab, where they are not three. One concatenation, whatever their
+-- number: a table and table.concat would cost thrice as much.
 local function more(a, b, c, d, e, f)
   if not b then
     return a and '\t' .. a or ''
   elseif not d then
-    return c and '\t' .. a .. '\t' .. b .. '\t' .. c or '\t' .. a .. '\t' .. b
+    return '\t' .. a .. '\t' .. b
   elseif not e then
     return '\t' .. a .. '\t' .. b .. '\t' .. c .. '\t' .. d
   end

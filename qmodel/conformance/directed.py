@@ -1039,9 +1039,10 @@ def big_data(s: Script) -> None:
         s.do(ops.Cancel(("j",)))
         s.do(ops.Tracked())
     s.set("jobs-history-count", 0)
-    s.do(ops.Put("q", "j", "k", "a" * 2000))
-    (job,) = s.pop()
-    s.do(ops.Complete("j", job.token))
+    for data in (None, "f" * 3000):
+        s.do(ops.Put("q", "j", "k", "a" * 2000))
+        (job,) = s.pop()
+        s.do(ops.Complete("j", job.token, data=data))
     s.look()
 
 
@@ -1455,6 +1456,12 @@ def wire() -> list[Wire]:
         Wire("put_many", ["5", "", "jobs", "4", *one, "jobs"], _bad("put_many", "jobs")),
         Wire("put_many", ["5", "", "jobs", "5", *one, "priority"], _bad("put_many", "priority")),
         Wire("put_many", ["5", "", "jobs", "4", *one, "priority", "1"], _bad("put_many", "option")),
+        Wire("put_many", ["5", "", "jobs", "5", *one, "tags", "jobs", "4", *one], _bad("put_many", "tags")),
+        Wire(
+            "put_many",
+            ["5", "", "jobs", "4", *one, "request", "r", "jobs", "4", "q", "i", "k", "d"],
+            Step(5, ops.PutMany((ops.Put("q", "j", "k", "d"), ops.Put("q", "i", "k", "d")))),
+        ),
         Wire("put_many", ["5", "", "jobs", "6", *one, "priority", "x"], _bad("put_many", "priority")),
         Wire(
             "put_many",
