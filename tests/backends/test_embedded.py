@@ -7,8 +7,11 @@ import time
 
 import pytest
 
+from qmodel import wire
 from qmodel.backends import bundle, embedded, open_backend
 from qmodel.backends.embedded import EmbeddedBackend, Namespace, connect
+from qmodel.backends.lua_host import LuaHost
+from qmodel.conformance import rawkeys
 from qmodel.conformance.runner import first_difference
 from qmodel.conformance.subjects import Step, open_subject
 from qmodel.errors import ConnectError
@@ -31,6 +34,26 @@ def test_what_has_no_form_on_the_wire_is_refused_as_by_the_model() -> None:
     moment: object = "noon"
     refused = backend.execute(Get(7), moment)  # type: ignore[arg-type]
     assert refused == Refusal("BAD_ARGUMENT", ("get", "now"))
+
+
+def test_what_the_library_keeps_in_mind_of_one_prefix_is_not_taken_for_another() -> None:
+    host = LuaHost()
+    host.load(bundle.library())
+    steps = [
+        (1, Put("q", "a", "K", "")),
+        (2, Pop("q", "w")),
+        (3, Complete("a", 2)),
+        (4, Stats("q", 0)),
+        (5, Length("q")),
+    ]
+    for at, op in steps:
+        one, other = (
+            host.fcall(bundle.function_name(op.spec.name), [prefix], wire.encode(op, at)) for prefix in ("one:", "two:")
+        )
+        assert one == other
+    keys = dict(host.keyspace.dump())
+    assert rawkeys.decode(keys, "one:") == rawkeys.decode(keys, "two:")
+    assert len([key for key in keys if key.startswith(b"one:")]) * 2 == len(keys)
 
 
 def test_more_queues_than_the_library_keeps_in_mind_stay_apart() -> None:
