@@ -150,6 +150,7 @@ end
 
 -- Take the `name value` pairs in args[at..last] into `op`; refuse the first that is not what it may be.
 function arguments.named(operation, spec, op, args, at, last)
+  op.named = true
   while at <= last do
     at = take_pair(operation, spec, op, args, at, last)
   end

@@ -792,6 +792,22 @@ catalogue.operations = {
       count = kinds[11],
     },
   },
+  throttled = {
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue, offset = 0, count = 25}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.throttled, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      queue = kinds[1],
+      offset = kinds[20],
+      count = kinds[11],
+    },
+  },
   running = {
     reads = true, memo = false, asks = false, lists = {},
     decode = function(operation, args, at, last)

@@ -11,6 +11,7 @@
 --   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>
 --   <p>q:<queue>-scheduled       zset: score ready at,   member <sequence:14><jid>
 --   <p>q:<queue>-depends         zset: score put at,     member <sequence:14><jid>
+--   <p>q:<queue>-throttled       zset: score ready at,   member <sequence:14><jid>
 --   <p>q:<queue>-locks           zset: score expires at (-inf when stalled), member <sequence:14><jid>
 --   <p>q:<queue>-recur           zset: recurring jobs; score next due at, member <sequence:14><jid>
 --   <p>q:<queue>-state           text: first seen, pause, idle workers, due bound; and when the first run of a

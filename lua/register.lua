@@ -23,7 +23,7 @@ register.verbs = {
   recur_untag = scheduling.recur_untag, recurring = scheduling.recurring, fire = scheduling.fire,
   get = looking.get, multiget = looking.multiget,
   waiting = looking.waiting, scheduled = looking.scheduled, depending = looking.depending,
-  running = looking.running, stalled = looking.stalled, completed = looking.list_completed,
+  throttled = looking.throttled, running = looking.running, stalled = looking.stalled, completed = looking.list_completed,
   queues = looking.list_queues, queue = looking.queue, length = looking.length, workers = looking.list_workers,
   worker = looking.worker, stats = looking.show_stats, events = looking.events, pause = configuring.pause,
   unpause = configuring.unpause, forget = configuring.forget, deregister = configuring.deregister,

@@ -534,6 +534,10 @@ class AsyncQueue:
         """List its scheduled jobs, soonest first."""
         return await self.client._listing(ops.Scheduled(self.name, offset, count))
 
+    async def throttled(self, offset: int = 0, count: int = 25) -> Listing[AsyncJob]:
+        """The jobs that are ready and wait for a throttle to open, longest ready first."""
+        return await self.client._listing(ops.Throttled(self.name, offset, count))
+
     async def depending(self, offset: int = 0, count: int = 25) -> Listing[AsyncJob]:
         """List its jobs that wait for others, longest waiting first."""
         return await self.client._listing(ops.Depending(self.name, offset, count))

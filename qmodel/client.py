@@ -529,6 +529,10 @@ class Queue:
         """List its scheduled jobs, soonest first."""
         return self.client._listing(ops.Scheduled(self.name, offset, count))
 
+    def throttled(self, offset: int = 0, count: int = 25) -> Listing[Job]:
+        """The jobs that are ready and wait for a throttle to open, longest ready first."""
+        return self.client._listing(ops.Throttled(self.name, offset, count))
+
     def depending(self, offset: int = 0, count: int = 25) -> Listing[Job]:
         """List its jobs that wait for others, longest waiting first."""
         return self.client._listing(ops.Depending(self.name, offset, count))

@@ -77,6 +77,7 @@ VERBS: dict[str, Verb] = {
     "waiting": looking.waiting,
     "scheduled": looking.scheduled,
     "depending": looking.depending,
+    "throttled": looking.throttled,
     "running": looking.running,
     "stalled": looking.stalled,
     "completed": looking.list_completed,

@@ -51,7 +51,7 @@ def check(snapshot: Snapshot) -> list[Broken]:
 def _places(s: Snapshot) -> Iterator[tuple[str, str, str, tuple[Any, ...]]]:
     """Everything that stands in a sorted list: jid, list, whose list, entry."""
     for name, queue in s.queues.items():
-        for place in ("ready", "scheduled", "depends", "locks"):
+        for place in ("ready", "scheduled", "depends", "locks", "throttled"):
             yield from ((entry[-1], place, name, entry) for entry in queue[place])
     yield from ((entry[-1], "completed", "", entry) for entry in s.completed)
     for group, entries in s.groups.items():
@@ -71,6 +71,8 @@ def _where(job: Record, jid: str) -> tuple[str, str, tuple[Any, ...]] | None:
         return "locks", queue, (job["expires_at"], seq, jid)
     if state == "stalled":
         return "locks", queue, (float("-inf"), seq, jid)
+    if state == "throttled":
+        return "throttled", queue, (job["ready_at"], seq, jid)
     if state == "complete":
         return "completed", "", (job["ended_at"], seq, jid)
     if state == "failed" and job["failure"]:
@@ -114,14 +116,14 @@ def places_are_in_order(s: Snapshot) -> Iterator[str]:
     lists += s.groups.items()
     lists += s.tags.items()
     for name, queue in s.queues.items():
-        lists += ((f"{name}.{p}", queue[p]) for p in ("ready", "scheduled", "depends", "locks", "recur"))
+        lists += ((f"{name}.{p}", queue[p]) for p in ("ready", "scheduled", "depends", "locks", "throttled", "recur"))
     yield from (f"{name} is not sorted" for name, found in lists if list(found) != sorted(found))
 
 
 @invariant
 def a_queue_with_jobs_is_on_the_list(s: Snapshot) -> Iterator[str]:
     """A queue that has a job in any of its places, or in which one recurs, was first seen at some moment."""
-    places = ("ready", "scheduled", "depends", "locks", "recur")
+    places = ("ready", "scheduled", "depends", "locks", "throttled", "recur")
     for name, queue in s.queues.items():
         if queue["first_seen"] is None and any(queue[place] for place in places):
             yield f"{name} has jobs and is not on the list"

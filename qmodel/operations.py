@@ -657,6 +657,15 @@ class Depending(Operation):
 
 
 @operation("page", "read")
+class Throttled(Operation):
+    """List the jobs of a queue that are ready and wait for a throttle to open, longest ready first."""
+
+    queue: QueueName
+    offset: Offset = 0
+    count: Count = 25
+
+
+@operation("page", "read")
 class Running(Operation):
     """List the jobs of a queue under a valid lease, soonest to expire first."""
 

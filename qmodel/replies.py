@@ -105,6 +105,7 @@ class Job(NamedTuple):
     dependencies: tuple[str, ...]
     dependents: tuple[str, ...]
     history: tuple[Stage, ...]
+    options: tuple[tuple[str, str], ...]
 
     @property
     def spawned_from(self) -> str:
@@ -150,6 +151,7 @@ class QueueCounts(NamedTuple):
     next_at: int
     recurring: int
     due: int
+    throttled: int
 
 
 class Schedule(NamedTuple):

@@ -146,22 +146,28 @@ def job(raw: Raw) -> Job:
     head, _, body = text.partition(b"\n")
     f = head.decode().split("\t")
     size, stop = int(f[18]), len(body) - int(f[3])
-    tags, failure, result, progress = ((), None, "", "") if f[3] == "0" else _more(body[stop:])
+    tags, failure, result, progress, options = ((), None, "", "", ()) if f[3] == "0" else _more(body[stop:])
     return record(Job, (
         jid.decode(), f[14], f[4], state.decode(), apart.decode() or body[:size].decode(), int(f[15]), int(f[6]),
         int(f[7]), tags, f[8], int(f[9]), int(f[12]), int(f[16]), int(f[5]), int(f[11]), int(f[13]), result, progress,
-        failure, tracked == 1, _strs(dependencies), _strs(dependents), stages(body[size:stop]),
+        failure, tracked == 1, _strs(dependencies), _strs(dependents), stages(body[size:stop]), options,
     ))  # fmt: skip
 
 
-def _more(raw: bytes) -> tuple[tuple[str, ...], Failure | None, str, str]:
-    """What few jobs have: tags, failure, result, progress. Between tags is a byte that no text in UTF-8 holds."""
+def _more(raw: bytes) -> tuple[tuple[str, ...], Failure | None, str, str, tuple[tuple[str, str], ...]]:
+    """What few jobs have: tags, failure, result, progress, options. Between tags is a byte that UTF-8 has not."""
     head, _, texts = raw.partition(b"\n")
     f = head.split(b"\t")
     at, end = int(f[7]), int(f[7]) + int(f[8])
     tags = tuple(tag.decode() for tag in f[2].split(b"\xff")) if f[2] else ()
     failure = Failure(f[3].decode(), texts[end:].decode(), int(f[4]), f[5].decode()) if f[3] else None
-    return tags, failure, texts[:at].decode(), texts[at:end].decode()
+    return tags, failure, texts[:at].decode(), texts[at:end].decode(), options(f[10])
+
+
+def options(raw: bytes) -> tuple[tuple[str, str], ...]:
+    """Read a job's options, by name; the same byte is between."""
+    pairs = (one.decode().partition("=") for one in raw.split(b"\xff")) if raw else ()
+    return tuple((name, value) for name, _, value in pairs)
 
 
 def history(raw: bytes) -> list[Stage]:

@@ -60,6 +60,7 @@ function job([jid, state, bytes, apart = "", tracked = 0, dependencies = [], dep
     ...one, jid, state, tracked, dependencies, dependents, data: apart.length ? apart : body.subarray(0, size),
     klass: utf8(one.klass), queue: utf8(one.queue), worker: utf8(one.worker), failure: two.group ? failure : null,
     tags: two.tags ? two.tags.split("\xff").map(utf8) : [],
+    options: two.options ? two.options.split("\xff").map((one) => utf8(one).split(/=(.*)/s).slice(0, 2)) : [],
     result: texts.subarray(0, first), progress: texts.subarray(first, second),
     history: String(body.subarray(size, stop)).split("\n").slice(0, -1),
   };

@@ -102,7 +102,8 @@ def job(raw)
     "dependencies" => dependencies || [], "dependents" => dependents || [],
     "data" => apart.to_s.empty? ? body.byteslice(0, size) : apart, "history" => body.byteslice(size...stop).split("\n"),
     "tags" => two["tags"].to_s.split("\xFF".b), "failure" => two["group"].to_s.empty? ? nil : failure,
-    "result" => texts.byteslice(0, first), "progress" => texts.byteslice(first...second)
+    "result" => texts.byteslice(0, first), "progress" => texts.byteslice(first...second),
+    "options" => two["options"].to_s.split("\xFF".b).map { |one| one.split("=", 2) }
   )
   FORMS["Job"]["properties"].to_h { |name, form| [name, read(form, known[name])] }
 end

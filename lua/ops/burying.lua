@@ -13,4 +13,5 @@ function burying.bury(now, job, group, message, ended)
   job.expires_at = 0
   job.ended_at = now
   jobs.place(job, 'failed')
+  settling.settle(now, job)
 end

@@ -61,6 +61,7 @@ local function complete(now, job, op, depends)
   for i = 1, #freed do
     depending.unblock(now, freed[i])
   end
+  settling.settle(now, job)
   return 'complete'
 end
 

@@ -35,6 +35,11 @@ function looking.depending(_, op)
   return {queues.page(op.queue, '-depends', '-inf', '+inf', op.offset, op.count)}
 end
 
+-- List the ready jobs that wait for a throttle.
+function looking.throttled(_, op)
+  return {queues.page(op.queue, '-throttled', '-inf', '+inf', op.offset, op.count)}
+end
+
 -- List the jobs under a valid lease.
 function looking.running(now, op)
   return {queues.page(op.queue, '-locks', '(' .. now, '+inf', op.offset, op.count)}
@@ -64,6 +69,7 @@ local function counts(now, name)
     queues.next_at(name, now, config.value('grace-period')),
     schedules.size(name),
     schedules.count_due(name, now),
+    queues.size(name, '-throttled'),
   }
 end
 

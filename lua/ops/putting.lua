@@ -32,6 +32,8 @@ local function put(now, op, depends, request)
   end
 
   jobs.lift(job)
+  settling.settle(now, job)
+  options.assign(job, op)
   job.klass = op.klass
   records.set_data(job, op.data)
   job.result, job.progress = '', ''

@@ -56,6 +56,7 @@ local function cancel(now, job)
     dependencies.unlink(jobs.load(dependent), {job.jid})
   end
   jobs.remove(job)
+  settling.settle(now, job)
 end
 
 -- Delete unfinished jobs, with all that depend on them or none.

@@ -17,6 +17,7 @@ local PLACES = {
   waiting = {queues.push, queues.pull},
   scheduled = {queues.schedule, queues.unschedule},
   depends = {queues.park, queues.unpark},
+  throttled = {queues.hold_back, queues.let_on},
   running = {begin_lease, end_lease},
   stalled = {queues.lock, queues.unlock},
   complete = {completed.add, completed.discard},

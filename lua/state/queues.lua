@@ -1,4 +1,4 @@
--- Queues: four sorted sets of jobs each, a pause, and the count of idle workers.
+-- Queues: five sorted sets of jobs each, a pause, and the count of idle workers.
 --
 -- A queue is on the list from its first put until it is forgotten. Workers that found nothing count as idle; a job that
 -- becomes ready turns one idle worker into one wake-up, an element of a list on which idle workers block, so that a
@@ -130,6 +130,7 @@ end
 -- How many jobs a queue has, in any state.
 function queues.length(name)
   return size(name, '-work') + size(name, '-scheduled') + size(name, '-depends') + size(name, '-locks')
+    + size(name, '-throttled')
 end
 
 -- Turn idle workers into wake-ups: one for each job that they may now get.
@@ -197,6 +198,16 @@ end
 -- Let a job no longer wait for others.
 function queues.unpark(job)
   store.remove(keys.queue(job.queue, '-depends'), keys.member(job.seq, job.jid))
+end
+
+-- Let a ready job wait for a throttle.
+function queues.hold_back(job)
+  store.add(keys.queue(job.queue, '-throttled'), job.ready_at, keys.member(job.seq, job.jid))
+end
+
+-- Let a job no longer wait for a throttle.
+function queues.let_on(job)
+  store.remove(keys.queue(job.queue, '-throttled'), keys.member(job.seq, job.jid))
 end
 
 -- Enter a lease, or a job whose lease was taken, and wake a worker for that.
@@ -395,10 +406,10 @@ function queues.next_at(name, now, grace)
   return soon < NEVER and soon or 0
 end
 
--- The ids of the first jobs that are ready, scheduled, or wait for others.
+-- The ids of the first jobs that are ready, scheduled, wait for others, or for a throttle.
 function queues.not_begun(name, most)
   local found = queues.order(name, 0, most)
-  for _, part in ipairs({'-scheduled', '-depends'}) do
+  for _, part in ipairs({'-scheduled', '-depends', '-throttled'}) do
     local room = most - #found
     if room > 0 then
       for _, jid in ipairs(jids_of(store.sorted('ZRANGE', keys.queue(name, part), 0, room - 1))) do

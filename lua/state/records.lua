@@ -2,7 +2,7 @@
 -- It has no mirror in the model, whose jobs are objects.
 --
 --   19 fields with a tab between, a line end, then the data and the history; then what few jobs have, if this one has any
---   of it: 10 fields more, a line end, then the result, the progress and the message of the last failure.
+--   of it: 11 fields more, a line end, then the result, the progress and the message of the last failure.
 --
 -- The field `more` says how long that last part is. Data longer than INLINE stand in a key of their own, so that a step of
 -- a big job does not rewrite them. A history is a line for each stage: what, when and its facts with tabs between. Only a
@@ -26,7 +26,7 @@ records.places = {
   'state', 'seq', 'stages', 'queue', 'ready_at', 'retries', 'remaining', 'worker', 'token', 'grant', 'popped_at',
   'expires_at', 'ended_at',
   'waits', 'waited_for', 'tags', 'group', 'failed_at', 'failed_worker', 'apart', 'result', 'progress', 'message',
-  'klass', 'priority', 'put_at', 'put_request', 'data', 'history',
+  'options', 'klass', 'priority', 'put_at', 'put_request', 'data', 'history',
 }
 
 -- The fields of the text in their order, and those of what few jobs have.
@@ -36,7 +36,7 @@ records.fields = {
 }
 records.more = {
   'waits', 'waited_for', 'tags', 'group', 'failed_at', 'failed_worker', 'apart', 'result_size', 'progress_size',
-  'message_size',
+  'message_size', 'options',
 }
 
 -- Written out, for the string library is not there when Redis loads a library. %C, any but a control character, is
@@ -46,7 +46,7 @@ local WAITING = '^waiting\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t\t(%
 local RUNNING = '^running\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t0\t()'
 local FIELDS = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t()'
 local REST = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\n()'
-local MORE = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\n()'
+local MORE = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\n()'
 
 -- So many bytes of a text, and where the next begin.
 local function slice(text, at, size)
@@ -79,13 +79,14 @@ function untouched.__newindex(job, place, value)
 end
 
 local function decode_more(job, text)
-  local waits, waited_for, tags_, group, failed_at, failed_worker, apart, result_size, progress_size, message_size, at =
-    string.match(text, MORE)
+  local waits, waited_for, tags_, group, failed_at, failed_worker, apart, result_size, progress_size, message_size, options_,
+    at = string.match(text, MORE)
   job.waits, job.waited_for, job.tags, job.group, job.failed_at, job.failed_worker, job.apart =
     waits, waited_for, tags_, group, failed_at, failed_worker, apart
   job.result, at = slice(text, at, result_size)
   job.progress, at = slice(text, at, progress_size)
   job.message = slice(text, at, message_size)
+  job.options = options_
 end
 
 local function decode(jid, key, text)
@@ -103,7 +104,7 @@ local function decode(jid, key, text)
   local rest = more == '0' and string.sub(text, at) or string.sub(text, at, -1 - more)
   local job = {
     jid, key, text, false, rest, '', state, seq, stages, queue, ready_at, retries, remaining, worker, token, grant, popped_at,
-    expires_at, ended_at, '0', '0', '', '', '0', '', '0', '', '', '',
+    expires_at, ended_at, '0', '0', '', '', '0', '', '0', '', '', '', '',
   }
   if more ~= '0' then
     decode_more(job, string.sub(text, -more))
@@ -158,7 +159,7 @@ end
 function records.new(jid)
   local job = {
     jid, keys.job(jid), false, false, false, '', '', '0', '0', '', '0', '5', '5', '', '0', '', '0', '0', '0',
-    '0', '0', '', '', '0', '', '0', '', '', '', '', '0', '0', '', '', '',
+    '0', '0', '', '', '0', '', '0', '', '', '', '', '', '0', '0', '', '', '',
   }
   known[jid] = job
   if store.gone then
@@ -200,13 +201,14 @@ end
 local function encode_more(job)
   return job.waits .. '\t' .. job.waited_for .. '\t' .. job.tags .. '\t' .. job.group .. '\t' .. job.failed_at .. '\t'
     .. job.failed_worker .. '\t' .. job.apart .. '\t' .. store.text(#job.result) .. '\t'
-    .. store.text(#job.progress) .. '\t' .. store.text(#job.message) .. '\n' .. job.result .. job.progress .. job.message
+    .. store.text(#job.progress) .. '\t' .. store.text(#job.message) .. '\t' .. job.options .. '\n' .. job.result
+    .. job.progress .. job.message
 end
 
 -- What few jobs have, as text; empty for all others. Only a job that is in a group has failed.
 local function more_of(job)
   if job.waited_for == '0' and job.tags == '' and job.result == '' and job.group == '' and job.waits == '0'
-    and job.apart == '0' and job.progress == '' then
+    and job.apart == '0' and job.progress == '' and job.options == '' then
     return ''
   end
   return encode_more(job)

@@ -67,7 +67,7 @@ class Script:
         for jid in list(store.jobs)[:20]:
             self.do(ops.Get(jid))
         for queue in list(store.queues)[:5]:
-            for read in (ops.Waiting, ops.Scheduled, ops.Depending, ops.Running, ops.Stalled):
+            for read in (ops.Waiting, ops.Scheduled, ops.Depending, ops.Throttled, ops.Running, ops.Stalled):
                 self.do(read(queue))
             self.do(ops.Queue(queue))
             self.do(ops.Stats(queue))
@@ -121,6 +121,7 @@ def a_thousand_dependents(s: Script) -> None:
     hub = s.pop()[0]
     s.complete(hub)
     s.do(ops.Depending("q", 0, MOST))
+    s.do(ops.Throttled("q", 0, MOST))
     s.do(ops.Waiting("q", 995, 10))
     s.look()
 

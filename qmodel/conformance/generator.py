@@ -116,6 +116,7 @@ NEEDS = {
          "progress", "running", "worker"), ("running", "pop")),
     **dict.fromkeys(("pop", "peek", "waiting", "cancel", "drain"), ("waiting", "put")),
     **dict.fromkeys(("depends_on", "depends_off", "depending"), ("depends", "put")),
+    "throttled": ("throttled", "put"),
     **dict.fromkeys(("promote", "scheduled"), ("scheduled", "put")),
     **dict.fromkeys(("unfail", "failed", "failed_groups"), ("failed", "fail")),
     "stalled": ("running", "pop"),
@@ -698,6 +699,9 @@ class Generator:
 
     def depending(self) -> Operation:
         return ops.Depending(self._queue_with("depends"), *self._page())
+
+    def throttled(self) -> Operation:
+        return ops.Throttled(self._queue_with("throttled"), *self._page())
 
     def running(self) -> Operation:
         if self._aimed and not any(q.locks and q.locks[-1][0] > self._now for q in self._store.queues.values()):

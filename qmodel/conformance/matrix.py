@@ -265,7 +265,8 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
         yield (ops.Unfail("r", group, **again),)
     yield (ops.Get("a"),)
     yield (ops.Multiget(("b", "a")),)
-    for look in (ops.Waiting, ops.Scheduled, ops.Depending, ops.Running, ops.Stalled, ops.Queue, ops.Length, ops.Stats):
+    lists = (ops.Waiting, ops.Scheduled, ops.Depending, ops.Throttled, ops.Running, ops.Stalled)
+    for look in (*lists, ops.Queue, ops.Length, ops.Stats):
         yield (look(queue),)
     yield (ops.Completed(),)
     yield (ops.Queues(),)

@@ -128,7 +128,7 @@ class _Reader:
     def queues(self) -> dict[str, Record]:
         listed = {name: int(score) for score, name in self.members("queues")}
         found = set(listed)
-        for end in ("-work", "-scheduled", "-depends", "-locks", "-recur", "-state", "-wake"):
+        for end in ("-work", "-scheduled", "-depends", "-locks", "-throttled", "-recur", "-state", "-wake"):
             found.update(self.names("q:", end))
         records = {name: self.queue(name, listed.get(name)) for name in found}
         return {name: record for name, record in records.items() if record != DEFAULT_QUEUE}
@@ -154,6 +154,7 @@ class _Reader:
             "scheduled": scheduled,
             "depends": self.places(f"q:{name}-depends"),
             "locks": locks,
+            "throttled": self.places(f"q:{name}-throttled"),
             "recur": recur,
         }
 
@@ -265,6 +266,7 @@ class _Reader:
             "dependencies": dependencies,
             "dependents": dependents,
             "history": tuple((stage.what, stage.at, stage.facts) for stage in stages),
+            "options": wire.options(more["options"]),
         }
 
 
@@ -278,6 +280,7 @@ NUMBERS = (
 MORE = {
     "waits": b"0", "waited_for": b"0", "tags": b"", "group": b"", "failed_at": b"0", "failed_worker": b"",
     "apart": b"0", "result_size": b"0", "progress_size": b"0", "message_size": b"0",
+    "options": b"",
 }  # fmt: skip
 """What few jobs have, and what it is for the others."""
 

@@ -22,7 +22,7 @@ Record = dict[str, Any]
 JOB = (
     "klass", "queue", "state", "data", "priority", "retries", "remaining", "tags", "worker", "token",
     "grant", "expires_at", "put_at", "put_request", "ready_at", "popped_at", "ended_at", "result",
-    "progress", "failure", "seq", "dependencies", "dependents", "history",
+    "progress", "failure", "seq", "dependencies", "dependents", "history", "options",
 )  # fmt: skip
 """The fields of a job's record, all as in `state.jobs.Job` but for:
 
@@ -30,9 +30,10 @@ JOB = (
     failure         None, or (group, message, at, worker)
     dependencies    ids, sorted; so are dependents
     history         ((what, at, (fact, ...)), ...)
+    options         ((name, text), ...), by name
 """
 
-QUEUE = ("first_seen", "paused", "idle", "wakes", "ready", "scheduled", "depends", "locks", "recur")
+QUEUE = ("first_seen", "paused", "idle", "wakes", "ready", "scheduled", "depends", "locks", "throttled", "recur")
 """The fields of a queue's record. `first_seen` is None when it is not on the list; `ready` holds
 (priority, ready_at, sequence, jid), the others hold (moment, sequence, jid), where a stalled job's
 moment is minus infinity; those in `recur` are recurring jobs, all others are jobs."""
@@ -44,7 +45,7 @@ SCHEDULE = (
 
 DEFAULT_QUEUE: Record = {
     "first_seen": None, "paused": False, "idle": 0, "wakes": 0,
-    "ready": (), "scheduled": (), "depends": (), "locks": (), "recur": (),
+    "ready": (), "scheduled": (), "depends": (), "locks": (), "throttled": (), "recur": (),
 }  # fmt: skip
 
 
@@ -135,6 +136,7 @@ def _job(job: Job) -> Record:
         "dependencies": tuple(sorted(job.dependencies)),
         "dependents": tuple(sorted(job.dependents)),
         "history": tuple(job.history),
+        "options": tuple(sorted(job.options.items())),
     }
 
 
@@ -148,6 +150,7 @@ def _queue(queue: Queue) -> Record:
         "scheduled": tuple(queue.scheduled),
         "depends": tuple(queue.depends),
         "locks": tuple(queue.locks),
+        "throttled": tuple(queue.throttled),
         "recur": tuple(queue.recur),
     }
 

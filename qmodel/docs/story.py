@@ -39,6 +39,7 @@ STORY: tuple[Operation, ...] = (
     ops.Waiting("emails"),
     ops.Scheduled("emails"),
     ops.Depending("emails"),
+    ops.Throttled("emails"),
     ops.Tagged("a"),
     ops.TopTags(),
     ops.TagAdd("j1", ("c",)),

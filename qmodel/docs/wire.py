@@ -48,6 +48,7 @@ FIELDS: dict[str, str] = {
     "result_size": "how many bytes of result follow",
     "progress_size": "how many bytes of progress follow",
     "message_size": "how many bytes of the last failure's message follow",
+    "options": "its options by name, `<name>=<value>` with the byte 255 between",
 }
 """What each field of a job's record is."""
 

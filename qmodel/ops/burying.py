@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qmodel.ops.settling import settle
 from qmodel.replies import Failure
 from qmodel.state import history, jobs, stats
 from qmodel.state.jobs import Job
@@ -20,3 +21,4 @@ def bury(store: Store, now: int, job: Job, group: str, message: str, ended: int 
     job.expires_at = 0
     job.ended_at = now
     jobs.place(store, job, "failed")
+    settle(store, now, job)

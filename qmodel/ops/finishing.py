@@ -8,6 +8,7 @@ from qmodel.ops import taking
 from qmodel.ops.burying import bury
 from qmodel.ops.depending import unblock
 from qmodel.ops.putting import begins, check_distinct, enter
+from qmodel.ops.settling import settle
 from qmodel.refusals import refuse
 from qmodel.replies import CompletedAndPopped, Failure
 from qmodel.state import completed, dependencies, history, jobs, queues, stats, workers
@@ -94,6 +95,7 @@ def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, d
     if job.dependents:
         for waiting in dependencies.resolve(store, job):
             unblock(store, now, waiting)
+    settle(store, now, job)
     return "complete"
 
 

@@ -19,6 +19,7 @@ from qmodel.operations import (
     Scheduled,
     Stalled,
     Stats,
+    Throttled,
     Waiting,
     Worker,
     Workers,
@@ -57,6 +58,11 @@ def scheduled(store: Store, now: int, op: Scheduled) -> Page:
 def depending(store: Store, now: int, op: Depending) -> Page:
     """List the jobs that wait for others."""
     return Page(*queues.page(queues.of(store, op.queue).depends, -math.inf, math.inf, op.offset, op.count))
+
+
+def throttled(store: Store, now: int, op: Throttled) -> Page:
+    """List the ready jobs that wait for a throttle."""
+    return Page(*queues.page(queues.of(store, op.queue).throttled, -math.inf, math.inf, op.offset, op.count))
 
 
 def running(store: Store, now: int, op: Running) -> Page:
@@ -99,6 +105,7 @@ def _counts(store: Store, now: int, name: str) -> QueueCounts:
         next_at=queues.next_at(queue, now, config.value(store, "grace-period")),
         recurring=schedules.size(store, name),
         due=schedules.count_due(store, name, now),
+        throttled=len(queue.throttled),
     )
 
 

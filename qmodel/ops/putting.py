@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from qmodel.operations import Put, PutMany
+from qmodel.ops.settling import settle
 from qmodel.refusals import refuse
-from qmodel.state import dependencies, history, jobs, queues, stats, tags
+from qmodel.state import dependencies, history, jobs, options, queues, stats, tags
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
@@ -72,6 +73,8 @@ def _put(store: Store, now: int, op: Put, depends: list[str] | None, request: st
         stats.recovered(store, job.ended_at, job.queue)
 
     jobs.lift(store, job)
+    settle(store, now, job)
+    options.assign(job, op)
     job.klass = op.klass
     job.data = op.data
     job.result = job.progress = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from qmodel.arguments import MOST
 from qmodel.operations import Cancel, Drain
+from qmodel.ops.settling import settle
 from qmodel.refusals import refuse
 from qmodel.replies import Drained
 from qmodel.state import dependencies, jobs, queues, stats
@@ -61,6 +62,7 @@ def _cancel(store: Store, now: int, job: Job) -> None:
     for dependent in dependencies.dependents(job):
         dependencies.unlink(store, jobs.load(store, dependent), [job.jid])
     jobs.remove(store, job)
+    settle(store, now, job)
 
 
 def drain(store: Store, now: int, op: Drain) -> Drained:

@@ -74,17 +74,26 @@ def _record(view: replies.Job, stored: Job | None, apart: bool) -> str:
 
 def _has_more(view: replies.Job) -> bool:
     """Whether a job has any of what few jobs have."""
-    return bool(view.tags or view.failure or view.dependencies or view.dependents or view.result or view.progress)
+    return bool(
+        view.tags
+        or view.failure
+        or view.dependencies
+        or view.dependents
+        or view.result
+        or view.progress
+        or view.options
+    )
 
 
 def _more(view: replies.Job, stored: Job | None, apart: bool) -> str:
     """What few jobs have; between tags is the byte 255, which no text in UTF-8 holds."""
     waits = len(stored.dependencies if stored is not None else view.dependencies)
     group, message, failed_at, failed_worker = view.failure or _NO_FAILURE
+    options = _BETWEEN_TAGS.join(f"{name}={value}" for name, value in view.options)
     sizes = f"{size(view.result)}\t{size(view.progress)}\t{size(message)}"
     return (
         f"{waits}\t{len(view.dependents)}\t{_BETWEEN_TAGS.join(view.tags)}\t{group}\t{failed_at}\t{failed_worker}\t"
-        f"{1 if apart else 0}\t{sizes}\n{view.result}{view.progress}{message}"
+        f"{1 if apart else 0}\t{sizes}\t{options}\n{view.result}{view.progress}{message}"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from qmodel import replies
 from qmodel.lifecycle import seen_at
 from qmodel.refusals import refuse
-from qmodel.state import dependencies, history, places, requests, tags
+from qmodel.state import dependencies, history, options, places, requests, tags
 from qmodel.state.store import Store, record
 
 
@@ -30,8 +30,8 @@ class Job:
 
     __slots__ = (
         "data", "dependencies", "dependents", "ended_at", "expires_at", "failure", "grant", "history", "jid", "klass",
-        "popped_at", "priority", "progress", "put_at", "put_request", "queue", "ready_at", "remaining", "result",
-        "retries", "seq", "state", "tags", "token", "worker",
+        "options", "popped_at", "priority", "progress", "put_at", "put_request", "queue", "ready_at", "remaining",
+        "result", "retries", "seq", "state", "tags", "token", "worker",
     )  # fmt: skip
 
     def __init__(self, jid: str) -> None:
@@ -42,6 +42,7 @@ class Job:
         self.retries = self.remaining = 5
         self.put_at = self.ready_at = self.popped_at = self.expires_at = self.ended_at = 0
         self.tags: dict[str, int] = NONE
+        self.options: dict[str, str] = NONE
         self.failure: replies.Failure | None = None
         self.dependencies: dict[str, None] = NONE
         self.dependents: dict[str, None] = NONE
@@ -158,5 +159,6 @@ def view(store: Store, now: int, job: Job) -> replies.Job:
         dependencies.of(job) if job.dependencies else (),
         dependencies.dependents(job) if job.dependents else (),
         record(replies.Stages, job.history),
+        options.view(job) if job.options else (),
     )
     return record(replies.Job, fields)

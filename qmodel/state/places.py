@@ -3,6 +3,7 @@
 waiting     its queue's order         (priority, ready_at, sequence)
 scheduled   its queue's schedule      (ready_at, sequence)
 depends     its queue's dependents    (put_at, sequence)
+throttled   its queue's throttled     (ready_at, sequence)
 running     its queue's locks         (expires_at, sequence), and its worker's leases
 stalled     its queue's locks         (before all others, sequence)
 complete    the completed             (ended_at, sequence)
@@ -35,6 +36,7 @@ PLACES: dict[str, tuple[Callable[[Store, Job], None], Callable[[Store, Job], Non
     "waiting": (queues.push, queues.pull),
     "scheduled": (queues.schedule, queues.unschedule),
     "depends": (queues.park, queues.unpark),
+    "throttled": (queues.hold_back, queues.let_on),
     "running": (_begin_lease, _end_lease),
     "stalled": (queues.lock, queues.unlock),
     "complete": (completed.add, completed.discard),

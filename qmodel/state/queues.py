@@ -1,4 +1,4 @@
-"""Queues: four sorted lists each, a pause, and the count of idle workers.
+"""Queues: five sorted lists of jobs each, a pause, and the count of idle workers.
 
 A queue is on the list from its first put until it is forgotten. Workers that found nothing count as idle; a job that
 becomes ready, or is taken from its worker, turns one idle worker into one wake-up, so that a thousand waiters do not
@@ -25,7 +25,18 @@ IDLE_MOST = 1000
 class Queue:
     """One queue."""
 
-    __slots__ = ("depends", "first_seen", "idle", "locks", "paused", "ready", "recur", "scheduled", "wakes")
+    __slots__ = (
+        "depends",
+        "first_seen",
+        "idle",
+        "locks",
+        "paused",
+        "ready",
+        "recur",
+        "scheduled",
+        "throttled",
+        "wakes",
+    )
 
     def __init__(self) -> None:
         self.first_seen: int | None = None
@@ -36,6 +47,7 @@ class Queue:
         self.scheduled: Ordered[Place] = Ordered()
         self.depends: Ordered[Place] = Ordered()
         self.locks: Ordered[Place] = Ordered()
+        self.throttled: Ordered[Place] = Ordered()
         self.recur: Ordered[Place] = Ordered()
 
 
@@ -84,7 +96,8 @@ def set_paused(store: Store, name: str, paused: bool) -> bool:
 
 def length(queue: Queue) -> int:
     """How many jobs a queue has, in any state."""
-    return len(queue.ready) + len(queue.scheduled) + len(queue.depends) + len(queue.locks)
+    waiting = len(queue.ready) + len(queue.scheduled) + len(queue.depends) + len(queue.throttled)
+    return waiting + len(queue.locks)
 
 
 # ---- places
@@ -121,6 +134,16 @@ def park(store: Store, job: Job) -> None:
 def unpark(store: Store, job: Job) -> None:
     """Let a job no longer wait for others."""
     store.queues[job.queue].depends.remove((job.put_at, job.seq, job.jid))
+
+
+def hold_back(store: Store, job: Job) -> None:
+    """Let a ready job wait for a throttle."""
+    _made(store, job.queue).throttled.add((job.ready_at, job.seq, job.jid))
+
+
+def let_on(store: Store, job: Job) -> None:
+    """Let a job no longer wait for a throttle."""
+    store.queues[job.queue].throttled.remove((job.ready_at, job.seq, job.jid))
 
 
 def lock(store: Store, job: Job) -> None:
@@ -233,10 +256,10 @@ def next_at(queue: Queue, now: int, grace: int) -> int:
 
 
 def not_begun(store: Store, name: str, most: int) -> list[str]:
-    """The ids of the first jobs that are ready, scheduled, or wait for others."""
+    """The ids of the first jobs that are ready, scheduled, wait for others, or for a throttle."""
     queue = of(store, name)
     found = [place[-1] for place in queue.ready[:most]]
-    for places in (queue.scheduled, queue.depends):
+    for places in (queue.scheduled, queue.depends, queue.throttled):
         found += [place[-1] for place in places[: most - len(found)]]
     return found
 

@@ -44,7 +44,7 @@ def test_what_the_library_writes_is_read() -> None:
 @pytest.mark.parametrize(
     ("key", "old", "new", "said"),
     [
-        (b"ql:j:a", b"\t4\t0\t0\n", b"\t3\t0\t0\n", "bytes of texts"),
+        (b"ql:j:a", b"\t4\t0\t0\t\n", b"\t3\t0\t0\t\n", "bytes of texts"),
         (b"ql:j:a", b"0\t0\tred\t", b"1\t0\tred\t", "are counted as"),
         (b"ql:j:a", b"0\t0\tred\t", b"0\t0\tblu\t", "has the tags"),
         (b"ql:counters", b"4\t0\t1", b"4\t1\t1", "counted as tracked"),

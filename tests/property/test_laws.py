@@ -15,6 +15,7 @@ from qmodel import operations as ops
 from qmodel.arguments import TIME_END
 from qmodel.conformance import snapshot
 from qmodel.conformance.snapshot import Snapshot
+from qmodel.events import EVENTS
 from qmodel.operations import CATALOGUE
 from qmodel.refusals import Refusal
 from qmodel.state import config, dependencies, places, queues, store
@@ -108,7 +109,8 @@ def test_only_the_holder_of_the_lease_changes_the_job() -> None:
             continue
         assert moment.before is not None
         job = moment.before.jobs.get(moment.op.jid)
-        about = [event for event in moment.events if event.facts[0] == moment.op.jid]
+        of_jobs = [event for event in moment.events if EVENTS[event.event][0] == "jid"]
+        about = [event for event in of_jobs if event.facts[0] == moment.op.jid]
         if job is None or job["state"] != "running" or job["token"] != moment.op.token:
             late += 1  # complete_and_pop again: it may pop, and even the very job that it completed
             assert moment.name == "complete_and_pop"
@@ -317,7 +319,7 @@ def _reads(store_: Store) -> Iterator[Any]:
     yield from (ops.Workers(), ops.Events(), *(ops.Tagged(tag) for tag in store_.tags))
     yield from (ops.Failed(group) for group in store_.groups)
     yield from (ops.Worker(worker) for worker in store_.workers)
-    looks = (ops.Peek, ops.Waiting, ops.Scheduled, ops.Depending, ops.Running, ops.Stalled)
+    looks = (ops.Peek, ops.Waiting, ops.Scheduled, ops.Depending, ops.Throttled, ops.Running, ops.Stalled)
     for queue in store_.queues:
         yield from (look(queue) for look in (*looks, ops.Queue, ops.Length, ops.Stats))
 
@@ -349,7 +351,7 @@ def test_a_peek_that_promotes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
 def _listed(store_: Store, now: int, queue: str) -> dict[str, tuple[str, ...]]:
     """The jobs of a queue by state, as the lists tell."""
     lists = {
-        "waiting": ops.Waiting, "scheduled": ops.Scheduled, "depends": ops.Depending,
+        "waiting": ops.Waiting, "scheduled": ops.Scheduled, "depends": ops.Depending, "throttled": ops.Throttled,
         "running": ops.Running, "stalled": ops.Stalled,
     }  # fmt: skip
     return {s: engine.step(store_, now, op(queue, 0, 1000)).jids for s, op in lists.items()}

@@ -110,6 +110,7 @@ def reads(store: Store) -> list[Operation]:
                 found.append(read(name, 0, 100))
         if queue.depends:
             found.append(ops.Depending(name, 0, 100))
+            found.append(ops.Throttled(name, 0, 100))
     found += [ops.Stats(queue, day) for day, queue in list(store.days)[:8]]
     found += [ops.Workers(0, 100), *(ops.Worker(name) for name, worker in store.workers.items() if worker.held)]
     found += [ops.Failed(name, 0, 100) for name in store.groups] + [ops.Tagged(tag, 0, 100) for tag in store.tags]

@@ -1,0 +1,14 @@
+-- What a job holds besides its place is let go of here, however it ends.
+--
+-- Called right after a job has ended (complete, failed, or deleted), and when a put begins it anew. A plain job has no
+-- options and holds nothing. A job may be settled twice (it failed, and is canceled later): whoever adds a line here lets
+-- go of what is still held, and of nothing else.
+
+local settling = {}
+
+-- Let go of what a job held that has ended, or begins anew.
+function settling.settle(_, job)
+  if job.options == '' then
+    return
+  end
+end

@@ -1,0 +1,95 @@
+-- Options: what few jobs have, by name, as text.
+--
+-- A job of which nothing special was asked has none, and pays nothing for those that exist. They say how a job's present
+-- stage is to be run, and what it holds that has to be let go of when it ends: a put begins anew and assigns all of them.
+-- In a record they are one text, by name, `<name>=<value>` with a byte between that no text in UTF-8 holds.
+
+local options = {}
+
+local BETWEEN = '\255'
+
+-- Those that an argument of `put` of the same name gives.
+local OF_PUT = {}
+
+-- What an option of a job says, or nil.
+function options.get(job, name)
+  if job.options == '' then
+    return nil
+  end
+  local text = BETWEEN .. job.options
+  local _, at = string.find(text, BETWEEN .. name .. '=', 1, true)
+  if not at then
+    return nil
+  end
+  return string.match(text, '^[^\255]*', at + 1)
+end
+
+local function read(job)
+  local names, values = {}, {}
+  for name, value in string.gmatch(job.options, '([^=\255]+)=([^\255]*)') do
+    names[#names + 1] = name
+    values[name] = value
+  end
+  return names, values
+end
+
+local function write(job, names, values)
+  table.sort(names)
+  for i, name in ipairs(names) do
+    names[i] = name .. '=' .. values[name]
+  end
+  job.options = table.concat(names, BETWEEN)
+end
+
+-- Let an option of a job say this: text without control characters, or a whole number.
+function options.set(job, name, value)
+  local names, values = read(job)
+  if not values[name] then
+    names[#names + 1] = name
+  end
+  values[name] = type(value) == 'number' and store.text(value) or value
+  write(job, names, values)
+end
+
+-- Let a job no longer have an option.
+function options.drop(job, name)
+  if options.get(job, name) then
+    local names, values = read(job)
+    local left = {}
+    for _, other in ipairs(names) do
+      if other ~= name then
+        left[#left + 1] = other
+      end
+    end
+    write(job, left, values)
+  end
+end
+
+-- An argument as an option holds it: a switch as 1, a list with spaces between.
+local function as_text(value)
+  if type(value) == 'table' then
+    return table.concat(value, ' ')
+  elseif value == true then
+    return '1'
+  end
+  return type(value) == 'number' and store.text(value) or value
+end
+
+-- Let a job have just the options that a put gives it; a switch that is off, or an empty list or name, is none.
+function options.assign(job, op)
+  if not op.named then
+    if job.options ~= '' then
+      job.options = ''
+    end
+    return
+  end
+  local names, values = {}, {}
+  for _, name in ipairs(OF_PUT) do
+    local value = op[name]
+    if value and value ~= '' and not (type(value) == 'table' and #value == 0) then
+      names[#names + 1] = name
+      values[name] = as_text(value)
+    end
+  end
+  write(job, names, values)
+end

@@ -1,0 +1,17 @@
+"""What a job holds besides its place is let go of here, however it ends.
+
+Called right after a job has ended (complete, failed, or deleted), and when a put begins it anew. A plain job has no
+options and holds nothing. A job may be settled twice (it failed, and is canceled later): whoever adds a line here lets
+go of what is still held, and of nothing else.
+"""
+
+from __future__ import annotations
+
+from qmodel.state.jobs import Job
+from qmodel.state.store import Store
+
+
+def settle(store: Store, now: int, job: Job) -> None:
+    """Let go of what a job held that has ended, or begins anew."""
+    if not job.options:
+        return

@@ -1,0 +1,71 @@
+"""Options: what few jobs have, by name, as text.
+
+A job of which nothing special was asked has none, and pays nothing for those that exist. They say how a job's present
+stage is to be run, and what it holds that has to be let go of when it ends: a put begins anew and assigns all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from qmodel.operations import Put
+    from qmodel.state.jobs import Job
+
+OPTIONS: Final[dict[str, str]] = {}
+"""Every option: what it says, and whether a put gives it or the engine."""
+
+OF_PUT: Final = tuple(name for name, about in OPTIONS.items() if about.startswith("put: "))
+"""Those that an argument of `put` of the same name gives. Such an argument is None where it is left out."""
+
+_ABSENT: Final = (None,) * len(OF_PUT)
+
+
+def _getter() -> Callable[[Put], tuple[object, ...]]:
+    """What gives these arguments of a put. It is compiled: a loop would be felt by every put that gives none."""
+    found: Callable[[Put], tuple[object, ...]] = eval(f"lambda op: ({''.join(f'op.{name}, ' for name in OF_PUT)})")
+    return found
+
+
+_given = _getter()
+
+
+def get(job: Job, name: str) -> str | None:
+    """What an option of a job says, or None."""
+    return job.options.get(name)
+
+
+def set(job: Job, name: str, value: str | int) -> None:
+    """Let an option of a job say this: text without control characters, or a whole number."""
+    job.options = job.options or {}
+    job.options[name] = str(value)
+
+
+def drop(job: Job, name: str) -> None:
+    """Let a job no longer have an option."""
+    if name in job.options:
+        del job.options[name]
+
+
+def assign(job: Job, op: Put) -> None:
+    """Let a job have just the options that a put gives it; a switch that is off, or an empty list or name, is none."""
+    given = _given(op)
+    if given == _ABSENT and not job.options:
+        return
+    job.options = {}
+    for name, value in zip(OF_PUT, given, strict=True):
+        if value is not None and value is not False and value != "" and value != ():
+            job.options[name] = _text(value)
+
+
+def _text(value: object) -> str:
+    """An argument as an option holds it: a switch as 1, a list with spaces between."""
+    if isinstance(value, tuple):
+        return " ".join(value)
+    return str(int(value)) if isinstance(value, int) else str(value)
+
+
+def view(job: Job) -> tuple[tuple[str, str], ...]:
+    """All options of a job, by name."""
+    return tuple(sorted(job.options.items()))
