@@ -48,17 +48,13 @@ def command(file: Any) -> None:
 def _history(file: Any, otherwise: int | None) -> Iterator[tuple[int | None, Operation]]:
     from qmodel.conformance import codec
 
-    for number, line in enumerate(file, 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        try:
-            found = json.loads(line)
-            if not isinstance(found, dict):
-                raise ValueError("not an object")
-            step = codec.load({**found, "now": found.get("now") or 0})
-        except ValueError as error:
-            raise click.BadParameter(f"line {number}: {error}", param_hint="FILE") from None
-        yield found.get("now", otherwise), step.op
+    def load(found: dict[str, Any]) -> tuple[int | None, Operation]:
+        return found.get("now", otherwise), codec.load({**found, "now": found.get("now") or 0}).op
+
+    try:
+        yield from codec.read(file, load)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="FILE") from None
 
 
 def _print(op: Operation, now: int | None, found: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from qmodel.conformance import runner
 from qmodel.conformance.chooser import RandomChooser
@@ -18,15 +19,14 @@ STEPS = 60
 
 
 @dataclass(slots=True)
-class Summary:
-    """What a campaign did and found."""
+class Progress:
+    """How far a campaign has come."""
 
     subject: str
     histories: int = 0
     steps: int = 0
     seconds: float = 0.0
-    failures: list[Failure] = field(default_factory=list)
-    tallies: dict[str, Tally] = field(default_factory=lambda: {name: Tally() for name in CATALOGUE})
+    failures: list[Any] = field(default_factory=list)
 
     @property
     def agrees(self) -> bool:
@@ -40,6 +40,14 @@ class Summary:
             f"{self.subject}: {self.histories} histories, {self.steps} steps in {self.seconds:.1f} s"
             f" ({rate:.0f} a second): {found}"
         )
+
+
+@dataclass(slots=True)
+class Summary(Progress):
+    """What a campaign did and found."""
+
+    failures: list[Failure] = field(default_factory=list)
+    tallies: dict[str, Tally] = field(default_factory=lambda: {name: Tally() for name in CATALOGUE})
 
 
 def run(

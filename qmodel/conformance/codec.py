@@ -10,12 +10,14 @@ with `#` are comments.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from qmodel.arguments import Kind, Operations
 from qmodel.conformance.subjects import Step
 from qmodel.operations import CATALOGUE, Operation
+
+T = TypeVar("T")
 
 
 def dump(step: Step) -> dict[str, Any]:
@@ -77,15 +79,19 @@ def dumps(history: Iterable[Step]) -> str:
 
 def loads(text: str) -> list[Step]:
     """A history from JSON lines; ValueError names the line that is wrong."""
-    history = []
-    for number, line in enumerate(text.splitlines(), 1):
+    return list(read(text.splitlines(), load))
+
+
+def read(lines: Iterable[str], make: Callable[[dict[str, Any]], T]) -> Iterator[T]:
+    """What is made of each object of JSON lines; ValueError names the line that is wrong."""
+    for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
             found = json.loads(line)
             if not isinstance(found, dict):
                 raise ValueError("not an object")
-            history.append(load(found))
+            made = make(found)
         except ValueError as wrong:
             raise ValueError(f"line {number}: {wrong}") from None
-    return history
+        yield made

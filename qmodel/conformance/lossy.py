@@ -23,8 +23,8 @@ from qmodel.errors import ConnectError
 class LossyLine:
     """Carries bytes between clients and a server, over a socket of its own in a temporary folder.
 
-    With each packet in either direction it loses that and cuts the connection, at the rate `lose`, which may be
-    changed meanwhile. `url` is where clients connect; it has the options of the server's URL.
+    Each packet in either direction is lost at the rate `lose`, which may be changed meanwhile; the connection is cut
+    then, unless it no longer `cuts`. `url` is where clients connect; it has the options of the server's URL.
     """
 
     def __init__(self, server: str, lose: float = 0.0, seed: str = "") -> None:
@@ -33,6 +33,7 @@ class LossyLine:
             raise ConnectError("Replies cannot be lost on a line with TLS.", "Use a server without TLS, or lose none.")
         self.lose = lose
         self.lost = 0
+        self.cuts = True
         self._random = random.Random(seed)
         self._folder = tempfile.TemporaryDirectory(prefix="qmodel-")
         path = str(Path(self._folder.name) / "line")
@@ -65,10 +66,16 @@ class LossyLine:
                     data = source.recv(1 << 16)
                     if not data:
                         return
-                    if self.lose and self._random.random() < self.lose:
+                    if self.loses(source is server):
                         self.lost += 1
-                        return
-                    (server if source is client else client).sendall(data)
+                        if self.cuts:
+                            return
+                    else:
+                        (server if source is client else client).sendall(data)
+
+    def loses(self, reply: bool) -> bool:
+        """Whether the next packet is lost, a reply or a request."""
+        return self.lose > 0 and self._random.random() < self.lose
 
     def _connected(self) -> socket.socket:
         at = self._options.connection

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import select
-import socket
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+
+from qmodel.conformance.lossy import LossyLine
 
 
 class Private:
@@ -66,62 +64,18 @@ def started(program: str, *options: str) -> Iterator[Private]:
             server.kill()
 
 
-class Proxy:
+class Proxy(LossyLine):
     """A line to a server that loses the next `drop` replies, and is cut each time it does."""
 
     def __init__(self, server: str) -> None:
-        self._server = server.removeprefix("unix://")
-        self._folder = tempfile.TemporaryDirectory(prefix="qmodel-")
-        path = str(Path(self._folder.name) / "line")
-        self.url = f"unix://{path}"
         self.drop = 0
-        self.silent = False
-        self.dropped = 0
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(path)
-        self._listener.listen(50)
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(server)
 
-    def close(self) -> None:
-        self._listener.close()
-        self._folder.cleanup()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                threading.Thread(target=self._carry, args=(client,), daemon=True).start()
-
-    def _carry(self, client: socket.socket) -> None:
-        server = socket.socket(socket.AF_UNIX)
-        with client, server, contextlib.suppress(OSError):
-            server.connect(self._server)
-            while True:
-                ready, _, _ = select.select([client, server], [], [])
-                for source in ready:
-                    data = source.recv(1 << 16)
-                    if not data:
-                        return
-                    if source is client:
-                        server.sendall(data)
-                    elif self.drop:
-                        self.drop -= 1
-                        self.dropped += 1
-                        if not self.silent:
-                            return
-                    else:
-                        client.sendall(data)
+    def loses(self, reply: bool) -> bool:
+        lost = reply and self.drop > 0
+        self.drop -= lost
+        return lost
 
 
 Starter = Callable[..., contextlib.AbstractContextManager[Private]]
 """Starts a server with options of its command line."""
-
-
-@contextlib.contextmanager
-def proxy(server: str) -> Iterator[Proxy]:
-    """A line to a server at a unix socket."""
-    line = Proxy(server)
-    try:
-        yield line
-    finally:
-        line.close()

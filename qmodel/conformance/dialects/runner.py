@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from qmodel.conformance import snapshot
+from qmodel.conformance.campaign import Progress
 from qmodel.conformance.chooser import Chooser, RandomChooser
 from qmodel.conformance.dialects.calls import CallGenerator
 from qmodel.conformance.dialects.subjects import Call, Calls, Heard, ModelSubject, Subject, perform
@@ -82,28 +83,11 @@ def shrink(found: Difference, subject: Subject) -> Difference:
 
 
 @dataclass(slots=True)
-class Summary:
+class Summary(Progress):
     """What a campaign did and found; `tally` counts commands by whether they were refused."""
 
-    subject: str
-    histories: int = 0
-    steps: int = 0
-    seconds: float = 0.0
     failures: list[Difference] = field(default_factory=list)
     tally: Counter[tuple[str, bool]] = field(default_factory=Counter)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether no difference was found."""
-        return not self.failures
-
-    def __str__(self) -> str:
-        found = f"{len(self.failures)} differences" if self.failures else "no difference"
-        rate = self.steps / self.seconds if self.seconds else 0
-        return (
-            f"{self.subject}, qless: {self.histories} histories, {self.steps} steps in {self.seconds:.1f} s"
-            f" ({rate:.0f} a second): {found}"
-        )
 
 
 def run(
@@ -115,7 +99,7 @@ def run(
     steps: int = STEPS,
 ) -> Summary:
     """Run `examples` histories of `steps` steps against a subject; end with the first difference, shrunk."""
-    summary = Summary(subject.name)
+    summary = Summary(f"{subject.name}, qless")
     began = time.monotonic()
     for number in range(examples):
         history = draw(RandomChooser(f"{seed}.{number}"), steps, documents=subject.has_documents)

@@ -213,14 +213,20 @@ class Recording:
         verdict = Verdict()
         if steps is None and not self.steps_of(mutant):
             return verdict
-        try:
-            loaded = Loaded({**self.texts, mutant.file: mutant.apply(self.texts[mutant.file])})
-        except ReplyError as error:
-            verdict.kills.append(Kill(0, "compile" if "compiling" in str(error) else "load"))
+        loaded = self._load(mutant, verdict)
+        if loaded is None:
             return verdict
         chosen = self.steps_of(mutant) if steps is None else steps
         self._execute(loaded, chosen, most, verdict)
         return verdict
+
+    def _load(self, mutant: Mutant, verdict: Verdict) -> Loaded | None:
+        """The library with a mutant in it; or None, and that is noticed."""
+        try:
+            return Loaded({**self.texts, mutant.file: mutant.apply(self.texts[mutant.file])})
+        except ReplyError as error:
+            verdict.kills.append(Kill(0, "compile" if "compiling" in str(error) else "load"))
+            return None
 
     def judge_replies(self, mutant: Mutant) -> Verdict:
         """Execute a mutant as one who sees nothing but replies: history by history, each from the beginning."""
@@ -228,10 +234,8 @@ class Recording:
         steps = self.steps_of(mutant)
         if not steps:
             return verdict
-        try:
-            loaded = Loaded({**self.texts, mutant.file: mutant.apply(self.texts[mutant.file])})
-        except ReplyError as error:
-            verdict.kills.append(Kill(0, "compile" if "compiling" in str(error) else "load"))
+        loaded = self._load(mutant, verdict)
+        if loaded is None:
             return verdict
         for number in sorted({self.steps[index].history for index in steps}):
             loaded.set({})
