@@ -78,6 +78,10 @@ function accept.flag(_, value)
   end
 end
 
+function accept.choice(kind, value)
+  return value and kind.words[value] and value or nil
+end
+
 function arguments.accept(kind, value)
   return accept[kind.kind](kind, value)
 end

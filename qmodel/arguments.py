@@ -177,7 +177,7 @@ class Choice(Kind):
     words: tuple[str, ...]
 
     def accepts(self, value: Any) -> bool:
-        return value in self.words
+        return type(value) is str and value in self.words
 
     @property
     def expected(self) -> str:

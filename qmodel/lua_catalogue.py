@@ -32,7 +32,9 @@ def _kind(kind: Kind, optional: bool = False) -> str:
                 said.append("optional = true")
         case Operations(of):
             said.append(f"of = '{of.lower()}', least = 1")
-        case Flag() | Choice():
+        case Choice(words):
+            said.append(f"words = {{{', '.join(f'{word} = true' for word in words)}}}")
+        case Flag():
             pass
     return "{" + ", ".join(said) + "}"
 

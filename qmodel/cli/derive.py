@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from qmodel.arguments import Flag, Kind, ListOf, Operations, Whole
+from qmodel.arguments import Choice, Flag, Kind, ListOf, Operations, Whole
 from qmodel.cli import show
 from qmodel.cli.convert import DURATION, MOMENT, TEXT, parse_duration
 from qmodel.cli.session import Session, common, session
@@ -105,6 +105,8 @@ def _type(argument: Argument) -> click.ParamType[Any] | None:
         return DURATION
     if argument.name == "at":
         return MOMENT
+    if isinstance(kind, Choice):
+        return click.Choice(kind.words)
     if isinstance(kind, Whole) and argument.name != "value":
         return click.INT
     if argument.name in ("data", "result", "message"):

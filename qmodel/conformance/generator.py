@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from qmodel import engine
 from qmodel import operations as ops
-from qmodel.arguments import MOST, RESERVED, TIME_END, Flag, Id, Kind, ListOf, Name, Text, Whole
+from qmodel.arguments import MOST, RESERVED, TIME_END, Choice, Flag, Id, Kind, ListOf, Name, Text, Whole
 from qmodel.arguments import Operations as OperationsKind
 from qmodel.conformance.chooser import Chooser, pick
 from qmodel.conformance.subjects import Step
@@ -820,6 +820,8 @@ def WIRE_HOSTILE(kind: Kind) -> tuple[Any, ...]:
         )  # fmt: skip
     if isinstance(kind, Flag):
         return ("", "2", "yes", "01")
+    if isinstance(kind, Choice):
+        return ("", "x", kind.words[0].upper(), kind.words[0] + " ")
     if isinstance(kind, Text):
         return (_LONG if kind.most >= len(_LONG) - 1 else "é" * (kind.most // 2 + 1),)
     if isinstance(kind, Id):

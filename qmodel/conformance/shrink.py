@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from qmodel import engine
 from qmodel import operations as ops
-from qmodel.arguments import Flag, ListOf, Name, Text, Whole
+from qmodel.arguments import Choice, Flag, ListOf, Name, Text, Whole
 from qmodel.arguments import Operations as OperationsKind
 from qmodel.conformance.subjects import Step
 from qmodel.operations import Operation
@@ -219,6 +219,8 @@ def _lower(kind: Any, value: Any) -> Iterator[Any]:
         yield from (n for n in steps if kind.low <= n and abs(n) < abs(value))
         if value < 0:
             yield from (n for n in (-1, -2, value // 2) if n > value)
+    elif isinstance(kind, Choice):
+        yield from kind.words[: kind.words.index(value)]
     elif isinstance(kind, Flag):
         if value is True:
             yield False

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from qmodel import __version__, lifecycle, operations, replies
-from qmodel.arguments import MOST, Flag, Id, Kind, ListOf, Name, Operations, Text, Whole
+from qmodel.arguments import MOST, Choice, Flag, Id, Kind, ListOf, Name, Operations, Text, Whole
 from qmodel.backends import bundle
 from qmodel.cli import SECTIONS
 from qmodel.engine import VERBS, step
@@ -309,6 +309,8 @@ def _kind(kind: Kind) -> dict[str, Any]:
             said |= {"item": _kind(item), "least": least, "most": MOST}
         case Operations(of):
             said |= {"of": of.lower(), "least": 1, "most": MOST}
+        case Choice(words):
+            said["words"] = list(words)
         case Flag():
             pass
         case _:

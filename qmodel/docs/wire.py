@@ -230,7 +230,7 @@ How values are written:
 
 | kind | on the wire |
 | --- | --- |
-| text, names, ids | as they are, in UTF-8 |
+| text, names, ids, words | as they are, in UTF-8 |
 | whole number | digits, without leading zeros or a plus sign: `0`, `-5`, `1767225600000` |
 | flag | `1` or `0` |
 | list | the name before each value: `tags a tags b`. A list that is empty on purpose: `no tags` |
