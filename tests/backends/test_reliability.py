@@ -90,7 +90,7 @@ def test_an_operation_whose_reply_is_lost_happens_once_and_is_answered(kind: str
 @SERVER
 def test_without_a_request_id_a_lost_reply_would_lose_a_job(line: Proxy) -> None:
     """The negative twin: what the request id is for."""
-    backend = connect(line.url + "?requests=given")
+    backend = connect(line.url + "&requests=given")
     backend.execute_many([Put("q", "a", "K", ""), Put("q", "b", "K", "")])
     line.drop = 1
     assert [job.jid for job in backend.execute(Pop("q", "w"))] == ["b"]
@@ -99,7 +99,7 @@ def test_without_a_request_id_a_lost_reply_would_lose_a_job(line: Proxy) -> None
 @SERVER
 @KINDS
 def test_a_reply_that_never_comes_is_given_up_and_asked_for_again(kind: str, line: Proxy) -> None:
-    backend = opened(kind, line.url + "?socket_timeout=0.3")
+    backend = opened(kind, line.url + "&socket_timeout=0.3")
     backend.execute_many([Put("q", "a", "K", ""), Put("q", "b", "K", "")])
     line.cuts, line.drop = False, 1
     assert [job.jid for job in backend.execute(Pop("q", "w"))] == ["a"]
