@@ -22,13 +22,13 @@ local kinds = {
   {kind = 'operations', of = 'put', least = 1},
   {kind = 'whole', low = 1, high = 1000},
   {kind = 'flag'},
+  {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
   {kind = 'whole', low = 0, high = 89999999999999},
   {kind = 'operations', of = 'complete', least = 1},
   {kind = 'name', most = 160},
   {kind = 'text', most = 65536},
   {kind = 'list', item = {kind = 'id', most = 128}, least = 1},
   {kind = 'text', most = 1024},
-  {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
   {kind = 'whole', low = 0, high = 1000000000},
   {kind = 'id', most = 112},
   {kind = 'whole', low = 1, high = 316224000000},
@@ -92,6 +92,24 @@ catalogue.operations = {
       request = kinds[9],
     },
   },
+  pop_any = {
+    reads = false, memo = false, asks = true, lists = {'queues'},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local worker = args[at]
+      if not (arguments.names[worker] or arguments.is_name(worker, 128)) then arguments.refuse(operation, 'worker') end
+      local op = {worker = worker, count = 1, wait = false, request = ''}
+      arguments.named(operation, catalogue.operations.pop_any, op, args, at + 1, last)
+      return op
+    end,
+    arguments = {
+      queues = kinds[13],
+      worker = kinds[1],
+      count = kinds[11],
+      wait = kinds[12],
+      request = kinds[9],
+    },
+  },
   peek = {
     reads = true, memo = false, asks = false, lists = {},
     decode = function(operation, args, at, last)
@@ -121,7 +139,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[13],
+      token = kinds[14],
       result = kinds[3],
       data = kinds[3],
       next = kinds[1],
@@ -137,7 +155,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[14],
+      jobs = kinds[15],
     },
   },
   complete_and_pop = {
@@ -156,7 +174,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[13],
+      token = kinds[14],
       queue = kinds[1],
       worker = kinds[1],
       count = kinds[11],
@@ -185,9 +203,9 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[13],
-      group = kinds[15],
-      message = kinds[16],
+      token = kinds[14],
+      group = kinds[16],
+      message = kinds[17],
       data = kinds[3],
     },
   },
@@ -205,10 +223,10 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[13],
+      token = kinds[14],
       delay_ms = kinds[5],
-      group = kinds[15],
-      message = kinds[16],
+      group = kinds[16],
+      message = kinds[17],
     },
   },
   release = {
@@ -225,7 +243,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[13],
+      token = kinds[14],
       delay_ms = kinds[5],
       data = kinds[3],
     },
@@ -244,7 +262,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[13],
+      token = kinds[14],
       data = kinds[3],
     },
   },
@@ -256,7 +274,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[17],
+      jids = kinds[18],
       request = kinds[9],
     },
   },
@@ -341,7 +359,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      message = kinds[18],
+      message = kinds[19],
       request = kinds[9],
     },
   },
@@ -360,8 +378,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[13],
-      progress = kinds[18],
+      token = kinds[14],
+      progress = kinds[19],
       request = kinds[9],
     },
   },
@@ -373,7 +391,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[17],
+      jids = kinds[18],
       cascade = kinds[12],
       request = kinds[9],
     },
@@ -406,7 +424,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[17],
+      dependencies = kinds[18],
       request = kinds[9],
     },
   },
@@ -439,7 +457,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[19],
+      tags = kinds[13],
       request = kinds[9],
     },
   },
@@ -455,7 +473,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[19],
+      tags = kinds[13],
       request = kinds[9],
     },
   },
@@ -552,7 +570,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      group = kinds[15],
+      group = kinds[16],
       offset = kinds[20],
       count = kinds[11],
     },
@@ -570,7 +588,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      group = kinds[15],
+      group = kinds[16],
       count = kinds[11],
       request = kinds[9],
     },
@@ -667,7 +685,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[21],
-      tags = kinds[19],
+      tags = kinds[13],
       request = kinds[9],
     },
   },
@@ -683,7 +701,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[21],
-      tags = kinds[19],
+      tags = kinds[13],
       request = kinds[9],
     },
   },
@@ -741,7 +759,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[17],
+      jids = kinds[18],
     },
   },
   waiting = {
@@ -930,7 +948,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[13],
+      at = kinds[14],
     },
   },
   events = {
@@ -941,7 +959,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[13],
+      after = kinds[14],
       count = kinds[11],
     },
   },
@@ -953,7 +971,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[19],
+      queues = kinds[13],
       request = kinds[9],
     },
   },
@@ -965,7 +983,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[19],
+      queues = kinds[13],
       request = kinds[9],
     },
   },
@@ -977,7 +995,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[19],
+      queues = kinds[13],
       request = kinds[9],
     },
   },
@@ -989,7 +1007,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      workers = kinds[19],
+      workers = kinds[13],
       request = kinds[9],
     },
   },
@@ -1014,7 +1032,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[15],
+      option = kinds[16],
     },
   },
   config_set = {
@@ -1030,8 +1048,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[15],
-      value = kinds[13],
+      option = kinds[16],
+      value = kinds[14],
       request = kinds[9],
     },
   },
@@ -1046,7 +1064,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[15],
+      option = kinds[16],
       request = kinds[9],
     },
   },

@@ -35,6 +35,7 @@ VERBS: dict[str, Verb] = {
     "put": putting.put,
     "put_many": putting.put_many,
     "pop": taking.pop,
+    "pop_any": taking.pop_any,
     "peek": taking.peek,
     "complete": finishing.complete,
     "complete_many": finishing.complete_many,

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import binascii
 import json
+import math
 import os
+import random
 import re
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
@@ -178,6 +180,16 @@ def new_recurring(
 
 def _several(names: Iterable[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def shuffled(names: Iterable[str], weights: Mapping[str, float]) -> list[str]:
+    """Names in an order drawn by their weights, one after the other without putting back (Efraimidis and Spirakis,
+    Information Processing Letters 97, 2006). A name that has no weight has 1; each must be above 0.
+    """
+    unknown = sorted(weights.keys() - set(names))
+    if unknown or not all(weight > 0 for weight in weights.values()):
+        raise ValueError(f"weights are numbers above 0 of queues that are named; {unknown or weights} is not")
+    return sorted(names, key=lambda name: math.log(1 - random.random()) / weights.get(name, 1), reverse=True)
 
 
 # ---- defaults

@@ -204,6 +204,21 @@ class Pop(Operation):
     request: RequestId = ""
 
 
+@operation("jobs", "grant", "", "popped promoted lock_lost failed " + _RUNS)
+class PopAny(Operation):
+    """Lease the next jobs of several queues to a worker, as `pop` does: all that the first has, then the second's.
+
+    The caller says the order; no queue is looked at beyond `count` jobs, or after the step has told 1000 events. With
+    `wait` an empty answer counts the caller as idle in each queue.
+    """
+
+    queues: QueueNames
+    worker: WorkerName
+    count: Count = 1
+    wait: Switch = False
+    request: RequestId = ""
+
+
 @operation("jobs", "read")
 class Peek(Operation):
     """Show the jobs that a pop would give next, ignoring pauses; due runs of recurring jobs as they would be made."""

@@ -57,24 +57,27 @@ local function claim(now, job, worker, request)
   jobs.place(job, 'running')
 end
 
--- Lease up to `count` jobs, and remember under which request.
-function taking.grant(now, queue, worker, count, wait, request)
-  workers.seen(now, worker)
+-- Take the next jobs of a queue, unless it is paused, and lease them; add their ids and what is shown of them to lists.
+local function lease(now, queue, worker, count, request, jids, shown)
   local granted = queues.is_paused(queue) and {} or next_(now, queue, count)
-  if #granted == 0 then
-    if wait then
-      queues.await_work(queue)
-    end
-    return {}
-  end
-  local jids, shown = {}, {}
   for i = 1, #granted do
     local job = granted[i]
     claim(now, job, worker, request)
-    jids[i] = job.jid
-    shown[i] = jobs.view(now, job)
+    jids[#jids + 1] = job.jid
+    shown[#shown + 1] = jobs.view(now, job)
   end
-  workers.remember(worker, request, jids)
+end
+
+-- Lease up to `count` jobs, and remember under which request.
+function taking.grant(now, queue, worker, count, wait, request)
+  workers.seen(now, worker)
+  local jids, shown = {}, {}
+  lease(now, queue, worker, count, request, jids, shown)
+  if #jids > 0 then
+    workers.remember(worker, request, jids)
+  elseif wait then
+    queues.await_work(queue)
+  end
   return shown
 end
 
@@ -86,6 +89,45 @@ function taking.pop(now, op)
   end
 
   return taking.grant(now, op.queue, op.worker, op.count, op.wait, op.request)
+end
+
+-- These names, each once.
+local function distinct(names)
+  local found, met = {}, {}
+  for _, name in ipairs(names) do
+    if not met[name] then
+      met[name] = true
+      found[#found + 1] = name
+    end
+  end
+  return found
+end
+
+-- Lease the next jobs of several queues to a worker. What one queue may cost is bounded, so the events are too.
+function taking.pop_any(now, op)
+  local again = workers.granted(op.worker, op.request)
+  if #again > 0 then
+    return jobs.views(now, again)
+  end
+
+  workers.seen(now, op.worker)
+  local names = distinct(op.queues)
+  queues.prefetch(names)
+  local most = store.last() + catalogue.most
+  local jids, shown = {}, {}
+  for _, name in ipairs(names) do
+    if #jids < op.count and store.last() < most then
+      lease(now, name, op.worker, op.count - #jids, op.request, jids, shown)
+    end
+  end
+  if #jids > 0 then
+    workers.remember(op.worker, op.request, jids)
+  elseif op.wait then
+    for _, name in ipairs(names) do
+      queues.await_work(name)
+    end
+  end
+  return shown
 end
 
 local function before(job, other_job)

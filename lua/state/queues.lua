@@ -80,6 +80,17 @@ function queues.of(name)
   return queue
 end
 
+-- Read the states of several queues with one command.
+function queues.prefetch(names)
+  local wanted = {}
+  for i, name in ipairs(names) do
+    wanted[i] = queues.state_key(name)
+  end
+  for i, text in ipairs(store.read_all(wanted)) do
+    meet(known[names[i]] or create(names[i]), text)
+  end
+end
+
 local function write(queue)
   queue.text = queue.first_seen .. '\t' .. queue.paused .. '\t' .. queue.idle .. '\t' .. store.text(queue.due)
   if queue.recur < NEVER then

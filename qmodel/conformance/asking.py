@@ -36,7 +36,7 @@ class Asker:
     def learn(self, op: Operation, outcome: Any) -> None:
         """Keep the leases that an operation was granted."""
         granted = outcome.jobs if isinstance(outcome, CompletedAndPopped) else outcome
-        if isinstance(op, ops.Pop | ops.CompleteAndPop) and isinstance(granted, tuple):
+        if isinstance(op, ops.Pop | ops.PopAny | ops.CompleteAndPop) and isinstance(granted, tuple):
             self.leases += [(job.jid, job.token) for job in granted if isinstance(job, Job)]
 
     def _draw(self) -> Operation:
@@ -49,6 +49,8 @@ class Asker:
         if chance < 0.65:
             return self._put(queue)
         if chance < 0.9:
+            if chance < 0.68:
+                return ops.PopAny(("q", "r"), self.name, self.random.choice((1, 3)), request=self._request())
             return ops.Pop(queue, self.name, self.random.choice((1, 1, 3)), request=self._request())
         return self._other(self._jid(), queue)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from qmodel.events import Event
-from qmodel.operations import CompleteAndPop, Events, Operation, Pop
+from qmodel.operations import CompleteAndPop, Events, Operation, Pop, PopAny
 from qmodel.refusals import Refusal
 from qmodel.replies import CompletedAndPopped, Job
 
@@ -109,7 +109,7 @@ class Makers:
         for n, call in enumerate(history):
             if not isinstance(call.outcome, Refusal):
                 at.setdefault(call.now, []).append(n)
-            if isinstance(call.op, Pop | CompleteAndPop) and call.op.request:
+            if isinstance(call.op, Pop | PopAny | CompleteAndPop) and call.op.request:
                 asked.setdefault((call.op.worker, call.op.request), []).append(n)
         for n, call in enumerate(history):
             for token in granted(call):
@@ -155,7 +155,7 @@ class Makers:
 def granted(call: Call) -> list[int]:
     """The tokens that an operation's reply grants, in order. A wrong reply may be anything."""
     reply = call.outcome.jobs if isinstance(call.outcome, CompletedAndPopped) else call.outcome
-    if not isinstance(call.op, Pop | CompleteAndPop) or not isinstance(reply, tuple):
+    if not isinstance(call.op, Pop | PopAny | CompleteAndPop) or not isinstance(reply, tuple):
         return []
     return [job.token for job in reply if isinstance(job, Job)]
 

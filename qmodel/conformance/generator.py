@@ -92,7 +92,7 @@ SETTINGS: dict[str, tuple[int, ...]] = {
 OPTIONS = tuple(SETTINGS)
 
 WEIGHTS = {
-    "put": 14, "put_many": 5, "pop": 12, "peek": 3, "complete": 6, "complete_many": 3,
+    "put": 14, "put_many": 5, "pop": 12, "pop_any": 5, "peek": 3, "complete": 6, "complete_many": 3,
     "complete_and_pop": 6, "fail": 5, "retry": 5, "release": 4, "heartbeat": 4, "timeout": 4,
     "update": 2, "priority": 3, "delay": 3, "promote": 3, "log": 3, "progress": 2, "cancel": 4,
     "drain": 2, "depends_on": 4, "depends_off": 4, "tag_add": 3, "tag_remove": 3, "track": 3,
@@ -103,8 +103,8 @@ WEIGHTS = {
 """How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
 
 AIM = dict.fromkeys(CATALOGUE, 70) | {
-    "put": 20, "put_many": 60, "pop": 60, "peek": 50, "update": 45, "priority": 45, "log": 45, "tagged": 50,
-    "get": 40, "multiget": 20, "queue": 25, "length": 35, "pause": 15, "config_get": 60, "config_set": 15,
+    "put": 20, "put_many": 60, "pop": 60, "pop_any": 45, "peek": 50, "update": 45, "priority": 45, "log": 45,
+    "tagged": 50, "get": 40, "multiget": 20, "queue": 25, "length": 35, "pause": 15, "config_get": 60, "config_set": 15,
     "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 90, "stalled": 100,
     "scheduled": 100, "top_tags": 85, "failed_groups": 90, "forget": 100, "recur_untag": 80, "waiting": 60,
 }  # fmt: skip
@@ -114,7 +114,7 @@ NEEDS = {
     **dict.fromkeys(
         ("complete", "complete_many", "complete_and_pop", "fail", "retry", "release", "heartbeat", "timeout",
          "progress", "running", "worker"), ("running", "pop")),
-    **dict.fromkeys(("pop", "peek", "waiting", "cancel", "drain"), ("waiting", "put")),
+    **dict.fromkeys(("pop", "pop_any", "peek", "waiting", "cancel", "drain"), ("waiting", "put")),
     **dict.fromkeys(("depends_on", "depends_off", "depending"), ("depends", "put")),
     "throttled": ("throttled", "put"),
     **dict.fromkeys(("promote", "scheduled"), ("scheduled", "put")),
@@ -446,6 +446,12 @@ class Generator:
         count = pick(self._chooser, COUNTS)
         wait = self._below(3) == 1
         return ops.Pop(self._poppable(), self._worker(), count, wait, self._request())
+
+    def pop_any(self) -> Operation:
+        names = [pick(self._chooser, self._names.queues) for _ in range(self._below(3))]
+        names.insert(self._below(len(names) + 1), self._poppable())
+        count = pick(self._chooser, COUNTS)
+        return ops.PopAny(tuple(names), self._worker(), count, self._below(3) == 1, self._request())
 
     def _poppable(self) -> str:
         """A queue, aimed at one that has a job to give."""

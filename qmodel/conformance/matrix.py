@@ -225,6 +225,8 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Pop(queue, "w", 2, wait=True, **again),)
     yield (ops.Pause((queue,)), ops.Pop(queue, "w", wait=True))
     yield (ops.Pop("s", "w"),)
+    yield (ops.PopAny(("s", queue), "w", 2, wait=True, **again),)
+    yield (ops.PopAny(("s",), "w"),)
     yield (ops.Peek(queue, 2),)
     for token in _tokens(store):
         yield from _with_token(token)

@@ -189,6 +189,8 @@ def _simpler(op: Operation) -> Iterator[Operation]:
     """A part of the operation that is one itself; or the same operation, each time with one argument simpler."""
     if isinstance(op, ops.PutMany | ops.CompleteMany) and len(op.jobs) == 1:
         yield op.jobs[0]
+    elif isinstance(op, ops.PopAny) and len(op.queues) == 1:
+        yield ops.Pop(op.queues[0], op.worker, op.count, op.wait, op.request)
     elif isinstance(op, ops.CompleteAndPop):
         yield ops.Complete(op.jid, op.token, op.result, op.data, op.next, op.delay_ms, op.depends)
     for argument in op.spec.arguments:

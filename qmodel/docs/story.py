@@ -64,6 +64,7 @@ STORY: tuple[Operation, ...] = (
     ops.Complete("j1", LEASED, "sent"),
     ops.Completed(),
     ops.Pop("emails", "w1"),
+    ops.PopAny(("urgent", "emails"), "w1"),
     ops.Timeout(("j3",)),
     ops.Stalled("emails"),
     ops.Pop("emails", "w1", 2),

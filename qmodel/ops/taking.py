@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmodel import replies
 from qmodel.arguments import MOST
-from qmodel.operations import Peek, Pop
+from qmodel.operations import Peek, Pop, PopAny
 from qmodel.ops.burying import bury
 from qmodel.ops.scheduling import drafts, fire_due
 from qmodel.state import config, history, jobs, queues, stats, workers
@@ -21,23 +21,54 @@ def pop(store: Store, now: int, op: Pop) -> tuple[replies.Job, ...]:
     return grant(store, now, op.queue, op.worker, op.count, op.wait, op.request)
 
 
+def _distinct(names: tuple[str, ...]) -> list[str]:
+    """These names, each once."""
+    return list(dict.fromkeys(names))
+
+
+def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
+    """Lease the next jobs of several queues to a worker. What one queue may cost is bounded, so the events are too."""
+    again = workers.granted(store, op.worker, op.request)
+    if again:
+        return tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again)
+
+    workers.seen(store, now, op.worker)
+    names = _distinct(op.queues)
+    most = store.seq + MOST
+    granted: list[Job] = []
+    for name in names:
+        if len(granted) < op.count and store.seq < most:
+            granted += _lease(store, now, name, op.worker, op.count - len(granted), op.request)
+    if granted:
+        workers.remember(store, op.worker, op.request, tuple(job.jid for job in granted))
+    elif op.wait:
+        for name in names:
+            queues.await_work(store, name)
+    return tuple(jobs.view(store, now, job) for job in granted)
+
+
 def grant(
     store: Store, now: int, queue: str, worker: str, count: int, wait: bool, request: str
 ) -> tuple[replies.Job, ...]:
     """Lease up to `count` jobs, and remember under which request."""
     workers.seen(store, now, worker)
-    granted = [] if queues.of(store, queue).paused else _next(store, now, queue, count)
-    jids, shown = [], []
-    for job in granted:
-        _claim(store, now, job, worker, request)
-        jids.append(job.jid)
+    granted = _lease(store, now, queue, worker, count, request)
+    shown = []
     if granted:
-        workers.remember(store, worker, request, tuple(jids))
+        workers.remember(store, worker, request, tuple([job.jid for job in granted]))
     elif wait:
         queues.await_work(store, queue)
     for job in granted:
         shown.append(jobs.view(store, now, job))
     return tuple(shown)
+
+
+def _lease(store: Store, now: int, queue: str, worker: str, count: int, request: str) -> list[Job]:
+    """Take the next jobs of a queue, unless it is paused, and lease them."""
+    granted = [] if queues.of(store, queue).paused else _next(store, now, queue, count)
+    for job in granted:
+        _claim(store, now, job, worker, request)
+    return granted
 
 
 def _next(store: Store, now: int, queue: str, count: int) -> list[Job]:

@@ -160,6 +160,18 @@ def test_several_queues_are_popped_in_order_or_in_turn(client: Client) -> None:
     assert client.pop([]) is None
 
 
+def test_several_queues_are_drawn_by_weight(client: Client) -> None:
+    for name in "ab":
+        client.queues[name].put_many([("A", 0)] * 100)
+
+    drawn = [got(client.pop(["b", "a"], order="weighted", weights={"a": 10**9})).queue for _ in range(20)]
+
+    assert drawn == ["a"] * 20
+    assert client.queues["a"].length() == 100
+    with pytest.raises(ValueError, match="weights are numbers above 0 of queues that are named"):
+        client.pop(["a"], order="weighted", weights={"c": 1})
+
+
 def test_a_pop_with_a_timeout_gives_up_after_it(client: Client) -> None:
     began = time.monotonic()
 

@@ -47,3 +47,25 @@ def test_an_idle_worker_is_woken(client_url: str, act: Callable[[qmodel.Client],
     act(client)
     thread.join(15)
     assert woken and woken[0] - began < PATIENCE
+
+
+def test_who_waits_for_several_queues_is_woken_by_each(client_url: str) -> None:
+    backend = "memory://several" if client_url == "memory://" else client_url
+    client = qmodel.Client(backend)
+    taken: list[str] = []
+
+    def idle() -> None:
+        waiting = qmodel.Client(backend)
+        for _ in range(3):
+            job = waiting.pop(["q", "r", "s"], timeout=20)
+            assert job is not None
+            taken.append(job.jid)
+
+    thread = threading.Thread(target=idle)
+    thread.start()
+    began = time.monotonic()
+    for name in ("r", "q", "s"):
+        time.sleep(0.2)
+        client.queues[name].put("K", jid=f"in-{name}")
+    thread.join(15)
+    assert taken == ["in-r", "in-q", "in-s"] and time.monotonic() - began < PATIENCE

@@ -149,7 +149,7 @@ def test_a_valid_lease_is_never_handed_to_another() -> None:
         if len(moment.events) < moment.store.seq - moment.before.seq:
             continue  # of so few events that are kept, some of this step's are gone
         grace = moment.before.config.get("grace-period", config.OPTIONS["grace-period"].default)
-        finished = {e.facts[0] for e in moment.events if e.event == "advanced"}
+        finished = {e.facts[0] for e in moment.events if e.event in ("advanced", "retired")}
         for event in moment.events:
             job = moment.before.jobs.get(str(event.facts[0]))
             if event.event == "popped" and job is not None and job["state"] == "running":
@@ -257,13 +257,21 @@ def test_a_grant_answers_its_resend_as_long_as_all_of_it_is_held() -> None:
     answered = 0
     for history in bulk():
         granted: dict[tuple[str, str], tuple[Any, dict[str, int]]] = {}
+        reused = set()  # a request that was granted other jobs before: the end of any of these ends its memory
         for moment in walk(history):
             if moment.name == "pop" and not moment.refused and moment.op.request and moment.outcome:
                 leases = {job.jid: job.token for job in moment.outcome}
-                granted[moment.op.worker, moment.op.request] = moment.op, leases
-        for op, leases in granted.values():
+                key = moment.op.worker, moment.op.request
+                if granted.get(key, (None, leases))[1] != leases:
+                    reused.add(key)
+                granted[key] = moment.op, leases
+            elif moment.name == "complete_and_pop" and not moment.refused and moment.outcome.jobs:
+                granted.pop((moment.op.worker, moment.op.request), None)
+        for key, (op, leases) in granted.items():
             jobs = moment.store.jobs
-            if all(j in jobs and jobs[j].token == t and jobs[j].worker for j, t in leases.items()):
+            if key not in reused and all(
+                j in jobs and jobs[j].token == t and jobs[j].worker for j, t in leases.items()
+            ):
                 before = snapshot.of(moment.store)
                 again = engine.step(moment.store, 10**12, op)
                 assert {job.jid: job.token for job in again} == leases, op
@@ -579,11 +587,14 @@ def test_no_job_is_lost_and_none_comes_from_nothing() -> None:
         for moment in walk(history):
             if not moment.refused and moment.name in ("put", "put_many"):
                 known |= {one.jid for one in getattr(moment.op, "jobs", (moment.op,))}
-            known |= {str(e.facts[2]) for e in moment.events if e.event == "fired"}
-            gone = {e.facts[0] for e in moment.events if e.event in ("canceled", "retired")}
+            for event in moment.events:  # in turn: a run may have the id of a job that the same step has deleted
+                if event.event == "fired":
+                    known.add(str(event.facts[2]))
+                elif event.event in ("canceled", "retired"):
+                    known.discard(str(event.facts[0]))
             told_all = len(moment.events) < moment.store.events.maxlen
             if told_all and moment.events:
-                assert known - gone == set(moment.store.jobs), moment.step
+                assert known == set(moment.store.jobs), moment.step
             known = set(moment.store.jobs)
 
 
