@@ -32,7 +32,7 @@ def test_no_call_tells_a_server_from_the_model(server: Server, script: bool) -> 
 
 
 def test_every_command_is_drawn_and_both_succeeds_and_is_refused() -> None:
-    tally = runner.run(400, "census", runner.ModelSubject()).tally
+    tally = runner.run(800, "census", runner.ModelSubject()).tally
     assert {name for name in DRAWS if not tally[name, False]} == set()
     assert {name for name in DRAWS if not tally[name, True]} == set()
 

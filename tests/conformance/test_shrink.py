@@ -23,9 +23,10 @@ def outcomes(history: list[Step]) -> list[object]:
 
 
 def completes(history: list[Step]) -> bool:
-    """Whether some job is completed."""
+    """Whether some job is completed that a put has put."""
+    put = {step.op.jid for step in history if isinstance(step.op, ops.Put)}
     return any(
-        step.op.spec.name == "complete" and outcome == "complete"
+        isinstance(step.op, ops.Complete) and outcome == "complete" and step.op.jid in put
         for step, outcome in zip(history, outcomes(history), strict=True)
     )
 
