@@ -963,6 +963,16 @@ catalogue.operations = {
       count = kinds[11],
     },
   },
+  newest = {
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.newest, op, args, at + 0, last) end
+      return op
+    end,
+    arguments = {
+    },
+  },
   pause = {
     reads = false, memo = true, asks = true, lists = {'queues'},
     decode = function(operation, args, at, last)

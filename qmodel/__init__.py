@@ -43,12 +43,18 @@ if TYPE_CHECKING:
     from qmodel.errors import DependencyNotFound as DependencyNotFound
     from qmodel.errors import DuplicateJid as DuplicateJid
     from qmodel.errors import HasDependents as HasDependents
+    from qmodel.errors import JobCanceled as JobCanceled
+    from qmodel.errors import JobExpired as JobExpired
+    from qmodel.errors import JobFailed as JobFailed
     from qmodel.errors import JobNotFound as JobNotFound
+    from qmodel.errors import JobRevoked as JobRevoked
     from qmodel.errors import LockLost as LockLost
+    from qmodel.errors import NotEnded as NotEnded
     from qmodel.errors import NotLoadedError as NotLoadedError
     from qmodel.errors import QmodelError as QmodelError
     from qmodel.errors import QueueNotEmpty as QueueNotEmpty
     from qmodel.errors import RefusedError as RefusedError
+    from qmodel.errors import ResultNotKept as ResultNotKept
     from qmodel.errors import ScheduleNotFound as ScheduleNotFound
     from qmodel.errors import UnknownOption as UnknownOption
     from qmodel.errors import WrongState as WrongState
@@ -59,8 +65,9 @@ _HOME = {
     "aio": "AsyncClient AsyncJob AsyncQueue",
     "client": "Client Job Queue",
     "errors": "BadArgument BadValue CancelLimit ConnectError DataError DependencyCycle "
-    "DependencyLimit DependencyNotFound DuplicateJid HasDependents JobNotFound LockLost "
-    "NotLoadedError QmodelError QueueNotEmpty RefusedError ScheduleNotFound UnknownOption WrongState",
+    "DependencyLimit DependencyNotFound DuplicateJid HasDependents JobCanceled JobExpired JobFailed "
+    "JobNotFound JobRevoked LockLost NotEnded NotLoadedError QmodelError QueueNotEmpty RefusedError "
+    "ResultNotKept ScheduleNotFound UnknownOption WrongState",
     "events": "Event",
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names.split()}

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import math
 import time
+<<<<<<< HEAD
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+=======
+from collections.abc import AsyncIterator, Iterable, Sequence
+>>>>>>> 2cf5b2b (Waiting for results: job.wait and client.wait, by one reader of the events for all who wait)
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
 from qmodel import operations as ops
 from qmodel import replies
+from qmodel.aio_results import AsyncResults
 from qmodel.arguments import MOST
 from qmodel.backends import AsyncBackend, open_async_backend
-from qmodel.errors import JobNotFound, LockLost, ScheduleNotFound, error_of
+from qmodel.errors import JobNotFound, LockLost, QmodelError, ScheduleNotFound, error_of
 from qmodel.events import Event
 from qmodel.objects import (
     KEEP,
@@ -44,10 +49,15 @@ from qmodel.objects import (
     new_job,
     new_recurring,
     note_lost,
+<<<<<<< HEAD
     shuffled,
+=======
+    seconds_of,
+>>>>>>> 2cf5b2b (Waiting for results: job.wait and client.wait, by one reader of the events for all who wait)
     to_setting,
     with_request,
 )
+from qmodel.outcomes import result_of
 from qmodel.refusals import Refusal
 
 
@@ -80,6 +90,7 @@ class AsyncClient:
         self.tags = AsyncTags(self)
         self.tracked = AsyncTracked(self)
         self.config = AsyncConfig(self)
+        self._results = AsyncResults(self)
 
     @property
     def worker(self) -> str:
@@ -250,7 +261,7 @@ class AsyncClient:
         go on later, pass the sequence of the last event seen. Follow with a client of its own where
         the events come faster than they are looked at.
         """
-        patience = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        patience = seconds_of(timeout)
         until = time.monotonic() + patience
         while True:
             async for event in self.events(after):
@@ -261,6 +272,18 @@ class AsyncClient:
             if left <= 0:
                 return
             await self.backend.wait_events(after, min(left, LONGEST_SLEEP))
+
+    async def wait(self, jobs: Iterable[HasJid | str], timeout: Duration = math.inf) -> list[Any]:
+        """Sleep until all of some jobs have ended, or `timeout` (seconds or timedelta) is up; give their results in the
+        order asked for.
+
+        In the place of a job without a result stands the exception that `AsyncJob.wait` would raise. All who wait by
+        one client share one connection, so that thousands may.
+        """
+        jids = jids_of(jobs)
+        seconds = seconds_of(timeout)
+        ended = await self._results.wait(jids, seconds) if jids else {}
+        return [result_of(jid, ended.get(jid), seconds) for jid in jids]
 
     async def close(self) -> None:
         """Give back the connection."""
@@ -731,6 +754,25 @@ class AsyncJob(AsyncJobFields):
                 await self.release()
         except (LockLost, JobNotFound) as lost:
             note_lost(error, lost)
+
+    # ---- waiting
+
+    async def wait(self, timeout: Duration = math.inf) -> Any:
+        """Sleep until it has ended, and give its result, decoded from JSON; None without one.
+
+        A job that is tried again, or was sent on to another queue, has not ended. Raises JobFailed, with `group` and
+        `message` (JobRevoked and JobExpired are kinds of it); JobCanceled; ResultNotKept where complete jobs are
+        deleted at once; JobNotFound for a job that was gone before; NotEnded, a TimeoutError, after `timeout` seconds.
+        """
+        seconds = seconds_of(timeout)
+        found = await self.client._results.wait((self.jid,), seconds)
+        ended = found.get(self.jid)
+        if ended is not None and ended.known is not None:
+            self._known = ended.known
+        result = result_of(self.jid, ended, seconds)
+        if isinstance(result, QmodelError):
+            raise result
+        return result
 
     # ---- leasing
 

@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+<<<<<<< HEAD
+from collections.abc import Iterator, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+=======
+from collections.abc import Iterator, Iterable, Sequence
+>>>>>>> 2cf5b2b (Waiting for results: job.wait and client.wait, by one reader of the events for all who wait)
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
 from qmodel import operations as ops
 from qmodel import replies
+from qmodel.results import Results
 from qmodel.arguments import MOST
 from qmodel.backends import Backend, open_backend
-from qmodel.errors import JobNotFound, LockLost, ScheduleNotFound, error_of
+from qmodel.errors import JobNotFound, LockLost, QmodelError, ScheduleNotFound, error_of
 from qmodel.events import Event
 from qmodel.objects import (
     KEEP,
     LONGEST_SLEEP,
     NOTHING,
+    JobFields,
+    Options,
     Day,
     Duration,
     HasJid,
-    JobFields,
     Listing,
-    Options,
     RecurringFields,
     default_worker,
     encode,
@@ -43,10 +48,15 @@ from qmodel.objects import (
     new_job,
     new_recurring,
     note_lost,
+<<<<<<< HEAD
     shuffled,
+=======
+    seconds_of,
+>>>>>>> 2cf5b2b (Waiting for results: job.wait and client.wait, by one reader of the events for all who wait)
     to_setting,
     with_request,
 )
+from qmodel.outcomes import result_of
 from qmodel.refusals import Refusal
 
 
@@ -79,6 +89,7 @@ class Client:
         self.tags = Tags(self)
         self.tracked = Tracked(self)
         self.config = Config(self)
+        self._results = Results(self)
 
     @property
     def worker(self) -> str:
@@ -249,7 +260,7 @@ class Client:
         go on later, pass the sequence of the last event seen. Follow with a client of its own where
         the events come faster than they are looked at.
         """
-        patience = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        patience = seconds_of(timeout)
         until = time.monotonic() + patience
         while True:
             for event in self.events(after):
@@ -260,6 +271,18 @@ class Client:
             if left <= 0:
                 return
             self.backend.wait_events(after, min(left, LONGEST_SLEEP))
+
+    def wait(self, jobs: Iterable[HasJid | str], timeout: Duration = math.inf) -> list[Any]:
+        """Sleep until all of some jobs have ended, or `timeout` (seconds or timedelta) is up; give their results in the
+        order asked for.
+
+        In the place of a job without a result stands the exception that `Job.wait` would raise. All who wait by
+        one client share one connection, so that thousands may.
+        """
+        jids = jids_of(jobs)
+        seconds = seconds_of(timeout)
+        ended = self._results.wait(jids, seconds) if jids else {}
+        return [result_of(jid, ended.get(jid), seconds) for jid in jids]
 
     def close(self) -> None:
         """Give back the connection."""
@@ -453,7 +476,9 @@ class Queue:
         return self.client.put_many(new)
 
     @overload
-    def pop(self, count: None = None, *, worker: str | None = None, timeout: float | None = None) -> Job | None: ...
+    def pop(
+        self, count: None = None, *, worker: str | None = None, timeout: float | None = None
+    ) -> Job | None: ...
 
     @overload
     def pop(self, count: int, *, worker: str | None = None, timeout: float | None = None) -> list[Job]: ...
@@ -729,6 +754,25 @@ class Job(JobFields):
         except (LockLost, JobNotFound) as lost:
             note_lost(error, lost)
 
+    # ---- waiting
+
+    def wait(self, timeout: Duration = math.inf) -> Any:
+        """Sleep until it has ended, and give its result, decoded from JSON; None without one.
+
+        A job that is tried again, or was sent on to another queue, has not ended. Raises JobFailed, with `group` and
+        `message` (JobRevoked and JobExpired are kinds of it); JobCanceled; ResultNotKept where complete jobs are
+        deleted at once; JobNotFound for a job that was gone before; NotEnded, a TimeoutError, after `timeout` seconds.
+        """
+        seconds = seconds_of(timeout)
+        found = self.client._results.wait((self.jid,), seconds)
+        ended = found.get(self.jid)
+        if ended is not None and ended.known is not None:
+            self._known = ended.known
+        result = result_of(self.jid, ended, seconds)
+        if isinstance(result, QmodelError):
+            raise result
+        return result
+
     # ---- leasing
 
     def heartbeat(self, *, data: object = KEEP) -> None:
@@ -782,7 +826,9 @@ class Job(JobFields):
 
     def move(self, queue: str, *, priority: int | None = None, delay: Duration = 0) -> Job:
         """Put it anew, into another queue, with its klass and data; its worker loses it."""
-        return self.client.queues[queue].put(self.klass, text=self.text, priority=priority, delay=delay, jid=self.jid)
+        return self.client.queues[queue].put(
+            self.klass, text=self.text, priority=priority, delay=delay, jid=self.jid
+        )
 
     def cancel(self, *, cascade: bool = False) -> tuple[str, ...]:
         """Delete it, unless it is complete; a worker that holds it loses it. Gives the ids of the

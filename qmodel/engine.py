@@ -89,6 +89,7 @@ VERBS: dict[str, Verb] = {
     "worker": looking.worker,
     "stats": looking.show_stats,
     "events": looking.events,
+    "newest": looking.newest,
     "pause": configuring.pause,
     "unpause": configuring.unpause,
     "forget": configuring.forget,

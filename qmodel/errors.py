@@ -46,6 +46,64 @@ class NotLoadedError(QmodelError, AttributeError):
     """Only the id of a job is known so far; `await job.refresh()` fetches the rest."""
 
 
+class NotEnded(QmodelError, TimeoutError):
+    """A job that was waited for has not ended in time. It goes on."""
+
+    def __init__(self, jid: str, timeout: float) -> None:
+        super().__init__(jid, timeout)
+        self.jid = jid
+        self.timeout = timeout
+
+    def __str__(self) -> str:
+        return f"Job {self.jid} has not ended within {self.timeout:g} seconds. Wait on, or look at its state."
+
+
+class JobFailed(QmodelError):
+    """A job that was waited for has failed: into which group, and with which message."""
+
+    def __init__(self, jid: str, group: str, message: str) -> None:
+        super().__init__(jid, group, message)
+        self.jid = jid
+        self.group = group
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"Job {self.jid} failed ({self.group}): {self.message}"
+
+
+class JobRevoked(JobFailed):
+    """A job that was waited for was revoked."""
+
+
+class JobExpired(JobFailed):
+    """A job that was waited for did not begin within its time to live."""
+
+
+class JobCanceled(QmodelError):
+    """A job that was waited for was canceled."""
+
+    def __init__(self, jid: str) -> None:
+        super().__init__(jid)
+        self.jid = jid
+
+    def __str__(self) -> str:
+        return f"Job {self.jid} was canceled."
+
+
+class ResultNotKept(QmodelError):
+    """A job that was waited for has ended and was deleted at once, and its result with it."""
+
+    def __init__(self, jid: str) -> None:
+        super().__init__(jid)
+        self.jid = jid
+
+    def __str__(self) -> str:
+        return (
+            f"Job {self.jid} has ended, but it was not kept, and nobody can read its result. "
+            "Keep complete jobs for as long as somebody may wait: options jobs-history and jobs-history-count."
+        )
+
+
 class RefusedError(QmodelError):
     """An operation was refused, and changed nothing.
 

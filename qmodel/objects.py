@@ -57,8 +57,16 @@ def milliseconds(duration: Duration) -> int:
     >>> milliseconds(1.5), milliseconds(timedelta(minutes=2))
     (1500, 120000)
     """
-    seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
-    return round(seconds * 1000)
+    return round(seconds_of(duration) * 1000)
+
+
+def seconds_of(duration: Duration) -> float:
+    """A duration in seconds.
+
+    >>> seconds_of(timedelta(minutes=2))
+    120.0
+    """
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration
 
 
 def instant(day: Day | None) -> int | None:

@@ -759,6 +759,11 @@ class Events(Operation):
     count: Count = 100
 
 
+@operation("number", "read")
+class Newest(Operation):
+    """Give the sequence of the newest event, 0 before the first: who follows from there sees all that comes."""
+
+
 # ---- queues, workers, configuration
 
 

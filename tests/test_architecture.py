@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine",),
     ("errors", "invariants", "lua_catalogue", "wire"),
     ("backends",),
-    ("aio", "client", "dialects", "objects"),
+    ("aio", "aio_results", "client", "dialects", "objects", "outcomes", "results"),
     ("conformance", "pipeline", "serve", "worker"),
     ("cli",),
     ("docs",),

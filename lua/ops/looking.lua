@@ -129,3 +129,8 @@ end
 function looking.events(_, op)
   return store.events_after(op.after, op.count)
 end
+
+-- Give the sequence of the newest event.
+function looking.newest()
+  return store.last()
+end

@@ -754,6 +754,9 @@ class Generator:
         after = pick(self._chooser, (0, max(seq - 1, 0), max(seq - 3, 0), seq, seq + 1, seq // 2))
         return ops.Events(after, pick(self._chooser, COUNTS))
 
+    def newest(self) -> Operation:
+        return ops.Newest()
+
     def pause(self) -> Operation:
         queue = self._queue_where(lambda q: not q.paused)
         names = (queue, *self._several(self._queue, 2)) if self._below(4) == 3 else (queue,)

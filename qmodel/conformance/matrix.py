@@ -47,6 +47,7 @@ SITUATIONS = {
 
 JOBLESS = {
     "config", "config_get", "config_set", "config_unset", "deregister", "pause", "unpause", "top_tags", "events",
+    "newest",
     "recur", "unrecur", "recur_get", "recur_update", "recur_tag", "recur_untag", "recurring", "fire",
 }  # fmt: skip
 """Operations that no situation of a job matters to."""
@@ -275,6 +276,7 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Workers(),)
     yield (ops.Worker("u"),)
     yield (ops.Events(),)
+    yield (ops.Newest(),)
     yield (ops.Pause((queue,)),)
     yield (ops.Pause((queue,)), ops.Pause((queue,)))
     yield (ops.Pause((queue,)), ops.Unpause((queue,)))

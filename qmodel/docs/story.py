@@ -105,6 +105,7 @@ STORY: tuple[Operation, ...] = (
     ops.Config(),
     ops.Stats("emails"),
     ops.Events(13, 3),
+    ops.Newest(),
 )
 
 REFUSED: tuple[Operation, ...] = (

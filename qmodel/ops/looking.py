@@ -13,6 +13,7 @@ from qmodel.operations import (
     Get,
     Length,
     Multiget,
+    Newest,
     Queue,
     Queues,
     Running,
@@ -141,3 +142,8 @@ def show_stats(store: Store, now: int, op: Stats) -> replies.Stats:
 def events(store: Store, now: int, op: Events) -> tuple[Event, ...]:
     """Give the events after a sequence number."""
     return events_after(store, op.after, op.count)
+
+
+def newest(store: Store, now: int, op: Newest) -> int:
+    """Give the sequence of the newest event."""
+    return store.seq

@@ -15,7 +15,8 @@ from redis._parsers.base import BaseParser
 
 from qmodel.backends.redis import connect, connect_async
 from qmodel.backends.redis_resend import FIRST_DELAY, LONGEST_DELAY, Attempts, ServerError, may_pass
-from qmodel.errors import ConnectError
+from qmodel.client import Client
+from qmodel.errors import ConnectError, JobNotFound
 from qmodel.operations import (
     Cancel,
     Complete,
@@ -212,6 +213,31 @@ def test_all_that_was_acknowledged_outlives_a_killed_server(kind: str, private: 
         assert len(set(acknowledged)) == 1200
         events = [event for page in (0, 1000, 2000) for event in backend.execute(Events(page, 1000))]
         assert [event.seq for event in events] == list(range(1, 2401))
+
+
+@SERVER
+@pytest.mark.parametrize("kept", ["yes", "no"])
+def test_who_waits_for_a_result_outlives_a_killed_server(kept: str, private: Starter) -> None:
+    with private("--appendonly", kept, "--appendfsync", "always") as server:
+        client, other = Client(server.url), Client(server.url)
+        client.queues["r"].put_many([("K", number) for number in range(50)])  # events to be lost
+        jobs = [client.queues["q"].put("K", jid=f"a{number}") for number in range(20)]
+        found: list[object] = []
+        threads = [threading.Thread(target=lambda job=job: found.extend(client.wait([job], 60))) for job in jobs]  # type: ignore[misc]
+        for thread in threads:
+            thread.start()
+        while len(client._results._watch._waiters) < len(jobs):
+            time.sleep(0.001)
+        server.kill()
+        server.start()
+        if kept == "yes":
+            other.complete_many((job, job.jid) for job in other.queues["q"].pop(20))
+        for thread in threads:
+            thread.join(60)
+        if kept == "yes":
+            assert sorted(map(str, found)) == sorted(job.jid for job in jobs)
+        else:
+            assert {type(one) for one in found} == {JobNotFound} and len(found) == 20
 
 
 @SERVER

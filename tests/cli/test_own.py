@@ -208,3 +208,29 @@ def test_short_durations_are_drawn_from_events() -> None:
     assert "2 to 5 ms" in drawn
     assert "the last 2 of them" in drawn
     assert picture.fine_rows([]) == []
+
+
+# ---- wait
+
+
+def test_results_are_printed_in_the_order_asked_for(run: Run) -> None:
+    for jid, result in (("a", "[1]"), ("b", "")):
+        run("put", "q", "K", "--jid", jid)
+        run("pop", "q", "--worker", "w")
+        run("complete", jid, "--result", result)
+
+    assert run("wait", "b", "a") == (0, "null\n[1]\n", "")
+    assert run("wait", "a", "--json").json == {"jid": "a", "result": [1]}
+
+
+def test_a_job_without_a_result_is_told_and_is_a_failure(run: Run) -> None:
+    run("put", "q", "K", "--jid", "a")
+    run("pop", "q", "--worker", "w")
+    run("fail", "a", "g", "no paper")
+    run("put", "q", "K", "--jid", "b")
+    done = run("wait", "a", "b", "--timeout", "0")
+
+    assert (done.code, done.out) == (1, "")
+    assert done.err.splitlines()[0] == "Job a failed (g): no paper"
+    assert "Job b has not ended within 0 seconds" in done.err
+    assert run("wait", "a", "--json").json["error"] == "JobFailed"

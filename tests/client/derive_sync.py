@@ -1,8 +1,8 @@
-"""Make qmodel/client.py from qmodel/aio.py: the same client without the `await`s.
+"""Make qmodel/client.py from qmodel/aio.py, and results.py from aio_results.py: the same without the `await`s.
 
     python tests/client/derive_sync.py
 
-`test_derived.py` compares the two. Names lose their `Async`; what both share stands in
+`test_derived.py` compares them. Names lose their `Async`; what both share stands in
 qmodel/objects.py.
 """
 
@@ -15,9 +15,17 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "qmodel"
 
-HEAD = '''"""The client: the catalogue as Python objects.
+PAIRS = {"aio.py": "client.py", "aio_results.py": "results.py"}
+"""What is made from what."""
 
-Made from `qmodel/aio.py` by `tests/client/derive_sync.py`, which takes the
+TITLES = {
+    "aio.py": "The client: the catalogue as Python objects.",
+    "aio_results.py": "Waiting for results in a thread. `qmodel/outcomes.py` says how it works.",
+}
+
+HEAD = '''"""{title}
+
+Made from `qmodel/{name}` by `tests/client/derive_sync.py`, which takes the
 `await`s out. Edit that file, not this one.
 """
 '''
@@ -26,25 +34,28 @@ WORDS = (
     (r"\b(\w+: .+ = )?await ", r"\1"),
     (r"\basync (def|with|for) ", r"\1 "),
     (r"\bopen_async_backend\b", "open_backend"),
+    (r"\bqmodel\.aio_results\b", "qmodel.results"),
+    (r"\bqmodel\.aio\b", "qmodel.client"),
     (r"\b__a(enter|exit|iter)__\b", r"__\1__"),
     (r"\bAsync([A-Z]\w*)", r"\1"),
 )
 
 
-def derived(source: str) -> str:
-    """The synchronous client, as yet unformatted."""
-    _, _, body = source.partition('"""\n\nfrom __future__')
-    text = HEAD + "\nfrom __future__" + body
+def derived(name: str) -> str:
+    """What is made from a file of the package, as yet unformatted."""
+    _, _, body = (PACKAGE / name).read_text().partition('"""\n\nfrom __future__')
+    text = HEAD.format(title=TITLES[name], name=name) + "\nfrom __future__" + body
     for pattern, replacement in WORDS:
         text = re.sub(pattern, replacement, text)
     return text
 
 
 def main() -> None:
-    target = PACKAGE / "client.py"
-    target.write_text(derived((PACKAGE / "aio.py").read_text()))
-    for command in (["check", "--quiet", "--select", "I", "--fix"], ["format", "--quiet"]):
-        subprocess.run([sys.executable, "-m", "ruff", *command, str(target)], check=True)
+    for source, made in PAIRS.items():
+        target = PACKAGE / made
+        target.write_text(derived(source))
+        for command in (["check", "--quiet", "--select", "I", "--fix"], ["format", "--quiet"]):
+            subprocess.run([sys.executable, "-m", "ruff", *command, str(target)], check=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,45 @@
+"""`qmodel wait`: sleep until jobs have ended."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+
+from qmodel.cli.convert import DURATION
+from qmodel.cli.session import common, session
+from qmodel.errors import QmodelError
+
+
+@click.command("wait")
+@click.argument("jids", nargs=-1, required=True, metavar="JID...")
+@click.option("--timeout", type=DURATION, help="How long at most: 90 (seconds), 1.5s, 10m. [default: for ever]")
+def command(jids: tuple[str, ...], timeout: int | None) -> None:
+    """Sleep until all of some jobs have ended, and print their results, a line of JSON each.
+
+    A job that is tried again or was sent on to another queue has not ended. Where there is no result the line on the
+    standard error says why, and the exit code is 1; with --json every job is an object, {"jid", "result"} or
+    {"jid", "error", "sentence"}.
+    """
+    from qmodel.objects import encode
+
+    at = session()
+    found = at.client.wait(jids, math.inf if timeout is None else timeout / 1000)
+    failed = False
+    for jid, result in zip(jids, found, strict=True):
+        error = isinstance(result, QmodelError)
+        failed = failed or error
+        if at.json:
+            click.echo(encode({"jid": jid, **(_plain(result) if error else {"result": result})}))
+        else:
+            click.secho(str(result) if error else encode(result), fg="red" if error else None, err=error)
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def _plain(error: QmodelError) -> dict[str, Any]:
+    return {"error": type(error).__name__, "sentence": str(error)}
+
+
+common(command)
