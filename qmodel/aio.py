@@ -9,12 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-<<<<<<< HEAD
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
-=======
-from collections.abc import AsyncIterator, Iterable, Sequence
->>>>>>> 2cf5b2b (Waiting for results: job.wait and client.wait, by one reader of the events for all who wait)
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
@@ -49,11 +44,8 @@ from qmodel.objects import (
     new_job,
     new_recurring,
     note_lost,
-<<<<<<< HEAD
-    shuffled,
-=======
     seconds_of,
->>>>>>> 2cf5b2b (Waiting for results: job.wait and client.wait, by one reader of the events for all who wait)
+    shuffled,
     to_setting,
     with_request,
 )

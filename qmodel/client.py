@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import math
 import time
-<<<<<<< HEAD
-from collections.abc import Iterator, Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
-=======
-from collections.abc import Iterator, Iterable, Sequence
->>>>>>> 2cf5b2b (Waiting for results: job.wait and client.wait, by one reader of the events for all who wait)
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
 from qmodel import operations as ops
 from qmodel import replies
-from qmodel.results import Results
 from qmodel.arguments import MOST
 from qmodel.backends import Backend, open_backend
 from qmodel.errors import JobNotFound, LockLost, QmodelError, ScheduleNotFound, error_of
@@ -28,12 +22,12 @@ from qmodel.objects import (
     KEEP,
     LONGEST_SLEEP,
     NOTHING,
-    JobFields,
-    Options,
     Day,
     Duration,
     HasJid,
+    JobFields,
     Listing,
+    Options,
     RecurringFields,
     default_worker,
     encode,
@@ -48,16 +42,14 @@ from qmodel.objects import (
     new_job,
     new_recurring,
     note_lost,
-<<<<<<< HEAD
-    shuffled,
-=======
     seconds_of,
->>>>>>> 2cf5b2b (Waiting for results: job.wait and client.wait, by one reader of the events for all who wait)
+    shuffled,
     to_setting,
     with_request,
 )
 from qmodel.outcomes import result_of
 from qmodel.refusals import Refusal
+from qmodel.results import Results
 
 
 class Client:
@@ -476,9 +468,7 @@ class Queue:
         return self.client.put_many(new)
 
     @overload
-    def pop(
-        self, count: None = None, *, worker: str | None = None, timeout: float | None = None
-    ) -> Job | None: ...
+    def pop(self, count: None = None, *, worker: str | None = None, timeout: float | None = None) -> Job | None: ...
 
     @overload
     def pop(self, count: int, *, worker: str | None = None, timeout: float | None = None) -> list[Job]: ...
@@ -826,9 +816,7 @@ class Job(JobFields):
 
     def move(self, queue: str, *, priority: int | None = None, delay: Duration = 0) -> Job:
         """Put it anew, into another queue, with its klass and data; its worker loses it."""
-        return self.client.queues[queue].put(
-            self.klass, text=self.text, priority=priority, delay=delay, jid=self.jid
-        )
+        return self.client.queues[queue].put(self.klass, text=self.text, priority=priority, delay=delay, jid=self.jid)
 
     def cancel(self, *, cascade: bool = False) -> tuple[str, ...]:
         """Delete it, unless it is complete; a worker that holds it loses it. Gives the ids of the
