@@ -131,6 +131,6 @@ function looking.events(_, op)
 end
 
 -- Give the sequence of the newest event.
-function looking.newest()
+function looking.newest(_, _)
   return store.last()
 end
