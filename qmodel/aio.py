@@ -246,6 +246,10 @@ class AsyncClient:
             if len(page) < MOST:
                 return
 
+    async def newest(self) -> int:
+        """The sequence of the newest event; who follows from there sees only what comes."""
+        return int(await self.execute(ops.Newest()))
+
     async def follow(self, after: int = 0, *, timeout: Duration = math.inf) -> AsyncIterator[Event]:
         """Go through the events after a sequence number, oldest first, and wait for those to come.
 

@@ -40,7 +40,7 @@ class AsyncResults:
         known = self._watch.enter(waiter)
         try:
             if not known:
-                self._watch.begin(await self._client.execute(ops.Newest()))
+                self._watch.begin(await self._client.newest())
             await self._look(list(waiter.missing))
             while waiter.missing and (left := until - time.monotonic()) > 0:
                 bell.clear()
@@ -59,7 +59,7 @@ class AsyncResults:
             if await self._client.backend.wait_events(after, min(left, LONGEST_SLEEP)):
                 await self._read(after)
             else:
-                self._watch.restart(await self._client.execute(ops.Newest()))
+                self._watch.restart(await self._client.newest())
                 await self._look(self._watch.waited_for())
 
     async def _read(self, after: int) -> None:

@@ -245,6 +245,10 @@ class Client:
             if len(page) < MOST:
                 return
 
+    def newest(self) -> int:
+        """The sequence of the newest event; who follows from there sees only what comes."""
+        return int(self.execute(ops.Newest()))
+
     def follow(self, after: int = 0, *, timeout: Duration = math.inf) -> Iterator[Event]:
         """Go through the events after a sequence number, oldest first, and wait for those to come.
 

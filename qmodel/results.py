@@ -41,7 +41,7 @@ class Results:
         known = self._watch.enter(waiter)
         try:
             if not known:
-                self._watch.begin(self._client.execute(ops.Newest()))
+                self._watch.begin(self._client.newest())
             self._look(list(waiter.missing))
             while waiter.missing and (left := until - time.monotonic()) > 0:
                 bell.clear()
@@ -60,7 +60,7 @@ class Results:
             if self._client.backend.wait_events(after, min(left, LONGEST_SLEEP)):
                 self._read(after)
             else:
-                self._watch.restart(self._client.execute(ops.Newest()))
+                self._watch.restart(self._client.newest())
                 self._look(self._watch.waited_for())
 
     def _read(self, after: int) -> None:

@@ -35,6 +35,7 @@ def test_it_begins_after_a_sequence_and_ends_when_patience_does(client: qmodel.C
     assert kinds(client.follow(timeout=0)) == [(1, "put"), (2, "put"), (3, "popped")]
     assert kinds(client.follow(2, timeout=0.05)) == [(3, "popped")]
     assert kinds(client.follow(3, timeout=0.05)) == []
+    assert client.newest() == 3
 
 
 def test_what_another_client_does_is_told_as_it_happens(shared_url: str) -> None:
