@@ -8,7 +8,8 @@
 --   <p>j:<jid>-data              text: its data, when they are too long to rewrite with every step
 --   <p>j:<jid>-dependencies      zset: the jobs that it waits for, score 0, so ordered by id
 --   <p>j:<jid>-dependents        zset: the jobs that wait for it, likewise
---   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>
+--   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>; of lifo jobs
+--                                both numbers are taken from 10^14 - 1, and the first digit is one of !"#$%&'()*
 --   <p>q:<queue>-scheduled       zset: score ready at,   member <sequence:14><jid>
 --   <p>q:<queue>-depends         zset: score put at,     member <sequence:14><jid>
 --   <p>q:<queue>-throttled       zset: score ready at,   member <sequence:14><jid>
@@ -46,6 +47,7 @@ local ALONE = {
 }
 
 local MOST = 200 -- keys that are kept
+local LAST = 99999999999999 -- the greatest number of fourteen digits
 
 local worker, worker_key -- the last one
 local pending, count, pending_day -- kind -> queue -> key of its durations of a day; how many; the day
@@ -116,14 +118,13 @@ function keys.pending(kind, day, queue)
   return key
 end
 
--- A member that orders by sequence, and the job id in it.
-
 -- How many zeros stand before a number of so many digits.
 local ZEROS = {
   '0000000000000', '000000000000', '00000000000', '0000000000', '000000000', '00000000', '0000000', '000000', '00000',
   '0000', '000', '00', '0', '',
 }
 
+-- A member that orders by sequence, and the job id in it.
 function keys.member(seq, jid)
   local text = store.numbers[seq] or seq .. ''
   return ZEROS[#text] .. text .. jid
@@ -132,6 +133,13 @@ end
 function keys.ready_member(ready_at, seq, jid)
   local at, text = store.numbers[ready_at] or ready_at .. '', store.numbers[seq] or seq .. ''
   return ZEROS[#at] .. at .. ZEROS[#text] .. text .. jid
+end
+
+-- Below all those, and the later the lower: what is missing to all nines, the first digit moved below the zero.
+function keys.lifo_member(ready_at, seq, jid)
+  local at, text = store.text(LAST - ready_at), store.text(LAST - seq)
+  at = ZEROS[#at] .. at
+  return string.char(string.byte(at) - 15) .. string.sub(at, 2) .. ZEROS[#text] .. text .. jid
 end
 
 function keys.jid_of(member)

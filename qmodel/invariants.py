@@ -62,6 +62,8 @@ def _where(job: Record, jid: str) -> tuple[str, str, tuple[Any, ...]] | None:
     """The list in which a job must stand by its own word, whose list, and its entry there."""
     state, queue, seq = job["state"], job["queue"], job["seq"]
     if state == "waiting":
+        if ("lifo", "1") in job["options"]:
+            return "ready", queue, (job["priority"], -1 - job["ready_at"], -seq, jid)
         return "ready", queue, (job["priority"], job["ready_at"], seq, jid)
     if state == "scheduled":
         return "scheduled", queue, (job["ready_at"], seq, jid)

@@ -138,6 +138,9 @@ def new_job(
     tags: Iterable[str] | None = None,
     depends: Iterable[HasJid | str] | HasJid | str | None = None,
     jid: str | None = None,
+    lifo: bool = False,
+    lease: Duration | None = None,
+    timeout: Duration | None = None,
 ) -> Put:
     """The operation that puts a job, as `Queue.put` describes it."""
     if text is not None and data is not None:
@@ -152,7 +155,14 @@ def new_job(
         retries=retries,
         tags=None if tags is None else _several(tags),
         depends=None if depends is None else jids_of(depends),
+        lifo=True if lifo else None,
+        lease_ms=_maybe_milliseconds(lease),
+        timeout_ms=_maybe_milliseconds(timeout),
     )
+
+
+def _maybe_milliseconds(duration: Duration | None) -> int | None:
+    return None if duration is None else milliseconds(duration)
 
 
 def new_recurring(
@@ -411,6 +421,21 @@ class Fields:
         return failure and Failure(failure.group, failure.message, _at(failure.at), failure.worker)
 
     @property
+    def lifo(self) -> bool:
+        """Whether it stands before the others of its priority, newest first."""
+        return self._load().lifo
+
+    @property
+    def lease(self) -> timedelta | None:
+        """How long a lease on it lasts, where that is not the queue's heartbeat."""
+        return _duration(self._load().lease_ms)
+
+    @property
+    def longest(self) -> timedelta | None:
+        """How long it may run at most from its claim: the `timeout` it was put with."""
+        return _duration(self._load().timeout_ms)
+
+    @property
     def spawned_from(self) -> str:
         """The id of the recurring job of which it is a run, or empty."""
         return self._load().spawned_from
@@ -506,6 +531,10 @@ class Fields:
 
 def _at(at: int) -> datetime:
     return EPOCH + timedelta(milliseconds=at)
+
+
+def _duration(duration: int | None) -> timedelta | None:
+    return None if duration is None else timedelta(milliseconds=duration)
 
 
 class RecurringFields:

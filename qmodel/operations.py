@@ -163,6 +163,10 @@ class Put(Operation):
     A worker that holds the job loses it. What is not given keeps its value on an existing job, and is priority 0,
     5 retries, no tags and no dependencies on a new one. The job starts anew: `remaining` is reset, result and progress
     are cleared; history and the last failure stay. Dependencies that are complete count as met.
+
+    How this stage is to be run is said anew by each put: with `lifo` it stands before the others of its priority,
+    newest first; a lease lasts `lease_ms` instead of the queue's heartbeat; and no lease lasts longer than `timeout_ms`
+    from its claim, however often it is renewed.
     """
 
     queue: QueueName
@@ -174,6 +178,9 @@ class Put(Operation):
     retries: Retries | None = None
     tags: AnyTags | None = None
     depends: AnyJids | None = None
+    lifo: Switch | None = None
+    lease_ms: Interval | None = None
+    timeout_ms: Interval | None = None
     request: RequestId = ""
 
 

@@ -113,6 +113,29 @@ class Job(NamedTuple):
         first = self.history[0]
         return str(first.facts[0]) if first.what == "spawned" else ""
 
+    def option(self, name: str) -> str | None:
+        """What an option says, or None."""
+        return next((value for known, value in self.options if known == name), None)
+
+    @property
+    def lifo(self) -> bool:
+        """Whether it stands before the others of its priority, newest first."""
+        return self.option("lifo") is not None
+
+    @property
+    def lease_ms(self) -> int | None:
+        """How long a lease on it lasts, where that is not the queue's heartbeat."""
+        return _whole(self.option("lease_ms"))
+
+    @property
+    def timeout_ms(self) -> int | None:
+        """How long a claim lasts at most, if that is limited."""
+        return _whole(self.option("timeout_ms"))
+
+
+def _whole(text: str | None) -> int | None:
+    return None if text is None else int(text)
+
 
 class CompletedAndPopped(NamedTuple):
     """What complete_and_pop did: the state that the finished job is in, and the jobs granted."""

@@ -2,6 +2,22 @@
 
 local leasing = {}
 
+-- When a lease ends that is given, or renewed, now: never later than its claim and timeout_ms.
+function leasing.expiry(now, job)
+  if job.options == '' then
+    return now + config.heartbeat(job.queue)
+  end
+  local own, longest = options.get(job, 'lease_ms'), options.get(job, 'timeout_ms')
+  local ends = now + (own or config.heartbeat(job.queue))
+  return longest and math.min(ends, job.popped_at + longest) or ends
+end
+
+-- Whether a lease that has run out did so because nothing could have renewed it.
+function leasing.ran_too_long(job)
+  local longest = options.get(job, 'timeout_ms')
+  return longest and tonumber(job.expires_at) >= job.popped_at + longest
+end
+
 -- Renew a lease from now. A lapsed one too, as long as nobody has taken the job.
 function leasing.heartbeat(now, op)
   local job = jobs.held(op.jid, op.token)
@@ -10,7 +26,7 @@ function leasing.heartbeat(now, op)
   if op.data then
     records.set_data(job, op.data)
   end
-  queues.renew(job, now + config.heartbeat(job.queue))
+  queues.renew(job, leasing.expiry(now, job))
   return job.expires_at
 end
 

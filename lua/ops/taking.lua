@@ -2,6 +2,9 @@
 
 local taking = {}
 
+local LAPSED = 'Its lease ran out, and no retries remained.'
+local TOO_LONG = 'It ran for longer than its timeout, and no retries remained.'
+
 -- Take a stalled job out of its place; say whether it may run again, or bury it. A lapse counts as a retry.
 local function take_back(now, job)
   if job.state == 'stalled' then
@@ -9,12 +12,13 @@ local function take_back(now, job)
     return true
   end
   local worker, token = job.worker, job.token
-  store.emit(now, 'lock_lost', job.jid, job.queue, worker, token, 'lapsed')
+  local too_long = leasing.ran_too_long(job)
+  store.emit(now, 'lock_lost', job.jid, job.queue, worker, token, too_long and 'timeout' or 'lapsed')
   jobs.lift(job)
-  history.add(now, job, 'lapsed', worker, token)
+  history.add(now, job, too_long and 'timed_out' or 'lapsed', worker, token)
   job.ready_at = job.expires_at
   if tonumber(job.remaining) == 0 then
-    burying.bury(now, job, 'failed-retries-' .. job.queue, 'Its lease ran out, and no retries remained.')
+    burying.bury(now, job, 'failed-retries-' .. job.queue, too_long and TOO_LONG or LAPSED)
     return false
   end
   job.remaining = job.remaining - 1
@@ -51,7 +55,7 @@ local function claim(now, job, worker, request)
   job.worker = worker
   job.grant = request
   job.popped_at = now
-  job.expires_at = now + config.heartbeat(job.queue)
+  job.expires_at = leasing.expiry(now, job)
   history.add(now, job, 'popped', worker, job.token)
   stats.waited(now, job.queue, wait_ms)
   jobs.place(job, 'running')
@@ -133,7 +137,14 @@ end
 local function before(job, other_job)
   if tonumber(job.priority) ~= tonumber(other_job.priority) then
     return tonumber(job.priority) < tonumber(other_job.priority)
-  elseif tonumber(job.ready_at) ~= tonumber(other_job.ready_at) then
+  end
+  local lifo, other_lifo = options.get(job, 'lifo'), options.get(other_job, 'lifo')
+  if lifo ~= other_lifo then
+    return lifo ~= nil
+  elseif lifo then -- the newest first
+    job, other_job = other_job, job
+  end
+  if tonumber(job.ready_at) ~= tonumber(other_job.ready_at) then
     return tonumber(job.ready_at) < tonumber(other_job.ready_at)
   end
   return tonumber(job.seq) < tonumber(other_job.seq)

@@ -9,7 +9,9 @@ local options = {}
 local BETWEEN = '\255'
 
 -- Those that an argument of `put` of the same name gives.
-local OF_PUT = {}
+local OF_PUT = {
+  'lifo', 'lease_ms', 'timeout_ms',
+}
 
 -- What an option of a job says, or nil.
 function options.get(job, name)

@@ -175,10 +175,18 @@ end
 
 -- ---- places
 
+-- Where a ready job stands among those of its priority.
+function queues.rank(job)
+  if job.options ~= '' and options.get(job, 'lifo') then
+    return keys.lifo_member(job.ready_at, job.seq, job.jid)
+  end
+  return keys.ready_member(job.ready_at, job.seq, job.jid)
+end
+
 -- Make a job ready, and wake a worker for it.
 function queues.push(job)
   local queue = queues.of(job.queue)
-  store.add(queue.work_key, job.priority, keys.ready_member(job.ready_at, job.seq, job.jid))
+  store.add(queue.work_key, job.priority, queues.rank(job))
   if queue.idle ~= '0' then
     wake(queue, 1)
   end
@@ -186,7 +194,7 @@ end
 
 -- Take a job out of the order.
 function queues.pull(job)
-  store.remove(keys.queue(job.queue, '-work'), keys.ready_member(job.ready_at, job.seq, job.jid))
+  store.remove(keys.queue(job.queue, '-work'), queues.rank(job))
 end
 
 -- Let a job wait for its time.

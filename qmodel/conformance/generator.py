@@ -74,6 +74,7 @@ LINES = ("", "so far", "é\n", "\\n\t\\", "z" * 1024)
 DELAYS = (0,) * 8 + (1, 500, 1000, 1000, 60_000, DAY, 3660 * DAY)
 PACES = ((1, 1), (450, 1), (1000, 2), (60_000, 1), (60_000, 3), (DAY, 2), (31 * DAY, 0), (3660 * DAY, 1_000_000))
 """Intervals, each with a backlog that keeps a jump of the clock from making a thousand runs: directed.py does that."""
+LEASES = (1, 500, 1000, 60_000, 61_000, 3660 * DAY)
 PRIORITIES = (0, 1, -1, 5, 5, -(2**31), 2**31 - 1)
 COUNTS = (1, 1, 1, 1, 2, 2, 3, 25, MOST)
 OFFSETS = (0,) * 12 + (1, 1, 2, 25, 10**9)
@@ -422,8 +423,22 @@ class Generator:
             self._maybe((0, 0, 1, 1, 2, 5, 1_000_000)),
             self._maybe((self._tags(), ())),
             depends,
-            request,
+            request=request,
+            **self._way_of_life(),
         )
+
+    def _way_of_life(self) -> dict[str, Any]:
+        """How a job is to be run, which few puts say."""
+        way = self._below(12)
+        if way < 8:
+            return {}
+        if way == 8:
+            return {"lifo": (True, True, False)[self._below(3)]}
+        if way == 9:
+            return {"lease_ms": pick(self._chooser, LEASES)}
+        if way == 10:
+            return {"timeout_ms": pick(self._chooser, LEASES)}
+        return {"lifo": True, "lease_ms": pick(self._chooser, LEASES), "timeout_ms": pick(self._chooser, LEASES)}
 
     def put(self) -> Operation:
         recurring = [one for one in self._store.schedules.values() if self._below(4) == 1]

@@ -150,7 +150,7 @@ class _Reader:
             "paused": state[1] == "1",
             "idle": int(state[2]),
             "wakes": wakes,
-            "ready": tuple((int(p), int(m[:14]), int(m[14:28]), m[28:]) for p, m in ready),
+            "ready": tuple((int(priority), *_ready(member)) for priority, member in ready),
             "scheduled": scheduled,
             "depends": self.places(f"q:{name}-depends"),
             "locks": locks,
@@ -298,6 +298,14 @@ def _more(jid: str, raw: bytes) -> tuple[dict[str, bytes], list[str]]:
     if at != len(rest):
         raise Corrupt(f"job {jid} has {len(rest)} bytes of texts, {at} are counted")
     return more, texts
+
+
+def _ready(member: str) -> tuple[int, int, str]:
+    """What orders a ready job among those of its priority; of lifo jobs both numbers are below zero."""
+    if member[0] >= "0":
+        return int(member[:14]), int(member[14:28]), member[28:]
+    ready_at = int(chr(ord(member[0]) + 15) + member[1:14])
+    return ready_at - 10**14, int(member[14:28]) - 10**14 + 1, member[28:]
 
 
 def _failure(more: dict[str, bytes], message: str) -> tuple[str, str, int, str] | None:

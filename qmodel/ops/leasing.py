@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from qmodel.operations import Heartbeat, Timeout
 from qmodel.refusals import refuse
-from qmodel.state import config, history, jobs, queues, workers
+from qmodel.state import config, history, jobs, options, queues, workers
+from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
+
+
+def expiry(store: Store, now: int, job: Job) -> int:
+    """When a lease ends that is given, or renewed, now: never later than its claim and timeout_ms."""
+    if not job.options:
+        return now + config.heartbeat(store, job.queue)
+    own, longest = options.get(job, "lease_ms"), options.get(job, "timeout_ms")
+    ends = now + (int(own) if own is not None else config.heartbeat(store, job.queue))
+    return min(ends, job.popped_at + int(longest)) if longest is not None else ends
+
+
+def ran_too_long(job: Job) -> bool:
+    """Whether a lease that has run out did so because nothing could have renewed it."""
+    longest = options.get(job, "timeout_ms")
+    return longest is not None and job.expires_at >= job.popped_at + int(longest)
 
 
 def heartbeat(store: Store, now: int, op: Heartbeat) -> int:
@@ -15,7 +31,7 @@ def heartbeat(store: Store, now: int, op: Heartbeat) -> int:
     workers.seen(store, now, job.worker)
     if op.data is not None:
         job.data = op.data
-    queues.renew(store, job, now + config.heartbeat(store, job.queue))
+    queues.renew(store, job, expiry(store, now, job))
     return job.expires_at
 
 

@@ -6,10 +6,14 @@ from qmodel import replies
 from qmodel.arguments import MOST
 from qmodel.operations import Peek, Pop, PopAny
 from qmodel.ops.burying import bury
+from qmodel.ops.leasing import expiry, ran_too_long
 from qmodel.ops.scheduling import drafts, fire_due
 from qmodel.state import config, history, jobs, queues, stats, workers
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
+
+LAPSED = "Its lease ran out, and no retries remained."
+TOO_LONG = "It ran for longer than its timeout, and no retries remained."
 
 
 def pop(store: Store, now: int, op: Pop) -> tuple[replies.Job, ...]:
@@ -94,12 +98,13 @@ def _take_back(store: Store, now: int, job: Job) -> bool:
         jobs.lift(store, job)
         return True
     worker, token = job.worker, job.token
-    emit(store, now, "lock_lost", job.jid, job.queue, worker, token, "lapsed")
+    too_long = ran_too_long(job)
+    emit(store, now, "lock_lost", job.jid, job.queue, worker, token, "timeout" if too_long else "lapsed")
     jobs.lift(store, job)
-    history.add(store, now, job, "lapsed", worker, token)
+    history.add(store, now, job, "timed_out" if too_long else "lapsed", worker, token)
     job.ready_at = job.expires_at
     if job.remaining == 0:
-        bury(store, now, job, "failed-retries-" + job.queue, "Its lease ran out, and no retries remained.")
+        bury(store, now, job, "failed-retries-" + job.queue, TOO_LONG if too_long else LAPSED)
         return False
     job.remaining -= 1
     stats.retried(store, now, job.queue)
@@ -112,7 +117,7 @@ def _claim(store: Store, now: int, job: Job, worker: str, request: str) -> None:
     job.worker = worker
     job.grant = request
     job.popped_at = now
-    job.expires_at = now + config.heartbeat(store, job.queue)
+    job.expires_at = expiry(store, now, job)
     history.add(store, now, job, "popped", worker, job.token)
     stats.waited(store, now, job.queue, wait_ms)
     jobs.place(store, job, "running")
@@ -125,9 +130,9 @@ def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     lapsed = queues.lapsed(store, places, until, op.count)
     first = [job.jid for job in lapsed if job.state == "stalled" or job.remaining > 0]
     order = queues.next_ready(places, op.count)
-    order += [(job.priority, job.ready_at, job.seq, job.jid) for job in queues.due(store, places, now, MOST)]
+    order += [queues.rank(job) for job in queues.due(store, places, now, MOST)]
     runs = {job.jid: job for job in drafts(store, now, op.queue, MOST)}
-    order += [(job.priority, job.ready_at, job.seq, job.jid) for job in runs.values()]
+    order += [queues.rank(job) for job in runs.values()]
     order.sort()
     first += [jid for _, _, _, jid in order]
     return tuple(jobs.view(store, now, runs.get(jid) or jobs.load(store, jid)) for jid in first[: op.count])

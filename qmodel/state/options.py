@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from qmodel.operations import Put
     from qmodel.state.jobs import Job
 
-OPTIONS: Final[dict[str, str]] = {}
+OPTIONS: Final[dict[str, str]] = {
+    "lifo": "put: it stands before the others of its priority, newest first",
+    "lease_ms": "put: how long a lease lasts, instead of the queue's heartbeat",
+    "timeout_ms": "put: how long a claim lasts at most, however often its lease is renewed",
+}
 """Every option: what it says, and whether a put gives it or the engine."""
 
 OF_PUT: Final = tuple(name for name, about in OPTIONS.items() if about.startswith("put: "))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qmodel.ordered import Ordered
+from qmodel.state import options
 from qmodel.state.store import Place, Store
 
 if TYPE_CHECKING:
@@ -103,17 +104,24 @@ def length(queue: Queue) -> int:
 # ---- places
 
 
+def rank(job: Job) -> tuple[int, int, int, str]:
+    """Where a ready job stands in the order. The moments of lifo jobs are below all others, and fall."""
+    if job.options and options.get(job, "lifo"):
+        return job.priority, -1 - job.ready_at, -job.seq, job.jid
+    return job.priority, job.ready_at, job.seq, job.jid
+
+
 def push(store: Store, job: Job) -> None:
     """Make a job ready, and wake a worker for it."""
     queue = store.queues.get(job.queue) or _made(store, job.queue)
-    queue.ready.add((job.priority, job.ready_at, job.seq, job.jid))
+    queue.ready.add(rank(job))
     if queue.idle:
         wake(queue, 1)
 
 
 def pull(store: Store, job: Job) -> None:
     """Take a job out of the order."""
-    store.queues[job.queue].ready.remove((job.priority, job.ready_at, job.seq, job.jid))
+    store.queues[job.queue].ready.remove(rank(job))
 
 
 def schedule(store: Store, job: Job) -> None:

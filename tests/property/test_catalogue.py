@@ -100,9 +100,9 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
             "unblocked": "depends_off" if operation == "depends_off" else "complete",
         }.get(event.event, "timeout")  # fmt: skip
         if event.event == "lock_lost":
-            if facts["cause"] == "lapsed":
+            if facts["cause"] == "lapsed" or (facts["cause"] == "timeout" and operation != "timeout"):
                 lapsed.add(jid)
-            if facts["cause"] != "timeout":
+            if operation != "timeout":
                 continue
             state = "stalled"
         elif event.event == "delayed":

@@ -421,7 +421,9 @@ def _wanted(before: Snapshot, now: int, queue: str, count: int) -> list[str]:
         if before.jobs[jid]["state"] == "stalled" or before.jobs[jid]["remaining"]
     ]
     ready = [
-        (job["priority"], job["ready_at"], (job["seq"],), jid)
+        (job["priority"], -1 - job["ready_at"], (-job["seq"],), jid)
+        if ("lifo", "1") in job["options"]
+        else (job["priority"], job["ready_at"], (job["seq"],), jid)
         for jid, job in jobs
         if job["state"] == "waiting" or (job["state"] == "scheduled" and job["ready_at"] <= now)
     ]

@@ -1,0 +1,208 @@
+"""More of a job's life: the hazards of the systems it comes from, none of which exists here.
+
+Every scene is played on the model, and then on the Lua in this process, where there is one: both must agree.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from qmodel import operations as ops
+from qmodel.conformance import runner
+from qmodel.conformance.subjects import Step, open_subject
+from tests.property.test_quirks import DAY, Scene
+
+
+class Played(Scene):
+    """A scene that remembers what was asked in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps: list[Step] = []
+
+    def __call__(self, op: Any, after: int = 0) -> Any:
+        reply = super().__call__(op, after)
+        self.steps.append(Step(self.now, op))
+        return reply
+
+    def order(self, count: int = 9) -> list[str]:
+        """What a pop of so many gives, after a look at what it would give."""
+        shown = [job.jid for job in self(ops.Peek("q", count))]
+        given = [job.jid for job in self.pop(count=count)]
+        assert given == shown
+        return given
+
+    def causes(self) -> list[Any]:
+        """Why leases were lost."""
+        return [event.named["cause"] for event in self.events("lock_lost")]
+
+
+@pytest.fixture
+def scene() -> Iterator[Played]:
+    played = Played()
+    yield played
+    if importlib.util.find_spec("lupa") is not None:
+        runner.agree(open_subject("embedded://"), played.steps)
+
+
+# ---- last in, first out
+
+
+def test_the_last_lifo_job_comes_first_and_the_others_after_all_of_them(scene: Played) -> None:
+    for jid in "ab":
+        scene.put(jid)
+    for jid in "cde":
+        scene.put(jid, lifo=True)
+    assert scene.order() == ["e", "d", "c", "a", "b"]
+
+
+def test_lifo_jobs_of_other_moments_come_newest_first(scene: Played) -> None:
+    for jid in "abcdefghijkl":
+        scene.now += 7
+        scene.put(jid, lifo=True)
+    assert scene.order(12) == list("lkjihgfedcba")
+
+
+def test_a_priority_beats_lifo(scene: Played) -> None:
+    scene.put("low", lifo=True, priority=1)
+    scene.put("high", priority=-1)
+    scene.put("middle")
+    scene.put("new", lifo=True)
+    assert scene.order() == ["high", "new", "middle", "low"]
+
+
+def test_a_lifo_job_with_a_priority_keeps_both(scene: Played) -> None:
+    scene.put("a", lifo=True, priority=3, delay_ms=10)
+    scene.put("b", priority=3)
+    scene.put("c", priority=2)
+    scene.now += 10
+    assert scene.order() == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize("how", ["retry", "release", "delayed"])
+def test_a_lifo_job_that_is_given_back_is_on_top_again(scene: Played, how: str) -> None:
+    token = scene.running("a", lifo=True)
+    scene.put("b", lifo=True)
+    scene.now += 5
+    if how == "retry":
+        scene(ops.Retry("a", token))
+    elif how == "release":
+        scene(ops.Release("a", token))
+    else:
+        scene(ops.Retry("a", token, delay_ms=50))
+        scene.now += 50
+    assert scene.order() == ["a", "b"]
+
+
+def test_a_lifo_job_may_be_delayed_promoted_prioritized_and_drained(scene: Played) -> None:
+    for jid in "abc":
+        scene.put(jid, lifo=True)
+    assert scene(ops.Delay("c", 1000)) == "scheduled"
+    assert scene(ops.Promote("c")) == "waiting"
+    scene(ops.Priority("a", -1))
+    assert scene(ops.Waiting("q")).jids == ("a", "c", "b")
+    assert scene(ops.Drain("q")).canceled == 3
+    assert scene(ops.Length("q")) == 0
+
+
+def test_a_put_that_does_not_say_lifo_ends_it(scene: Played) -> None:
+    scene.put("a", lifo=True)
+    scene.put("b")
+    assert scene.get().lifo and not scene.get("b").lifo
+    scene.put("a")
+    assert not scene.get().lifo
+    assert scene.order() == ["b", "a"]
+
+
+def test_a_stalled_job_of_a_low_priority_keeps_its_place_at_the_head(scene: Played) -> None:
+    scene.running("a", priority=9)
+    scene.put("b", priority=-9, lifo=True)
+    scene.now += 70_000
+    assert scene.order() == ["a", "b"]
+
+
+def test_a_lifo_job_of_the_first_and_of_the_last_moment_stands_in_order(scene: Played) -> None:
+    scene.now = 0
+    scene.put("a", lifo=True)
+    scene.now = 9 * 10**13 - 1
+    scene.put("b", lifo=True)
+    assert scene.order() == ["b", "a"]
+
+
+# ---- the lease of one job
+
+
+def test_a_job_may_have_a_lease_of_its_own(scene: Played) -> None:
+    token = scene.running("a", lease_ms=1000)
+    assert scene.get().expires_at == scene.now + 1000
+    scene.now += 600
+    assert scene(ops.Heartbeat("a", token)) == scene.now + 1000
+    scene.put("b")
+    scene.now += 11_000
+    assert scene.order() == ["a", "b"]
+    assert scene.causes() == ["lapsed"]
+
+
+def test_no_heartbeat_carries_a_job_over_its_timeout(scene: Played) -> None:
+    token = scene.running("a", timeout_ms=70_000, retries=0)
+    begun = scene.now
+    assert scene.get().expires_at == begun + 60_000
+    scene.now += 30_000
+    assert scene(ops.Heartbeat("a", token)) == begun + 70_000
+    scene.now += 39_000
+    assert scene(ops.Heartbeat("a", token)) == begun + 70_000
+    scene.now = begun + 80_000
+    assert scene.order() == []
+    job = scene.get()
+    assert (job.state, job.failure.group) == ("failed", "failed-retries-q")
+    assert job.failure.message == "It ran for longer than its timeout, and no retries remained."
+    assert scene.causes() == ["timeout"]
+
+
+def test_a_timeout_counts_from_each_claim_and_as_a_retry(scene: Played) -> None:
+    token = scene.running("a", timeout_ms=1000)
+    assert scene.get().expires_at == scene.now + 1000
+    scene.now += 11_000
+    again = scene.pop()[0]
+    assert (again.remaining, again.expires_at) == (4, scene.now + 1000)
+    assert scene(ops.Complete("a", token)).code == "LOCK_LOST"
+    assert [stage.what for stage in again.history] == ["put", "popped", "timed_out", "popped"]
+
+
+def test_a_lease_that_lapses_before_the_timeout_has_lapsed(scene: Played) -> None:
+    scene.running("a", timeout_ms=DAY, lease_ms=500, retries=0)
+    scene.now += 20_000
+    scene.pop()
+    assert scene.causes() == ["lapsed"]
+    assert scene.get().failure.message == "Its lease ran out, and no retries remained."
+
+
+# ---- steps
+
+
+def test_a_step_job_in_any_lane_comes_back_later_uncounted_with_its_data(scene: Played) -> None:
+    for jid, arguments in (("a", {}), ("b", {"lifo": True}), ("c", {"priority": 5}), ("d", {"lease_ms": 5000})):
+        token = scene.running(jid, **arguments)
+        assert scene(ops.Release(jid, token, 60_000, "step 2")) == "scheduled"
+        scene.now += 60_000
+        again = scene.pop()[0]
+        assert (again.jid, again.remaining, again.data, again.option("lifo")) == (
+            jid, 5, "step 2", "1" if jid == "b" else None,
+        )  # fmt: skip
+        scene(ops.Complete(jid, again.token))
+
+
+def test_a_new_delay_leaves_no_second_place_behind_in_any_lane(scene: Played) -> None:
+    for jid, arguments in (("a", {}), ("b", {"lifo": True}), ("c", {"priority": 5, "delay_ms": 5})):
+        scene.put(jid, **arguments)
+        for delay in (1000, 0, 2000):
+            assert scene(ops.Delay(jid, delay)) == ("scheduled" if delay else "waiting")
+    assert scene(ops.Queue("q")).scheduled == 3
+    scene.now += 2000
+    assert scene.order() == ["b", "a", "c"]
+    for jid in "abc":
+        assert scene(ops.Delay(jid, 0)).code == "WRONG_STATE"
