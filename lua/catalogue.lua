@@ -18,10 +18,11 @@ local kinds = {
   {kind = 'whole', low = 0, high = 1000000},
   {kind = 'list', item = {kind = 'name', most = 128}, least = 0, optional = true},
   {kind = 'list', item = {kind = 'id', most = 128}, least = 0, optional = true},
+  {kind = 'flag'},
+  {kind = 'whole', low = 1, high = 316224000000},
   {kind = 'id', most = 64},
   {kind = 'operations', of = 'put', least = 1},
   {kind = 'whole', low = 1, high = 1000},
-  {kind = 'flag'},
   {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
   {kind = 'whole', low = 0, high = 89999999999999},
   {kind = 'operations', of = 'complete', least = 1},
@@ -31,7 +32,6 @@ local kinds = {
   {kind = 'text', most = 1024},
   {kind = 'whole', low = 0, high = 1000000000},
   {kind = 'id', most = 112},
-  {kind = 'whole', low = 1, high = 316224000000},
 }
 
 catalogue.operations = {
@@ -58,7 +58,10 @@ catalogue.operations = {
       retries = kinds[6],
       tags = kinds[7],
       depends = kinds[8],
-      request = kinds[9],
+      lifo = kinds[9],
+      lease_ms = kinds[10],
+      timeout_ms = kinds[10],
+      request = kinds[11],
     },
   },
   put_many = {
@@ -69,8 +72,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[10],
-      request = kinds[9],
+      jobs = kinds[12],
+      request = kinds[11],
     },
   },
   pop = {
@@ -87,9 +90,9 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       worker = kinds[1],
-      count = kinds[11],
-      wait = kinds[12],
-      request = kinds[9],
+      count = kinds[13],
+      wait = kinds[9],
+      request = kinds[11],
     },
   },
   pop_any = {
@@ -103,11 +106,11 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[13],
+      queues = kinds[14],
       worker = kinds[1],
-      count = kinds[11],
-      wait = kinds[12],
-      request = kinds[9],
+      count = kinds[13],
+      wait = kinds[9],
+      request = kinds[11],
     },
   },
   peek = {
@@ -122,7 +125,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[11],
+      count = kinds[13],
     },
   },
   complete = {
@@ -139,7 +142,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[14],
+      token = kinds[15],
       result = kinds[3],
       data = kinds[3],
       next = kinds[1],
@@ -155,7 +158,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[15],
+      jobs = kinds[16],
     },
   },
   complete_and_pop = {
@@ -174,17 +177,17 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[14],
+      token = kinds[15],
       queue = kinds[1],
       worker = kinds[1],
-      count = kinds[11],
-      wait = kinds[12],
+      count = kinds[13],
+      wait = kinds[9],
       result = kinds[3],
       data = kinds[3],
       next = kinds[1],
       delay_ms = kinds[5],
       depends = kinds[8],
-      request = kinds[9],
+      request = kinds[11],
     },
   },
   fail = {
@@ -203,9 +206,9 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[14],
-      group = kinds[16],
-      message = kinds[17],
+      token = kinds[15],
+      group = kinds[17],
+      message = kinds[18],
       data = kinds[3],
     },
   },
@@ -223,10 +226,10 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[14],
+      token = kinds[15],
       delay_ms = kinds[5],
-      group = kinds[16],
-      message = kinds[17],
+      group = kinds[17],
+      message = kinds[18],
     },
   },
   release = {
@@ -243,7 +246,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[14],
+      token = kinds[15],
       delay_ms = kinds[5],
       data = kinds[3],
     },
@@ -262,7 +265,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[14],
+      token = kinds[15],
       data = kinds[3],
     },
   },
@@ -274,8 +277,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[18],
-      request = kinds[9],
+      jids = kinds[19],
+      request = kinds[11],
     },
   },
   update = {
@@ -292,7 +295,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       data = kinds[3],
-      request = kinds[9],
+      request = kinds[11],
     },
   },
   priority = {
@@ -310,7 +313,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       priority = kinds[4],
-      request = kinds[9],
+      request = kinds[11],
     },
   },
   delay = {
@@ -328,7 +331,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       delay_ms = kinds[5],
-      request = kinds[9],
+      request = kinds[11],
     },
   },
   promote = {
@@ -343,7 +346,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[9],
+      request = kinds[11],
     },
   },
   log = {
@@ -359,8 +362,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      message = kinds[19],
-      request = kinds[9],
+      message = kinds[20],
+      request = kinds[11],
     },
   },
   progress = {
@@ -378,9 +381,9 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[14],
-      progress = kinds[19],
-      request = kinds[9],
+      token = kinds[15],
+      progress = kinds[20],
+      request = kinds[11],
     },
   },
   cancel = {
@@ -391,9 +394,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[18],
-      cascade = kinds[12],
-      request = kinds[9],
+      jids = kinds[19],
+      cascade = kinds[9],
+      request = kinds[11],
     },
   },
   drain = {
@@ -408,8 +411,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[11],
-      request = kinds[9],
+      count = kinds[13],
+      request = kinds[11],
     },
   },
   depends_on = {
@@ -424,8 +427,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[18],
-      request = kinds[9],
+      dependencies = kinds[19],
+      request = kinds[11],
     },
   },
   depends_off = {
@@ -441,8 +444,8 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       dependencies = kinds[8],
-      all = kinds[12],
-      request = kinds[9],
+      all = kinds[9],
+      request = kinds[11],
     },
   },
   tag_add = {
@@ -457,8 +460,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[13],
-      request = kinds[9],
+      tags = kinds[14],
+      request = kinds[11],
     },
   },
   tag_remove = {
@@ -473,8 +476,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[13],
-      request = kinds[9],
+      tags = kinds[14],
+      request = kinds[11],
     },
   },
   tagged = {
@@ -489,8 +492,8 @@ catalogue.operations = {
     end,
     arguments = {
       tag = kinds[1],
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   top_tags = {
@@ -501,8 +504,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   track = {
@@ -517,7 +520,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[9],
+      request = kinds[11],
     },
   },
   untrack = {
@@ -532,7 +535,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[9],
+      request = kinds[11],
     },
   },
   tracked = {
@@ -543,8 +546,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   failed_groups = {
@@ -555,8 +558,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   failed = {
@@ -570,9 +573,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      group = kinds[16],
-      offset = kinds[20],
-      count = kinds[11],
+      group = kinds[17],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   unfail = {
@@ -588,9 +591,9 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      group = kinds[16],
-      count = kinds[11],
-      request = kinds[9],
+      group = kinds[17],
+      count = kinds[13],
+      request = kinds[11],
     },
   },
   recur = {
@@ -610,16 +613,16 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      jid = kinds[21],
+      jid = kinds[22],
       klass = kinds[1],
       data = kinds[3],
-      interval_ms = kinds[22],
+      interval_ms = kinds[10],
       offset_ms = kinds[5],
       priority = kinds[4],
       retries = kinds[6],
       tags = kinds[7],
       backlog = kinds[6],
-      request = kinds[9],
+      request = kinds[11],
     },
   },
   unrecur = {
@@ -633,8 +636,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[21],
-      request = kinds[9],
+      jid = kinds[22],
+      request = kinds[11],
     },
   },
   recur_get = {
@@ -648,7 +651,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[21],
+      jid = kinds[22],
     },
   },
   recur_update = {
@@ -662,15 +665,15 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[21],
+      jid = kinds[22],
       queue = kinds[1],
       klass = kinds[1],
       data = kinds[3],
-      interval_ms = kinds[22],
+      interval_ms = kinds[10],
       priority = kinds[4],
       retries = kinds[6],
       backlog = kinds[6],
-      request = kinds[9],
+      request = kinds[11],
     },
   },
   recur_tag = {
@@ -684,9 +687,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[21],
-      tags = kinds[13],
-      request = kinds[9],
+      jid = kinds[22],
+      tags = kinds[14],
+      request = kinds[11],
     },
   },
   recur_untag = {
@@ -700,9 +703,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[21],
-      tags = kinds[13],
-      request = kinds[9],
+      jid = kinds[22],
+      tags = kinds[14],
+      request = kinds[11],
     },
   },
   recurring = {
@@ -717,8 +720,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   fire = {
@@ -733,8 +736,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[11],
-      request = kinds[9],
+      count = kinds[13],
+      request = kinds[11],
     },
   },
   get = {
@@ -759,7 +762,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[18],
+      jids = kinds[19],
     },
   },
   waiting = {
@@ -774,8 +777,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   scheduled = {
@@ -790,8 +793,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   depending = {
@@ -806,8 +809,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   throttled = {
@@ -822,8 +825,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   running = {
@@ -838,8 +841,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   stalled = {
@@ -854,8 +857,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   completed = {
@@ -866,8 +869,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   queues = {
@@ -878,8 +881,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   queue = {
@@ -918,8 +921,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[20],
-      count = kinds[11],
+      offset = kinds[21],
+      count = kinds[13],
     },
   },
   worker = {
@@ -948,7 +951,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[14],
+      at = kinds[15],
     },
   },
   events = {
@@ -959,8 +962,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[14],
-      count = kinds[11],
+      after = kinds[15],
+      count = kinds[13],
     },
   },
   newest = {
@@ -981,8 +984,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[13],
-      request = kinds[9],
+      queues = kinds[14],
+      request = kinds[11],
     },
   },
   unpause = {
@@ -993,8 +996,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[13],
-      request = kinds[9],
+      queues = kinds[14],
+      request = kinds[11],
     },
   },
   forget = {
@@ -1005,8 +1008,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[13],
-      request = kinds[9],
+      queues = kinds[14],
+      request = kinds[11],
     },
   },
   deregister = {
@@ -1017,8 +1020,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      workers = kinds[13],
-      request = kinds[9],
+      workers = kinds[14],
+      request = kinds[11],
     },
   },
   config = {
@@ -1042,7 +1045,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[16],
+      option = kinds[17],
     },
   },
   config_set = {
@@ -1058,9 +1061,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[16],
-      value = kinds[14],
-      request = kinds[9],
+      option = kinds[17],
+      value = kinds[15],
+      request = kinds[11],
     },
   },
   config_unset = {
@@ -1074,8 +1077,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[16],
-      request = kinds[9],
+      option = kinds[17],
+      request = kinds[11],
     },
   },
 }
