@@ -15,8 +15,9 @@
 --   <p>q:<queue>-throttled       zset: score ready at,   member <sequence:14><jid>
 --   <p>q:<queue>-locks           zset: score expires at (-inf when stalled), member <sequence:14><jid>
 --   <p>q:<queue>-recur           zset: recurring jobs; score next due at, member <sequence:14><jid>
---   <p>q:<queue>-state           text: first seen, pause, idle workers, due bound; and when the first run of a
+--   <p>q:<queue>-state           text: first seen, whether it has pauses, idle workers, due bound; and when the first run of a
 --                                recurring job is due, if there is one (state/queues.lua)
+--   <p>q:<queue>-pauses          hash: reason -> until, of those for which it is paused (state/pauses.lua)
 --   <p>q:<queue>-wake            list: one element for each wake-up not yet used; idle workers block on it
 --   <p>r:<jid>                   hash: a recurring job (state/schedules.lua)
 --   <p>queues                    zset: queues by time first seen

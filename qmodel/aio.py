@@ -21,6 +21,7 @@ from qmodel.backends import AsyncBackend, open_async_backend
 from qmodel.errors import JobNotFound, LockLost, QmodelError, ScheduleNotFound, error_of
 from qmodel.events import Event
 from qmodel.objects import (
+    BY_HAND,
     KEEP,
     LONGEST_SLEEP,
     NOTHING,
@@ -329,13 +330,17 @@ class AsyncQueues:
         """List the queues, first seen first, with the number of jobs in each state."""
         return list(await self._client.execute(ops.Queues(offset, count)))
 
-    async def pause(self, *queues: str) -> int:
-        """Stop handing out jobs of queues, at once; give how many were not paused before."""
-        return int(await self._client.execute(ops.Pause(queues)))
+    async def pause(self, *queues: str, reason: str = BY_HAND, duration: Duration = 0) -> int:
+        """Stop handing out jobs of queues, at once; give how many were not paused before.
 
-    async def unpause(self, *queues: str) -> int:
-        """Hand out jobs of queues again; give how many were paused before."""
-        return int(await self._client.execute(ops.Unpause(queues)))
+        Each reason has a pause of its own, and a queue goes on when none is left. One with a
+        duration ends by itself.
+        """
+        return int(await self._client.execute(ops.Pause(queues, reason, milliseconds(duration))))
+
+    async def unpause(self, *queues: str, reason: str | None = None) -> int:
+        """End the pauses of queues, or only those for a reason; give how many go on by that."""
+        return int(await self._client.execute(ops.Unpause(queues, reason)))
 
     async def forget(self, *queues: str) -> int:
         """Take empty queues off the list, with their pauses; give how many were on it.
@@ -537,13 +542,13 @@ class AsyncQueue:
         """How many jobs it has, in any state but complete and failed."""
         return int(await self.client.execute(ops.Length(self.name)))
 
-    async def pause(self) -> bool:
+    async def pause(self, reason: str = BY_HAND, *, duration: Duration = 0) -> bool:
         """Stop handing out its jobs, at once; say whether it was not paused before."""
-        return bool(await self.client.queues.pause(self.name))
+        return bool(await self.client.queues.pause(self.name, reason=reason, duration=duration))
 
-    async def unpause(self) -> bool:
-        """Hand out its jobs again; say whether it was paused before."""
-        return bool(await self.client.queues.unpause(self.name))
+    async def unpause(self, reason: str | None = None) -> bool:
+        """End its pauses, or only that for a reason; say whether it goes on by that."""
+        return bool(await self.client.queues.unpause(self.name, reason=reason))
 
     async def forget(self) -> bool:
         """Take it off the list; say whether it was there. Refused with QueueNotEmpty."""

@@ -44,8 +44,8 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "fired": ("schedule", "queue", "run", "due_at"),  # the run is the job whose `put` follows
     "renumbered": ("schedule", "queue", "run"),
     # queues, workers, configuration
-    "paused": ("queue",),
-    "unpaused": ("queue",),
+    "paused": ("queue", "reason", "until"),  # 0 where it does not end by itself
+    "unpaused": ("queue", "reason", "left"),  # without a reason: all that were left
     "forgotten": ("queue",),
     "deregistered": ("worker",),
     "configured": ("option", "value"),
@@ -54,8 +54,8 @@ EVENTS: dict[str, tuple[str, ...]] = {
 
 WHOLE = frozenset(
     {
-        "dependencies", "due_at", "next_at", "priority", "ready_at", "remaining", "run_ms", "runs", "token", "value",
-        "wait_ms",
+        "dependencies", "due_at", "left", "next_at", "priority", "ready_at", "remaining", "run_ms", "runs", "token",
+        "until", "value", "wait_ms",
     }
 )  # fmt: skip
 """The facts, of events and of stages, that are whole numbers."""

@@ -132,6 +132,14 @@ def a_queue_with_jobs_is_on_the_list(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
+def pauses_are_bounded(s: Snapshot) -> Iterator[str]:
+    """A queue has at most ten pauses, and none ends before time began."""
+    for name, queue in s.queues.items():
+        if len(queue["pauses"]) > 10 or min(queue["pauses"].values(), default=0) < 0:
+            yield f"{name} is paused for {queue['pauses']}"
+
+
+@invariant
 def nothing_is_kept_empty(s: Snapshot) -> Iterator[str]:
     """No group, tag, worker or queue is kept of which there is nothing to say."""
     yield from (f"group {name} is empty" for name, entries in s.groups.items() if not entries)

@@ -33,6 +33,9 @@ Day = datetime | date | int
 
 T = TypeVar("T")
 
+BY_HAND: Final = "by hand"
+"""Why a queue is paused when nobody says why."""
+
 LONGEST_SLEEP = 10.0
 """Seconds after which an idle worker looks by himself, should ever a wake-up have been lost."""
 

@@ -47,6 +47,7 @@ from qmodel.arguments import (
     PriorityLevel,
     QueueName,
     QueueNames,
+    Reason,
     RequestId,
     Retries,
     ScheduleId,
@@ -195,7 +196,7 @@ class PutMany(Operation):
 # ---- taking
 
 
-@operation("jobs", "grant", "", "popped promoted lock_lost failed " + _RUNS)
+@operation("jobs", "grant", "", "popped promoted lock_lost failed unpaused " + _RUNS)
 class Pop(Operation):
     """Lease the next jobs of a queue to a worker: lapsed ones first, then in the queue's order.
 
@@ -211,7 +212,7 @@ class Pop(Operation):
     request: RequestId = ""
 
 
-@operation("jobs", "grant", "", "popped promoted lock_lost failed " + _RUNS)
+@operation("jobs", "grant", "", "popped promoted lock_lost failed unpaused " + _RUNS)
 class PopAny(Operation):
     """Lease the next jobs of several queues to a worker, as `pop` does: all that the first has, then the second's.
 
@@ -264,7 +265,7 @@ class CompleteMany(Operation):
     "completed_and_popped",
     "grant",
     _HELD + " " + _DEPENDENCY,
-    "completed advanced unblocked retired popped promoted lock_lost failed " + _RUNS,
+    "completed advanced unblocked retired popped promoted lock_lost failed unpaused " + _RUNS,
 )
 class CompleteAndPop(Operation):
     """Complete a leased job as `complete` does, and lease the next ones as `pop` does, in one step."""
@@ -774,19 +775,26 @@ class Newest(Operation):
 # ---- queues, workers, configuration
 
 
-@operation("number", "memo", "", "paused")
+@operation("number", "memo", "LIMIT_REACHED", "paused unpaused")
 class Pause(Operation):
-    """Stop handing out jobs of queues, at once; replies how many were not paused before."""
+    """Stop handing out jobs of queues, at once; replies how many were not paused before.
+
+    A queue is paused as long as any reason is there. Each has a pause of its own, which a second one for the same
+    reason replaces; with `for_ms` it ends by itself after that time, else with `unpause`. A queue has at most 10.
+    """
 
     queues: QueueNames
+    reason: Reason = "by hand"
+    for_ms: Milliseconds = 0
     request: RequestId = ""
 
 
 @operation("number", "memo", "", "unpaused")
 class Unpause(Operation):
-    """Hand out jobs of queues again; replies how many were paused before."""
+    """End the pauses of queues, or with `reason` only those for it; replies how many hand out jobs again by that."""
 
     queues: QueueNames
+    reason: Reason | None = None
     request: RequestId = ""
 
 

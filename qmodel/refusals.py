@@ -69,6 +69,11 @@ REASONS: dict[str, Reason] = {
     "SCHEDULE_NOT_FOUND": Reason(
         ("jid",), "There is no recurring job {jid}.", "`qmodel recurring QUEUE` lists those of a queue."
     ),
+    "LIMIT_REACHED": Reason(
+        ("what", "most"),
+        "There are {most} {what} already, and there may be no more.",
+        "Remove one that is no longer needed first.",
+    ),
     "QUEUE_NOT_EMPTY": Reason(
         ("queue", "length"),
         "Queue {queue} still has {length} jobs.",

@@ -158,8 +158,16 @@ class Tally(NamedTuple):
     jobs: int
 
 
+class Pause(NamedTuple):
+    """Why a queue is paused, and until when; 0 where that does not end by itself."""
+
+    reason: str
+    until: int
+
+
 class QueueCounts(NamedTuple):
-    """How many jobs of a queue are in each state, and the next moment at which one becomes ready by itself (or 0).
+    """How many jobs of a queue are in each state, and the next moment at which one becomes ready by itself, or at which
+    a pause of the queue ends (or 0).
 
     `recurring` is how many jobs recur in the queue, and `due` how many of these have a run due that is not made yet.
     """
@@ -175,6 +183,7 @@ class QueueCounts(NamedTuple):
     recurring: int
     due: int
     throttled: int
+    pauses: tuple[Pause, ...]
 
 
 class Schedule(NamedTuple):

@@ -230,8 +230,10 @@ def _stats(raw: Raw) -> replies.Stats:
 
 
 def _queue(raw: Raw) -> replies.QueueCounts:
-    name, waiting, scheduled, depends, running, stalled, paused, *rest = raw
-    return replies.QueueCounts(name.decode(), waiting, scheduled, depends, running, stalled, paused == 1, *rest)
+    name, waiting, scheduled, depends, running, stalled, paused, *rest, pauses = raw
+    reasons = tuple(replies.Pause(one[0].decode(), one[1]) for one in pauses)
+    counts = (name.decode(), waiting, scheduled, depends, running, stalled, paused == 1, *rest, reasons)
+    return replies.QueueCounts(*counts)
 
 
 def _schedule(raw: Raw) -> replies.Schedule:

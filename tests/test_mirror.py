@@ -38,7 +38,6 @@ IN_LUA_ALONE = {
     "queues.begin": "what a queue's state says is kept from call to call",
     "queues.is_due": "the due bound is a cache of Lua's",
     "queues.expect_runs": "the moment of the first recurring job is a cache of Lua's",
-    "queues.is_paused": "the model asks the queue object",
     "queues.prefetch": "several states are read with one command",
     "queues.size": "the model asks the sorted list",
     "queues.state_key": "what a queue's state says is kept from call to call",
@@ -78,7 +77,7 @@ OTHER_WORDS = {
 
 STORAGE_CALLS = {
     "completed.look_again", "config.all", "config.get", "config.option", "config.special", "history.quote",
-    "jobs.get", "jobs.load", "jobs.view", "jobs.views", "queues.due", "queues.is_due", "queues.is_paused",
+    "jobs.get", "jobs.load", "jobs.view", "jobs.views", "queues.due", "queues.is_due",
     "queues.lapsed", "queues.look_due", "queues.of", "queues.rank", "queues.prefetch", "queues.size",
     "records.clear_failure", "records.prefetch", "records.set_data", "records.set_failure",
     "store.events_after", "store.last", "tags.has", "tags.of",

@@ -1,27 +1,6 @@
--- Pauses, the lists of queues and workers, and the options.
+-- The lists of queues and workers, and the options.
 
 local configuring = {}
-
-local function set_paused(now, names, paused, event)
-  local changed = 0
-  for _, name in ipairs(names) do
-    if queues.set_paused(name, paused) then
-      store.emit(now, event, name)
-      changed = changed + 1
-    end
-  end
-  return changed
-end
-
--- Stop handing out jobs of queues.
-function configuring.pause(now, op)
-  return set_paused(now, op.queues, '1', 'paused')
-end
-
--- Hand out jobs of queues again.
-function configuring.unpause(now, op)
-  return set_paused(now, op.queues, '0', 'unpaused')
-end
 
 -- Take empty queues off the list.
 function configuring.forget(now, op)

@@ -58,6 +58,11 @@ end
 local function counts(now, name)
   local due = queues.count(name, '-scheduled', now)
   local stalled = queues.count(name, '-locks', now)
+  local next_at, ends_at = queues.next_at(name, now, config.value('grace-period')), pauses.ends_at(now, name)
+  if ends_at > 0 and (next_at == 0 or ends_at < next_at) then
+    next_at = ends_at
+  end
+  local lasting = pauses.lasting(now, name)
   return {
     name,
     queues.size(name, '-work') + due,
@@ -65,11 +70,12 @@ local function counts(now, name)
     queues.size(name, '-depends'),
     queues.size(name, '-locks') - stalled,
     stalled,
-    queues.is_paused(name) and 1 or 0,
-    queues.next_at(name, now, config.value('grace-period')),
+    #lasting > 0 and 1 or 0,
+    next_at,
     schedules.size(name),
     schedules.count_due(name, now),
     queues.size(name, '-throttled'),
+    lasting,
   }
 end
 

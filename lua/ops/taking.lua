@@ -63,7 +63,8 @@ end
 
 -- Take the next jobs of a queue, unless it is paused, and lease them; add their ids and what is shown of them to lists.
 local function lease(now, queue, worker, count, request, jids, shown)
-  local granted = queues.is_paused(queue) and {} or next_(now, queue, count)
+  local paused = queues.has_pauses(queue) and pausing.holds(now, queue)
+  local granted = paused and {} or next_(now, queue, count)
   for i = 1, #granted do
     local job = granted[i]
     claim(now, job, worker, request)

@@ -116,11 +116,14 @@ function queues.register(now, name)
   end
 end
 
--- Take a queue off the list, with its pause and its idle workers; say whether it was there, or paused.
+-- Take a queue off the list, with its pauses and its idle workers; say whether it was there, or had any.
 function queues.forget(name)
   local queue = queues.of(name)
   local was_there = queue.first_seen ~= '' or queue.paused == '1'
   store.write(keys.queue(name, '-wake'), false)
+  if queue.paused == '1' then
+    store.write(keys.queue(name, '-pauses'), false)
+  end
   if queue.first_seen ~= '' then
     store.remove(keys.queues, name)
   end
@@ -154,23 +157,24 @@ local function wake(queue, most)
   end
 end
 
-function queues.is_paused(name)
+-- Whether a queue has pauses, be their time up or not (state/pauses.lua).
+function queues.has_pauses(name)
   local queue = queues.of(name)
   return queue.paused == '1'
 end
 
--- Pause a queue or let it go on; say whether that changed anything.
-function queues.set_paused(name, paused)
+-- Note whether a queue has pauses.
+function queues.set_pauses(name, paused)
   local queue = queues.of(name)
-  if queue.paused == paused then
-    return false
+  if queue.paused ~= paused then
+    queue.paused = paused
+    write(queue)
   end
-  queue.paused = paused
-  if paused == '0' then
-    wake(queue, queues.length(name) + schedules.size(name))
-  end
-  write(queue)
-  return true
+end
+
+-- Wake idle workers for all that a queue may have, for it is paused no longer.
+function queues.go_on(name)
+  wake(queues.of(name), queues.length(name) + schedules.size(name))
 end
 
 -- ---- places

@@ -40,6 +40,7 @@ SECTIONS = {
     "failing": "Failures",
     "scheduling": "Recurring jobs",
     "looking": "Looking",
+    "pausing": "Pauses",
     "configuring": "Queues, workers, configuration",
 }
 """A heading for each module of verbs."""

@@ -182,7 +182,7 @@ def _queues(at: Session, op: Any, found: tuple[replies.QueueCounts, ...]) -> Non
     if not found:
         click.echo("No queues.")
         return
-    names = [name for name in replies.QueueCounts._fields if name not in ("name", "paused", "next_at")]
+    names = [name for name in replies.QueueCounts._fields if name not in ("name", "paused", "next_at", "pauses")]
     table(
         at,
         ("queue", *(">" + name for name in names), "paused", "next ready at"),
@@ -190,12 +190,16 @@ def _queues(at: Session, op: Any, found: tuple[replies.QueueCounts, ...]) -> Non
             (
                 one.name,
                 *(getattr(one, name) for name in names),
-                "yes" if one.paused else "-",
+                ", ".join(map(_pause, one.pauses)) or "-",
                 format_moment(one.next_at),
             )
             for one in found
         ),
     )
+
+
+def _pause(one: replies.Pause) -> str:
+    return f"{one.reason} until {format_moment(one.until)}" if one.until else one.reason
 
 
 def _queue(at: Session, op: Any, found: replies.QueueCounts) -> None:

@@ -28,7 +28,7 @@ from qmodel.conformance.chooser import Chooser, pick
 from qmodel.conformance.subjects import Step
 from qmodel.operations import CATALOGUE, Operation
 from qmodel.refusals import Refusal
-from qmodel.state import config
+from qmodel.state import config, queues
 from qmodel.state.jobs import Job
 from qmodel.state.queues import Queue, length
 from qmodel.state.store import Store
@@ -75,6 +75,9 @@ DELAYS = (0,) * 8 + (1, 500, 1000, 1000, 60_000, DAY, 3660 * DAY)
 PACES = ((1, 1), (450, 1), (1000, 2), (60_000, 1), (60_000, 3), (DAY, 2), (31 * DAY, 0), (3660 * DAY, 1_000_000))
 """Intervals, each with a backlog that keeps a jump of the clock from making a thousand runs: directed.py does that."""
 LEASES = (1, 500, 1000, 60_000, 61_000, 3660 * DAY)
+REASONS = ("by hand", "by hand", "rate", "deploy")
+SPANS = (0, 0, 1, 1000, 1000, 60_000)
+"""How long pauses last."""
 PRIORITIES = (0, 1, -1, 5, 5, -(2**31), 2**31 - 1)
 COUNTS = (1, 1, 1, 1, 2, 2, 3, 25, MOST)
 OFFSETS = (0,) * 12 + (1, 1, 2, 25, 10**9)
@@ -142,7 +145,7 @@ THERE: dict[str, Callable[[Store], object]] = {
     "tag_remove": lambda store: store.tags,
     "tagged": lambda store: store.tags,
     "top_tags": lambda store: any(len(jobs) > 1 for jobs in store.tags.values()),
-    "unpause": lambda store: any(queue.paused for queue in store.queues.values()),
+    "unpause": lambda store: any(queue.pauses for queue in store.queues.values()),
     **dict.fromkeys(
         ("unrecur", "recur_get", "recur_update", "recur_tag", "recurring", "fire"), lambda store: store.schedules
     ),
@@ -249,6 +252,7 @@ class Generator:
         for queue in store.queues.values():
             if queue.scheduled:
                 moments.append(int(queue.scheduled[0][0]))
+            moments += (until for until in queue.pauses.values() if until)
             if queue.recur:
                 moments.append(int(queue.recur[self._below(len(queue.recur))][0]))
             if queue.locks and (first := queue.locks[self._below(len(queue.locks))][0]) > 0:
@@ -473,7 +477,7 @@ class Generator:
         now, grace = self._now, config.value(self._store, "grace-period")
 
         def gives(queue: Queue) -> object:
-            return not queue.paused and (
+            return not any(until == 0 or until > now for until in queue.pauses.values()) and (
                 queue.ready
                 or (queue.scheduled and queue.scheduled[0][0] <= now)
                 or (queue.locks and queue.locks[0][0] <= now - grace)
@@ -773,14 +777,16 @@ class Generator:
         return ops.Newest()
 
     def pause(self) -> Operation:
-        queue = self._queue_where(lambda q: not q.paused)
+        queue = self._queue_where(lambda q: not q.pauses)
         names = (queue, *self._several(self._queue, 2)) if self._below(4) == 3 else (queue,)
-        return ops.Pause(names, self._request())
+        return ops.Pause(names, pick(self._chooser, REASONS), pick(self._chooser, SPANS), self._request())
 
     def unpause(self) -> Operation:
-        one = self._queue_where(attrgetter("paused"))
+        one = self._queue_where(attrgetter("pauses"))
         names = (one, *self._several(self._queue, 2)) if self._below(4) == 3 else (one,)
-        return ops.Unpause(names, self._request())
+        known = [reason for name in names for reason in queues.of(self._store, name).pauses]
+        reason = self._maybe(tuple(known) if known and self._aimed else REASONS)
+        return ops.Unpause(names, reason, self._request())
 
     def forget(self) -> Operation:
         if self._aimed:

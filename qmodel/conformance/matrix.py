@@ -280,6 +280,8 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Pause((queue,)),)
     yield (ops.Pause((queue,)), ops.Pause((queue,)))
     yield (ops.Pause((queue,)), ops.Unpause((queue,)))
+    yield (ops.Pause((queue,), "rate", 1000, **again),)
+    yield (ops.Pause((queue,)), ops.Pause((queue,), "rate", 1000), ops.Unpause((queue,), "rate"))
     yield (ops.Unpause((queue,)),)
     yield (ops.Forget((queue,)),)
     yield (ops.Deregister(("u",)),)

@@ -128,7 +128,7 @@ class _Reader:
     def queues(self) -> dict[str, Record]:
         listed = {name: int(score) for score, name in self.members("queues")}
         found = set(listed)
-        for end in ("-work", "-scheduled", "-depends", "-locks", "-throttled", "-recur", "-state", "-wake"):
+        for end in ("-work", "-scheduled", "-depends", "-locks", "-throttled", "-recur", "-state", "-pauses", "-wake"):
             found.update(self.names("q:", end))
         records = {name: self.queue(name, listed.get(name)) for name in found}
         return {name: record for name, record in records.items() if record != DEFAULT_QUEUE}
@@ -139,6 +139,9 @@ class _Reader:
         scheduled, locks = self.places(f"q:{name}-scheduled"), self.places(f"q:{name}-locks")
         recur = self.places(f"q:{name}-recur")
         wakes = len(self.take(f"q:{name}-wake", "list", []))
+        pauses = {reason: int(until) for reason, until in self.fields(f"q:{name}-pauses").items()}
+        if state[1] != ("1" if pauses else "0"):
+            raise Corrupt(f"queue {name} says {state[1]} of its pauses, which are {pauses}")
         if (int(state[0]) if state[0] else None) != first_seen:
             raise Corrupt(f"queue {name} was first seen at {state[0]}, or at {first_seen}")
         if any(max(place[0], 0) < int(state[3]) for place in (*scheduled[:1], *locks[:1], *recur[:1])):
@@ -147,7 +150,7 @@ class _Reader:
             raise Corrupt(f"queue {name} expects a run at {state[4:]}, and the first is due at {recur[:1]}")
         return {
             "first_seen": first_seen,
-            "paused": state[1] == "1",
+            "pauses": pauses,
             "idle": int(state[2]),
             "wakes": wakes,
             "ready": tuple((int(priority), *_ready(member)) for priority, member in ready),

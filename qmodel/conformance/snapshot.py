@@ -33,8 +33,9 @@ JOB = (
     options         ((name, text), ...), by name
 """
 
-QUEUE = ("first_seen", "paused", "idle", "wakes", "ready", "scheduled", "depends", "locks", "throttled", "recur")
-"""The fields of a queue's record. `first_seen` is None when it is not on the list; `ready` holds
+QUEUE = ("first_seen", "pauses", "idle", "wakes", "ready", "scheduled", "depends", "locks", "throttled", "recur")
+"""The fields of a queue's record. `first_seen` is None when it is not on the list; `pauses` is
+{reason: until}; `ready` holds
 (priority, ready_at, sequence, jid), the others hold (moment, sequence, jid), where a stalled job's
 moment is minus infinity; those in `recur` are recurring jobs, all others are jobs."""
 
@@ -44,7 +45,7 @@ SCHEDULE = (
 """The fields of a recurring job's record, all as in `state.schedules.Schedule`."""
 
 DEFAULT_QUEUE: Record = {
-    "first_seen": None, "paused": False, "idle": 0, "wakes": 0,
+    "first_seen": None, "pauses": {}, "idle": 0, "wakes": 0,
     "ready": (), "scheduled": (), "depends": (), "locks": (), "throttled": (), "recur": (),
 }  # fmt: skip
 
@@ -143,7 +144,7 @@ def _job(job: Job) -> Record:
 def _queue(queue: Queue) -> Record:
     return {
         "first_seen": queue.first_seen,
-        "paused": queue.paused,
+        "pauses": dict(queue.pauses),
         "idle": queue.idle,
         "wakes": queue.wakes,
         "ready": tuple(queue.ready),

@@ -1,33 +1,14 @@
-"""Pauses, the lists of queues and workers, and the options."""
+"""The lists of queues and workers, and the options."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from qmodel.operations import Config, ConfigGet, ConfigSet, ConfigUnset, Deregister, Forget, Pause, Unpause
+from qmodel.operations import Config, ConfigGet, ConfigSet, ConfigUnset, Deregister, Forget
 from qmodel.refusals import refuse
 from qmodel.replies import Setting
 from qmodel.state import config, queues, schedules, workers
 from qmodel.state.store import Store, emit, keep_events
-
-
-def pause(store: Store, now: int, op: Pause) -> int:
-    """Stop handing out jobs of queues."""
-    return _set_paused(store, now, op.queues, True, "paused")
-
-
-def unpause(store: Store, now: int, op: Unpause) -> int:
-    """Hand out jobs of queues again."""
-    return _set_paused(store, now, op.queues, False, "unpaused")
-
-
-def _set_paused(store: Store, now: int, names: tuple[str, ...], paused: bool, event: str) -> int:
-    changed = 0
-    for name in names:
-        if queues.set_paused(store, name, paused):
-            emit(store, now, event, name)
-            changed += 1
-    return changed
 
 
 def forget(store: Store, now: int, op: Forget) -> int:

@@ -26,7 +26,7 @@ from qmodel.operations import (
     Workers,
 )
 from qmodel.replies import Page, QueueCounts, WorkerCounts, WorkerJobs
-from qmodel.state import completed, config, jobs, queues, schedules, stats, workers
+from qmodel.state import completed, config, jobs, pauses, queues, schedules, stats, workers
 from qmodel.state.store import Store, events_after
 
 
@@ -95,6 +95,8 @@ def _counts(store: Store, now: int, name: str) -> QueueCounts:
     queue = queues.of(store, name)
     due = queues.count(queue.scheduled, now)
     stalled = queues.count(queue.locks, now)
+    ready_at = queues.next_at(queue, now, config.value(store, "grace-period"))
+    lasting = pauses.lasting(store, now, name)
     return QueueCounts(
         name,
         waiting=len(queue.ready) + due,
@@ -102,11 +104,12 @@ def _counts(store: Store, now: int, name: str) -> QueueCounts:
         depends=len(queue.depends),
         running=len(queue.locks) - stalled,
         stalled=stalled,
-        paused=queue.paused,
-        next_at=queues.next_at(queue, now, config.value(store, "grace-period")),
+        paused=bool(lasting),
+        next_at=min(filter(None, (ready_at, pauses.ends_at(store, now, name))), default=0),
         recurring=schedules.size(store, name),
         due=schedules.count_due(store, name, now),
         throttled=len(queue.throttled),
+        pauses=tuple(replies.Pause(*one) for one in lasting),
     )
 
 

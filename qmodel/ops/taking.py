@@ -7,6 +7,7 @@ from qmodel.arguments import MOST
 from qmodel.operations import Peek, Pop, PopAny
 from qmodel.ops.burying import bury
 from qmodel.ops.leasing import expiry, ran_too_long
+from qmodel.ops.pausing import holds
 from qmodel.ops.scheduling import drafts, fire_due
 from qmodel.state import config, history, jobs, queues, stats, workers
 from qmodel.state.jobs import Job
@@ -69,7 +70,8 @@ def grant(
 
 def _lease(store: Store, now: int, queue: str, worker: str, count: int, request: str) -> list[Job]:
     """Take the next jobs of a queue, unless it is paused, and lease them."""
-    granted = [] if queues.of(store, queue).paused else _next(store, now, queue, count)
+    paused = queues.has_pauses(store, queue) and holds(store, now, queue)
+    granted = [] if paused else _next(store, now, queue, count)
     for job in granted:
         _claim(store, now, job, worker, request)
     return granted

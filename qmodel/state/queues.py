@@ -31,7 +31,7 @@ class Queue:
         "first_seen",
         "idle",
         "locks",
-        "paused",
+        "pauses",
         "ready",
         "recur",
         "scheduled",
@@ -41,7 +41,7 @@ class Queue:
 
     def __init__(self) -> None:
         self.first_seen: int | None = None
-        self.paused = False
+        self.pauses: dict[str, int] = {}
         self.idle = 0
         self.wakes = 0
         self.ready: Ordered[tuple[int, int, int, str]] = Ordered()
@@ -73,9 +73,9 @@ def register(store: Store, now: int, name: str) -> None:
 
 
 def forget(store: Store, name: str) -> bool:
-    """Take a queue off the list, with its pause and its idle workers; say whether it was there, or paused."""
+    """Take a queue off the list, with its pauses and its idle workers; say whether it was there, or had any."""
     queue = store.queues.pop(name, None)
-    return queue is not None and (queue.first_seen is not None or queue.paused)
+    return queue is not None and (queue.first_seen is not None or bool(queue.pauses))
 
 
 def listed(store: Store) -> list[str]:
@@ -84,15 +84,20 @@ def listed(store: Store) -> list[str]:
     return [name for _, name in sorted(known)]
 
 
-def set_paused(store: Store, name: str, paused: bool) -> bool:
-    """Pause a queue or let it go on; say whether that changed anything."""
-    if of(store, name).paused is paused:
-        return False
+def has_pauses(store: Store, name: str) -> bool:
+    """Whether a queue has pauses, be their time up or not (state/pauses.py)."""
+    return bool(of(store, name).pauses)
+
+
+def set_pauses(store: Store, name: str, pauses: dict[str, int]) -> None:
+    """Let a queue have just these pauses."""
+    _made(store, name).pauses = pauses
+
+
+def go_on(store: Store, name: str) -> None:
+    """Wake idle workers for all that a queue may have, for it is paused no longer."""
     queue = _made(store, name)
-    queue.paused = paused
-    if not paused:
-        wake(queue, length(queue) + len(queue.recur))
-    return True
+    wake(queue, length(queue) + len(queue.recur))
 
 
 def length(queue: Queue) -> int:

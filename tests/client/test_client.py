@@ -583,6 +583,18 @@ def test_queues_are_listed_in_the_order_first_seen(client: Client) -> None:
     assert [(one.name, one.waiting) for one in client.queues.counts()] == [("b", 1), ("a", 1)]
 
 
+def test_a_pause_has_a_reason_and_may_end_by_itself(client: Client) -> None:
+    queue = client.queues["q"]
+    queue.put("A")
+
+    assert queue.pause("deploy") is True
+    assert queue.pause("rate", duration=0.05) is False
+    assert [pause.reason for pause in queue.counts.pauses] == ["deploy", "rate"]
+    assert queue.unpause("deploy") is False
+    assert got(queue.pop(timeout=20)).klass == "A"
+    assert queue.counts.pauses == ()
+
+
 def test_queues_are_paused_at_once(client: Client) -> None:
     queue = client.queues["q"]
     queue.put("A")

@@ -15,10 +15,10 @@ from qmodel.conformance.subjects import Step
 from qmodel.operations import CATALOGUE
 from qmodel.refusals import Refusal
 
-LEAD_THERE = {"put", "pause"}
+LEAD_THERE = {"put"}
 """What others need happens first, and so succeeds more often than it would if it were only tried."""
 
-HARDLY_REFUSED = {"recur"}
+HARDLY_REFUSED = {"recur", "pause"}
 """What only a bad argument refuses, and what always changes something."""
 
 

@@ -84,7 +84,7 @@ def test_a_reply_of_another_type_is_found_though_it_is_equal() -> None:
 
 def test_a_wrong_event_is_found_before_the_state_it_leaves() -> None:
     def twice(verb: Any, store: Any, now: int, op: Any) -> Any:
-        emit(store, now, "paused", "q")
+        emit(store, now, "paused", "q", "x", 0)
         return verb(store, now, op)
 
     found = _difference("pause", twice)

@@ -23,13 +23,13 @@ BETWEEN = 0.0005
 """Seconds between two steps that should be one."""
 
 CLAIM = (
-    "local granted = queues.is_paused(queue) and {} or next_(now, queue, count)",
+    "local granted = paused and {} or next_(now, queue, count)",
     """local named = jobs.get(string.match(request, '^claim%-(.*)$') or '')
   local granted = {named or nil}
   if named then
     jobs.lift(named)
   else
-    granted = queues.is_paused(queue) and {} or next_(now, queue, count)
+    granted = paused and {} or next_(now, queue, count)
   end""",
 )
 """A pop that takes the job that its request names, whatever became of it."""

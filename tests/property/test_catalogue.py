@@ -49,6 +49,8 @@ def _limits() -> tuple[tuple[str, str], ...]:
     step(store, ops.CompleteAndPop(jid, token, "q", "w", next="q", depends=("root",)))
     step(store, ops.Put("q", "z", "k", "", depends=("c1",)))
     step(store, ops.DependsOn("z", ("root",)))
+    for n in range(11):
+        step(store, ops.Pause(("full",), f"reason {n}"))
     # one job that waits for more than can be ended at once
     many = [ops.Put("q", f"m{n}", "k", "") for n in range(1100)]
     step(store, ops.PutMany(tuple(many[:1000])))

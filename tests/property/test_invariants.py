@@ -67,6 +67,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "places_hold_only_jobs_that_exist": lambda s: s.jobs.pop("w"),  # type: ignore[dict-item, return-value]
     "places_are_in_order": lambda s: _swap(s, "q", "locks"),
     "a_queue_with_jobs_is_on_the_list": _set("queues", "q", "first_seen", None),
+    "pauses_are_bounded": _set("queues", "q", "pauses", {"x": -1}),
     "nothing_is_kept_empty": _set("tags", "y", ()),
     "sequences_are_unique_and_past": _set("jobs", "w", "seq", 10**6),
     "tokens_are_unique_and_past": _set("jobs", "w", "token", 10**6),

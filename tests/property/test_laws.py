@@ -69,7 +69,7 @@ def test_a_refused_operation_changes_nothing() -> None:
 
 def test_a_refusal_after_a_write_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def late(verb: Any, store_: Store, now: int, op: ops.Put) -> Any:
-        queues.set_paused(store_, op.queue, True)  # as the original took the tags off first (Q1)
+        queues.set_pauses(store_, op.queue, {"x": 0})  # as the original took the tags off first (Q1)
         return verb(store_, now, op)
 
     plant(monkeypatch, "put", late)
@@ -394,7 +394,7 @@ def test_what_peek_shows_is_what_pop_gives() -> None:
         moment = last(history)
         now = _later(moment, 20_000)
         for queue in list(moment.store.queues):
-            if moment.store.queues[queue].paused:
+            if moment.store.queues[queue].pauses:
                 continue
             peeked = engine.step(moment.store, now, ops.Peek(queue, 3))
             popped = engine.step(moment.store, now, ops.Pop(queue, "w", 3))
