@@ -979,12 +979,14 @@ catalogue.operations = {
   pause = {
     reads = false, memo = true, asks = true, lists = {'queues'},
     decode = function(operation, args, at, last)
-      local op = {request = ''}
+      local op = {reason = 'by hand', for_ms = 0, request = ''}
       arguments.named(operation, catalogue.operations.pause, op, args, at + 0, last)
       return op
     end,
     arguments = {
       queues = kinds[14],
+      reason = kinds[1],
+      for_ms = kinds[5],
       request = kinds[11],
     },
   },
@@ -997,6 +999,7 @@ catalogue.operations = {
     end,
     arguments = {
       queues = kinds[14],
+      reason = kinds[1],
       request = kinds[11],
     },
   },

@@ -371,6 +371,9 @@ class Queue:
         tags: Iterable[str] | None = None,
         depends: Iterable[HasJid | str] | HasJid | str | None = None,
         jid: str | None = None,
+        lifo: bool = False,
+        lease: Duration | None = None,
+        timeout: Duration | None = None,
     ) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known at once."""
         return new_job(
@@ -384,6 +387,9 @@ class Queue:
             tags=tags,
             depends=depends,
             jid=jid,
+            lifo=lifo,
+            lease=lease,
+            timeout=timeout,
         )
 
     def put(
@@ -398,6 +404,9 @@ class Queue:
         tags: Iterable[str] | None = None,
         depends: Iterable[HasJid | str] | HasJid | str | None = None,
         jid: str | None = None,
+        lifo: bool = False,
+        lease: Duration | None = None,
+        timeout: Duration | None = None,
     ) -> Job:
         """Put a job here: a new one, or with the `jid` of an existing one, that one, which moves
         here.
@@ -407,6 +416,10 @@ class Queue:
         is ready. `retries`: how often it may be tried again, 5 by default. `depends`: jobs, or
         their ids, that must be complete before it. `jid`: by default a new random one. What is not
         given keeps its value on an existing job.
+
+        How this stage is to be run is said anew by each put. `lifo`: it stands before the others of its
+        priority, newest first. `lease`: how long a lease on it lasts, instead of the queue's heartbeat.
+        `timeout`: how long it may run at most from its claim, however often its lease is renewed.
 
         Refused with DependencyNotFound, DependencyCycle or DependencyLimit.
         """
@@ -420,6 +433,9 @@ class Queue:
             tags=tags,
             depends=depends,
             jid=jid,
+            lifo=lifo,
+            lease=lease,
+            timeout=timeout,
         )
         self.client.execute(op)
         return Job(self.client, op.jid, given=op)

@@ -107,7 +107,7 @@ WEIGHTS = {
 """How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
 
 AIM = dict.fromkeys(CATALOGUE, 70) | {
-    "put": 20, "put_many": 60, "pop": 60, "pop_any": 45, "peek": 50, "update": 45, "priority": 45, "log": 45,
+    "put": 20, "put_many": 60, "pop": 50, "pop_any": 45, "peek": 50, "update": 45, "priority": 45, "log": 45,
     "tagged": 50, "get": 40, "multiget": 20, "queue": 25, "length": 35, "pause": 15, "config_get": 60, "config_set": 15,
     "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 90, "stalled": 100,
     "scheduled": 100, "top_tags": 85, "failed_groups": 90, "forget": 100, "recur_untag": 80, "waiting": 60,
@@ -719,6 +719,9 @@ class Generator:
         return ops.Waiting(self._queue_with("ready"), *self._page())
 
     def scheduled(self) -> Operation:
+        if self._aimed and not any(q.scheduled and q.scheduled[-1][0] > self._now for q in self._store.queues.values()):
+            self._wanted = "scheduled"
+            return self.put()
         queue = self._queue_where(lambda q: q.scheduled and q.scheduled[-1][0] > self._now)
         return ops.Scheduled(queue, *self._short_page())
 

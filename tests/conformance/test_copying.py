@@ -100,7 +100,7 @@ def test_what_nobody_asks_for_tells_no_states_apart() -> None:
 
 
 def test_the_order_of_replies_that_nobody_asks_for_again_tells_no_states_apart() -> None:
-    pause, track = Pause(("q",), "r1"), Untrack("a", "r2")
+    pause, track = Pause(("q",), request="r1"), Untrack("a", "r2")
     for asked, equal in (([pause, track], True), ([pause, track, track], False)):
         prints = Fingerprints(asked)
         one, other = Path(prints), Path(prints)

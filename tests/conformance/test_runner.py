@@ -157,7 +157,7 @@ def failure() -> report.Failure:
 
 def test_a_transcript_tells_steps_events_outcomes_and_the_difference(failure: report.Failure) -> None:
     text = report.transcript(failure.history, failure.difference, "lua")
-    assert "Put('q', '" in text
+    assert "('q', '" in text
     assert " queue=q klass=k state=waiting" in text
     assert "here lua differs in its" in text
 
