@@ -1,0 +1,78 @@
+"""Nothing is stuck: whatever happened, workers that go on will finish every job, but for those that wait for a failed
+one. It is the law under all that makes jobs wait: dependencies, delays, pauses, ordered keys, throttles, requests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from qmodel import engine
+from qmodel import operations as ops
+from qmodel.arguments import TIME_END
+from qmodel.conformance import snapshot
+from qmodel.invariants import check
+from qmodel.state import queues
+from qmodel.state.store import Store
+from tests.property.support import bulk, fails, last, plant
+
+ROUNDS = 500
+
+
+def _do(store: Store, now: int, op: Any) -> Any:
+    outcome = engine.step(store, now, op)
+    assert not hasattr(outcome, "code"), outcome
+    return outcome
+
+
+def _finish(store: Store, now: int) -> None:
+    """Let a worker take and complete whatever it gets, and sleep while there is nothing for as long as queues say."""
+    for jid in list(store.schedules):
+        _do(store, now, ops.Unrecur(jid))
+    for _ in range(ROUNDS):
+        names = tuple(sorted(store.queues))
+        if names:
+            _do(store, now, ops.Unpause(names))
+        taken = [job for name in names for job in _do(store, now, ops.Pop(name, "finisher", 1000))]
+        for job in taken:
+            _do(store, now, ops.Complete(job.jid, job.token))
+        if not taken:
+            moments = [counts.next_at for name in names if (counts := _do(store, now, ops.Queue(name))).next_at]
+            if not moments or min(moments) >= TIME_END:
+                return
+            now = max(min(moments), now)
+    raise AssertionError("there is no end to it")
+
+
+def _is_blocked(store: Store, jid: str) -> bool:
+    """Whether a job waits, directly or not, for a failed one, or for a moment that is never reached."""
+    job = store.jobs[jid]
+    if job.state == "failed" or (job.state == "scheduled" and job.ready_at >= TIME_END):
+        return True
+    return job.state == "depends" and any(_is_blocked(store, other) for other in job.dependencies)
+
+
+def test_workers_that_go_on_finish_every_job() -> None:
+    left = 0
+    for history in bulk():
+        moment = last(history)
+        if moment.now > TIME_END // 2:
+            continue
+        _finish(moment.store, moment.now)
+        for jid, job in moment.store.jobs.items():
+            assert job.state in ("complete", "failed") or _is_blocked(moment.store, jid), (jid, job.state)
+            left += job.state == "depends"
+        assert not check(snapshot.of(moment.store))
+    assert left, "no history left a job that waits for a failed one"
+
+
+def test_a_job_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgetting(verb: Any, store: Store, now: int, op: ops.Promote) -> Any:
+        reply = verb(store, now, op)
+        queue = queues.of(store, store.jobs[op.jid].queue)
+        queue.ready.clear()
+        return reply
+
+    plant(monkeypatch, "promote", forgetting)
+    assert fails(test_workers_that_go_on_finish_every_job)
