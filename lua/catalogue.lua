@@ -61,6 +61,7 @@ catalogue.operations = {
       lifo = kinds[9],
       lease_ms = kinds[10],
       timeout_ms = kinds[10],
+      ttl_ms = kinds[10],
       request = kinds[11],
     },
   },

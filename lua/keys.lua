@@ -14,9 +14,12 @@
 --   <p>q:<queue>-depends         zset: score put at,     member <sequence:14><jid>
 --   <p>q:<queue>-throttled       zset: score ready at,   member <sequence:14><jid>
 --   <p>q:<queue>-locks           zset: score expires at (-inf when stalled), member <sequence:14><jid>
+--   <p>q:<queue>-expires         zset: jobs that have not begun and may expire; score the last moment to begin, member
+--                                <sequence:14><jid>
 --   <p>q:<queue>-recur           zset: recurring jobs; score next due at, member <sequence:14><jid>
 --   <p>q:<queue>-state           text: first seen, whether it has pauses, idle workers, due bound; and when the first run of a
---                                recurring job is due, if there is one (state/queues.lua)
+--                                recurring job is due, if there is one; and when a job may have expired, if one
+--                                may (state/queues.lua)
 --   <p>q:<queue>-pauses          hash: reason -> until, of those for which it is paused (state/pauses.lua)
 --   <p>q:<queue>-wake            list: one element for each wake-up not yet used; idle workers block on it
 --   <p>r:<jid>                   hash: a recurring job (state/schedules.lua)

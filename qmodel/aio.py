@@ -375,6 +375,7 @@ class AsyncQueue:
         lifo: bool = False,
         lease: Duration | None = None,
         timeout: Duration | None = None,
+        ttl: Duration | None = None,
     ) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known at once."""
         return new_job(
@@ -391,6 +392,7 @@ class AsyncQueue:
             lifo=lifo,
             lease=lease,
             timeout=timeout,
+            ttl=ttl,
         )
 
     async def put(
@@ -408,6 +410,7 @@ class AsyncQueue:
         lifo: bool = False,
         lease: Duration | None = None,
         timeout: Duration | None = None,
+        ttl: Duration | None = None,
     ) -> AsyncJob:
         """Put a job here: a new one, or with the `jid` of an existing one, that one, which moves
         here.
@@ -421,6 +424,7 @@ class AsyncQueue:
         How this stage is to be run is said anew by each put. `lifo`: it stands before the others of its
         priority, newest first. `lease`: how long a lease on it lasts, instead of the queue's heartbeat.
         `timeout`: how long it may run at most from its claim, however often its lease is renewed.
+        `ttl`: how long from now it may begin; after that it fails instead.
 
         Refused with DependencyNotFound, DependencyCycle or DependencyLimit.
         """
@@ -437,6 +441,7 @@ class AsyncQueue:
             lifo=lifo,
             lease=lease,
             timeout=timeout,
+            ttl=ttl,
         )
         await self.client.execute(op)
         return AsyncJob(self.client, op.jid, given=op)

@@ -374,6 +374,7 @@ class Queue:
         lifo: bool = False,
         lease: Duration | None = None,
         timeout: Duration | None = None,
+        ttl: Duration | None = None,
     ) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known at once."""
         return new_job(
@@ -390,6 +391,7 @@ class Queue:
             lifo=lifo,
             lease=lease,
             timeout=timeout,
+            ttl=ttl,
         )
 
     def put(
@@ -407,6 +409,7 @@ class Queue:
         lifo: bool = False,
         lease: Duration | None = None,
         timeout: Duration | None = None,
+        ttl: Duration | None = None,
     ) -> Job:
         """Put a job here: a new one, or with the `jid` of an existing one, that one, which moves
         here.
@@ -420,6 +423,7 @@ class Queue:
         How this stage is to be run is said anew by each put. `lifo`: it stands before the others of its
         priority, newest first. `lease`: how long a lease on it lasts, instead of the queue's heartbeat.
         `timeout`: how long it may run at most from its claim, however often its lease is renewed.
+        `ttl`: how long from now it may begin; after that it fails instead.
 
         Refused with DependencyNotFound, DependencyCycle or DependencyLimit.
         """
@@ -436,6 +440,7 @@ class Queue:
             lifo=lifo,
             lease=lease,
             timeout=timeout,
+            ttl=ttl,
         )
         self.client.execute(op)
         return Job(self.client, op.jid, given=op)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Predicate = Callable[["Snapshot"], Iterator[str]]
 
 DAY_MS = 86_400_000
+PLACES = ("ready", "scheduled", "depends", "locks", "throttled", "expires", "recur")
+"""The sorted lists of a queue."""
 MOST = 1000
 
 
@@ -118,16 +120,15 @@ def places_are_in_order(s: Snapshot) -> Iterator[str]:
     lists += s.groups.items()
     lists += s.tags.items()
     for name, queue in s.queues.items():
-        lists += ((f"{name}.{p}", queue[p]) for p in ("ready", "scheduled", "depends", "locks", "throttled", "recur"))
+        lists += ((f"{name}.{p}", queue[p]) for p in PLACES)
     yield from (f"{name} is not sorted" for name, found in lists if list(found) != sorted(found))
 
 
 @invariant
 def a_queue_with_jobs_is_on_the_list(s: Snapshot) -> Iterator[str]:
     """A queue that has a job in any of its places, or in which one recurs, was first seen at some moment."""
-    places = ("ready", "scheduled", "depends", "locks", "throttled", "recur")
     for name, queue in s.queues.items():
-        if queue["first_seen"] is None and any(queue[place] for place in places):
+        if queue["first_seen"] is None and any(queue[place] for place in PLACES):
             yield f"{name} has jobs and is not on the list"
 
 
@@ -324,6 +325,20 @@ def a_lease_ends_once(s: Snapshot) -> Iterator[str]:
     for jid, job in s.jobs.items():
         tokens = Counter(facts[ends[w]] for w, _, facts in job["history"] if w in ends)
         yield from (f"{jid}: {t} ended {c} times" for t, c in tokens.items() if c > 1 and t)
+
+
+@invariant
+def who_may_expire_is_on_the_list(s: Snapshot) -> Iterator[str]:
+    """The jobs with a time to live have not begun, and stand in their queue's list under the last moment to do so."""
+    found = Counter((name, place) for name, queue in s.queues.items() for place in queue["expires"])
+    wanted: Counter[tuple[str, Any]] = Counter()
+    for jid, job in s.jobs.items():
+        for ttl in (int(value) for name, value in job["options"] if name == "ttl_ms"):
+            wanted[job["queue"], (job["put_at"] + ttl, job["seq"], jid)] += 1
+            if job["state"] not in ("scheduled", "depends", "waiting", "throttled"):
+                yield f"{jid} is {job['state']}, and may still expire"
+    yield from (f"{place} stands in {name}, wrongly" for name, place in found - wanted)
+    yield from (f"{place} does not stand in {name}" for name, place in wanted - found)
 
 
 # ---- recurring jobs

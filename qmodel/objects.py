@@ -144,6 +144,7 @@ def new_job(
     lifo: bool = False,
     lease: Duration | None = None,
     timeout: Duration | None = None,
+    ttl: Duration | None = None,
 ) -> Put:
     """The operation that puts a job, as `Queue.put` describes it."""
     if text is not None and data is not None:
@@ -161,6 +162,7 @@ def new_job(
         lifo=True if lifo else None,
         lease_ms=_maybe_milliseconds(lease),
         timeout_ms=_maybe_milliseconds(timeout),
+        ttl_ms=_maybe_milliseconds(ttl),
     )
 
 
@@ -432,6 +434,11 @@ class Fields:
     def lease(self) -> timedelta | None:
         """How long a lease on it lasts, where that is not the queue's heartbeat."""
         return _duration(self._load().lease_ms)
+
+    @property
+    def ttl(self) -> timedelta | None:
+        """How long from its put it may begin; None also for a job that has begun."""
+        return _duration(self._load().ttl_ms)
 
     @property
     def longest(self) -> timedelta | None:

@@ -166,8 +166,9 @@ class Put(Operation):
     are cleared; history and the last failure stay. Dependencies that are complete count as met.
 
     How this stage is to be run is said anew by each put: with `lifo` it stands before the others of its priority,
-    newest first; a lease lasts `lease_ms` instead of the queue's heartbeat; and no lease lasts longer than `timeout_ms`
-    from its claim, however often it is renewed.
+    newest first; a lease lasts `lease_ms` instead of the queue's heartbeat; no lease lasts longer than `timeout_ms`
+    from its claim, however often it is renewed; and a job that no worker has begun within `ttl_ms` of the put fails, in
+    `expired-<queue>`, when its queue is next popped.
     """
 
     queue: QueueName
@@ -182,6 +183,7 @@ class Put(Operation):
     lifo: Switch | None = None
     lease_ms: Interval | None = None
     timeout_ms: Interval | None = None
+    ttl_ms: Interval | None = None
     request: RequestId = ""
 
 
@@ -622,9 +624,11 @@ class Recurring(Operation):
     count: Count = 25
 
 
-@operation("number", "memo", "", _RUNS)
+@operation("number", "memo", "", _RUNS + " failed")
 class Fire(Operation):
     """Make the runs of a queue that are due, and take none of them; replies how many were made.
+
+    Before that the jobs fail that did not begin within their time to live, as a pop would have it.
 
     Recurring jobs take turns, a run each, until none is due or `count` runs have been tried. A run whose id belongs
     to a job already gets the next number.

@@ -128,6 +128,11 @@ class Job(NamedTuple):
         return _whole(self.option("lease_ms"))
 
     @property
+    def ttl_ms(self) -> int | None:
+        """How long from its put it may begin; None also for a job that has begun."""
+        return _whole(self.option("ttl_ms"))
+
+    @property
     def timeout_ms(self) -> int | None:
         """How long a claim lasts at most, if that is limited."""
         return _whole(self.option("timeout_ms"))

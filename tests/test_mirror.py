@@ -37,6 +37,7 @@ IN_LUA_ALONE = {
     "jobs.views": "several records are read with one command",
     "queues.begin": "what a queue's state says is kept from call to call",
     "queues.is_due": "the due bound is a cache of Lua's",
+    "queues.expect_end": "the moment before which nothing can have expired is a cache of Lua's",
     "queues.expect_runs": "the moment of the first recurring job is a cache of Lua's",
     "queues.prefetch": "several states are read with one command",
     "queues.size": "the model asks the sorted list",

@@ -12,6 +12,43 @@ function burying.bury(now, job, group, message, ended)
   job.worker, job.grant = '', ''
   job.expires_at = 0
   job.ended_at = now
+  if job.options ~= '' then
+    options.drop(job, 'ttl_ms')
+  end
   jobs.place(job, 'failed')
   settling.settle(now, job)
+end
+
+local function expire(now, job)
+  burying.bury(now, job, 'expired-' .. job.queue, 'It did not begin within its time to live.')
+end
+
+-- Fail the jobs of a queue that may no longer begin, up to so many; end as many dependencies.
+function burying.expire_due(now, queue, most)
+  local room = most
+  for _, job in ipairs(expiring.due(queue, now, most)) do
+    if job.waits ~= '0' then
+      local ended = dependencies.of(job)
+      ended = {unpack(ended, 1, math.min(#ended, room))}
+      dependencies.unlink(job, ended)
+      room = room - #ended
+    end
+    if job.waits == '0' then
+      jobs.lift(job)
+      expire(now, job)
+    end
+  end
+end
+
+-- Fail those of some lifted jobs that may no longer begin; give the others.
+function burying.expire_taken(now, taken)
+  local left = {}
+  for _, job in ipairs(taken) do
+    if expiring.is_over(now, job) then
+      expire(now, job)
+    else
+      left[#left + 1] = job
+    end
+  end
+  return left
 end

@@ -158,8 +158,9 @@ local function in_turn(now, found, most)
   return runs
 end
 
--- Make the runs of a queue that are due.
+-- Make the runs of a queue that are due, once the jobs have failed that may no longer begin.
 function scheduling.fire(now, op)
+  burying.expire_due(now, op.queue, catalogue.most)
   return scheduling.fire_due(now, op.queue, op.count)
 end
 

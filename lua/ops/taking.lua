@@ -38,12 +38,13 @@ local function next_(now, queue, count)
       taken[#taken + 1] = job
     end
   end
+  burying.expire_due(now, queue, catalogue.most)
   scheduling.fire_due(now, queue, catalogue.most)
   for _, job in ipairs(queues.due(queue, now, catalogue.most)) do
     store.emit(now, 'promoted', job.jid, job.queue)
     queues.promote(job)
   end
-  for _, job in ipairs(queues.take(queue, count - #taken)) do
+  for _, job in ipairs(burying.expire_taken(now, queues.take(queue, count - #taken))) do
     taken[#taken + 1] = job
   end
   return taken
@@ -56,6 +57,9 @@ local function claim(now, job, worker, request)
   job.grant = request
   job.popped_at = now
   job.expires_at = leasing.expiry(now, job)
+  if job.options ~= '' then
+    options.drop(job, 'ttl_ms')
+  end
   history.add(now, job, 'popped', worker, job.token)
   stats.waited(now, job.queue, wait_ms)
   jobs.place(job, 'running')
@@ -151,6 +155,35 @@ local function before(job, other_job)
   return tonumber(job.seq) < tonumber(other_job.seq)
 end
 
+-- Jobs that are not among some, up to so many.
+local function without(gone, found, most)
+  local left = {}
+  for _, job in ipairs(found) do
+    if not gone[job.jid] and #left < most then
+      left[#left + 1] = job
+    end
+  end
+  return left
+end
+
+-- The ready jobs in order, due ones and due runs among them, without those that a pop would fail before.
+local function order(now, queue, count)
+  local gone, most = {}, catalogue.most
+  local over = expiring.due(queue, now, most)
+  for _, job in ipairs(over) do
+    gone[job.jid] = true
+  end
+  local found = without(gone, queues.next_ready(queue, count + #over), count)
+  for _, job in ipairs(without(gone, queues.look_due(queue, now, most + #over), most)) do
+    found[#found + 1] = job
+  end
+  for _, job in ipairs(scheduling.drafts(now, queue, most)) do
+    found[#found + 1] = job
+  end
+  table.sort(found, before)
+  return found
+end
+
 -- Show the jobs that a pop would give next.
 function taking.peek(now, op)
   local moment = now - config.value('grace-period')
@@ -160,20 +193,15 @@ function taking.peek(now, op)
       shown[#shown + 1] = jobs.view(now, job)
     end
   end
-  local order = queues.next_ready(op.queue, op.count)
-  for _, job in ipairs(queues.look_due(op.queue, now, catalogue.most)) do
-    order[#order + 1] = job
-  end
-  for _, job in ipairs(scheduling.drafts(now, op.queue, catalogue.most)) do
-    order[#order + 1] = job
-  end
-  table.sort(order, before)
-  for i = 1, math.min(#order, op.count - #shown) do
-    local job = order[i]
+  local found = order(now, op.queue, op.count)
+  for i = 1, math.min(#found, op.count - #shown) do
+    local job = found[i]
     if not job.text then -- a run that is not made has no sequence
       job.seq = 0
     end
-    shown[#shown + 1] = jobs.view(now, job)
+    if not expiring.is_over(now, job) then
+      shown[#shown + 1] = jobs.view(now, job)
+    end
   end
   return shown
 end

@@ -66,6 +66,9 @@ end
 function jobs.lift(job)
   if job.state ~= '' then
     places.leave(job)
+    if job.options ~= '' then
+      expiring.leave(job)
+    end
     job.state = ''
   end
 end
@@ -75,11 +78,15 @@ function jobs.place(job, state)
   job.state = state
   job.seq = store.last()
   places.enter(job)
+  if job.options ~= '' then
+    expiring.enter(job)
+  end
 end
 
 -- Delete a job, leaving nothing of it behind.
 function jobs.remove(job)
   places.leave(job)
+  expiring.leave(job)
   tags.drop(job)
   records.remove(job)
 end

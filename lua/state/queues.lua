@@ -7,7 +7,7 @@
 -- The due bound is a moment before which no lease can have run out, and no scheduled job and no run can be due: a pop
 -- before it looks at none of them. Everything that sets an earlier moment lowers it; the look at the due jobs sets it anew.
 -- Beside it stands the very moment at which the first run of a recurring job is due, if any recurs here
--- (state/schedules.lua).
+-- (state/schedules.lua), and one before which none of its jobs can have expired, if any may (state/expiring.lua).
 
 local queues = {}
 
@@ -15,16 +15,16 @@ local FIRST = '-inf' -- where a stalled job stands among the locks: before every
 local IDLE_MOST = 1000
 local NEVER = 99999999999999
 
-local STATE = '^(%d*)\t(%d)\t(%d+)\t(%d+)\t?(%d*)$'
+local STATE = '^(%d*)\t(%d)\t(%d+)\t(%d+)\t?(%d*)\t?(%d*)$'
 local NOTHING = '\t0\t0\t99999999999999'
 
--- ---- what is known of a queue besides its jobs: first seen, paused, idle (as text), due and recur (numbers)
+-- ---- what is known of a queue besides its jobs: first seen, paused, idle (as text), due, recur, expires (numbers)
 
 -- What a state said is kept from call to call, with the keys of the queue, until another text says something else. A
 -- variable that holds this is called `queue`: as with a job's record, the bundle puts places for its fields.
 queues.places = {
-  'name', 'step', 'text', 'first_seen', 'paused', 'idle', 'due', 'recur', 'state_key', 'work_key', 'locks_key',
-  'scheduled_key',
+  'name', 'step', 'text', 'first_seen', 'paused', 'idle', 'due', 'recur', 'expires', 'state_key', 'work_key',
+  'locks_key', 'scheduled_key',
 }
 
 local MOST = 200 -- queues that are kept
@@ -42,7 +42,7 @@ local function create(name)
     queues.unknown()
   end
   local queue = {
-    name, 0, false, '', '0', '0', NEVER, NEVER, keys.queue(name, '-state'), keys.queue(name, '-work'),
+    name, 0, false, '', '0', '0', NEVER, NEVER, NEVER, keys.queue(name, '-state'), keys.queue(name, '-work'),
     keys.queue(name, '-locks'), keys.queue(name, '-scheduled'),
   }
   known[name], count = queue, count + 1
@@ -51,9 +51,9 @@ end
 
 local function meet(queue, text)
   if queue.text ~= text then
-    local first_seen, paused, idle, due, recur = string.match(text or NOTHING, STATE)
+    local first_seen, paused, idle, due, recur, expires = string.match(text or NOTHING, STATE)
     queue.text, queue.first_seen, queue.paused, queue.idle, queue.due = text, first_seen, paused, idle, tonumber(due)
-    queue.recur = tonumber(recur) or NEVER
+    queue.recur, queue.expires = tonumber(recur) or NEVER, tonumber(expires) or NEVER
   end
   queue.step = step
 end
@@ -93,8 +93,11 @@ end
 
 local function write(queue)
   queue.text = queue.first_seen .. '\t' .. queue.paused .. '\t' .. queue.idle .. '\t' .. store.text(queue.due)
-  if queue.recur < NEVER then
-    queue.text = queue.text .. '\t' .. store.text(queue.recur)
+  if queue.recur < NEVER or queue.expires < NEVER then
+    queue.text = queue.text .. '\t' .. (queue.recur < NEVER and store.text(queue.recur) or '')
+  end
+  if queue.expires < NEVER then
+    queue.text = queue.text .. '\t' .. store.text(queue.expires)
   end
   store.write(queue.state_key, queue.text)
 end
@@ -305,6 +308,9 @@ function queues.take(name, count_)
   local taken = load_ready(popped, 2)
   for i = 1, #taken do
     local job = taken[i]
+    if job.options ~= '' then
+      expiring.leave(job)
+    end
     job.state = ''
   end
   return taken
@@ -334,7 +340,11 @@ function queues.due(name, now, most)
   if #due < most then
     scheduled = first_moment('ZRANGEBYSCORE', key, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   end
-  queue.due = math.min(lock, scheduled, queue.recur)
+  if queue.expires < NEVER then
+    queue.expires = first_moment('ZRANGE', keys.queue(name, '-expires'), 0, 0, 'WITHSCORES')
+    queue.expires = queue.expires < NEVER and queue.expires + 1 or NEVER
+  end
+  queue.due = math.min(lock, scheduled, queue.recur, queue.expires)
   write(queue)
   return load(jids_of(due))
 end
@@ -375,6 +385,15 @@ end
 -- Turn all idle workers into wake-ups: the moment until which they sleep may be wrong.
 function queues.wake_all(name)
   wake(queues.of(name), IDLE_MOST)
+end
+
+-- Remember that a job will have expired at a moment.
+function queues.expect_end(name, moment)
+  local queue = queues.of(name)
+  if moment < queue.expires then
+    queue.expires, queue.due = moment, math.min(queue.due, moment)
+    write(queue)
+  end
 end
 
 -- Remember the moment at which the first run of a recurring job is due; never, where none recurs.

@@ -74,6 +74,7 @@ LINES = ("", "so far", "é\n", "\\n\t\\", "z" * 1024)
 DELAYS = (0,) * 8 + (1, 500, 1000, 1000, 60_000, DAY, 3660 * DAY)
 PACES = ((1, 1), (450, 1), (1000, 2), (60_000, 1), (60_000, 3), (DAY, 2), (31 * DAY, 0), (3660 * DAY, 1_000_000))
 """Intervals, each with a backlog that keeps a jump of the clock from making a thousand runs: directed.py does that."""
+LIVES = (1, 1, 450, 1000, 59_999, DAY, 3660 * DAY)
 LEASES = (1, 500, 1000, 60_000, 61_000, 3660 * DAY)
 REASONS = ("by hand", "by hand", "rate", "deploy")
 SPANS = (0, 0, 1, 1000, 1000, 60_000)
@@ -111,6 +112,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "tagged": 50, "get": 40, "multiget": 20, "queue": 25, "length": 35, "pause": 15, "config_get": 60, "config_set": 15,
     "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 90, "stalled": 100,
     "scheduled": 100, "top_tags": 85, "failed_groups": 90, "forget": 100, "recur_untag": 80, "waiting": 60,
+    "recurring": 65,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 
@@ -253,6 +255,9 @@ class Generator:
             if queue.scheduled:
                 moments.append(int(queue.scheduled[0][0]))
             moments += (until for until in queue.pauses.values() if until)
+            if queue.expires:
+                last = int(queue.expires[self._below(len(queue.expires))][0])
+                moments += (last, last + 1)
             if queue.recur:
                 moments.append(int(queue.recur[self._below(len(queue.recur))][0]))
             if queue.locks and (first := queue.locks[self._below(len(queue.locks))][0]) > 0:
@@ -433,9 +438,11 @@ class Generator:
 
     def _way_of_life(self) -> dict[str, Any]:
         """How a job is to be run, which few puts say."""
-        way = self._below(12)
+        way = self._below(14)
         if way < 8:
             return {}
+        if way > 11:
+            return {"ttl_ms": pick(self._chooser, LIVES)}
         if way == 8:
             return {"lifo": (True, True, False)[self._below(3)]}
         if way == 9:

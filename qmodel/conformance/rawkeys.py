@@ -128,7 +128,10 @@ class _Reader:
     def queues(self) -> dict[str, Record]:
         listed = {name: int(score) for score, name in self.members("queues")}
         found = set(listed)
-        for end in ("-work", "-scheduled", "-depends", "-locks", "-throttled", "-recur", "-state", "-pauses", "-wake"):
+        for end in (
+            "-work", "-scheduled", "-depends", "-locks", "-throttled", "-expires", "-recur", "-state", "-pauses",
+            "-wake",
+        ):  # fmt: skip
             found.update(self.names("q:", end))
         records = {name: self.queue(name, listed.get(name)) for name in found}
         return {name: record for name, record in records.items() if record != DEFAULT_QUEUE}
@@ -137,7 +140,7 @@ class _Reader:
         state = self.text(f"q:{name}-state", "\t0\t0\t99999999999999").split("\t")
         ready = self.members(f"q:{name}-work")
         scheduled, locks = self.places(f"q:{name}-scheduled"), self.places(f"q:{name}-locks")
-        recur = self.places(f"q:{name}-recur")
+        recur, expires = self.places(f"q:{name}-recur"), self.places(f"q:{name}-expires")
         wakes = len(self.take(f"q:{name}-wake", "list", []))
         pauses = {reason: int(until) for reason, until in self.fields(f"q:{name}-pauses").items()}
         if state[1] != ("1" if pauses else "0"):
@@ -146,8 +149,11 @@ class _Reader:
             raise Corrupt(f"queue {name} was first seen at {state[0]}, or at {first_seen}")
         if any(max(place[0], 0) < int(state[3]) for place in (*scheduled[:1], *locks[:1], *recur[:1])):
             raise Corrupt(f"the due bound {state[3]} of queue {name} is after what is due first")
-        if state[4:] != [str(place[0]) for place in recur[:1]]:
-            raise Corrupt(f"queue {name} expects a run at {state[4:]}, and the first is due at {recur[:1]}")
+        expected, ends = (*state[4:], "", "")[:2]
+        if expected != "".join(str(place[0]) for place in recur[:1]):
+            raise Corrupt(f"queue {name} expects a run at {expected}, and the first is due at {recur[:1]}")
+        if any(place[0] + 1 < max(int(ends or 10**14), int(state[3])) for place in expires[:1]):
+            raise Corrupt(f"queue {name} expects no job to expire before {ends}, and the first does at {expires[:1]}")
         return {
             "first_seen": first_seen,
             "pauses": pauses,
@@ -158,6 +164,7 @@ class _Reader:
             "depends": self.places(f"q:{name}-depends"),
             "locks": locks,
             "throttled": self.places(f"q:{name}-throttled"),
+            "expires": expires,
             "recur": recur,
         }
 

@@ -33,11 +33,13 @@ JOB = (
     options         ((name, text), ...), by name
 """
 
-QUEUE = ("first_seen", "pauses", "idle", "wakes", "ready", "scheduled", "depends", "locks", "throttled", "recur")
+QUEUE = (
+    "first_seen", "pauses", "idle", "wakes", "ready", "scheduled", "depends", "locks", "throttled", "expires", "recur",
+)  # fmt: skip
 """The fields of a queue's record. `first_seen` is None when it is not on the list; `pauses` is
 {reason: until}; `ready` holds
 (priority, ready_at, sequence, jid), the others hold (moment, sequence, jid), where a stalled job's
-moment is minus infinity; those in `recur` are recurring jobs, all others are jobs."""
+moment is minus infinity; those in `expires` stand elsewhere too, those in `recur` are recurring jobs."""
 
 SCHEDULE = (
     "queue", "klass", "data", "priority", "retries", "tags", "interval_ms", "backlog", "runs", "next_at", "seq",
@@ -46,7 +48,7 @@ SCHEDULE = (
 
 DEFAULT_QUEUE: Record = {
     "first_seen": None, "pauses": {}, "idle": 0, "wakes": 0,
-    "ready": (), "scheduled": (), "depends": (), "locks": (), "throttled": (), "recur": (),
+    "ready": (), "scheduled": (), "depends": (), "locks": (), "throttled": (), "expires": (), "recur": (),
 }  # fmt: skip
 
 
@@ -152,6 +154,7 @@ def _queue(queue: Queue) -> Record:
         "depends": tuple(queue.depends),
         "locks": tuple(queue.locks),
         "throttled": tuple(queue.throttled),
+        "expires": tuple(queue.expires),
         "recur": tuple(queue.recur),
     }
 

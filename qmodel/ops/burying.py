@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmodel.ops.settling import settle
 from qmodel.replies import Failure
-from qmodel.state import history, jobs, stats
+from qmodel.state import dependencies, expiring, history, jobs, options, stats
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
@@ -20,5 +20,35 @@ def bury(store: Store, now: int, job: Job, group: str, message: str, ended: int 
     job.worker = job.grant = ""
     job.expires_at = 0
     job.ended_at = now
+    if job.options:
+        options.drop(job, "ttl_ms")
     jobs.place(store, job, "failed")
     settle(store, now, job)
+
+
+def expire_due(store: Store, now: int, queue: str, most: int) -> None:
+    """Fail the jobs of a queue that may no longer begin, up to so many; end as many dependencies."""
+    room = most
+    for job in expiring.due(store, queue, now, most):
+        if job.dependencies:
+            ended = dependencies.of(job)[:room]
+            dependencies.unlink(store, job, ended)
+            room -= len(ended)
+        if not job.dependencies:
+            jobs.lift(store, job)
+            _expire(store, now, job)
+
+
+def expire_taken(store: Store, now: int, taken: list[Job]) -> list[Job]:
+    """Fail those of some lifted jobs that may no longer begin; give the others."""
+    left = []
+    for job in taken:
+        if expiring.is_over(now, job):
+            _expire(store, now, job)
+        else:
+            left.append(job)
+    return left
+
+
+def _expire(store: Store, now: int, job: Job) -> None:
+    bury(store, now, job, "expired-" + job.queue, "It did not begin within its time to live.")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from qmodel import replies
+from qmodel.arguments import MOST
 from qmodel.operations import Fire, Recur, RecurGet, Recurring, RecurTag, RecurUntag, RecurUpdate, Unrecur
+from qmodel.ops.burying import expire_due
 from qmodel.ops.putting import enter
 from qmodel.replies import Page
 from qmodel.state import history, jobs, queues, schedules, tags
@@ -120,7 +122,8 @@ class Run(NamedTuple):
 
 
 def fire(store: Store, now: int, op: Fire) -> int:
-    """Make the runs of a queue that are due."""
+    """Make the runs of a queue that are due, once the jobs have failed that may no longer begin."""
+    expire_due(store, now, op.queue, MOST)
     return fire_due(store, now, op.queue, op.count)
 
 

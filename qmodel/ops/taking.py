@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from qmodel import replies
 from qmodel.arguments import MOST
 from qmodel.operations import Peek, Pop, PopAny
-from qmodel.ops.burying import bury
+from qmodel.ops.burying import bury, expire_due, expire_taken
 from qmodel.ops.leasing import expiry, ran_too_long
 from qmodel.ops.pausing import holds
 from qmodel.ops.scheduling import drafts, fire_due
-from qmodel.state import config, history, jobs, queues, stats, workers
+from qmodel.state import config, expiring, history, jobs, options, queues, stats, workers
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
@@ -85,12 +87,14 @@ def _next(store: Store, now: int, queue: str, count: int) -> list[Job]:
     for job in queues.lapsed(store, places, until, count):
         if _take_back(store, now, job):
             taken.append(job)
+    if places.expires.size:
+        expire_due(store, now, queue, MOST)
     if places.recur.size:
         fire_due(store, now, queue, MOST)
     for job in queues.due(store, places, now, MOST):
         emit(store, now, "promoted", job.jid, job.queue)
         queues.promote(store, job)
-    taken += queues.take(store, places, count - len(taken))
+    taken += expire_taken(store, now, queues.take(store, places, count - len(taken)))
     return taken
 
 
@@ -120,21 +124,35 @@ def _claim(store: Store, now: int, job: Job, worker: str, request: str) -> None:
     job.grant = request
     job.popped_at = now
     job.expires_at = expiry(store, now, job)
+    if job.options:
+        options.drop(job, "ttl_ms")
     history.add(store, now, job, "popped", worker, job.token)
     stats.waited(store, now, job.queue, wait_ms)
     jobs.place(store, job, "running")
 
 
+def _without(gone: set[str], found: Iterable[Job], most: int) -> list[Job]:
+    """Jobs that are not among some, up to so many."""
+    return [job for job in found if job.jid not in gone][:most]
+
+
+def _order(store: Store, now: int, queue: str, count: int) -> list[Job]:
+    """The ready jobs in order, due ones and due runs among them, without those that a pop would fail before."""
+    places = queues.of(store, queue)
+    gone = {job.jid for job in expiring.due(store, queue, now, MOST)}
+    order = _without(gone, queues.next_ready(store, places, count + len(gone)), count)
+    order += _without(gone, queues.due(store, places, now, MOST + len(gone)), MOST)
+    order += drafts(store, now, queue, MOST)
+    order.sort(key=queues.rank)
+    return order
+
+
 def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     """Show the jobs that a pop would give next."""
     until = now - config.value(store, "grace-period")
-    places = queues.of(store, op.queue)
-    lapsed = queues.lapsed(store, places, until, op.count)
-    first = [job.jid for job in lapsed if job.state == "stalled" or job.remaining > 0]
-    order = queues.next_ready(places, op.count)
-    order += [queues.rank(job) for job in queues.due(store, places, now, MOST)]
-    runs = {job.jid: job for job in drafts(store, now, op.queue, MOST)}
-    order += [queues.rank(job) for job in runs.values()]
-    order.sort()
-    first += [jid for _, _, _, jid in order]
-    return tuple(jobs.view(store, now, runs.get(jid) or jobs.load(store, jid)) for jid in first[: op.count])
+    lapsed = queues.lapsed(store, queues.of(store, op.queue), until, op.count)
+    shown = [job for job in lapsed if job.state == "stalled" or job.remaining > 0]
+    for job in _order(store, now, op.queue, op.count)[: op.count - len(shown)]:
+        if not expiring.is_over(now, job):
+            shown.append(job)
+    return tuple(jobs.view(store, now, job) for job in shown)

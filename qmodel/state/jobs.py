@@ -7,7 +7,7 @@ from typing import Any, Final
 from qmodel import replies
 from qmodel.lifecycle import seen_at
 from qmodel.refusals import refuse
-from qmodel.state import dependencies, history, options, places, requests, tags
+from qmodel.state import dependencies, expiring, history, options, places, requests, tags
 from qmodel.state.store import Store, record
 
 
@@ -116,6 +116,8 @@ def lift(store: Store, job: Job) -> None:
     """Take a job out of its place. Do so before anything changes by which the place is found."""
     if job.state:
         places.PLACES[job.state][1](store, job)
+        if job.options:
+            expiring.leave(store, job)
         job.state = ""
 
 
@@ -124,11 +126,14 @@ def place(store: Store, job: Job, state: str) -> None:
     job.state = state
     job.seq = store.seq
     places.PLACES[state][0](store, job)
+    if job.options:
+        expiring.enter(store, job)
 
 
 def remove(store: Store, job: Job) -> None:
     """Delete a job, leaving nothing of it behind."""
     places.leave(store, job)
+    expiring.leave(store, job)
     tags.drop(store, job)
     del store.jobs[job.jid]
 

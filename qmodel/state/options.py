@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 OPTIONS: Final[dict[str, str]] = {
     "lifo": "put: it stands before the others of its priority, newest first",
     "lease_ms": "put: how long a lease lasts, instead of the queue's heartbeat",
+    "ttl_ms": "put: how long from the put it may begin; gone when it has begun",
     "timeout_ms": "put: how long a claim lasts at most, however often its lease is renewed",
 }
 """Every option: what it says, and whether a put gives it or the engine."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qmodel.ordered import Ordered
-from qmodel.state import options
+from qmodel.state import expiring, options
 from qmodel.state.store import Place, Store
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class Queue:
 
     __slots__ = (
         "depends",
+        "expires",
         "first_seen",
         "idle",
         "locks",
@@ -49,6 +50,7 @@ class Queue:
         self.depends: Ordered[Place] = Ordered()
         self.locks: Ordered[Place] = Ordered()
         self.throttled: Ordered[Place] = Ordered()
+        self.expires: Ordered[Place] = Ordered()
         self.recur: Ordered[Place] = Ordered()
 
 
@@ -190,6 +192,8 @@ def take(store: Store, queue: Queue, count: int) -> list[Job]:
     taken = []
     for place in queue.ready.take(count):
         job = store.jobs[place[3]]
+        if job.options:
+            expiring.leave(store, job)
         job.state = ""
         taken.append(job)
     return taken
@@ -207,9 +211,9 @@ def lapsed(store: Store, queue: Queue, until: int, most: int) -> Sequence[Job]:
     return [store.jobs[jid] for _, _, jid in found] if found else ()
 
 
-def next_ready(queue: Queue, most: int) -> list[tuple[int, int, int, str]]:
-    """The keys of the first ready jobs, in order."""
-    return queue.ready[:most]
+def next_ready(store: Store, queue: Queue, most: int) -> list[Job]:
+    """The first jobs in the order."""
+    return [store.jobs[place[3]] for place in queue.ready[:most]]
 
 
 # ---- idle workers

@@ -118,6 +118,8 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
             state = facts["state"]
         else:
             continue
+        if event.event == "failed" and facts["group"] == f"expired-{facts['queue']}" and was != "running":
+            by = "time to live ran out"
         if jid in lapsed and event.event in ("popped", "failed"):
             by = "lease ran out"
             lapsed.discard(jid)

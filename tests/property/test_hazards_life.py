@@ -206,3 +206,121 @@ def test_a_new_delay_leaves_no_second_place_behind_in_any_lane(scene: Played) ->
     assert scene.order() == ["b", "a", "c"]
     for jid in "abc":
         assert scene(ops.Delay(jid, 0)).code == "WRONG_STATE"
+
+
+# ---- times to live
+
+
+def test_a_job_begins_at_the_last_moment_of_its_life_and_expires_after_it(scene: Played) -> None:
+    scene.put("a", ttl_ms=1000)
+    scene.put("b", ttl_ms=1000)
+    scene.now += 1000
+    assert [job.jid for job in scene.pop()] == ["a"]
+    scene.now += 1
+    assert scene.order() == []
+    job = scene.get("b")
+    assert (job.state, job.failure.group, job.failure.at) == ("failed", "expired-q", scene.now)
+    assert job.failure.message == "It did not begin within its time to live."
+    assert scene.stats().failures == 1
+
+
+def test_no_heartbeat_and_no_lapse_makes_a_job_expire_that_has_begun(scene: Played) -> None:
+    token = scene.running("a", ttl_ms=1000)
+    assert scene.get().ttl_ms is None
+    scene.now += 30_000
+    scene.pop()
+    assert scene(ops.Heartbeat("a", token)) == scene.now + 60_000
+    scene(ops.Retry("a", token, 1000))
+    scene.now += 5000
+    assert scene.order() == ["a"]
+    scene.now += 80_000
+    assert scene.order() == ["a"]
+
+
+def test_an_expired_job_does_not_block_those_behind_it(scene: Played) -> None:
+    scene.put("a", priority=-9, ttl_ms=10)
+    scene.put("b", lifo=True, ttl_ms=10)
+    scene.put("c")
+    scene.now += 11
+    assert scene.order(1) == ["c"]
+    assert scene(ops.Failed("expired-q")).jids == ("b", "a")
+
+
+def test_a_delay_a_dependency_and_a_pause_do_not_lengthen_a_life(scene: Played) -> None:
+    scene.put("b", "other")
+    scene.put("delayed", delay_ms=5000, ttl_ms=100)
+    scene.put("depends", depends=("b",), ttl_ms=100)
+    scene(ops.Pause(("q",)))
+    scene.put("paused", ttl_ms=100)
+    scene.now += 101
+    assert (scene.pop(), scene(ops.Length("q"))) == ((), 3)
+    assert scene.get("depends").state == "depends"
+    scene(ops.Unpause(("q",)))
+    assert scene.order() == []
+    assert scene(ops.Failed("expired-q")).jids == ("paused", "depends", "delayed")
+    assert (scene.get("b").dependents, scene.get("depends").dependencies) == ((), ())
+
+
+def test_fire_makes_jobs_expire_without_taking_any(scene: Played) -> None:
+    scene.put("a", ttl_ms=1)
+    scene.put("b")
+    scene(ops.Pause(("q",)))
+    scene.now += 2
+    assert scene(ops.Fire("q")) == 0
+    assert (scene.get("a").state, scene.get("b").state) == ("failed", "waiting")
+
+
+def test_a_new_delay_a_new_priority_and_a_promotion_keep_the_life(scene: Played) -> None:
+    for jid in "abc":
+        scene.put(jid, ttl_ms=100, delay_ms=50)
+    scene(ops.Delay("a", 5000))
+    scene(ops.Promote("b"))
+    scene(ops.Priority("b", -1))
+    scene.now += 60
+    assert scene.order(1) == ["b"]
+    scene.now += 60
+    assert scene.order() == []
+    assert [event.facts[0] for event in scene.events("failed")] == ["c", "a"]
+
+
+def test_a_put_without_a_time_to_live_ends_it_and_one_with_it_begins_it_anew(scene: Played) -> None:
+    for jid in "ab":
+        scene.put(jid, ttl_ms=100)
+    scene.now += 90
+    scene.put("a")
+    scene.put("b", "r", ttl_ms=100)
+    scene.now += 90
+    assert scene.order() == ["a"]
+    assert [job.jid for job in scene.pop("r")] == ["b"]
+
+
+def test_an_expired_job_that_is_tried_again_lives_for_ever(scene: Played) -> None:
+    scene.put("a", ttl_ms=100)
+    scene.now += DAY
+    scene.pop()
+    assert scene(ops.Unfail("q", "expired-q")) == 1
+    scene.now += DAY
+    assert scene.order() == ["a"]
+
+
+def test_of_very_many_expired_jobs_none_is_handed_out(scene: Played) -> None:
+    for start in (0, 600):
+        scene(ops.PutMany(tuple(ops.Put("q", f"a{start + i}", "k", "", ttl_ms=5) for i in range(600))))
+    scene.put("b")
+    scene.now += 6
+    given = [job.jid for _ in range(3) for job in scene.pop(count=150)]
+    assert given == ["b"]
+    assert scene(ops.Failed("expired-q")).total == 1200
+
+
+def test_nothing_is_left_of_a_job_that_could_have_expired(scene: Played) -> None:
+    for jid in "abcd":
+        scene.put(jid, ttl_ms=1000)
+    token = scene.pop()[0].token
+    scene(ops.Cancel(("b",)))
+    scene(ops.Drain("q", 1))
+    scene.put("d", "r")
+    assert not scene.store.queues["q"].expires
+    scene(ops.Complete("a", token))
+    scene.now += DAY
+    assert (scene.order(), scene.get("a").state) == ([], "complete")

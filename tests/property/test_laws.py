@@ -426,6 +426,7 @@ def _wanted(before: Snapshot, now: int, queue: str, count: int) -> list[str]:
         else (job["priority"], job["ready_at"], (job["seq"],), jid)
         for jid, job in jobs
         if job["state"] == "waiting" or (job["state"] == "scheduled" and job["ready_at"] <= now)
+        if not any(name == "ttl_ms" and job["put_at"] + int(value) < now for name, value in job["options"])
     ]
     ready += _due_runs(before, now, queue)
     return (first + [jid for _, _, _, jid in sorted(ready)])[:count]
