@@ -27,7 +27,7 @@ FILES = (
     "state/schedules", "state/places", "state/tags", "state/tracking", "state/stats", "state/requests", "state/options",
     "state/expiring", "state/jobs", "ops/settling", "ops/burying", "ops/pausing",
     "ops/putting", "ops/scheduling", "ops/taking", "ops/depending", "ops/finishing", "ops/leasing", "ops/changing",
-    "ops/removing", "ops/tagging", "ops/failing", "ops/looking", "ops/configuring", "register",
+    "ops/removing", "ops/revoking", "ops/tagging", "ops/failing", "ops/looking", "ops/configuring", "register",
 )  # fmt: skip
 """The engine."""
 

@@ -282,6 +282,18 @@ catalogue.operations = {
       request = kinds[11],
     },
   },
+  revoke = {
+    reads = false, memo = true, asks = true, lists = {'jids'},
+    decode = function(operation, args, at, last)
+      local op = {request = ''}
+      arguments.named(operation, catalogue.operations.revoke, op, args, at + 0, last)
+      return op
+    end,
+    arguments = {
+      jids = kinds[19],
+      request = kinds[11],
+    },
+  },
   update = {
     reads = false, memo = true, asks = true, lists = {},
     decode = function(operation, args, at, last)

@@ -13,7 +13,7 @@ register.verbs = {
   pop_any = taking.pop_any, peek = taking.peek,
   complete = finishing.complete, complete_many = finishing.complete_many,
   complete_and_pop = finishing.complete_and_pop, fail = finishing.fail, retry = finishing.retry,
-  release = finishing.release, heartbeat = leasing.heartbeat, timeout = leasing.timeout,
+  release = finishing.release, heartbeat = leasing.heartbeat, timeout = leasing.timeout, revoke = revoking.revoke,
   update = changing.update, priority = changing.priority, delay = changing.delay, promote = changing.promote,
   log = changing.log, progress = changing.progress, cancel = removing.cancel, drain = removing.drain,
   depends_on = depending.depends_on, depends_off = depending.depends_off, tag_add = tagging.tag_add,

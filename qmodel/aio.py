@@ -798,10 +798,24 @@ class AsyncJob(AsyncJobFields):
 
     # ---- leasing
 
-    async def heartbeat(self, *, data: object = KEEP) -> None:
-        """Renew the lease from now, and optionally replace the data. Refused with LockLost."""
+    async def heartbeat(self, *, data: object = KEEP) -> bool:
+        """Renew the lease from now, and optionally replace the data; gives whether the job was
+        revoked: then stop working on it. Refused with LockLost.
+        """
         op = ops.Heartbeat(self.jid, await self._lease(), encode_unless_kept(data))
-        self._now_is(expires_at=int(await self.client.execute(op)))
+        lease: replies.Lease = await self.client.execute(op)
+        self._now_is(expires_at=lease.expires_at)
+        return lease.revoked
+
+    async def revoke(self) -> str:
+        """Call the job off; gives its state after that.
+
+        When nobody runs it, it fails at once, in `revoked-<queue>`. Its worker, if it has one, learns
+        of it by the next heartbeat; however the lease then ends, the job fails.
+        """
+        states: tuple[str, ...] = await self.client.execute(ops.Revoke((self.jid,)))
+        self._now_is(state=states[0])
+        return states[0]
 
     async def timeout(self) -> None:
         """Take the lease away at once: the job is stalled, and the next to be handed out.
@@ -947,6 +961,11 @@ class AsyncJobs:
         """Take leases away, all or none: the jobs are stalled, and the next to be handed out."""
         taken: tuple[str, ...] = await self._client.execute(ops.Timeout(jids_of(jobs)))
         return taken
+
+    async def revoke(self, *jobs: HasJid | str) -> tuple[str, ...]:
+        """Call up to 1000 jobs off in one step; gives the state of each after that. See `Job.revoke`."""
+        states: tuple[str, ...] = await self._client.execute(ops.Revoke(jids_of(jobs)))
+        return states
 
     async def completed(self, offset: int = 0, count: int = 25) -> Listing[AsyncJob]:
         """List the complete jobs that are kept, latest first."""

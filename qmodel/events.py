@@ -23,6 +23,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "retried": ("jid", "queue", "worker", "token", "remaining", "state"),
     "released": ("jid", "queue", "worker", "token", "state"),
     "lock_lost": ("jid", "queue", "worker", "token", "cause"),
+    "revoked": ("jid", "queue", "worker", "token"),  # to a worker: stop
     # a job is gone
     "canceled": ("jid", "queue", "state"),
     "retired": ("jid",),

@@ -328,6 +328,14 @@ def a_lease_ends_once(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
+def only_a_running_job_is_marked_as_revoked(s: Snapshot) -> Iterator[str]:
+    """A job that was called off is marked so while its worker has it; any other has failed at once."""
+    for jid, job in s.jobs.items():
+        if job["state"] != "running" and any(name == "revoked" for name, _ in job["options"]):
+            yield f"{jid} is {job['state']}, and marked as revoked"
+
+
+@invariant
 def who_may_expire_is_on_the_list(s: Snapshot) -> Iterator[str]:
     """The jobs with a time to live have not begun, and stand in their queue's list under the last moment to do so."""
     found = Counter((name, place) for name, queue in s.queues.items() for place in queue["expires"])

@@ -436,6 +436,11 @@ class Fields:
         return _duration(self._load().lease_ms)
 
     @property
+    def revoked(self) -> bool:
+        """Whether it was called off while it was running: its worker should stop."""
+        return self._load().revoked
+
+    @property
     def ttl(self) -> timedelta | None:
         """How long from its put it may begin; None also for a job that has begun."""
         return _duration(self._load().ttl_ms)

@@ -240,7 +240,7 @@ class Peek(Operation):
 # ---- finishing
 
 
-@operation("state", "lease", _HELD + " " + _DEPENDENCY, "completed advanced unblocked retired", finishes=True)
+@operation("state", "lease", _HELD + " " + _DEPENDENCY, "completed advanced unblocked retired failed", finishes=True)
 class Complete(Operation):
     """Complete a leased job, and release the jobs that waited for it; or send it on to a `next` queue.
 
@@ -256,7 +256,7 @@ class Complete(Operation):
     depends: AnyJids = ()
 
 
-@operation("names", "lease", _HELD + " DUPLICATE_JID", "completed unblocked retired", finishes=True)
+@operation("names", "lease", _HELD + " DUPLICATE_JID", "completed unblocked retired failed", finishes=True)
 class CompleteMany(Operation):
     """Complete up to 1000 leased jobs in one step; all of them or none."""
 
@@ -312,7 +312,7 @@ class Retry(Operation):
     message: Message = ""
 
 
-@operation("state", "lease", _HELD, "released", finishes=True)
+@operation("state", "lease", _HELD, "released failed", finishes=True)
 class Release(Operation):
     """Give a leased job back, now or for later, without counting it as a retry (step jobs)."""
 
@@ -325,18 +325,34 @@ class Release(Operation):
 # ---- leasing
 
 
-@operation("number", "same", _HELD, finishes=True)
+@operation("lease", "same", _HELD, finishes=True)
 class Heartbeat(Operation):
-    """Renew a lease from now, and optionally update the job's data; replies the new expiry."""
+    """Renew a lease from now, and optionally update the job's data.
+
+    Replies the new expiry, and whether the job was revoked: then its worker should stop.
+    """
 
     jid: Jid
     token: Token
     data: Data | None = None
 
 
-@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "lock_lost", finishes=True)
+@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "lock_lost failed", finishes=True)
 class Timeout(Operation):
     """Take leases away at once: the jobs are stalled, and the next to be handed out."""
+
+    jids: Jids
+    request: RequestId = ""
+
+
+@operation("names", "memo", "JOB_NOT_FOUND DEPENDENCY_LIMIT", "revoked failed", finishes=True)
+class Revoke(Operation):
+    """Call jobs off: those that nobody runs fail at once, in `revoked-<queue>`, and wait for no other job any longer.
+
+    A running one is told so by its next heartbeat. However its lease then ends, by complete, retry, release, fail or
+    timeout or because it runs out, it fails in that group and is not tried again; what it gave as result and data is
+    kept. Replies the state of each job after that, in the order asked for; complete and failed ones stay as they are.
+    """
 
     jids: Jids
     request: RequestId = ""

@@ -128,6 +128,11 @@ class Job(NamedTuple):
         return _whole(self.option("lease_ms"))
 
     @property
+    def revoked(self) -> bool:
+        """Whether it was called off while it was running, and its lease has not ended yet."""
+        return self.option("revoked") is not None
+
+    @property
     def ttl_ms(self) -> int | None:
         """How long from its put it may begin; None also for a job that has begun."""
         return _whole(self.option("ttl_ms"))
@@ -140,6 +145,13 @@ class Job(NamedTuple):
 
 def _whole(text: str | None) -> int | None:
     return None if text is None else int(text)
+
+
+class Lease(NamedTuple):
+    """When a renewed lease ends, and whether the job was revoked: then its worker should stop."""
+
+    expires_at: int
+    revoked: bool
 
 
 class CompletedAndPopped(NamedTuple):
@@ -282,6 +294,7 @@ SHAPES: dict[str, Any] = {
     "names": tuple[str, ...],
     "state": str,
     "number": int,
+    "lease": Lease,
     "job": Job | None,
     "jobs": tuple[Job, ...],
     "completed_and_popped": CompletedAndPopped,

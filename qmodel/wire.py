@@ -260,6 +260,7 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "names": _strs,
     "state": _str,
     "number": int,
+    "lease": lambda raw: replies.Lease(int(raw[0]), raw[1] == 1),
     "job": lambda raw: None if raw is None else job(raw),
     "jobs": _jobs,
     "completed_and_popped": lambda raw: replies.CompletedAndPopped(raw[0].decode(), _jobs(raw[1])),

@@ -115,7 +115,7 @@ function qless_jobs.heartbeat(jid, worker, data)
   if data then
     add(args, 'data', data)
   end
-  return math.floor(ask('Heartbeat', 'heartbeat', args) / 1000)
+  return math.floor(ask('Heartbeat', 'heartbeat', args)[1] / 1000)
 end
 
 -- Complete a job, or send it on to its next queue; reply its state.

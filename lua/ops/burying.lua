@@ -14,9 +14,21 @@ function burying.bury(now, job, group, message, ended)
   job.ended_at = now
   if job.options ~= '' then
     options.drop(job, 'ttl_ms')
+    options.drop(job, 'revoked')
   end
   jobs.place(job, 'failed')
   settling.settle(now, job)
+end
+
+-- Whether somebody called a job off while it was running.
+function burying.is_revoked(job)
+  return options.get(job, 'revoked') ~= nil
+end
+
+-- Fail a lifted job that was called off, whatever else would have become of it.
+function burying.bury_revoked(now, job, message, ended)
+  local said = message and message ~= '' and message or 'It was revoked.'
+  burying.bury(now, job, 'revoked-' .. job.queue, said, ended)
 end
 
 local function expire(now, job)

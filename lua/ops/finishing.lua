@@ -37,7 +37,22 @@ local function advance(now, job, op, depends, queue, worker, token, run_ms)
   return state
 end
 
+-- Keep what was done of a job that was called off, and fail it.
+local function complete_revoked(now, job, op)
+  jobs.lift(job)
+  job.result = op.result
+  if op.data then
+    records.set_data(job, op.data)
+  end
+  history.add(now, job, 'completed', job.token, 'failed')
+  burying.bury_revoked(now, job)
+  return 'failed'
+end
+
 local function complete(now, job, op, depends)
+  if job.options ~= '' and burying.is_revoked(job) then
+    return complete_revoked(now, job, op)
+  end
   local queue, worker, token, run_ms = job.queue, job.worker, job.token, math.max(now - job.popped_at, 0)
   jobs.lift(job)
   stats.ran(now, queue, run_ms)
@@ -139,7 +154,11 @@ function finishing.fail(now, op)
   if op.data then
     records.set_data(job, op.data)
   end
-  burying.bury(now, job, op.group, op.message, job.token)
+  if burying.is_revoked(job) then
+    burying.bury_revoked(now, job, op.message, job.token)
+  else
+    burying.bury(now, job, op.group, op.message, job.token)
+  end
   return op.jid
 end
 
@@ -157,7 +176,12 @@ function finishing.retry(now, op)
   end
 
   jobs.lift(job)
-  history.add(now, job, 'retried', job.token, job.remaining - 1)
+  local revoked = burying.is_revoked(job)
+  history.add(now, job, 'retried', job.token, revoked and -1 or job.remaining - 1)
+  if revoked then
+    burying.bury_revoked(now, job, op.message)
+    return -1
+  end
   if tonumber(job.remaining) == 0 then
     local message = op.message ~= '' and op.message or 'No retries remained.'
     burying.bury(now, job, op.group or 'failed-retries-' .. job.queue, message)
@@ -185,6 +209,11 @@ function finishing.release(now, op)
   jobs.lift(job)
   if op.data then
     records.set_data(job, op.data)
+  end
+  if burying.is_revoked(job) then
+    history.add(now, job, 'released', job.token, 'failed')
+    burying.bury_revoked(now, job)
+    return 'failed'
   end
   local state = give_back(now, job, op.delay_ms)
   history.add(now, job, 'released', job.token, state)

@@ -27,7 +27,23 @@ function leasing.heartbeat(now, op)
     records.set_data(job, op.data)
   end
   queues.renew(job, leasing.expiry(now, job))
-  return job.expires_at
+  return {tonumber(job.expires_at), burying.is_revoked(job) and 1 or 0}
+end
+
+-- Take a lease away. A job that was called off fails.
+local function take_away(now, job)
+  local revoked = burying.is_revoked(job)
+  store.emit(now, 'lock_lost', job.jid, job.queue, job.worker, job.token, revoked and 'revoke' or 'timeout')
+  jobs.lift(job)
+  history.add(now, job, 'timed_out', job.worker, job.token)
+  if revoked then
+    burying.bury_revoked(now, job)
+    return
+  end
+  job.worker, job.grant = '', ''
+  job.expires_at = 0
+  job.ready_at = now
+  jobs.place(job, 'stalled')
 end
 
 -- Take leases away: the jobs are the next to be handed out.
@@ -48,13 +64,7 @@ function leasing.timeout(now, op)
   end
 
   for _, job in ipairs(found) do
-    store.emit(now, 'lock_lost', job.jid, job.queue, job.worker, job.token, 'timeout')
-    jobs.lift(job)
-    history.add(now, job, 'timed_out', job.worker, job.token)
-    job.worker, job.grant = '', ''
-    job.expires_at = 0
-    job.ready_at = now
-    jobs.place(job, 'stalled')
+    take_away(now, job)
   end
   return jids
 end

@@ -17,6 +17,10 @@ local function take_back(now, job)
   jobs.lift(job)
   history.add(now, job, too_long and 'timed_out' or 'lapsed', worker, token)
   job.ready_at = job.expires_at
+  if burying.is_revoked(job) then
+    burying.bury_revoked(now, job)
+    return false
+  end
   if tonumber(job.remaining) == 0 then
     burying.bury(now, job, 'failed-retries-' .. job.queue, too_long and TOO_LONG or LAPSED)
     return false
@@ -189,7 +193,7 @@ function taking.peek(now, op)
   local moment = now - config.value('grace-period')
   local shown = {}
   for _, job in ipairs(queues.lapsed(op.queue, moment, op.count)) do
-    if job.state == 'stalled' or tonumber(job.remaining) > 0 then
+    if job.state == 'stalled' or tonumber(job.remaining) > 0 and not burying.is_revoked(job) then
       shown[#shown + 1] = jobs.view(now, job)
     end
   end

@@ -33,6 +33,7 @@ SECTIONS = {
     "taking": "Taking",
     "finishing": "Finishing",
     "leasing": "Leases",
+    "revoking": "Calling off",
     "changing": "Changing",
     "removing": "Removing",
     "depending": "Dependencies",

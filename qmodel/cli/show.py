@@ -49,8 +49,6 @@ def reply(at: Session, op: Operation, found: Any) -> None:
             click.echo(one)
     elif op.spec.name.startswith("config_"):
         click.echo(_setting(op.option, found))  # type: ignore[attr-defined]
-    elif op.spec.name == "heartbeat":
-        click.echo(f"expires at {format_moment(found)}")
     else:
         click.echo(found)
 
@@ -235,6 +233,10 @@ def _setting(option: str, value: int) -> str:
     return format_duration(value) if known.unit == "ms" else f"{value} {known.unit}"
 
 
+def _lease(at: Session, op: Any, found: replies.Lease) -> None:
+    click.echo(f"expires at {format_moment(found.expires_at)}" + ("; revoked: stop" if found.revoked else ""))
+
+
 def _tracked(at: Session, op: Any, found: replies.TrackedJobs) -> None:
     jobs(at, found.jobs)
     if found.expired:
@@ -269,6 +271,7 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "workers": _workers,
     "worker": _worker,
     "settings": _settings,
+    "lease": _lease,
     "tracked": _tracked,
     "drained": _drained,
     "events": _events,

@@ -98,7 +98,7 @@ OPTIONS = tuple(SETTINGS)
 
 WEIGHTS = {
     "put": 14, "put_many": 5, "pop": 12, "pop_any": 5, "peek": 3, "complete": 6, "complete_many": 3,
-    "complete_and_pop": 6, "fail": 5, "retry": 5, "release": 4, "heartbeat": 4, "timeout": 4,
+    "complete_and_pop": 6, "fail": 5, "retry": 5, "release": 4, "heartbeat": 4, "timeout": 4, "revoke": 3,
     "update": 2, "priority": 3, "delay": 3, "promote": 3, "log": 3, "progress": 2, "cancel": 4,
     "drain": 2, "depends_on": 4, "depends_off": 4, "tag_add": 3, "tag_remove": 3, "track": 3,
     "untrack": 3, "unfail": 4, "pause": 2, "unpause": 3, "forget": 2, "deregister": 2,
@@ -117,6 +117,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
 """In how many percent of its tries an operation is aimed."""
 
 NEEDS = {
+    "revoke": ("running", "pop"),
     **dict.fromkeys(
         ("complete", "complete_many", "complete_and_pop", "fail", "retry", "release", "heartbeat", "timeout",
          "progress", "running", "worker"), ("running", "pop")),
@@ -561,6 +562,10 @@ class Generator:
     def timeout(self) -> Operation:
         jids = self._several(lambda: self._in("running"), 2)
         return ops.Timeout(jids, self._request())
+
+    def revoke(self) -> Operation:
+        states = pick(self._chooser, (("running",), ("running",), ("waiting", "scheduled", "depends", "stalled")))
+        return ops.Revoke(self._several(lambda: self._in(*states), 2), self._request())
 
     def update(self) -> Operation:
         return ops.Update(self._any(), pick(self._chooser, DATA), self._request())

@@ -233,6 +233,10 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
         yield from _with_token(token)
     yield (ops.Timeout(("a",), **again),)
     yield (ops.Timeout(("a", "ghost"), **again),)
+    yield (ops.Revoke(("a",), **again),)
+    yield (ops.Revoke(("a",)), ops.Revoke(("a",)))
+    yield (ops.Revoke(("a", "ghost")),)
+    yield (ops.Revoke(("a",)), ops.Pop(queue, "w"))
     yield (ops.Update("a", "x", **again),)
     yield (ops.Priority("a", -1, **again),)
     yield (ops.Delay("a", 0, **again),)
@@ -345,6 +349,11 @@ def _with_token(token: int) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Retry("a", token, delay_ms=1000, group="g", message="m"),)
     yield (ops.Release("a", token),)
     yield (ops.Release("a", token, delay_ms=1000),)
+    for end in (
+        one, ops.CompleteMany((one,)), ops.CompleteAndPop("a", token, "q", "u"), ops.Fail("a", token, "g", "m"),
+        ops.Retry("a", token), ops.Release("a", token), ops.Heartbeat("a", token), ops.Timeout(("a",)),
+    ):  # fmt: skip
+        yield (ops.Revoke(("a",)), end)
     yield (ops.Heartbeat("a", token),)
     yield (ops.Progress("a", token, "x", request="n"),)
 

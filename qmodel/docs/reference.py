@@ -30,6 +30,7 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "names": ("a list of texts", None),
     "state": ("the state in which the job is then", None),
     "number": ("a whole number", None),
+    "lease": ("a Lease", replies.Lease),
     "job": ("a Job, or nothing", replies.Job),
     "jobs": ("a list of Jobs", replies.Job),
     "completed_and_popped": ("a CompletedAndPopped", replies.CompletedAndPopped),

@@ -82,6 +82,8 @@ STORY: tuple[Operation, ...] = (
     ops.Unfail("emails", "SMTP"),
     ops.Cancel(("j2",)),
     ops.Put("emails", "j5", "SendEmail", ""),
+    ops.Revoke(("j5",)),
+    ops.Put("emails", "j5", "SendEmail", ""),
     ops.Drain("emails"),
     ops.Recur("emails", "daily", "SendDigest", "{}", 86_400_000, tags=("digest",)),
     ops.Peek("emails"),

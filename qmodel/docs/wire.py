@@ -145,6 +145,7 @@ SHAPES = {
     "jid, state": "a text",
     "jids, names": "a list of texts",
     "number": "a whole number",
+    "lease": "expires_at, and 1 if the job was revoked or else 0",
     "job": "a job, as below, or nil",
     "jobs": "a list of jobs",
     "completed_and_popped": "the state, and a list of jobs",

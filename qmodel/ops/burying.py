@@ -22,8 +22,19 @@ def bury(store: Store, now: int, job: Job, group: str, message: str, ended: int 
     job.ended_at = now
     if job.options:
         options.drop(job, "ttl_ms")
+        options.drop(job, "revoked")
     jobs.place(store, job, "failed")
     settle(store, now, job)
+
+
+def is_revoked(job: Job) -> bool:
+    """Whether somebody called a job off while it was running."""
+    return options.get(job, "revoked") is not None
+
+
+def bury_revoked(store: Store, now: int, job: Job, message: str = "", ended: int = 0) -> None:
+    """Fail a lifted job that was called off, whatever else would have become of it."""
+    bury(store, now, job, "revoked-" + job.queue, message or "It was revoked.", ended)
 
 
 def expire_due(store: Store, now: int, queue: str, most: int) -> None:

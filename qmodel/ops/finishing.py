@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmodel.arguments import MOST
 from qmodel.operations import Complete, CompleteAndPop, CompleteMany, Fail, Release, Retry
 from qmodel.ops import taking
-from qmodel.ops.burying import bury
+from qmodel.ops.burying import bury, bury_revoked, is_revoked
 from qmodel.ops.depending import unblock
 from qmodel.ops.putting import begins, check_distinct, enter
 from qmodel.ops.settling import settle
@@ -74,7 +74,20 @@ def _check_next(store: Store, op: Complete | CompleteAndPop, operation: str) -> 
     return dependencies.check(store, {op.jid: op.depends})[op.jid] if op.depends else []
 
 
+def _complete_revoked(store: Store, now: int, job: Job, op: Complete | CompleteAndPop) -> str:
+    """Keep what was done of a job that was called off, and fail it."""
+    jobs.lift(store, job)
+    job.result = op.result
+    if op.data is not None:
+        job.data = op.data
+    history.add(store, now, job, "completed", job.token, "failed")
+    bury_revoked(store, now, job)
+    return "failed"
+
+
 def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, depends: list[str]) -> str:
+    if job.options and is_revoked(job):
+        return _complete_revoked(store, now, job, op)
     queue, worker, token, run_ms = job.queue, job.worker, job.token, now - job.popped_at if now > job.popped_at else 0
     jobs.lift(store, job)
     stats.ran(store, now, queue, run_ms)
@@ -135,7 +148,10 @@ def fail(store: Store, now: int, op: Fail) -> str:
     jobs.lift(store, job)
     if op.data is not None:
         job.data = op.data
-    bury(store, now, job, op.group, op.message, job.token)
+    if is_revoked(job):
+        bury_revoked(store, now, job, op.message, job.token)
+    else:
+        bury(store, now, job, op.group, op.message, job.token)
     return op.jid
 
 
@@ -146,7 +162,11 @@ def retry(store: Store, now: int, op: Retry) -> int:
         return int(outcome)
 
     jobs.lift(store, job)
-    history.add(store, now, job, "retried", job.token, job.remaining - 1)
+    revoked = is_revoked(job)
+    history.add(store, now, job, "retried", job.token, -1 if revoked else job.remaining - 1)
+    if revoked:
+        bury_revoked(store, now, job, op.message)
+        return -1
     if job.remaining == 0:
         bury(store, now, job, op.group or "failed-retries-" + job.queue, op.message or "No retries remained.")
         return -1
@@ -170,6 +190,10 @@ def release(store: Store, now: int, op: Release) -> str:
     jobs.lift(store, job)
     if op.data is not None:
         job.data = op.data
+    if is_revoked(job):
+        history.add(store, now, job, "released", job.token, "failed")
+        bury_revoked(store, now, job)
+        return "failed"
     state = _give_back(now, job, op.delay_ms)
     history.add(store, now, job, "released", job.token, state)
     emit(store, now, "released", job.jid, job.queue, job.worker, job.token, state)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from qmodel.operations import Heartbeat, Timeout
+from qmodel.ops.burying import bury_revoked, is_revoked
 from qmodel.refusals import refuse
+from qmodel.replies import Lease
 from qmodel.state import config, history, jobs, options, queues, workers
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
@@ -24,7 +26,7 @@ def ran_too_long(job: Job) -> bool:
     return longest is not None and job.expires_at >= job.popped_at + int(longest)
 
 
-def heartbeat(store: Store, now: int, op: Heartbeat) -> int:
+def heartbeat(store: Store, now: int, op: Heartbeat) -> Lease:
     """Renew a lease from now. A lapsed one too, as long as nobody has taken the job."""
     job, _ = jobs.held(store, op.jid, op.token)
 
@@ -32,7 +34,7 @@ def heartbeat(store: Store, now: int, op: Heartbeat) -> int:
     if op.data is not None:
         job.data = op.data
     queues.renew(store, job, expiry(store, now, job))
-    return job.expires_at
+    return Lease(job.expires_at, is_revoked(job))
 
 
 def timeout(store: Store, now: int, op: Timeout) -> tuple[str, ...]:
@@ -43,11 +45,20 @@ def timeout(store: Store, now: int, op: Timeout) -> tuple[str, ...]:
             raise refuse("WRONG_STATE", job.jid, job.state)
 
     for job in found:
-        emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "timeout")
-        jobs.lift(store, job)
-        history.add(store, now, job, "timed_out", job.worker, job.token)
-        job.worker = job.grant = ""
-        job.expires_at = 0
-        job.ready_at = now
-        jobs.place(store, job, "stalled")
+        _take_away(store, now, job)
     return tuple(job.jid for job in found)
+
+
+def _take_away(store: Store, now: int, job: Job) -> None:
+    """Take a lease away. A job that was called off fails."""
+    revoked = is_revoked(job)
+    emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "revoke" if revoked else "timeout")
+    jobs.lift(store, job)
+    history.add(store, now, job, "timed_out", job.worker, job.token)
+    if revoked:
+        bury_revoked(store, now, job)
+        return
+    job.worker = job.grant = ""
+    job.expires_at = 0
+    job.ready_at = now
+    jobs.place(store, job, "stalled")

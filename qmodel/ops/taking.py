@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from qmodel import replies
 from qmodel.arguments import MOST
 from qmodel.operations import Peek, Pop, PopAny
-from qmodel.ops.burying import bury, expire_due, expire_taken
+from qmodel.ops.burying import bury, bury_revoked, expire_due, expire_taken, is_revoked
 from qmodel.ops.leasing import expiry, ran_too_long
 from qmodel.ops.pausing import holds
 from qmodel.ops.scheduling import drafts, fire_due
@@ -109,6 +109,9 @@ def _take_back(store: Store, now: int, job: Job) -> bool:
     jobs.lift(store, job)
     history.add(store, now, job, "timed_out" if too_long else "lapsed", worker, token)
     job.ready_at = job.expires_at
+    if is_revoked(job):
+        bury_revoked(store, now, job)
+        return False
     if job.remaining == 0:
         bury(store, now, job, "failed-retries-" + job.queue, TOO_LONG if too_long else LAPSED)
         return False
@@ -151,7 +154,7 @@ def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     """Show the jobs that a pop would give next."""
     until = now - config.value(store, "grace-period")
     lapsed = queues.lapsed(store, queues.of(store, op.queue), until, op.count)
-    shown = [job for job in lapsed if job.state == "stalled" or job.remaining > 0]
+    shown = [job for job in lapsed if job.state == "stalled" or (job.remaining > 0 and not is_revoked(job))]
     for job in _order(store, now, op.queue, op.count)[: op.count - len(shown)]:
         if not expiring.is_over(now, job):
             shown.append(job)

@@ -143,6 +143,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "names": _same,
     "state": _same,
     "number": _same,
+    "lease": lambda lease, _: [lease.expires_at, 1 if lease.revoked else 0],
     "job": lambda view, store: None if view is None else job(view, store),
     "jobs": _jobs,
     "completed_and_popped": lambda done, store: [done.state, _jobs(done.jobs, store)],

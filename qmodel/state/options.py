@@ -18,6 +18,7 @@ OPTIONS: Final[dict[str, str]] = {
     "lease_ms": "put: how long a lease lasts, instead of the queue's heartbeat",
     "ttl_ms": "put: how long from the put it may begin; gone when it has begun",
     "timeout_ms": "put: how long a claim lasts at most, however often its lease is renewed",
+    "revoked": "engine: however its lease ends, it fails; gone when it has",
 }
 """Every option: what it says, and whether a put gives it or the engine."""
 

@@ -78,7 +78,7 @@ def test_an_operation_whose_reply_is_lost_happens_once_and_is_answered(kind: str
     assert losing(Put("q", "b", "K", "")) == "b"
     (job,) = losing(Pop("q", "w"))
     assert losing(Log("a", "once")) == "a"
-    assert losing(Heartbeat("a", job.token)) > 0
+    assert losing(Heartbeat("a", job.token)).expires_at > 0
     state, (other,) = losing(CompleteAndPop("a", job.token, "q", "w"))
     assert (state, other.jid) == ("complete", "b")
     assert losing(Complete("b", other.token)) == "complete"
@@ -305,7 +305,7 @@ def test_a_full_server_refuses_what_is_new_and_drains(kind: str, fresh: Private)
         assert backend.execute(Fail("failed", tokens["failed"], "group", "message")) == "failed"
         assert backend.execute(Retry("tried", tokens["tried"])) == 4
         assert backend.execute(Release("released", tokens["released"])) == "waiting"
-        assert backend.execute(Heartbeat("long", tokens["long"])) > 0
+        assert backend.execute(Heartbeat("long", tokens["long"])).expires_at > 0
         assert backend.execute(Cancel(("ready",))) == ("ready",)
         assert backend.execute(Get("other")).state == "waiting"
         client.config_set("maxmemory", 0)

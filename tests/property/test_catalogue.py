@@ -58,6 +58,7 @@ def _limits() -> tuple[tuple[str, str], ...]:
     step(store, ops.Put("q", "far", "k", "", depends=tuple(f"m{n}" for n in range(1000))))
     step(store, ops.DependsOn("far", tuple(f"m{n}" for n in range(1000, 1100))))
     step(store, ops.DependsOff("far", all=True))
+    step(store, ops.Revoke(("far",)))
     return tuple(found)
 
 
@@ -98,13 +99,13 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
             "completed": "complete", "canceled": "drain" if operation == "drain" else "cancel",
             "unfailed": "unfail", "retired": "retention", "retried": "retry", "put": "put",
             "delayed": "delay", "released": "release", "popped": "pop",
-            "failed": "fail" if operation == "fail" else "retry",
+            "failed": FAILS.get(operation, "retry"),
             "unblocked": "depends_off" if operation == "depends_off" else "complete",
         }.get(event.event, "timeout")  # fmt: skip
         if event.event == "lock_lost":
             if facts["cause"] == "lapsed" or (facts["cause"] == "timeout" and operation != "timeout"):
                 lapsed.add(jid)
-            if operation != "timeout":
+            if operation != "timeout" or facts["cause"] == "revoke":
                 continue
             state = "stalled"
         elif event.event == "delayed":
@@ -128,6 +129,11 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
             del states[jid]
         yield was, state, by
 
+
+FAILS = {
+    "fail": "fail", "revoke": "revoke", "release": "release", "timeout": "timeout", "complete": "complete",
+    "complete_many": "complete", "complete_and_pop": "complete",
+}  # fmt: skip
 
 STATE_AFTER = {
     "promoted": "waiting", "unfailed": "waiting", "popped": "running", "completed": "complete",

@@ -140,7 +140,7 @@ def test_a_job_may_have_a_lease_of_its_own(scene: Played) -> None:
     token = scene.running("a", lease_ms=1000)
     assert scene.get().expires_at == scene.now + 1000
     scene.now += 600
-    assert scene(ops.Heartbeat("a", token)) == scene.now + 1000
+    assert scene(ops.Heartbeat("a", token)).expires_at == scene.now + 1000
     scene.put("b")
     scene.now += 11_000
     assert scene.order() == ["a", "b"]
@@ -152,9 +152,9 @@ def test_no_heartbeat_carries_a_job_over_its_timeout(scene: Played) -> None:
     begun = scene.now
     assert scene.get().expires_at == begun + 60_000
     scene.now += 30_000
-    assert scene(ops.Heartbeat("a", token)) == begun + 70_000
+    assert scene(ops.Heartbeat("a", token)).expires_at == begun + 70_000
     scene.now += 39_000
-    assert scene(ops.Heartbeat("a", token)) == begun + 70_000
+    assert scene(ops.Heartbeat("a", token)).expires_at == begun + 70_000
     scene.now = begun + 80_000
     assert scene.order() == []
     job = scene.get()
@@ -229,7 +229,7 @@ def test_no_heartbeat_and_no_lapse_makes_a_job_expire_that_has_begun(scene: Play
     assert scene.get().ttl_ms is None
     scene.now += 30_000
     scene.pop()
-    assert scene(ops.Heartbeat("a", token)) == scene.now + 60_000
+    assert scene(ops.Heartbeat("a", token)).expires_at == scene.now + 60_000
     scene(ops.Retry("a", token, 1000))
     scene.now += 5000
     assert scene.order() == ["a"]
@@ -324,3 +324,115 @@ def test_nothing_is_left_of_a_job_that_could_have_expired(scene: Played) -> None
     scene(ops.Complete("a", token))
     scene.now += DAY
     assert (scene.order(), scene.get("a").state) == ([], "complete")
+
+
+# ---- calling off
+
+
+def test_a_pending_job_that_is_revoked_fails_at_once_wherever_it_stands(scene: Played) -> None:
+    scene.put("far", "r")
+    scene.put("waiting", lifo=True)
+    scene.put("scheduled", delay_ms=1000, ttl_ms=5)
+    scene.put("depends", depends=("far",))
+    jids = ("waiting", "scheduled", "depends")
+    assert scene(ops.Revoke((*jids, "waiting"))) == ("failed",) * 3
+    assert scene(ops.Revoke(jids)) == ("failed",) * 3
+    assert scene(ops.Failed("revoked-q")).total == 3
+    assert len(scene.events("revoked")) == len(scene.events("failed")) == 3
+    assert (scene(ops.Length("q")), scene.order()) == (0, [])
+    scene.now += DAY
+    assert scene.order() == []
+    assert (scene.get("far").dependents, scene.get("depends").dependencies) == ((), ())
+    assert scene.get("waiting").failure.message == "It was revoked."
+
+
+def test_a_stalled_job_that_is_revoked_fails_at_once(scene: Played) -> None:
+    scene.running("a")
+    scene(ops.Timeout(("a",)))
+    assert scene(ops.Revoke(("a",))) == ("failed",)
+    assert scene.order() == []
+
+
+def test_a_worker_learns_by_its_heartbeat_that_the_job_was_revoked(scene: Played) -> None:
+    token = scene.running("a")
+    assert not scene(ops.Heartbeat("a", token)).revoked
+    assert scene(ops.Revoke(("a",))) == ("running",)
+    assert scene(ops.Revoke(("a",))) == ("running",)
+    assert scene(ops.Heartbeat("a", token)) == (scene.now + 60_000, True)
+    assert [event.facts for event in scene.events("revoked")] == [("a", "q", "w", token)]
+    assert scene.get().revoked
+
+
+ENDS: dict[str, Any] = {
+    "complete": lambda token: ops.Complete("a", token, "half", "kept"),
+    "complete_many": lambda token: ops.CompleteMany((ops.Complete("a", token, "half", "kept"),)),
+    "complete_and_pop": lambda token: ops.CompleteAndPop("a", token, "r", "w", result="half", data="kept"),
+    "advance": lambda token: ops.Complete("a", token, "half", "kept", "r"),
+    "fail": lambda token: ops.Fail("a", token, "other", "why", "kept"),
+    "retry": lambda token: ops.Retry("a", token, 0, "other", "why"),
+    "release": lambda token: ops.Release("a", token, 1000, "kept"),
+    "timeout": lambda token: ops.Timeout(("a",)),
+    "lapse": lambda token: ops.Pop("q", "v"),
+}
+REPLIES: dict[str, Any] = {
+    "complete": "failed", "complete_many": ("failed",), "complete_and_pop": ("failed", ()), "advance": "failed",
+    "fail": "a", "retry": -1, "release": "failed", "timeout": ("a",), "lapse": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_however_the_lease_of_a_revoked_job_ends_it_fails_and_is_not_tried_again(scene: Played, how: str) -> None:
+    token = scene.running("a")
+    scene.put("b", "r", depends=("a",))
+    scene(ops.Revoke(("a",)))
+    scene.now += 70_000 if how == "lapse" else 5
+    assert scene.order() == [] if how == "lapse" else True
+    end = ENDS[how](token)
+    for _ in range(2):
+        if how != "timeout" or scene.get().state == "running":
+            assert scene(end) == REPLIES[how]
+    job = scene.get()
+    assert (job.state, job.failure.group, job.remaining, job.revoked) == ("failed", "revoked-q", 5, False)
+    assert job.failure.message == ("why" if how in ("fail", "retry") else "It was revoked.")
+    assert job.result == ("half" if how in ("complete", "complete_many", "complete_and_pop", "advance") else "")
+    assert job.data == ("{}" if how in ("retry", "timeout", "lapse") else "kept")
+    assert scene.get("b").state == "depends"
+    assert scene.stats().run.count == 0
+    scene.now += DAY
+    assert scene.order() == []
+
+
+def test_a_revoked_job_may_be_tried_again_by_whoever_wants_that(scene: Played) -> None:
+    token = scene.running("a")
+    scene(ops.Revoke(("a",)))
+    scene(ops.Complete("a", token))
+    assert scene(ops.Unfail("q", "revoked-q")) == 1
+    again = scene.pop()[0]
+    assert scene(ops.Complete("a", again.token)) == "complete"
+    assert scene(ops.Revoke(("a",))) == ("complete",)
+
+
+def test_a_put_of_a_revoked_job_begins_it_anew(scene: Played) -> None:
+    scene.running("a")
+    scene(ops.Revoke(("a",)))
+    token = scene.running("a")
+    assert not scene(ops.Heartbeat("a", token)).revoked
+    assert scene(ops.Complete("a", token)) == "complete"
+
+
+def test_revoking_a_job_that_is_not_there_changes_nothing(scene: Played) -> None:
+    scene.put("a")
+    assert scene(ops.Revoke(("a", "ghost"))).code == "JOB_NOT_FOUND"
+    assert scene.get().state == "waiting"
+
+
+def test_revoking_ends_no_more_than_1000_dependencies(scene: Played) -> None:
+    scene(ops.PutMany(tuple(ops.Put("r", f"d{i}", "k", "") for i in range(1000))))
+    scene.put("x", "r")
+    scene.put("a", depends=tuple(f"d{i}" for i in range(1000)), ttl_ms=5)
+    scene.put("b", depends=("x",))
+    assert scene(ops.Revoke(("a", "b"))).code == "DEPENDENCY_LIMIT"
+    scene(ops.DependsOn("a", ("x",)))
+    scene.now += 6
+    assert (scene.pop(), len(scene.get().dependencies), scene.get().state) == ((), 1, "depends")
+    assert (scene.pop(), scene.get().state) == ((), "failed")

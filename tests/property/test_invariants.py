@@ -85,6 +85,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "every_job_was_put": _set("jobs", "w", "queue", ""),
     "history_is_bounded_and_well_formed": _set("jobs", "w", "history", ()),
     "a_lease_ends_once": lambda s: _set("jobs", "c", "history", s.jobs["c"]["history"] * 2)(s),
+    "only_a_running_job_is_marked_as_revoked": _set("jobs", "w", "options", (("revoked", "1"),)),
     "who_may_expire_is_on_the_list": _set("jobs", "w", "options", (("ttl_ms", "5"),)),
     "each_recurring_job_stands_in_its_queue": _set("queues", "y", "recur", ()),
     "recurring_jobs_are_within_bounds": _set("schedules", "e", "interval_ms", 0),

@@ -418,7 +418,8 @@ def _wanted(before: Snapshot, now: int, queue: str, count: int) -> list[str]:
     first = [
         jid
         for _, _, jid in sorted(lapsed)[:count]
-        if before.jobs[jid]["state"] == "stalled" or before.jobs[jid]["remaining"]
+        if before.jobs[jid]["state"] == "stalled"
+        or (before.jobs[jid]["remaining"] and ("revoked", "1") not in before.jobs[jid]["options"])
     ]
     ready = [
         (job["priority"], -1 - job["ready_at"], (-job["seq"],), jid)

@@ -111,7 +111,7 @@ def heartbeat(session: Session, jid: str | None = None, worker: str | None = Non
         need_data("Heartbeat", data)
     job = held(session, "Heartbeat", jid, worker, "not currently running", "given out to another worker")
 
-    expires_at: int = session.ask("Heartbeat", ops.Heartbeat(jid, job.token, data))
+    expires_at: int = session.ask("Heartbeat", ops.Heartbeat(jid, job.token, data)).expires_at
     return expires_at // 1000
 
 
