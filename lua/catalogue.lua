@@ -32,6 +32,10 @@ local kinds = {
   {kind = 'text', most = 1024},
   {kind = 'whole', low = 0, high = 1000000000},
   {kind = 'id', most = 112},
+  {kind = 'choice', words = {interval = true, cron = true, after = true}},
+  {kind = 'list', item = {kind = 'whole', low = 0, high = 89999999999999}, least = 0, optional = true},
+  {kind = 'choice', words = {all = true, one = true, none = true}},
+  {kind = 'choice', words = {allow = true, skip = true}},
 }
 
 catalogue.operations = {
@@ -610,7 +614,7 @@ catalogue.operations = {
     },
   },
   recur = {
-    reads = false, memo = true, asks = true, lists = {'tags'},
+    reads = false, memo = true, asks = true, lists = {'tags', 'due_at'},
     decode = function(operation, args, at, last)
       if last < at + 4 then args = arguments.only(args, at, last) end
       local queue, jid, klass, data, interval_ms = args[at], args[at + 1], args[at + 2], args[at + 3], args[at + 4]
@@ -618,9 +622,9 @@ catalogue.operations = {
       if not arguments.is_id(jid, 112) then arguments.refuse(operation, 'jid') end
       if not (arguments.names[klass] or arguments.is_name(klass, 128)) then arguments.refuse(operation, 'klass') end
       if not (data and #data <= 1048576) then arguments.refuse(operation, 'data') end
-      interval_ms = arguments.whole(interval_ms, 1, 316224000000)
+      interval_ms = arguments.whole(interval_ms, 0, 316224000000)
       if interval_ms == nil then arguments.refuse(operation, 'interval_ms') end
-      local op = {queue = queue, jid = jid, klass = klass, data = data, interval_ms = interval_ms, offset_ms = 0, priority = 0, retries = 5, tags = NONE, backlog = 0, request = ''}
+      local op = {queue = queue, jid = jid, klass = klass, data = data, interval_ms = interval_ms, offset_ms = 0, priority = 0, retries = 5, tags = NONE, backlog = 0, kind = 'interval', cron = '', due_at = NONE, start_at = 0, end_at = 0, limit = 0, missed = 'all', catchup_ms = 60000, overlap = 'allow', restart = false, request = ''}
       if last >= at + 5 then arguments.named(operation, catalogue.operations.recur, op, args, at + 5, last) end
       return op
     end,
@@ -629,12 +633,22 @@ catalogue.operations = {
       jid = kinds[22],
       klass = kinds[1],
       data = kinds[3],
-      interval_ms = kinds[10],
+      interval_ms = kinds[5],
       offset_ms = kinds[5],
       priority = kinds[4],
       retries = kinds[6],
       tags = kinds[7],
       backlog = kinds[6],
+      kind = kinds[23],
+      cron = kinds[20],
+      due_at = kinds[24],
+      start_at = kinds[15],
+      end_at = kinds[15],
+      limit = kinds[21],
+      missed = kinds[25],
+      catchup_ms = kinds[5],
+      overlap = kinds[26],
+      restart = kinds[9],
       request = kinds[11],
     },
   },
@@ -719,6 +733,81 @@ catalogue.operations = {
       jid = kinds[22],
       tags = kinds[14],
       request = kinds[11],
+    },
+  },
+  recur_pause = {
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 112) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.recur_pause, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      jid = kinds[22],
+      request = kinds[11],
+    },
+  },
+  recur_unpause = {
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 112) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.recur_unpause, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      jid = kinds[22],
+      request = kinds[11],
+    },
+  },
+  recur_now = {
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 112) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.recur_now, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      jid = kinds[22],
+      request = kinds[11],
+    },
+  },
+  recur_advance = {
+    reads = false, memo = false, asks = false, lists = {'due_at'},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local jid, after = args[at], args[at + 1]
+      if not arguments.is_id(jid, 112) then arguments.refuse(operation, 'jid') end
+      after = arguments.whole(after, 0, 89999999999999)
+      if after == nil then arguments.refuse(operation, 'after') end
+      local op = {jid = jid, after = after, due_at = NONE}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.recur_advance, op, args, at + 2, last) end
+      return op
+    end,
+    arguments = {
+      jid = kinds[22],
+      after = kinds[15],
+      due_at = kinds[24],
+    },
+  },
+  recurring_unset = {
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {ahead_ms = 0, count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.recurring_unset, op, args, at + 0, last) end
+      return op
+    end,
+    arguments = {
+      ahead_ms = kinds[5],
+      count = kinds[13],
     },
   },
   recurring = {

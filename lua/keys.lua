@@ -23,6 +23,7 @@
 --   <p>q:<queue>-pauses          hash: reason -> until, of those for which it is paused (state/pauses.lua)
 --   <p>q:<queue>-wake            list: one element for each wake-up not yet used; idle workers block on it
 --   <p>r:<jid>                   hash: a recurring job (state/schedules.lua)
+--   <p>recur-crons               zset: those that will want more moments; score last known, member <sequence:14><jid>
 --   <p>queues                    zset: queues by time first seen
 --   <p>workers                   zset: workers by time last seen
 --   <p>workers-passed            text: how many silent workers that hold leases the sweep has passed (state/workers.lua)
@@ -47,7 +48,7 @@ local keys = {}
 
 local ALONE = {
   'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failures', 'tags', 'tracked', 's', 'requests',
-  'requests-order', 'workers-passed',
+  'requests-order', 'workers-passed', 'recur-crons',
 }
 
 local MOST = 200 -- keys that are kept

@@ -40,8 +40,12 @@ EVENTS: dict[str, tuple[str, ...]] = {
     # recurring jobs, and their runs
     "recurred": ("schedule", "queue", "klass", "next_at"),
     "recur_updated": ("schedule", "queue", "next_at"),
-    "unrecurred": ("schedule", "queue"),
+    "unrecurred": ("schedule", "queue", "cause"),  # unrecur, limit or end
+    "recur_paused": ("schedule", "queue"),
+    "recur_unpaused": ("schedule", "queue"),
+    "recur_advanced": ("schedule", "queue", "times", "last_at"),
     "missed": ("schedule", "queue", "runs", "next_at"),
+    "skipped": ("schedule", "queue", "runs", "next_at"),
     "fired": ("schedule", "queue", "run", "due_at"),  # the run is the job whose `put` follows
     "renumbered": ("schedule", "queue", "run"),
     # queues, workers, configuration
@@ -55,8 +59,8 @@ EVENTS: dict[str, tuple[str, ...]] = {
 
 WHOLE = frozenset(
     {
-        "dependencies", "due_at", "left", "next_at", "priority", "ready_at", "remaining", "run_ms", "runs", "token",
-        "until", "value", "wait_ms",
+        "dependencies", "due_at", "last_at", "left", "next_at", "priority", "ready_at", "remaining", "run_ms", "runs",
+        "times", "token", "until", "value", "wait_ms",
     }
 )  # fmt: skip
 """The facts, of events and of stages, that are whole numbers."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from qmodel.lifecycle import STATES
 from qmodel.replies import HISTORY
 from qmodel.state.config import OPTIONS, PER_QUEUE
+from qmodel.state.queues import NO_TIME
 
 if TYPE_CHECKING:
     from qmodel.conformance.snapshot import Record, Snapshot
@@ -354,19 +355,61 @@ def who_may_expire_is_on_the_list(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def each_recurring_job_stands_in_its_queue(s: Snapshot) -> Iterator[str]:
-    """It stands in the list of its queue and in no other, under its due time."""
+    """It stands in the list of its queue and in no other, under its due time, or under none while it stands still."""
     found = Counter((name, place) for name, queue in s.queues.items() for place in queue["recur"])
-    wanted = Counter((one["queue"], (one["next_at"], one["seq"], jid)) for jid, one in s.schedules.items())
+    wanted = Counter(
+        (one["queue"], (NO_TIME if _stands_still(one) else one["next_at"], one["seq"], jid))
+        for jid, one in s.schedules.items()
+    )
     yield from (f"{place} stands in {name}, wrongly" for name, place in found - wanted)
     yield from (f"{place} does not stand in {name}" for name, place in wanted - found)
 
 
 @invariant
-def recurring_jobs_are_within_bounds(s: Snapshot) -> Iterator[str]:
-    """Each has an interval, and nothing about it is negative."""
+def moments_are_wanted_where_a_list_goes_on(s: Snapshot) -> Iterator[str]:
+    """A list of moments is wanted for just those that have one which goes on, and go on themselves."""
+    wanted = sorted(
+        (one["last_at"], one["seq"], jid)
+        for jid, one in s.schedules.items()
+        if one["kind"] == "cron" and not _stands_still(one) and not 0 < one["end_at"] <= one["last_at"]
+    )
+    if list(s.crons) != wanted:
+        yield f"moments are wanted for {s.crons}, and should be for {wanted}"
+
+
+def _stands_still(one: Record) -> bool:
+    return bool(one["paused"] or (one["overlap"] == "skip" and one["open"]))
+
+
+@invariant
+def open_runs_are_counted(s: Snapshot) -> Iterator[str]:
+    """A recurring job knows how many of its runs it waits for; each of them is unfinished."""
+    said = {jid: dict(job["options"]).get("schedule") for jid, job in s.jobs.items()}
+    found = Counter(whose for whose in said.values() if whose is not None)
     for jid, one in s.schedules.items():
-        least = (one["interval_ms"] - 1, one["backlog"], one["runs"], one["next_at"], one["retries"])
-        if min(least) < 0 or len(set(one["tags"])) != len(one["tags"]) or not one["klass"]:
+        unfinished = found[f"{jid} {one['since']}"]
+        if one["open"] != unfinished:
+            yield f"{jid} waits for {one['open']} runs, and {unfinished} are unfinished"
+    for jid, whose in said.items():
+        if whose is not None and s.jobs[jid]["state"] in ("complete", "failed"):
+            yield f"{jid} is {s.jobs[jid]['state']}, and {whose} waits for it"
+
+
+@invariant
+def recurring_jobs_are_within_bounds(s: Snapshot) -> Iterator[str]:
+    """Each has an interval, or a list of moments in order; nothing about it is negative, and none is over."""
+    for jid, one in s.schedules.items():
+        fields = ("backlog", "runs", "made", "open", "next_at", "last_at", "retries", "limit", "catchup_ms")
+        times = [one["next_at"], *one["later"]]
+        listed = one["kind"] == "cron" and times == sorted(set(times)) and len(times) <= 100
+        if (
+            min(one[name] for name in fields) < 0
+            or (one["interval_ms"] > 0) is (one["kind"] == "cron")
+            or len(set(one["tags"])) != len(one["tags"])
+            or not one["klass"]
+            or (one["later"] and not listed)
+            or 0 < one["limit"] <= one["made"]
+        ):
             yield f"{jid}: {one}"
 
 

@@ -30,20 +30,26 @@ from qmodel.arguments import (
     AnyTags,
     Backlog,
     Count,
+    Cron,
     Data,
     Group,
     Instant,
+    Instants,
     Interval,
+    IntervalOrNone,
     Jid,
     Jids,
     Kind,
     Klass,
+    Limit,
     LogLine,
     Message,
     Milliseconds,
+    Missed,
     Offset,
     Operations,
     Option,
+    Overlap,
     PriorityLevel,
     QueueName,
     QueueNames,
@@ -51,6 +57,7 @@ from qmodel.arguments import (
     RequestId,
     Retries,
     ScheduleId,
+    ScheduleKind,
     Sequence,
     Switch,
     Tag,
@@ -151,13 +158,15 @@ def operation(
 
 _DEPENDENCY = "DEPENDENCY_NOT_FOUND DEPENDENCY_CYCLE DEPENDENCY_LIMIT"
 _HELD = "JOB_NOT_FOUND LOCK_LOST"
-_RUNS = "fired put renumbered missed"
+_ENDS = " skipped unrecurred"
+"""What a job's end may cause besides."""
+_RUNS = "fired put renumbered missed" + _ENDS
 
 
 # ---- putting
 
 
-@operation("jid", "job", _DEPENDENCY, "put lock_lost")
+@operation("jid", "job", _DEPENDENCY, "put lock_lost" + _ENDS)
 class Put(Operation):
     """Put a job into a queue: a new one, or an existing one, which moves there.
 
@@ -187,7 +196,7 @@ class Put(Operation):
     request: RequestId = ""
 
 
-@operation("jids", "job", _DEPENDENCY + " DUPLICATE_JID", "put lock_lost")
+@operation("jids", "job", _DEPENDENCY + " DUPLICATE_JID", "put lock_lost" + _ENDS)
 class PutMany(Operation):
     """Put up to 1000 jobs in one step; they may depend on each other in any order."""
 
@@ -240,7 +249,9 @@ class Peek(Operation):
 # ---- finishing
 
 
-@operation("state", "lease", _HELD + " " + _DEPENDENCY, "completed advanced unblocked retired failed", finishes=True)
+@operation(
+    "state", "lease", _HELD + " " + _DEPENDENCY, "completed advanced unblocked retired failed" + _ENDS, finishes=True
+)
 class Complete(Operation):
     """Complete a leased job, and release the jobs that waited for it; or send it on to a `next` queue.
 
@@ -256,7 +267,7 @@ class Complete(Operation):
     depends: AnyJids = ()
 
 
-@operation("names", "lease", _HELD + " DUPLICATE_JID", "completed unblocked retired failed", finishes=True)
+@operation("names", "lease", _HELD + " DUPLICATE_JID", "completed unblocked retired failed" + _ENDS, finishes=True)
 class CompleteMany(Operation):
     """Complete up to 1000 leased jobs in one step; all of them or none."""
 
@@ -286,7 +297,7 @@ class CompleteAndPop(Operation):
     request: RequestId = ""
 
 
-@operation("jid", "lease", _HELD, "failed", finishes=True)
+@operation("jid", "lease", _HELD, "failed" + _ENDS, finishes=True)
 class Fail(Operation):
     """Fail a leased job: it waits in a failure group for a person or a policy."""
 
@@ -297,7 +308,7 @@ class Fail(Operation):
     data: Data | None = None
 
 
-@operation("number", "lease", _HELD, "retried failed", finishes=True)
+@operation("number", "lease", _HELD, "retried failed" + _ENDS, finishes=True)
 class Retry(Operation):
     """Give a leased job back to be tried again, now or after a delay; it counts.
 
@@ -312,7 +323,7 @@ class Retry(Operation):
     message: Message = ""
 
 
-@operation("state", "lease", _HELD, "released failed", finishes=True)
+@operation("state", "lease", _HELD, "released failed" + _ENDS, finishes=True)
 class Release(Operation):
     """Give a leased job back, now or for later, without counting it as a retry (step jobs)."""
 
@@ -337,7 +348,7 @@ class Heartbeat(Operation):
     data: Data | None = None
 
 
-@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "lock_lost failed", finishes=True)
+@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "lock_lost failed" + _ENDS, finishes=True)
 class Timeout(Operation):
     """Take leases away at once: the jobs are stalled, and the next to be handed out."""
 
@@ -345,7 +356,7 @@ class Timeout(Operation):
     request: RequestId = ""
 
 
-@operation("names", "memo", "JOB_NOT_FOUND DEPENDENCY_LIMIT", "revoked failed", finishes=True)
+@operation("names", "memo", "JOB_NOT_FOUND DEPENDENCY_LIMIT", "revoked failed" + _ENDS, finishes=True)
 class Revoke(Operation):
     """Call jobs off: those that nobody runs fail at once, in `revoked-<queue>`, and wait for no other job any longer.
 
@@ -418,7 +429,7 @@ class Progress(Operation):
 # ---- removing
 
 
-@operation("jids", "memo", "HAS_DEPENDENTS CANCEL_LIMIT", "canceled lock_lost", finishes=True)
+@operation("jids", "memo", "HAS_DEPENDENTS CANCEL_LIMIT", "canceled lock_lost" + _ENDS, finishes=True)
 class Cancel(Operation):
     """Delete jobs that are not complete; running ones are lost to their workers.
 
@@ -431,7 +442,7 @@ class Cancel(Operation):
     request: RequestId = ""
 
 
-@operation("drained", "memo", "", "canceled", finishes=True)
+@operation("drained", "memo", "", "canceled" + _ENDS, finishes=True)
 class Drain(Operation):
     """Cancel up to `count` jobs of a queue that have not begun; those on which others depend stay."""
 
@@ -557,25 +568,45 @@ class Unfail(Operation):
 # ---- recurring jobs
 
 
-@operation("jid", "memo", "", "recurred")
+@operation("jid", "memo", "SCHEDULE_OVER", "recurred")
 class Recur(Operation):
-    """Let a job recur: a run of it is put every `interval_ms`, the first one in `offset_ms` from now.
+    """Let a job recur: runs of it are put, as jobs of their own that are called `<jid>-1`, `<jid>-2` and so on.
 
-    The runs are jobs of their own, called `<jid>-1`, `<jid>-2` and so on. They are due at exact multiples of the
-    interval, whenever they are made, and are ready at that moment. Of a recurring job that exists already everything is
-    replaced but the number of its last run. Runs missed by more than `backlog` intervals are passed over; 0 keeps all.
+    Of the kind `interval` a run is due every `interval_ms`, first in `offset_ms` from `start_at` or else from now, at
+    exact multiples, whenever it is made, and ready at that moment. Of the kind `cron` runs are due at the moments
+    `due_at`, at most 100 in ascending order; `cron` says where they come from and is only kept. Of the kind `after`
+    each run is due `interval_ms` after the one before has ended, in whatever way.
+
+    None is due before `start_at` or after `end_at`, and no more than `limit` are made; 0 stands for no bound. Of
+    several that are due `missed` has all made, or the last `one`, or `none` that is later than `catchup_ms`; those
+    missed by more than `backlog` intervals are passed over, and 0 keeps all. With `overlap` at `skip` nothing is due
+    while a run is unfinished, and what was due meanwhile is passed over.
+
+    Of a recurring job that exists already everything is replaced but the number of its last run. If its kind, interval,
+    offset, expression and start are the same it goes on as it was, unless `restart` is set: then, and if one of them is
+    another, its times and the count of its runs begin anew. It stays paused if it is.
     """
 
     queue: QueueName
     jid: ScheduleId
     klass: Klass
     data: Data
-    interval_ms: Interval
+    interval_ms: IntervalOrNone
     offset_ms: Milliseconds = 0
     priority: PriorityLevel = 0
     retries: Retries = 5
     tags: AnyTags = ()
     backlog: Backlog = 0
+    kind: ScheduleKind = "interval"
+    cron: Cron = ""
+    due_at: Instants = ()
+    start_at: Instant = 0
+    end_at: Instant = 0
+    limit: Limit = 0
+    missed: Missed = "all"
+    catchup_ms: Milliseconds = 60_000
+    overlap: Overlap = "allow"
+    restart: Switch = False
     request: RequestId = ""
 
 
@@ -594,12 +625,12 @@ class RecurGet(Operation):
     jid: ScheduleId
 
 
-@operation("jid", "memo", "SCHEDULE_NOT_FOUND", "recur_updated")
+@operation("jid", "memo", "SCHEDULE_NOT_FOUND", "recur_updated unrecurred")
 class RecurUpdate(Operation):
     """Change what is given of a recurring job; runs that were made stay as they are.
 
     With a new interval the next run is due one such interval after the last one, but not before now; one that is due
-    already stays so. In a new queue the next run is due when it was.
+    already stays so. One of the kind `cron` has no interval. In a new queue the next run is due when it was.
     """
 
     jid: ScheduleId
@@ -631,6 +662,55 @@ class RecurUntag(Operation):
     request: RequestId = ""
 
 
+@operation("number", "memo", "SCHEDULE_NOT_FOUND", "recur_paused")
+class RecurPause(Operation):
+    """Let nothing of a recurring job be due, until it is let go on; replies 1, or 0 if it was paused already."""
+
+    jid: ScheduleId
+    request: RequestId = ""
+
+
+@operation("number", "memo", "SCHEDULE_NOT_FOUND", "recur_unpaused missed unrecurred")
+class RecurUnpause(Operation):
+    """Let a recurring job go on; what was due meanwhile is passed over. Replies 1, or 0 if it was not paused."""
+
+    jid: ScheduleId
+    request: RequestId = ""
+
+
+@operation("jid", "memo", "SCHEDULE_NOT_FOUND", "fired put renumbered unrecurred")
+class RecurNow(Operation):
+    """Make one run of a recurring job at once, though it is not due, or paused, or another is unfinished.
+
+    It counts, and does not move the next one. Replies the run, or nothing if the ids of the next thousand are taken.
+    """
+
+    jid: ScheduleId
+    request: RequestId = ""
+
+
+@operation("number", "same", "", "recur_advanced unrecurred")
+class RecurAdvance(Operation):
+    """Tell the next moments of a recurring job of the kind `cron`, if `after` is the last one that is known.
+
+    They are at most 100, in ascending order, and as many are taken as make 100 with those to come. To tell none says
+    that there are none. Replies the last moment known, from which to tell on, or 0 if it recurs no more. So anybody may
+    tell them, and however often: the moments after one are taken once.
+    """
+
+    jid: ScheduleId
+    after: Instant
+    due_at: Instants = ()
+
+
+@operation("schedules", "read")
+class RecurringUnset(Operation):
+    """Show recurring jobs of all queues whose known moments have passed, or will have in `ahead_ms`; soonest first."""
+
+    ahead_ms: Milliseconds = 0
+    count: Count = 25
+
+
 @operation("page", "read")
 class Recurring(Operation):
     """List the recurring jobs of a queue, next due first."""
@@ -640,7 +720,7 @@ class Recurring(Operation):
     count: Count = 25
 
 
-@operation("number", "memo", "", _RUNS + " failed")
+@operation("number", "memo", "", "fired put renumbered missed unrecurred failed")
 class Fire(Operation):
     """Make the runs of a queue that are due, and take none of them; replies how many were made.
 

@@ -74,6 +74,11 @@ REASONS: dict[str, Reason] = {
         "There are {most} {what} already, and there may be no more.",
         "Remove one that is no longer needed first.",
     ),
+    "SCHEDULE_OVER": Reason(
+        ("jid",),
+        "Recurring job {jid} would have no run: it is past its end, or has made as many as it may.",
+        "Give a later end_at, a higher limit, or none.",
+    ),
     "QUEUE_NOT_EMPTY": Reason(
         ("queue", "length"),
         "Queue {queue} still has {length} jobs.",

@@ -204,7 +204,11 @@ class QueueCounts(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """A recurring job: what its runs are like, the number of the last one, and when the next one is due."""
+    """A recurring job: what its runs are like, the number of the last one, and when the next one is due.
+
+    `next_at` is 0 while that is not known: it is paused, or waits for one of the `open` runs to end, or for somebody to
+    tell more moments than those `due_at`, of which `last_at` is the last. Bounds are 0 where there are none.
+    """
 
     jid: str
     queue: str
@@ -217,6 +221,20 @@ class Schedule(NamedTuple):
     backlog: int
     runs: int
     next_at: int
+    kind: str
+    cron: str
+    due_at: tuple[int, ...]
+    last_at: int
+    offset_ms: int
+    start_at: int
+    end_at: int
+    limit: int
+    made: int
+    missed: str
+    catchup_ms: int
+    overlap: str
+    open: int
+    paused: bool
 
 
 class Drained(NamedTuple):
@@ -302,6 +320,7 @@ SHAPES: dict[str, Any] = {
     "tallies": tuple[Tally, ...],
     "tracked": TrackedJobs,
     "schedule": Schedule | None,
+    "schedules": tuple[Schedule, ...],
     "drained": Drained,
     "queues": tuple[QueueCounts, ...],
     "queue": QueueCounts,

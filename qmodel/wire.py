@@ -237,9 +237,14 @@ def _queue(raw: Raw) -> replies.QueueCounts:
 
 
 def _schedule(raw: Raw) -> replies.Schedule:
-    jid, queue, klass, data, priority, retries, tags, interval, backlog, runs, next_at = raw
+    jid, queue, klass, data, priority, retries, tags, interval, backlog, runs, next_at, kind, cron, due_at, *rest = raw
+    last_at, offset, start_at, end_at, limit, made, missed, catchup, overlap, unfinished, paused = rest
     jid, queue, klass, data = map(_str, (jid, queue, klass, data))
-    return replies.Schedule(jid, queue, klass, data, priority, retries, _strs(tags), interval, backlog, runs, next_at)
+    return replies.Schedule(
+        jid, queue, klass, data, priority, retries, _strs(tags), interval, backlog, runs, next_at,
+        _str(kind), _str(cron), tuple(due_at), last_at, offset, start_at, end_at, limit, made, _str(missed), catchup,
+        _str(overlap), unfinished, paused == 1,
+    )  # fmt: skip
 
 
 def _tally(raw: Raw) -> replies.Tally:
@@ -268,6 +273,7 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "tallies": _each(_tally),
     "tracked": lambda raw: replies.TrackedJobs(_jobs(raw[0]), _strs(raw[1])),
     "schedule": lambda raw: None if raw is None else _schedule(raw),
+    "schedules": _each(_schedule),
     "drained": lambda raw: replies.Drained(*raw),
     "queues": _each(_queue),
     "queue": _queue,

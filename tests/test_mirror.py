@@ -69,6 +69,7 @@ OTHER_ORDER = {
 
 OTHER_WORDS = {
     ("state/queues", "unlock"): "where a stalled job stands is the score; in Lua a member is struck without it",
+    ("state/schedules", "save"): "the fields of the hash; attributes in Python",
     ("state/stats", "failed"): "the fields of the hash; attributes in Python",
     ("state/stats", "recovered"): "the fields of the hash; attributes in Python",
     ("state/stats", "view"): "the fields of the hash; attributes in Python",

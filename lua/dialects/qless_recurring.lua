@@ -55,6 +55,7 @@ function qless_recurring.recur(queue, jid, klass, data, spec, interval, offset, 
   local backlog = whole_of('backlog', given.backlog or '0')
   add_list(args, 'tags', names)
   add(args, 'backlog', qless_texts.digits(backlog))
+  add(args, 'restart', '1')
 
   return qless_session.ask('Recur', 'recur', args)
 end

@@ -1,25 +1,76 @@
--- Recurring jobs, and making their runs. What holds of runs is told in qmodel/state/schedules.py.
+-- Recurring jobs: what they are like, and when their runs are due. What holds of them is told in
+-- qmodel/state/schedules.py; their runs are made by ops/firing.lua.
 
 local scheduling = {}
 
--- Let a job recur, or replace all but the number of its last run.
-function scheduling.recur(now, op)
-  local schedule = schedules.get(op.jid)
-  if schedule then
-    schedules.leave(schedule)
-  else
-    schedule = schedules.create(op.jid)
+-- Refuse what does not belong to its kind.
+local function check_kind(op)
+  local by_list = op.kind == 'cron'
+  if by_list ~= (op.cron ~= '') then
+    refusals.refuse('BAD_ARGUMENT', 'recur', 'cron')
+  elseif by_list ~= (op.interval_ms == 0) then
+    refusals.refuse('BAD_ARGUMENT', 'recur', 'interval_ms')
+  elseif by_list and op.offset_ms > 0 then
+    refusals.refuse('BAD_ARGUMENT', 'recur', 'offset_ms')
+  elseif not by_list and #op.due_at > 0 then
+    refusals.refuse('BAD_ARGUMENT', 'recur', 'due_at')
+  elseif op.end_at > 0 and op.end_at < op.start_at then
+    refusals.refuse('BAD_ARGUMENT', 'recur', 'end_at')
   end
+end
+
+-- Refuse moments that are too many, or not in order.
+local function check_times(operation, times)
+  local last = -1
+  for _, moment in ipairs(times) do
+    if moment <= last or #times > schedules.times_most then
+      refusals.refuse('BAD_ARGUMENT', operation, 'due_at')
+    end
+    last = moment
+  end
+end
+
+local function assign(schedule, op)
   schedule.queue = op.queue
   schedule.klass = op.klass
   schedule.data = op.data
   schedule.priority = op.priority
   schedule.retries = op.retries
   schedules.set_tags(schedule, op.tags)
+  schedule.kind = op.kind
   schedule.interval_ms = op.interval_ms
+  schedule.offset_ms = op.offset_ms
+  schedule.cron = op.cron
+  schedule.start_at = op.start_at
+  schedule.end_at = op.end_at
+  schedule.limit = op.limit
   schedule.backlog = op.backlog
-  schedule.next_at = now + op.offset_ms
-  schedule.seq = store.emit(now, 'recurred', op.jid, op.queue, op.klass, schedule.next_at)
+  schedule.missed = op.missed
+  schedule.catchup_ms = op.catchup_ms
+  schedule.overlap = op.kind == 'after' and 'skip' or op.overlap
+end
+
+-- Let a job recur, or replace what is given of one that does.
+function scheduling.recur(now, op)
+  check_kind(op)
+  check_times('recur', op.due_at)
+  local before = schedules.get(op.jid)
+  local schedule = schedules.draft(before, op.jid)
+  assign(schedule, op)
+  if not before or op.restart or not schedules.keeps_time(before, op) then
+    schedules.begin(now, schedule, op.due_at)
+  end
+  if schedules.over(schedule) then
+    refusals.refuse('SCHEDULE_OVER', op.jid)
+  end
+
+  if before then
+    schedules.leave(before)
+  end
+  schedule.seq = store.emit(now, 'recurred', op.jid, op.queue, op.klass, schedules.next_due(schedule))
+  if not before then
+    schedule.since = schedule.seq
+  end
   queues.register(now, op.queue)
   schedules.enter(schedule)
   return op.jid
@@ -31,8 +82,8 @@ function scheduling.unrecur(now, op)
   if not schedule then
     return 0
   end
-  store.emit(now, 'unrecurred', op.jid, schedule.queue)
-  schedules.remove(schedule)
+  schedules.leave(schedule)
+  resuming.stop(now, schedule, 'unrecur')
   return 1
 end
 
@@ -45,6 +96,9 @@ end
 -- Change what is given of a recurring job.
 function scheduling.recur_update(now, op)
   local schedule = schedules.find(op.jid)
+  if op.interval_ms and schedule.kind == 'cron' then
+    refusals.refuse('BAD_ARGUMENT', 'recur_update', 'interval_ms')
+  end
 
   schedules.leave(schedule)
   if op.queue then
@@ -52,7 +106,7 @@ function scheduling.recur_update(now, op)
     queues.register(now, op.queue)
   end
   if op.interval_ms then
-    if schedule.next_at > now then
+    if schedule.next_at > now and schedule.next_at < queues.NO_TIME then
       schedule.next_at = math.max(schedule.next_at - schedule.interval_ms + op.interval_ms, now)
     end
     schedule.interval_ms = op.interval_ms
@@ -62,8 +116,8 @@ function scheduling.recur_update(now, op)
   schedule.priority = op.priority or schedule.priority
   schedule.retries = op.retries or schedule.retries
   schedule.backlog = op.backlog or schedule.backlog
-  store.emit(now, 'recur_updated', op.jid, schedule.queue, schedule.next_at)
-  schedules.enter(schedule)
+  store.emit(now, 'recur_updated', op.jid, schedule.queue, schedules.next_due(schedule))
+  resuming.keep(now, schedule)
   return op.jid
 end
 
@@ -71,7 +125,7 @@ local function set_tags(now, schedule, wanted)
   local before = #schedule.tags
   schedules.set_tags(schedule, wanted)
   if #schedule.tags ~= before then
-    store.emit(now, 'recur_updated', schedule.jid, schedule.queue, schedule.next_at)
+    store.emit(now, 'recur_updated', schedule.jid, schedule.queue, schedules.next_due(schedule))
     schedules.save(schedule)
   end
   return schedule.tags
@@ -111,95 +165,68 @@ function scheduling.recurring(_, op)
   return {schedules.page(op.queue, op.offset, op.count)}
 end
 
--- ---- runs: {schedule, jid, due at, whether the id is free}
+-- ---- pausing
 
--- Let a job be a run; give the state in which it begins.
-local function begin(job, run)
-  local schedule = run.schedule
-  job.klass = schedule.klass
-  records.set_data(job, schedule.data)
-  job.priority = schedule.priority
-  job.retries = schedule.retries
-  history.add(run.due_at, job, 'spawned', schedule.jid)
-  return putting.enter(run.due_at, job, schedule.queue, 0)
+-- Let a recurring job stand still.
+function scheduling.recur_pause(now, op)
+  local schedule = schedules.find(op.jid)
+  if schedule.paused then
+    return 0
+  end
+
+  schedules.leave(schedule)
+  schedule.paused = true
+  store.emit(now, 'recur_paused', op.jid, schedule.queue)
+  schedules.enter(schedule)
+  return 1
 end
 
--- Put a run, as of the moment at which it was due.
-local function make(now, run)
-  local schedule = run.schedule
-  store.emit(now, 'fired', schedule.jid, schedule.queue, run.jid, run.due_at)
-  local job = jobs.create(run.jid)
-  local state = begin(job, run)
-  store.emit(now, 'put', run.jid, schedule.queue, schedule.klass, state)
-  tags.assign(job, schedule.tags)
-  jobs.place(job, state)
+-- Let a recurring job go on.
+function scheduling.recur_unpause(now, op)
+  local schedule = schedules.find(op.jid)
+  if not schedule.paused then
+    return 0
+  end
+
+  schedules.leave(schedule)
+  schedule.paused = false
+  store.emit(now, 'recur_unpaused', op.jid, schedule.queue)
+  resuming.go_on(now, schedule, 'missed')
+  return 1
 end
 
--- The next runs of drafts of schedules that are due, moving these on: one of each in turn.
-local function in_turn(now, found, most)
-  local runs, turn = {}, found
-  while #turn > 0 do
-    local again = {}
-    for i = 1, math.min(#turn, most - #runs) do
-      local schedule = turn[i]
-      schedule.runs = schedule.runs + 1
-      local jid = schedule.jid .. '-' .. schedule.runs
-      local run = {schedule = schedule, jid = jid, due_at = schedule.next_at, free = not jobs.get(jid)}
-      runs[#runs + 1] = run
-      if run.free then
-        schedule.next_at = schedule.next_at + schedule.interval_ms
-      end
-      if schedule.next_at <= now then
-        again[#again + 1] = schedule
-      end
-    end
-    turn = again
+-- ---- lists of moments
+
+-- Tell more moments of a list.
+function scheduling.recur_advance(now, op)
+  check_times('recur_advance', op.due_at)
+  local schedule = schedules.get(op.jid)
+  if not schedule then
+    return 0
   end
-  return runs
+  if schedule.kind ~= 'cron' or schedule.last_at ~= op.after then
+    return schedule.last_at
+  end
+  local told = schedules.draft(schedule, op.jid)
+  local learned = schedules.learn(told, op.due_at)
+  if #op.due_at == 0 then
+    told.end_at = math.max(told.last_at, 1)
+  end
+  if told.last_at == schedule.last_at and told.end_at == schedule.end_at then
+    return schedule.last_at
+  end
+
+  schedules.leave(schedule)
+  store.emit(now, 'recur_advanced', op.jid, told.queue, learned, told.last_at)
+  resuming.keep(now, told)
+  return schedules.over(told) and 0 or told.last_at
 end
 
--- Make the runs of a queue that are due, once the jobs have failed that may no longer begin.
-function scheduling.fire(now, op)
-  burying.expire_due(now, op.queue, catalogue.most)
-  return scheduling.fire_due(now, op.queue, op.count)
-end
-
--- Make runs that are due, of each schedule in turn, until none is due or so many were tried; give how many.
-function scheduling.fire_due(now, queue, most)
-  local found = schedules.due(queue, now, most)
-  for _, schedule in ipairs(found) do
-    local missed = schedules.pass_over(now, schedule)
-    if missed > 0 then
-      store.emit(now, 'missed', schedule.jid, queue, missed, schedule.next_at)
-    end
+-- Show the recurring jobs whose moments run out.
+function scheduling.recurring_unset(now, op)
+  local found = schedules.unset(now + op.ahead_ms, op.count)
+  for i, schedule in ipairs(found) do
+    found[i] = schedules.view(schedule)
   end
-  local made = 0
-  for _, run in ipairs(in_turn(now, found, most)) do
-    if run.free then
-      make(now, run)
-      made = made + 1
-    else
-      store.emit(now, 'renumbered', run.schedule.jid, queue, run.jid)
-    end
-  end
-  schedules.advance(found)
-  return made
-end
-
--- The jobs that the runs would be that a pop would make now; for a read.
-function scheduling.drafts(now, queue, most)
-  local found = schedules.due(queue, now, most)
-  for _, schedule in ipairs(found) do
-    schedules.pass_over(now, schedule)
-  end
-  local shown = {}
-  for _, run in ipairs(in_turn(now, found, most)) do
-    if run.free then
-      local job = jobs.draft(run.jid, 'waiting', #shown + 1)
-      begin(job, run)
-      tags.pretend(job, run.schedule.tags)
-      shown[#shown + 1] = job
-    end
-  end
-  return shown
+  return found
 end

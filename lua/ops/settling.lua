@@ -7,8 +7,9 @@
 local settling = {}
 
 -- Let go of what a job held that has ended, or begins anew.
-function settling.settle(_, job)
+function settling.settle(now, job)
   if job.options == '' then
     return
   end
+  resuming.run_ended(now, job)
 end

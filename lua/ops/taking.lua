@@ -43,7 +43,7 @@ local function next_(now, queue, count)
     end
   end
   burying.expire_due(now, queue, catalogue.most)
-  scheduling.fire_due(now, queue, catalogue.most)
+  firing.fire_due(now, queue, catalogue.most)
   for _, job in ipairs(queues.due(queue, now, catalogue.most)) do
     store.emit(now, 'promoted', job.jid, job.queue)
     queues.promote(job)
@@ -181,7 +181,7 @@ local function order(now, queue, count)
   for _, job in ipairs(without(gone, queues.look_due(queue, now, most + #over), most)) do
     found[#found + 1] = job
   end
-  for _, job in ipairs(scheduling.drafts(now, queue, most)) do
+  for _, job in ipairs(firing.drafts(now, queue, most)) do
     found[#found + 1] = job
   end
   table.sort(found, before)

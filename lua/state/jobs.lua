@@ -36,6 +36,9 @@ function jobs.held(jid, token, what)
     return job, nil
   end
   local outcome = what and token > 0 and history.outcome(job, token, what) -- no lease has the token 0
+  if not outcome and what then -- of another job that had this id and was not kept
+    outcome = requests.recall(lease(what, jid, token))
+  end
   if not outcome then
     refusals.refuse('LOCK_LOST', jid, token, job.state, job.worker)
   end

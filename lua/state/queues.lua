@@ -15,6 +15,8 @@ local FIRST = '-inf' -- where a stalled job stands among the locks: before every
 local IDLE_MOST = 1000
 local NEVER = 99999999999999
 
+queues.NO_TIME = 99999999999998 -- when something is due that is not: no moment reaches it
+
 local STATE = '^(%d*)\t(%d)\t(%d+)\t(%d+)\t?(%d*)\t?(%d*)$'
 local NOTHING = '\t0\t0\t99999999999999'
 
@@ -445,7 +447,7 @@ function queues.next_at(name, now, grace)
   if queue.recur < NEVER then
     soon = math.min(soon, after('-recur', now))
   end
-  return soon < NEVER and soon or 0
+  return soon < queues.NO_TIME and soon or 0
 end
 
 -- The ids of the first jobs that are ready, scheduled, wait for others, or for a throttle.

@@ -1,38 +1,49 @@
 -- Schedules: the jobs that recur, and when the next run of each is due. What holds of them is told in
 -- qmodel/state/schedules.py.
 --
--- A recurring job is a hash, of which a run changes two fields, and a member of a sorted set of its queue, whose score is
--- the moment at which its next run is due. The first of these moments stands in the queue's state: so where nothing
+-- A recurring job is a hash, of which a run changes a few fields, and a member of a sorted set of its queue, whose score
+-- is the moment at which its next run is due. The first of these moments stands in the queue's state: so where nothing
 -- recurs nothing is asked, and where no run is due neither.
 
 local schedules = {}
 
-local FIELDS = {
-  'queue', 'klass', 'data', 'priority', 'retries', 'tags', 'interval_ms', 'backlog', 'runs', 'next_at', 'seq',
+local TEXTS = {'queue', 'klass', 'data', 'kind', 'cron', 'missed', 'overlap'}
+local NUMBERS = {
+  'priority', 'retries', 'interval_ms', 'offset_ms', 'backlog', 'catchup_ms', 'start_at', 'end_at', 'limit', 'runs', 'made',
+  'open', 'since', 'seq', 'next_at', 'last_at',
 }
 
 local NEVER = 99999999999999
 local BETWEEN = '\255' -- a byte that no text in UTF-8 can hold, between tags
 
+schedules.times_most = 100 -- how many moments of a list are known at once
+
 local function list_of(name)
   return keys.queue(name, '-recur')
 end
 
--- A recurring job that may not exist, or false.
+-- A recurring job that may not exist, or nil.
 function schedules.get(jid)
-  local found = store.hashed('HMGET', keys.schedule(jid), unpack(FIELDS))
-  if not found[1] then
-    return false
+  local found = store.hashed('HGETALL', keys.schedule(jid))
+  if #found == 0 then
+    return nil
   end
-  local list = {}
-  for tag in string.gmatch(found[6], '[^\255]+') do
+  local schedule = {jid = jid}
+  for i = 1, #found, 2 do
+    schedule[found[i]] = found[i + 1]
+  end
+  for _, field in ipairs(NUMBERS) do
+    schedule[field] = tonumber(schedule[field])
+  end
+  local list, later = {}, {}
+  for tag in string.gmatch(schedule.tags, '[^\255]+') do
     list[#list + 1] = tag
   end
-  return {
-    jid = jid, queue = found[1], klass = found[2], data = found[3], priority = tonumber(found[4]),
-    retries = tonumber(found[5]), tags = list, interval_ms = tonumber(found[7]), backlog = tonumber(found[8]),
-    runs = tonumber(found[9]), next_at = tonumber(found[10]), seq = tonumber(found[11]),
-  }
+  for moment in string.gmatch(schedule.later, '%d+') do
+    later[#later + 1] = tonumber(moment)
+  end
+  schedule.tags, schedule.later, schedule.paused = list, later, schedule.paused == '1'
+  return schedule
 end
 
 -- A recurring job, or refuse.
@@ -40,9 +51,16 @@ function schedules.find(jid)
   return schedules.get(jid) or refusals.refuse('SCHEDULE_NOT_FOUND', jid)
 end
 
--- A new one, in no queue yet.
-function schedules.create(jid)
-  return {jid = jid, runs = 0}
+-- A copy of one that exists, or a new one, in no queue yet.
+function schedules.draft(before, jid)
+  if not before then
+    return {jid = jid, runs = 0, made = 0, open = 0, paused = false, last_at = 0, later = {}}
+  end
+  local copy = {}
+  for field, value in pairs(before) do
+    copy[field] = value
+  end
+  return copy
 end
 
 -- Let its runs have these tags, each once.
@@ -57,8 +75,19 @@ function schedules.set_tags(schedule, list)
   schedule.tags = order
 end
 
+-- Whether nothing of it is due before somebody, or the end of a run, lets it go on.
+function schedules.stands_still(schedule)
+  return schedule.paused or (schedule.overlap == 'skip' and schedule.open > 0)
+end
+
 local function member(schedule)
   return keys.member(schedule.seq, schedule.jid)
+end
+
+-- Whether it has a list of moments that goes on after the last one that is known.
+local function wants_times(schedule)
+  local ends = schedule.end_at ~= 0 and schedule.last_at >= schedule.end_at
+  return schedule.kind == 'cron' and not ends and not schedules.stands_still(schedule)
 end
 
 -- Tell the queue when the first run of its recurring jobs is due.
@@ -67,10 +96,27 @@ local function expect(name)
   queues.expect_runs(name, first[2] and tonumber(first[2]) or NEVER)
 end
 
+-- (Asking for the score writes what was gathered: it may have been added in this very operation.)
+local function wants_no_times(schedule)
+  if schedule.kind == 'cron' and store.sorted('ZSCORE', keys['recur-crons'], member(schedule)) then
+    store.remove(keys['recur-crons'], member(schedule))
+  end
+end
+
+local function add(schedule)
+  local moment = schedules.stands_still(schedule) and queues.NO_TIME or schedule.next_at
+  store.add(list_of(schedule.queue), moment, member(schedule))
+  if wants_times(schedule) then
+    store.add(keys['recur-crons'], schedule.last_at, member(schedule))
+  else
+    wants_no_times(schedule)
+  end
+end
+
 -- Put it into its queue's list, and wake those who sleep until a moment that may be too late now.
 function schedules.enter(schedule)
   schedules.save(schedule)
-  store.add(list_of(schedule.queue), schedule.next_at, member(schedule))
+  add(schedule)
   expect(schedule.queue)
   queues.wake_all(schedule.queue)
 end
@@ -78,21 +124,170 @@ end
 -- Keep what was changed of it that is not its place.
 function schedules.save(schedule)
   local key = keys.schedule(schedule.jid)
-  for _, field in ipairs(FIELDS) do
-    store.set_field(key, field, field == 'tags' and table.concat(schedule.tags, BETWEEN) or schedule[field])
+  for _, field in ipairs(TEXTS) do
+    store.set_field(key, field, schedule[field])
   end
+  for _, field in ipairs(NUMBERS) do
+    store.set_field(key, field, schedule[field])
+  end
+  store.set_field(key, 'tags', table.concat(schedule.tags, BETWEEN))
+  store.set_field(key, 'later', table.concat(schedule.later, ' '))
+  store.set_field(key, 'paused', schedule.paused and '1' or '0')
 end
 
--- Take it out of its queue's list.
+-- Take it out of its queue's list. Do so before anything changes by which its place is found.
 function schedules.leave(schedule)
   store.remove(list_of(schedule.queue), member(schedule))
+  wants_no_times(schedule)
   expect(schedule.queue)
 end
 
--- Delete it.
-function schedules.remove(schedule)
-  schedules.leave(schedule)
+-- Delete one that is in no list.
+function schedules.delete(schedule)
   store.write(keys.schedule(schedule.jid), false)
+end
+
+-- ---- times
+
+-- Whether it is to run at the same times as before.
+function schedules.keeps_time(schedule, op)
+  return schedule.kind == op.kind and schedule.interval_ms == op.interval_ms and schedule.offset_ms == op.offset_ms
+    and schedule.cron == op.cron and schedule.start_at == op.start_at
+end
+
+-- The moments that are known, as a list.
+local function known_times(schedule)
+  local known = {}
+  if schedule.next_at ~= queues.NO_TIME then
+    known[1] = schedule.next_at
+    for i = 1, #schedule.later do
+      known[i + 1] = schedule.later[i]
+    end
+  end
+  return known
+end
+
+local function set_times(schedule, known, first)
+  schedule.next_at, schedule.later = known[first] or queues.NO_TIME, {}
+  for i = first + 1, #known do
+    schedule.later[i - first] = known[i]
+  end
+end
+
+-- Set the first moment at which a run is due.
+function schedules.begin(now, schedule, times)
+  schedule.made, schedule.last_at = 0, 0
+  schedule.later = {}
+  local first = schedule.start_at + schedule.offset_ms
+  if schedule.kind == 'cron' then
+    schedule.next_at, schedule.last_at = queues.NO_TIME, -1
+    schedules.learn(schedule, times)
+    if schedule.last_at < 0 then
+      schedule.last_at = math.max(now, schedule.start_at - 1)
+    end
+  elseif schedule.start_at == 0 then
+    schedule.next_at = now + schedule.offset_ms
+  elseif schedule.kind == 'after' then
+    schedule.next_at = math.max(first, now)
+  else
+    schedule.next_at = first
+    schedules.skip(schedule, schedules.before(schedule, now))
+  end
+end
+
+-- Add moments to its list that are after the last one; give how many. Those that are not to be are left out, and after
+-- its end it needs no more.
+function schedules.learn(schedule, times)
+  local known = known_times(schedule)
+  local had = #known
+  for _, moment in ipairs(times) do
+    if schedule.end_at ~= 0 and moment > schedule.end_at then
+      schedule.last_at = math.max(schedule.last_at, schedule.end_at)
+    elseif moment > schedule.last_at and moment >= schedule.start_at and #known < schedules.times_most then
+      known[#known + 1] = moment
+      schedule.last_at = moment
+    end
+  end
+  set_times(schedule, known, 1)
+  return #known - had
+end
+
+-- How many runs are due before a moment.
+function schedules.before(schedule, moment)
+  if schedule.next_at >= moment or schedule.kind == 'after' then
+    return 0
+  end
+  if schedule.kind == 'cron' then
+    local count = 1
+    while schedule.later[count] and schedule.later[count] < moment do
+      count = count + 1
+    end
+    return count
+  end
+  return math.floor((moment - schedule.next_at + schedule.interval_ms - 1) / schedule.interval_ms)
+end
+
+-- Pass over so many runs.
+function schedules.skip(schedule, count)
+  if schedule.kind == 'cron' then
+    if count > 0 then
+      set_times(schedule, known_times(schedule), count + 1)
+    end
+  else
+    schedule.next_at = schedule.next_at + count * schedule.interval_ms
+  end
+end
+
+-- Count a run that is made.
+function schedules.count_run(schedule)
+  schedule.made = schedule.made + 1
+  if schedule.overlap == 'skip' then
+    schedule.open = schedule.open + 1
+  end
+end
+
+-- After a run that was due: what is due next. One that waits for the end of a run does not know yet.
+function schedules.move_on(schedule)
+  schedules.count_run(schedule)
+  if schedule.kind == 'after' then
+    schedule.next_at = queues.NO_TIME
+  else
+    schedules.skip(schedule, 1)
+  end
+end
+
+-- Why it has no more runs, if it has none.
+function schedules.over(schedule)
+  if schedule.limit > 0 and schedule.made >= schedule.limit then
+    return 'limit'
+  end
+  if schedule.end_at > 0 and schedule.next_at > schedule.end_at then
+    return (schedule.next_at < queues.NO_TIME or schedule.last_at >= schedule.end_at) and 'end' or nil
+  end
+  return nil
+end
+
+-- Skip the runs that were missed and are not to be made; give how many.
+function schedules.pass_over(now, schedule)
+  local missed = 0
+  if schedule.missed == 'one' then
+    local last = schedule.end_at > 0 and math.min(now, schedule.end_at) or now
+    missed = schedules.before(schedule, last + 1) - 1
+  elseif schedule.missed == 'none' then
+    missed = schedules.before(schedule, now - schedule.catchup_ms)
+  end
+  if schedule.backlog > 0 then
+    missed = math.max(missed, schedules.before(schedule, now) - schedule.backlog)
+  end
+  missed = math.max(missed, 0)
+  schedules.skip(schedule, missed)
+  return missed
+end
+
+-- When its next run is due, or 0 while that is not known.
+function schedules.next_due(schedule)
+  local known = schedule.next_at ~= queues.NO_TIME and not schedules.stands_still(schedule)
+  return known and schedule.next_at or 0
 end
 
 -- ---- runs
@@ -111,24 +306,18 @@ function schedules.due(name, now, most)
   return found
 end
 
--- Skip the runs that were due longer ago than backlog intervals; give how many.
-function schedules.pass_over(now, schedule)
-  if schedule.backlog == 0 then
-    return 0
-  end
-  local behind = now - schedule.next_at + schedule.interval_ms - 1
-  local missed = math.max(math.floor(behind / schedule.interval_ms) - schedule.backlog, 0)
-  schedule.next_at = schedule.next_at + missed * schedule.interval_ms
-  return missed
-end
-
 -- Keep how far schedules of one queue have come.
 function schedules.advance(found)
   for _, schedule in ipairs(found) do
     local key = keys.schedule(schedule.jid)
     store.set_field(key, 'runs', schedule.runs)
+    store.set_field(key, 'made', schedule.made)
+    store.set_field(key, 'open', schedule.open)
     store.set_field(key, 'next_at', schedule.next_at)
-    store.add(list_of(schedule.queue), schedule.next_at, member(schedule))
+    if schedule.kind == 'cron' then
+      store.set_field(key, 'later', table.concat(schedule.later, ' '))
+    end
+    add(schedule)
   end
   if found[1] then
     expect(found[1].queue)
@@ -161,10 +350,22 @@ function schedules.page(name, offset, count)
   return schedules.size(name), jids
 end
 
+-- Those whose list of moments ends by a moment, soonest first.
+function schedules.unset(until_, count)
+  local found = {}
+  for i, place in ipairs(store.sorted('ZRANGEBYSCORE', keys['recur-crons'], '-inf', until_, 'LIMIT', 0, count)) do
+    found[i] = schedules.get(keys.jid_of(place))
+  end
+  return found
+end
+
 -- Everything about a recurring job.
 function schedules.view(schedule)
   return {
     schedule.jid, schedule.queue, schedule.klass, schedule.data, schedule.priority, schedule.retries,
-    schedule.tags, schedule.interval_ms, schedule.backlog, schedule.runs, schedule.next_at,
+    schedule.tags, schedule.interval_ms, schedule.backlog, schedule.runs, schedules.next_due(schedule), schedule.kind,
+    schedule.cron, schedule.kind == 'cron' and known_times(schedule) or {}, schedule.last_at, schedule.offset_ms,
+    schedule.start_at, schedule.end_at, schedule.limit, schedule.made, schedule.missed, schedule.catchup_ms,
+    schedule.overlap, schedule.open, schedule.paused and 1 or 0,
   }
 end

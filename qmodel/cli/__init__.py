@@ -40,6 +40,7 @@ SECTIONS = {
     "tagging": "Tags and tracking",
     "failing": "Failures",
     "scheduling": "Recurring jobs",
+    "firing": "Runs of recurring jobs",
     "looking": "Looking",
     "pausing": "Pauses",
     "configuring": "Queues, workers, configuration",

@@ -163,12 +163,23 @@ def _schedule(at: Session, op: Any, found: replies.Schedule | None) -> None:
         return
     rows = found._asdict() | {
         "tags": ", ".join(found.tags) or "-",
-        "interval_ms": format_duration(found.interval_ms),
         "backlog": found.backlog or "all",
-        "next_at": format_moment(found.next_at),
+        "limit": found.limit or "-",
+        "due_at": ", ".join(map(format_moment, found.due_at)) or "-",
+        "paused": "yes" if found.paused else "no",
     }
     for name, value in rows.items():
-        click.echo(f"{name.removesuffix('_ms'):>9}  {value}")
+        shown = value
+        if name.endswith("_ms"):
+            shown = format_duration(value)
+        elif name.endswith("_at") and name != "due_at":
+            shown = format_moment(value)
+        click.echo(f"{name.removesuffix('_ms'):>9}  {shown}")
+
+
+def _schedules(at: Session, op: Any, found: tuple[replies.Schedule, ...]) -> None:
+    rows = ((one.jid, one.queue, one.cron, format_moment(one.last_at)) for one in found)
+    table(at, ("recurring job", "queue", "cron", "known until"), rows) if found else click.echo("None.")
 
 
 def _tallies(at: Session, op: Any, found: tuple[replies.Tally, ...]) -> None:
@@ -265,6 +276,7 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "completed_and_popped": _completed_and_popped,
     "page": _page,
     "schedule": _schedule,
+    "schedules": _schedules,
     "tallies": _tallies,
     "queues": _queues,
     "queue": _queue,

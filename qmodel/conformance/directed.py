@@ -483,6 +483,275 @@ def changing_what_recurs(s: Script) -> None:
     s.look()
 
 
+def _recur(s: Script, jid: str = "r", queue: str = "q", interval_ms: int = 1000, **arguments: Any) -> None:
+    s.do(ops.Recur(queue, jid, "k", "", interval_ms, **arguments))
+
+
+_ENDS: tuple[Callable[[Any], Operation], ...] = (
+    lambda run: ops.Complete(run.jid, run.token), lambda run: ops.Fail(run.jid, run.token, "g", ""),
+    lambda run: ops.CompleteMany((ops.Complete(run.jid, run.token),)), lambda run: ops.Retry(run.jid, run.token),
+    lambda run: ops.CompleteAndPop(run.jid, run.token, "none", "w"), lambda run: ops.Cancel((run.jid,)),
+    lambda run: ops.Put("x", run.jid, "k", ""), lambda run: ops.PutMany((ops.Put("x", run.jid, "k", ""),)),
+    lambda run: ops.Pop("q", "v"), lambda run: ops.PopAny(("q",), "v"), lambda run: ops.Drain("q"),
+    lambda run: ops.CompleteAndPop(run.jid, run.token, "q", "w", 2), lambda run: ops.Release(run.jid, run.token),
+    lambda run: ops.Timeout((run.jid,)), lambda run: ops.Revoke((run.jid,)),
+)  # fmt: skip
+"""Every way in which a run that is leased, or lapsed, or given back, or revoked, may end."""
+
+
+def _run_of(s: Script) -> Any:
+    """A run that is leased."""
+    s.pop(9)
+    if not (leased := s.store.queues["q"].locks):
+        s.do(ops.Pop("q", "w"), 1000)
+    return s.store.jobs[leased[-1][2]]
+
+
+def ends_of_runs(s: Script) -> None:
+    """A run that another one waits for ends in every way there is; what was due meanwhile is skipped, once."""
+    _recur(s, overlap="skip", retries=0)
+    for end in _ENDS:
+        run = _run_of(s)
+        if end(run).spec.name in ("drain", "revoke"):
+            s.do(ops.Release(run.jid, run.token))
+        elif end(run).spec.name in ("release", "timeout"):
+            s.do(ops.Revoke((run.jid,)))
+        s.do(ops.RecurGet("r"))
+        s.do(ops.Queue("q"))
+        s.do(end(run), 61_000 if end(run).spec.name.startswith("pop") else 2600)
+        s.do(ops.RecurGet("r"))
+        s.do(ops.Peek("q", 5), 700)
+    run = _run_of(s)
+    s.do(ops.Complete(run.jid, run.token, next="next"), 5000)
+    s.do(ops.RecurGet("r"))
+    s.complete(*s.pop(queue="next"), after=5000)
+    s.look()
+
+
+def ends_that_end_it(s: Script) -> None:
+    """The end of a run may show that there is none to come: in every way in which a run can end."""
+    for number, end in enumerate(_ENDS):
+        _recur(s, f"r{number}", overlap="skip", retries=0, end_at=s.now + 2000)
+        run = _run_of(s)
+        if end(run).spec.name in ("drain", "revoke"):
+            s.do(ops.Release(run.jid, run.token))
+        elif end(run).spec.name in ("release", "timeout"):
+            s.do(ops.Revoke((run.jid,)))
+        s.do(end(run), 61_000)
+        s.do(ops.RecurGet(f"r{number}"))
+    s.look()
+
+
+def after_the_end(s: Script) -> None:
+    """A run is due so long after the end of the one before, however it ended; and never beside it."""
+    _recur(s, kind="after", offset_ms=10)
+    s.do(ops.Fire("q"))
+    run = s.pop(2)
+    run = s.pop(2) or [s.do(ops.Pop("q", "w"), 10)[0]]
+    s.do(ops.Queue("q"), 5000)
+    s.do(ops.Recur("q", "r", "l", "", 1000, 10, kind="after"))  # as it was, so it waits on
+    s.do(ops.Recur("q", "r", "l", "", 2000, kind="after"))  # begins anew, and still waits
+    s.do(ops.RecurUpdate("r", interval_ms=3000))
+    s.do(ops.Complete(run[0].jid, run[0].token))
+    s.do(ops.RecurGet("r"))
+    s.do(ops.RecurUpdate("r", interval_ms=4000), 1)
+    s.do(ops.RecurNow("r"))
+    s.do(ops.RecurNow("r"))
+    first, second = s.pop(2)
+    s.do(ops.Fire("q"), 10_000)
+    s.do(ops.Fail(first.jid, first.token, "g", ""))
+    s.do(ops.Fire("q"))
+    s.do(ops.Complete(second.jid, second.token))
+    s.do(ops.Fire("q"))
+    s.do(ops.RecurPause("r"))
+    s.do(ops.Cancel(("r-4",)), 10)
+    s.do(ops.RecurUnpause("r"), 60_000)
+    s.do(ops.Peek("q"))
+    s.do(ops.Unrecur("r"))
+    _recur(s, kind="after", start_at=s.now + 50, end_at=s.now + 1000)
+    s.pop(1)
+    run = s.do(ops.Pop("q", "w"), 50)
+    s.do(ops.Complete(run[0].jid, run[0].token), 1)
+    _recur(s, "late", kind="after", start_at=s.now - 50)
+    s.look()
+
+
+def another_of_the_same_name(s: Script) -> None:
+    """The end of a run tells nothing to a recurring job of that name that is another one."""
+    _recur(s, overlap="skip")
+    run = s.pop()[0]
+    s.do(ops.Unrecur("r"))
+    _recur(s, overlap="skip")
+    s.do(ops.Fire("q"))
+    s.do(ops.Complete(run.jid, run.token), 5000)
+    s.do(ops.RecurGet("r"))
+    s.do(ops.Unrecur("r"))
+    s.complete(*s.pop())
+    s.look()
+
+
+def two_of_its_runs_in_one_step(s: Script) -> None:
+    """Two runs end in one step, of one that goes on and of one that is over with the first."""
+    moments = tuple(s.now + 1000 * n for n in range(3))
+    _recur(s, "l", interval_ms=0, kind="cron", cron="x", due_at=moments, overlap="skip", end_at=s.now + 2500)
+    _recur(s, "i", overlap="skip", end_at=s.now + 2500)
+    for jid in ("l", "i"):
+        s.do(ops.RecurNow(jid))
+    runs = s.pop(9)
+    s.complete(*runs, after=1)
+    s.pop(9)
+    for jid in ("l", "i"):
+        s.do(ops.RecurNow(jid))
+    s.complete(*s.pop(9), after=10)
+    for jid in ("l-2", "i-2", "l-3", "i-3"):
+        s.do(ops.Cancel((jid,)), 1500)
+    s.do(ops.RecurringUnset(10**6))
+    s.look()
+
+
+def lists_of_moments(s: Script) -> None:
+    """Moments are known once, in order, and a hundred at most; the last known is where others go on."""
+    now = s.now
+    many = tuple(now + 1000 * n for n in range(1, 101))
+    listed: dict[str, Any] = {"interval_ms": 0, "kind": "cron", "cron": "* * * * * UTC"}
+    _recur(s, **listed)
+    s.do(ops.RecurringUnset())
+    s.do(ops.RecurAdvance("r", now, many))
+    s.do(ops.RecurAdvance("r", now, many))
+    s.do(ops.RecurAdvance("r", many[-1], (many[-1] + 1,)))  # there is no room
+    s.do(ops.RecurringUnset(100_000))
+    s.do(ops.RecurringUnset(99_999))
+    s.do(ops.Fire("q"), 3000)
+    s.do(ops.RecurAdvance("r", many[-1], (many[0], *(many[-1] + n for n in range(1, 90)))))
+    s.do(ops.RecurGet("r"))
+    s.do(ops.RecurAdvance("r", many[-1], (many[-1] + 5,)))
+    s.do(ops.RecurAdvance("r", many[-1] + 3, ()))
+    s.do(ops.RecurAdvance("r", many[-1] + 3, ()))
+    s.do(ops.RecurringUnset(10**9))
+    s.do(ops.Fire("q", 50), 10**6)
+    s.do(ops.Peek("q", 60))
+    s.do(ops.Fire("q"))
+    bad: tuple[tuple[Any, ...], ...] = ((1, 1), (2, 1), (*many, 10**13), ("x",))
+    for wrong in bad:
+        s.do(ops.RecurAdvance("r", 0, wrong))
+        s.do(ops.Recur("q", "w", "k", "", 0, kind="cron", cron="x", due_at=wrong))
+    s.do(ops.RecurAdvance("ghost", 0, (1,)))
+    _recur(s, "interval")
+    s.do(ops.RecurAdvance("interval", 0, (1,)))
+    now = s.now
+    _recur(s, "b", start_at=now + 10, end_at=now + 30, due_at=(now + 9, now + 10, now + 30, now + 31), **listed)
+    s.do(ops.RecurringUnset(10**9))
+    _recur(s, "s", start_at=now + 10, **listed)
+    s.do(ops.RecurAdvance("s", now + 9, (now + 12,)))
+    s.do(ops.RecurAdvance("s", now + 12, ()))
+    _recur(s, "n", due_at=(now + 5,), **listed)
+    _recur(s, "e", end_at=now + 1, **listed)
+    s.do(ops.RecurAdvance("e", now, (now + 2,)))
+    s.do(ops.RecurPause("n"))
+    s.do(ops.RecurringUnset(10**9))
+    s.do(ops.RecurUnpause("n"), 6)
+    s.do(ops.RecurringUnset())
+    s.do(ops.RecurAdvance("n", now + 5, ()))
+    s.do(ops.Fire("q"), 1000)
+    s.look()
+
+
+def policies_of_missed_runs(s: Script) -> None:
+    """All, the last one, or those that are not too late, of an interval and of a list; with and without a backlog."""
+    for missed in ("all", "one", "none"):
+        for backlog in (0, 1, 2):
+            more: dict[str, Any] = {"missed": missed, "backlog": backlog, "catchup_ms": 2000}
+            _recur(s, f"i{missed}{backlog}", **more)
+            moments = tuple(s.now + n for n in (0, 10, 2000, 3000, 4000, 4001))
+            _recur(s, f"l{missed}{backlog}", interval_ms=0, kind="cron", cron="x", due_at=moments, **more)
+            _recur(s, f"e{missed}{backlog}", end_at=s.now + 3500, **more)
+    for after in (0, 4000, 1000, 1, 60_000):
+        s.do(ops.Peek("q", 40), after)
+        s.do(ops.Fire("q"))
+        s.do(ops.Queue("q"))
+    s.do(ops.Recurring("q", 0, 30))
+    s.look()
+
+
+def bounds_of_runs(s: Script) -> None:
+    """So many runs and no more, none before the start or after the end; and what would have none is refused."""
+    now = s.now
+    _recur(s, "two", limit=2)
+    s.do(ops.Fire("q"), 10_000)
+    _recur(s, "two", limit=2, start_at=now)
+    s.do(ops.RecurNow("two"))
+    s.do(ops.RecurNow("two"))
+    _recur(s, "ends", end_at=s.now + 2000)
+    s.do(ops.Fire("q"), 10_000)
+    for start_at, end_at in ((s.now - 2500, 0), (s.now + 500, 0), (s.now, s.now), (s.now - 2500, s.now)):
+        _recur(s, "starts", start_at=start_at, end_at=end_at, offset_ms=100)
+        s.do(ops.RecurGet("starts"))
+    _recur(s, "x", end_at=s.now - 1)
+    _recur(s, "x", start_at=5, end_at=4)
+    _recur(s, "x", limit=1)
+    s.do(ops.RecurUpdate("x", interval_ms=5))
+    _recur(s, "y", end_at=s.now + 500, offset_ms=400)
+    s.do(ops.RecurUpdate("y", interval_ms=2000))
+    wrong: tuple[dict[str, Any], ...] = (
+        {"kind": "cron"}, {"cron": "x"}, {"interval_ms": 0}, {"kind": "cron", "cron": "x"}, {"due_at": (1,)},
+        {"kind": "cron", "cron": "x", "interval_ms": 0, "offset_ms": 1},
+        {"kind": "after", "interval_ms": 0},
+    )  # fmt: skip
+    for arguments in wrong:
+        _recur(s, "x", **arguments)
+    s.look()
+
+
+def as_it_was(s: Script) -> None:
+    """What recurs at the same times goes on; with one of them another it begins anew; and a pause stays."""
+    _recur(s, limit=5, offset_ms=10)
+    s.do(ops.Fire("q"), 2500)
+    more: tuple[dict[str, Any], ...] = (
+        {}, {"limit": 4}, {"limit": 2}, {"restart": True}, {"interval_ms": 999}, {"start_at": s.now - 7},
+        {"kind": "after"}, {"offset_ms": 0}, {"overlap": "skip"},
+    )  # fmt: skip
+    for again in more:
+        _recur(s, **{"limit": 5, "offset_ms": 10, **again})
+        s.do(ops.RecurGet("r"), 5)
+    s.do(ops.RecurPause("r"))
+    s.do(ops.RecurPause("r"))
+    _recur(s, limit=9)
+    s.do(ops.RecurNow("r"))
+    s.do(ops.RecurUpdate("r", queue="p", interval_ms=500))
+    s.do(ops.Queue("p"))
+    s.do(ops.Forget(("p",)))
+    s.do(ops.RecurUnpause("r"), 1600)
+    s.do(ops.RecurUnpause("r"))
+    s.do(ops.RecurGet("r"))
+    _recur(s, "e", end_at=s.now + 10)
+    s.do(ops.RecurPause("e"))
+    s.do(ops.RecurUnpause("e"), 2000)
+    _recur(s, "c", "p", 0, kind="cron", cron="x", due_at=(s.now + 1, s.now + 5))
+    _recur(s, "c", "p", 0, kind="cron", cron="x", due_at=(s.now + 3,))
+    s.do(ops.RecurGet("c"))
+    _recur(s, "c", "p", 0, kind="cron", cron="y", due_at=(s.now + 3,))
+    s.do(ops.RecurUpdate("c", interval_ms=5))
+    s.do(ops.RecurUpdate("c", klass="l"))
+    s.look()
+
+
+def runs_at_once(s: Script) -> None:
+    """A run more takes a free number, or none of a thousand; it counts, and moves nothing."""
+    s.pop(wait=True)
+    _recur(s, offset_ms=500)
+    s.put("r-1", "r-2")
+    s.do(ops.RecurNow("r"))
+    s.do(ops.RecurNow("r", request="n"))
+    s.do(ops.RecurNow("r", request="n"))
+    s.put(*(f"r-{n}" for n in range(5, 5 + MOST)))
+    s.do(ops.RecurNow("r"))
+    s.do(ops.RecurNow("r"))
+    s.do(ops.RecurNow("ghost"))
+    s.do(ops.RecurGet("r"))
+    s.do(ops.Fire("q"), 500)
+    s.look()
+
+
 # ---- sweeps
 
 
@@ -1373,7 +1642,9 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     many_edges_twice, canceling_a_thousand, a_thousand_dependencies, looking_at_a_thousand, looking_once,
     four_thousand_dependencies, four_thousand_edges, a_thousand_jobs, a_thousand_scheduled, a_thousand_failed,
     a_thousand_runs, runs_of_many, a_run_among_equals, missed_runs, run_ids_that_are_taken,
-    a_run_instead_of_a_job_that_is_gone, changing_what_recurs, a_thousand_idle_workers, a_thousand_requests,
+    a_run_instead_of_a_job_that_is_gone, changing_what_recurs, ends_of_runs, ends_that_end_it, after_the_end,
+    another_of_the_same_name, two_of_its_runs_in_one_step, lists_of_moments, policies_of_missed_runs, bounds_of_runs,
+    as_it_was, runs_at_once, a_thousand_idle_workers, a_thousand_requests,
     a_thousand_silent_workers, ten_thousand_events,
 )  # fmt: skip
 

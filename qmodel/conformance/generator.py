@@ -30,7 +30,8 @@ from qmodel.operations import CATALOGUE, Operation
 from qmodel.refusals import Refusal
 from qmodel.state import config, queues
 from qmodel.state.jobs import Job
-from qmodel.state.queues import Queue, length
+from qmodel.state.queues import NO_TIME, Queue, length
+from qmodel.state.schedules import Schedule
 from qmodel.state.store import Store
 
 DAY = config.DAY
@@ -103,15 +104,16 @@ WEIGHTS = {
     "drain": 2, "depends_on": 4, "depends_off": 4, "tag_add": 3, "tag_remove": 3, "track": 3,
     "untrack": 3, "unfail": 4, "pause": 2, "unpause": 3, "forget": 2, "deregister": 2,
     "config_set": 3, "config_unset": 2, "recur": 3, "unrecur": 3, "recur_update": 2, "recur_tag": 2, "recur_untag": 2,
-    "fire": 2,
+    "fire": 2, "recur_pause": 1, "recur_unpause": 2, "recur_now": 2, "recur_advance": 3,
 }  # fmt: skip
 """How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
 
 AIM = dict.fromkeys(CATALOGUE, 70) | {
-    "put": 20, "put_many": 60, "pop": 50, "pop_any": 45, "peek": 50, "update": 45, "priority": 45, "log": 45,
+    "put": 20, "put_many": 60, "pop": 45, "pop_any": 45, "peek": 50, "update": 45, "priority": 45, "log": 45,
     "tagged": 50, "get": 40, "multiget": 20, "queue": 25, "length": 35, "pause": 15, "config_get": 60, "config_set": 15,
     "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 90, "stalled": 100,
-    "scheduled": 100, "top_tags": 85, "failed_groups": 90, "forget": 100, "recur_untag": 80, "waiting": 60,
+    "scheduled": 80, "top_tags": 85, "failed_groups": 90, "forget": 100, "recur_untag": 80,
+    "recur_pause": 50, "recur_unpause": 92, "recur_advance": 92, "waiting": 60,
     "recurring": 65,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
@@ -136,6 +138,8 @@ NEEDS = {
     "unpause": ("", "pause"),
     **dict.fromkeys(("unrecur", "recur_get", "recur_update", "recur_tag", "recurring", "fire"), ("", "recur")),
     "recur_untag": ("", "recur_tag"),
+    **dict.fromkeys(("recur_pause", "recur_now", "recur_advance", "recurring_unset"), ("", "recur")),
+    "recur_unpause": ("", "recur_pause"),
     "workers": ("", "pop"),
     "stats": ("", "pop"),
 }  # fmt: skip
@@ -153,6 +157,11 @@ THERE: dict[str, Callable[[Store], object]] = {
         ("unrecur", "recur_get", "recur_update", "recur_tag", "recurring", "fire"), lambda store: store.schedules
     ),
     "recur_untag": lambda store: any(one.tags for one in store.schedules.values()),
+    "recur_pause": lambda store: any(not one.paused for one in store.schedules.values()),
+    "recur_unpause": lambda store: any(one.paused for one in store.schedules.values()),
+    "recur_now": lambda store: store.schedules,
+    "recur_advance": lambda store: any(one.kind == "cron" for one in store.schedules.values()),
+    "recurring_unset": lambda store: store.crons,
     "workers": lambda store: store.workers,
     "stats": lambda store: store.days,
 }
@@ -260,9 +269,10 @@ class Generator:
                 last = int(queue.expires[self._below(len(queue.expires))][0])
                 moments += (last, last + 1)
             if queue.recur:
-                moments.append(int(queue.recur[self._below(len(queue.recur))][0]))
-            if queue.locks and (first := queue.locks[self._below(len(queue.locks))][0]) > 0:
-                moments += (int(first), int(first) + grace, int(first) + grace)
+                first = queue.recur[self._below(len(queue.recur))][0]
+                moments += [int(first)] if first < NO_TIME else []
+            if queue.locks and (lapse := queue.locks[self._below(len(queue.locks))][0]) > 0:
+                moments += (int(lapse), *3 * (int(lapse) + grace,))
         if store.completed:
             kept = config.value(store, "jobs-history")
             moments.append(int(store.completed[0][0]) + kept)
@@ -454,7 +464,7 @@ class Generator:
 
     def put(self) -> Operation:
         recurring = [one for one in self._store.schedules.values() if self._below(4) == 1]
-        jid = f"{recurring[0].jid}-{recurring[0].runs + 1}" if recurring else self._jid()
+        jid = f"{recurring[0].jid}-{recurring[0].runs + self._below(2)}" if recurring else self._jid()
         return self._put_one(jid, self._depends(), self._request())
 
     def put_many(self) -> Operation:
@@ -664,19 +674,50 @@ class Generator:
     def recur(self) -> Operation:
         choose = self._chooser
         interval, backlog = pick(choose, PACES)
+        paced = {"interval_ms": interval, "offset_ms": pick(choose, DELAYS)}
         return ops.Recur(
             pick(choose, self._names.queues),
             self._jid(),
             pick(choose, self._names.klasses),
             pick(choose, DATA),
-            interval,
-            pick(choose, DELAYS),
-            pick(choose, PRIORITIES),
-            pick(choose, (0, 1, 5)),
-            pick(choose, ((), (), self._tags())),
-            backlog,
-            self._request(),
+            priority=pick(choose, PRIORITIES),
+            retries=pick(choose, (0, 1, 5)),
+            tags=pick(choose, ((), (), self._tags())),
+            backlog=backlog,
+            request=self._request(),
+            **(paced | self._times(interval)),
         )
+
+    def _times(self, interval: int) -> dict[str, Any]:
+        """How a recurring job differs from one that recurs for ever at an interval; half of them do not."""
+        choose, below = self._chooser, self._below
+        if below(2):
+            return {}
+        more: dict[str, Any] = {
+            "limit": pick(choose, (0, 0, 0, 1, 2)),
+            "missed": pick(choose, ("all", "one", "none")),
+            "catchup_ms": pick(choose, (0, 1000, 60_000)),
+            "overlap": pick(choose, ("allow", "skip", "skip")),
+            "restart": below(4) == 1,
+        }
+        if below(3) == 1:
+            more["start_at"] = self._moment(self._now + pick(choose, (-2500, 1, 1000, 60_000)))
+        if below(3) == 1:
+            more["end_at"] = self._moment(self._now + pick(choose, (0, 1000, 60_000, 5 * interval, -1)))
+        kind = pick(choose, ("interval", "cron", "cron", "after"))
+        if kind == "cron":
+            more |= {"cron": pick(choose, ("0 9 * * * UTC", "é\n")), "interval_ms": 0, "offset_ms": 0}
+            more["due_at"] = self._moments(self._now - pick(choose, (1, 1, 2500)))
+        return more | {"kind": kind}
+
+    def _moment(self, moment: int) -> int:
+        return min(max(moment, 0), TIME_END - 1)
+
+    def _moments(self, after: int) -> tuple[int, ...]:
+        """A few moments after one, seldom out of order."""
+        steps = [pick(self._chooser, (1, 450, 1000, 1000, 60_000, DAY)) for _ in range(self._below(5))]
+        found = [self._moment(after + sum(steps[: at + 1])) for at in range(len(steps))]
+        return tuple(found if self._below(12) == 5 else sorted(set(found)))
 
     def _recurring(self) -> str:
         """A recurring job, aimed at those that exist."""
@@ -713,6 +754,29 @@ class Generator:
                 one = pick(self._chooser, found)
                 return ops.RecurUntag(one.jid, one.tags[: 1 + self._below(2)], self._request())
         return ops.RecurUntag(self._recurring(), self._tags(), self._request())
+
+    def recur_pause(self) -> Operation:
+        return ops.RecurPause(self._recurring_where(lambda one: not one.paused), self._request())
+
+    def recur_unpause(self) -> Operation:
+        return ops.RecurUnpause(self._recurring_where(attrgetter("paused")), self._request())
+
+    def recur_now(self) -> Operation:
+        return ops.RecurNow(self._recurring(), self._request())
+
+    def recur_advance(self) -> Operation:
+        jid = self._recurring_where(lambda one: one.kind == "cron")
+        one = self._store.schedules.get(jid)
+        after = self._moment(one.last_at) if one is not None and (self._aimed or self._below(2)) else self._now
+        return ops.RecurAdvance(jid, after, self._moments(after + pick(self._chooser, (0, 0, 0, -1001))))
+
+    def recurring_unset(self) -> Operation:
+        return ops.RecurringUnset(pick(self._chooser, DELAYS), pick(self._chooser, COUNTS))
+
+    def _recurring_where(self, fits: Callable[[Schedule], object]) -> str:
+        """A recurring job, aimed at one that fits."""
+        known = tuple(jid for jid, one in self._store.schedules.items() if self._aimed and fits(one))
+        return pick(self._chooser, known or self._names.jids)
 
     def recurring(self) -> Operation:
         return ops.Recurring(self._queue_with("recur"), *self._short_page())

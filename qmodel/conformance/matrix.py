@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +49,8 @@ SITUATIONS = {
 JOBLESS = {
     "config", "config_get", "config_set", "config_unset", "deregister", "pause", "unpause", "top_tags", "events",
     "newest",
-    "recur", "unrecur", "recur_get", "recur_update", "recur_tag", "recur_untag", "recurring", "fire",
+    "recur", "unrecur", "recur_get", "recur_update", "recur_tag", "recur_untag", "recur_pause",
+    "recur_unpause", "recur_now", "recur_advance", "recurring_unset", "recurring", "fire",
 }  # fmt: skip
 """Operations that no situation of a job matters to."""
 
@@ -290,6 +292,7 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Forget((queue,)),)
     yield (ops.Deregister(("u",)),)
     yield from _recurring(again)
+    yield from _other_times(again)
     yield (ops.Config(),)
     for option in ("heartbeat", "heartbeat-q", "heartbeat-", "x"):
         yield (ops.ConfigGet(option),)
@@ -310,6 +313,7 @@ def _recurring(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
     yield (recur, ops.Unrecur("z", **again))
     yield (recur, ops.Forget(("q",)))
     for update in (
+        ops.RecurPause("z", **again), ops.RecurUnpause("z"), ops.RecurNow("z", **again), ops.RecurAdvance("z", 0),
         ops.RecurUpdate("z", **again), ops.RecurTag("z", ("u",), **again), ops.RecurTag("z", ("t",)),
         ops.RecurUntag("z", ("t",), **again), ops.RecurUntag("z", ("u",)), ops.RecurGet("z"), ops.Recurring("q"),
     ):  # fmt: skip
@@ -322,6 +326,25 @@ def _recurring(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
     yield (recur, ops.Queue("q"))
     yield (recur, ops.Pop("q", "w", **again))
     yield (recur, ops.Pop("q", "w", 2, **again))
+
+
+def _other_times(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
+    recur = ops.Recur("q", "z", "k", "", 1000)
+    listed = ops.Recur("q", "z", "k", "", 0, kind="cron", cron="0 9 * * * UTC", due_at=(1, 10**13))
+    waits = ops.Recur("q", "z", "k", "", 1000, kind="after")
+    yield (listed,)
+    yield (ops.Recur("q", "z", "k", "", 1000, end_at=1),)
+    yield (ops.Recur("q", "z", "k", "", 1000, kind="cron"),)
+    yield (listed, ops.RecurAdvance("z", 10**13, (10**13 + 1,)))
+    yield (listed, ops.RecurAdvance("z", 10**13))
+    yield (listed, ops.RecurAdvance("z", 1, (10**13 + 1,)))
+    yield (listed, ops.RecurringUnset(1000))
+    yield (listed, ops.RecurUpdate("z", interval_ms=1))
+    yield (waits, ops.Fire("q"), ops.Fire("q"))
+    yield (waits, ops.Fire("q"), ops.Cancel(("z-1",)), ops.Queue("q"))
+    yield (replace(recur, limit=1), ops.Fire("q", **again))
+    yield (recur, ops.RecurPause("z"), ops.RecurUnpause("z", **again))
+    yield (recur, ops.Put("q", "z-1", "k", ""), ops.RecurNow("z", **again))
 
 
 def _good(kind: Any) -> Any:

@@ -93,6 +93,7 @@ class _Reader:
             events=self.events(seq, first_event, config),
             queues=self.queues(),
             schedules=self.schedules(),
+            crons=self.places("recur-crons"),
             workers=self.workers(),
             workers_passed=int(self.text("workers-passed", "0")),
             completed=completed,
@@ -175,10 +176,16 @@ class _Reader:
         raw = {field.decode(): value for field, value in self.take(f"r:{jid}", "hash", {}).items()}
         if raw.keys() != set(SCHEDULE):
             raise Corrupt(f"the recurring job {jid} has the fields {sorted(raw)}")
-        tags = raw.pop("tags")
-        texts = {name: raw.pop(name).decode() for name in ("queue", "klass", "data")}
-        numbers = {name: int(value) for name, value in raw.items()}
-        return {**texts, "tags": tuple(tag.decode() for tag in tags.split(b"\xff")) if tags else (), **numbers}
+        tags, later, paused = raw.pop("tags"), raw.pop("later"), raw.pop("paused")
+        words = ("queue", "klass", "data", "kind", "cron", "missed", "overlap")
+        texts = {name: raw.pop(name).decode() for name in words}
+        return {
+            **texts,
+            "tags": tuple(tag.decode() for tag in tags.split(b"\xff")) if tags else (),
+            "later": tuple(map(int, later.split())),
+            "paused": paused == b"1",
+            **{name: int(value) for name, value in raw.items()},
+        }
 
     # ---- workers
 

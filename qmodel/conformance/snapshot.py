@@ -43,6 +43,8 @@ moment is minus infinity; those in `expires` stand elsewhere too, those in `recu
 
 SCHEDULE = (
     "queue", "klass", "data", "priority", "retries", "tags", "interval_ms", "backlog", "runs", "next_at", "seq",
+    "kind", "cron", "later", "last_at", "offset_ms", "start_at", "end_at", "limit", "made", "missed", "catchup_ms",
+    "overlap", "open", "paused", "since",
 )  # fmt: skip
 """The fields of a recurring job's record, all as in `state.schedules.Schedule`."""
 
@@ -61,6 +63,7 @@ class Snapshot:
     jobs        jid -> record (JOB)
     queues      name -> record (QUEUE), without queues that equal DEFAULT_QUEUE
     schedules   jid -> record of a recurring job (SCHEDULE)
+    crons       ((last known moment, sequence, jid), ...) of those that will want more
     workers     name -> {seen_at: moment or None, held: {jid: sequence},
                 grants: {request: (jid, ...)}}
     workers_passed  how many silent workers that hold leases the sweep has passed
@@ -79,6 +82,7 @@ class Snapshot:
     jobs: dict[str, Record]
     queues: dict[str, Record]
     schedules: dict[str, Record]
+    crons: tuple[Place, ...]
     workers: dict[str, Record]
     workers_passed: int
     completed: tuple[Place, ...]
@@ -101,6 +105,7 @@ def of(store: Store) -> Snapshot:
         schedules={
             jid: {field: getattr(schedule, field) for field in SCHEDULE} for jid, schedule in store.schedules.items()
         },
+        crons=tuple(store.crons),
         workers={name: _worker(worker) for name, worker in store.workers.items()},
         workers_passed=store.workers_passed,
         completed=tuple(store.completed),

@@ -38,6 +38,7 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "tallies": ("a list of Tallies", replies.Tally),
     "tracked": ("a TrackedJobs", replies.TrackedJobs),
     "schedule": ("a Schedule, or nothing", replies.Schedule),
+    "schedules": ("a list of Schedules", replies.Schedule),
     "drained": ("a Drained", replies.Drained),
     "queues": ("a list of QueueCounts", replies.QueueCounts),
     "queue": ("a QueueCounts", replies.QueueCounts),

@@ -23,6 +23,9 @@ PREFIX = "ql:"
 BEGIN = 1_767_225_600
 """Midnight on 1 January 2026 in UTC, in seconds."""
 
+MONDAY = (BEGIN + 4 * 86_400 + 9 * 3600) * 1000
+"""Nine o'clock on the Monday after, in milliseconds."""
+
 LEASED = -1
 """Stands for the token of the job's lease at that moment."""
 
@@ -94,7 +97,14 @@ STORY: tuple[Operation, ...] = (
     ops.RecurGet("daily"),
     ops.Recurring("emails"),
     ops.Queue("emails"),
+    ops.RecurNow("daily"),
+    ops.RecurPause("daily"),
+    ops.RecurUnpause("daily"),
     ops.Unrecur("daily"),
+    ops.Recur("emails", "weekly", "SendDigest", "{}", 0, kind="cron", cron="0 9 * * 1 UTC", due_at=(MONDAY,)),
+    ops.RecurringUnset(7 * 86_400_000),
+    ops.RecurAdvance("weekly", MONDAY, (MONDAY + 7 * 86_400_000,)),
+    ops.Unrecur("weekly"),
     ops.Drain("emails"),
     ops.Pause(("emails",)),
     ops.Queues(),

@@ -1,41 +1,95 @@
-"""Recurring jobs, and making their runs. What holds of runs is told in qmodel/state/schedules.py."""
+"""Recurring jobs: what they are like, and when their runs are due. What holds of them is told in
+qmodel/state/schedules.py; their runs are made by qmodel/ops/firing.py.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from qmodel import replies
-from qmodel.arguments import MOST
-from qmodel.operations import Fire, Recur, RecurGet, Recurring, RecurTag, RecurUntag, RecurUpdate, Unrecur
-from qmodel.ops.burying import expire_due
-from qmodel.ops.putting import enter
+from qmodel.operations import (
+    Recur,
+    RecurAdvance,
+    RecurGet,
+    RecurPause,
+    Recurring,
+    RecurringUnset,
+    RecurTag,
+    RecurUnpause,
+    RecurUntag,
+    RecurUpdate,
+    Unrecur,
+)
+from qmodel.ops.resuming import go_on, keep, stop
+from qmodel.refusals import refuse
 from qmodel.replies import Page
-from qmodel.state import history, jobs, queues, schedules, tags
-from qmodel.state.jobs import Job
+from qmodel.state import queues, schedules
+from qmodel.state.queues import NO_TIME
 from qmodel.state.schedules import Schedule
 from qmodel.state.store import Store, emit
 
 
 def recur(store: Store, now: int, op: Recur) -> str:
-    """Let a job recur, or replace all but the number of its last run."""
-    schedule = schedules.get(store, op.jid)
-    if schedule is not None:
-        schedules.leave(store, schedule)
-    else:
-        schedule = schedules.create(op.jid)
+    """Let a job recur, or replace what is given of one that does."""
+    _check_kind(op)
+    _check_times("recur", op.due_at)
+    before = schedules.get(store, op.jid)
+    schedule = schedules.draft(before, op.jid)
+    _assign(schedule, op)
+    if before is None or op.restart or not schedules.keeps_time(before, op):
+        schedules.begin(now, schedule, op.due_at)
+    if schedules.over(schedule):
+        raise refuse("SCHEDULE_OVER", op.jid)
+
+    if before is not None:
+        schedules.leave(store, before)
+    schedule.seq = emit(store, now, "recurred", op.jid, op.queue, op.klass, schedules.next_due(schedule))
+    if before is None:
+        schedule.since = schedule.seq
+    queues.register(store, now, op.queue)
+    schedules.enter(store, schedule)
+    return op.jid
+
+
+def _check_kind(op: Recur) -> None:
+    """Refuse what does not belong to its kind."""
+    if (op.kind == "cron") != (op.cron != ""):
+        raise refuse("BAD_ARGUMENT", "recur", "cron")
+    if (op.kind == "cron") != (op.interval_ms == 0):
+        raise refuse("BAD_ARGUMENT", "recur", "interval_ms")
+    if op.kind == "cron" and op.offset_ms:
+        raise refuse("BAD_ARGUMENT", "recur", "offset_ms")
+    if op.kind != "cron" and op.due_at:
+        raise refuse("BAD_ARGUMENT", "recur", "due_at")
+    if op.end_at and op.end_at < op.start_at:
+        raise refuse("BAD_ARGUMENT", "recur", "end_at")
+
+
+def _check_times(operation: str, times: tuple[int, ...]) -> None:
+    """Refuse moments that are too many, or not in order."""
+    last = -1
+    for moment in times:
+        if moment <= last or len(times) > schedules.TIMES_MOST:
+            raise refuse("BAD_ARGUMENT", operation, "due_at")
+        last = moment
+
+
+def _assign(schedule: Schedule, op: Recur) -> None:
     schedule.queue = op.queue
     schedule.klass = op.klass
     schedule.data = op.data
     schedule.priority = op.priority
     schedule.retries = op.retries
     schedules.set_tags(schedule, op.tags)
+    schedule.kind = op.kind
     schedule.interval_ms = op.interval_ms
+    schedule.offset_ms = op.offset_ms
+    schedule.cron = op.cron
+    schedule.start_at = op.start_at
+    schedule.end_at = op.end_at
+    schedule.limit = op.limit
     schedule.backlog = op.backlog
-    schedule.next_at = now + op.offset_ms
-    schedule.seq = emit(store, now, "recurred", op.jid, op.queue, op.klass, schedule.next_at)
-    queues.register(store, now, op.queue)
-    schedules.enter(store, schedule)
-    return op.jid
+    schedule.missed = op.missed
+    schedule.catchup_ms = op.catchup_ms
+    schedule.overlap = "skip" if op.kind == "after" else op.overlap
 
 
 def unrecur(store: Store, now: int, op: Unrecur) -> int:
@@ -43,8 +97,8 @@ def unrecur(store: Store, now: int, op: Unrecur) -> int:
     schedule = schedules.get(store, op.jid)
     if schedule is None:
         return 0
-    emit(store, now, "unrecurred", op.jid, schedule.queue)
-    schedules.remove(store, schedule)
+    schedules.leave(store, schedule)
+    stop(store, now, schedule, "unrecur")
     return 1
 
 
@@ -57,6 +111,8 @@ def recur_get(store: Store, now: int, op: RecurGet) -> replies.Schedule | None:
 def recur_update(store: Store, now: int, op: RecurUpdate) -> str:
     """Change what is given of a recurring job."""
     schedule = schedules.find(store, op.jid)
+    if op.interval_ms is not None and schedule.kind == "cron":
+        raise refuse("BAD_ARGUMENT", "recur_update", "interval_ms")
 
     schedules.leave(store, schedule)
     if op.queue is not None:
@@ -67,7 +123,7 @@ def recur_update(store: Store, now: int, op: RecurUpdate) -> str:
     if op.data is not None:
         schedule.data = op.data
     if op.interval_ms is not None:
-        if schedule.next_at > now:
+        if now < schedule.next_at < NO_TIME:
             schedule.next_at = max(schedule.next_at - schedule.interval_ms + op.interval_ms, now)
         schedule.interval_ms = op.interval_ms
     if op.priority is not None:
@@ -76,8 +132,8 @@ def recur_update(store: Store, now: int, op: RecurUpdate) -> str:
         schedule.retries = op.retries
     if op.backlog is not None:
         schedule.backlog = op.backlog
-    emit(store, now, "recur_updated", op.jid, schedule.queue, schedule.next_at)
-    schedules.enter(store, schedule)
+    emit(store, now, "recur_updated", op.jid, schedule.queue, schedules.next_due(schedule))
+    keep(store, now, schedule)
     return op.jid
 
 
@@ -99,7 +155,7 @@ def _set_tags(store: Store, now: int, schedule: Schedule, wanted: tuple[str, ...
     before = len(schedule.tags)
     schedules.set_tags(schedule, wanted)
     if len(schedule.tags) != before:
-        emit(store, now, "recur_updated", schedule.jid, schedule.queue, schedule.next_at)
+        emit(store, now, "recur_updated", schedule.jid, schedule.queue, schedules.next_due(schedule))
         schedules.save(store, schedule)
     return schedule.tags
 
@@ -109,93 +165,60 @@ def recurring(store: Store, now: int, op: Recurring) -> Page:
     return Page(*schedules.page(store, op.queue, op.offset, op.count))
 
 
-# ---- runs
+# ---- pausing
 
 
-class Run(NamedTuple):
-    """A run that is due, and whether its id is free."""
+def recur_pause(store: Store, now: int, op: RecurPause) -> int:
+    """Let a recurring job stand still."""
+    schedule = schedules.find(store, op.jid)
+    if schedule.paused:
+        return 0
 
-    schedule: Schedule
-    jid: str
-    due_at: int
-    free: bool
-
-
-def fire(store: Store, now: int, op: Fire) -> int:
-    """Make the runs of a queue that are due, once the jobs have failed that may no longer begin."""
-    expire_due(store, now, op.queue, MOST)
-    return fire_due(store, now, op.queue, op.count)
+    schedules.leave(store, schedule)
+    schedule.paused = True
+    emit(store, now, "recur_paused", op.jid, schedule.queue)
+    schedules.enter(store, schedule)
+    return 1
 
 
-def fire_due(store: Store, now: int, queue: str, most: int) -> int:
-    """Make runs that are due, of each schedule in turn, until none is due or so many were tried; give how many."""
-    found = schedules.due(store, queue, now, most)
-    for schedule in found:
-        missed = schedules.pass_over(now, schedule)
-        if missed:
-            emit(store, now, "missed", schedule.jid, queue, missed, schedule.next_at)
-    made = 0
-    for run in _in_turn(store, now, found, most):
-        if run.free:
-            _make(store, now, run)
-            made += 1
-        else:
-            emit(store, now, "renumbered", run.schedule.jid, queue, run.jid)
-    schedules.advance(store, found)
-    return made
+def recur_unpause(store: Store, now: int, op: RecurUnpause) -> int:
+    """Let a recurring job go on."""
+    schedule = schedules.find(store, op.jid)
+    if not schedule.paused:
+        return 0
+
+    schedules.leave(store, schedule)
+    schedule.paused = False
+    emit(store, now, "recur_unpaused", op.jid, schedule.queue)
+    go_on(store, now, schedule, "missed")
+    return 1
 
 
-def drafts(store: Store, now: int, queue: str, most: int) -> list[Job]:
-    """The jobs that the runs would be that a pop would make now; for a read."""
-    found = schedules.due(store, queue, now, most)
-    for schedule in found:
-        schedules.pass_over(now, schedule)
-    shown: list[Job] = []
-    for run in _in_turn(store, now, found, most):
-        if run.free:
-            job = jobs.draft(store, run.jid, "waiting", len(shown) + 1)
-            _begin(store, job, run)
-            tags.pretend(job, run.schedule.tags)
-            shown.append(job)
-    return shown
+# ---- lists of moments
 
 
-def _in_turn(store: Store, now: int, found: list[Schedule], most: int) -> list[Run]:
-    """The next runs of drafts of schedules that are due, moving these on: one of each in turn."""
-    runs: list[Run] = []
-    turn = found
-    while turn:
-        again = []
-        for schedule in turn[: most - len(runs)]:
-            schedule.runs += 1
-            jid = f"{schedule.jid}-{schedule.runs}"
-            run = Run(schedule, jid, schedule.next_at, jobs.get(store, jid) is None)
-            runs.append(run)
-            if run.free:
-                schedule.next_at += schedule.interval_ms
-            if schedule.next_at <= now:
-                again.append(schedule)
-        turn = again
-    return runs
+def recur_advance(store: Store, now: int, op: RecurAdvance) -> int:
+    """Tell more moments of a list."""
+    _check_times("recur_advance", op.due_at)
+    schedule = schedules.get(store, op.jid)
+    if schedule is None:
+        return 0
+    if schedule.kind != "cron" or schedule.last_at != op.after:
+        return schedule.last_at
+
+    told = schedules.draft(schedule, op.jid)
+    learned = schedules.learn(told, op.due_at)
+    if not op.due_at:
+        told.end_at = max(told.last_at, 1)
+    if told.last_at == schedule.last_at and told.end_at == schedule.end_at:
+        return schedule.last_at
+
+    schedules.leave(store, schedule)
+    emit(store, now, "recur_advanced", op.jid, told.queue, learned, told.last_at)
+    keep(store, now, told)
+    return 0 if schedules.over(told) else told.last_at
 
 
-def _make(store: Store, now: int, run: Run) -> None:
-    """Put a run, as of the moment at which it was due."""
-    schedule = run.schedule
-    emit(store, now, "fired", schedule.jid, schedule.queue, run.jid, run.due_at)
-    job = jobs.create(store, run.jid)
-    state = _begin(store, job, run)
-    emit(store, now, "put", run.jid, schedule.queue, schedule.klass, state)
-    tags.assign(store, job, schedule.tags)
-    jobs.place(store, job, state)
-
-
-def _begin(store: Store, job: Job, run: Run) -> str:
-    """Let a job be a run; give the state in which it begins."""
-    schedule = run.schedule
-    job.klass = schedule.klass
-    job.data = schedule.data
-    job.priority = schedule.priority
-    job.retries = schedule.retries
-    history.add(store, run.due_at, job, "spawned", schedule.jid)
-    return enter(store, run.due_at, job, schedule.queue, 0)
+def recurring_unset(store: Store, now: int, op: RecurringUnset) -> tuple[replies.Schedule, ...]:
+    """Show the recurring jobs whose moments run out."""
+    return tuple(schedules.view(one) for one in schedules.unset(store, now + op.ahead_ms, op.count))

@@ -7,6 +7,7 @@ go of what is still held, and of nothing else.
 
 from __future__ import annotations
 
+from qmodel.ops.resuming import run_ended
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store
 
@@ -15,3 +16,4 @@ def settle(store: Store, now: int, job: Job) -> None:
     """Let go of what a job held that has ended, or begins anew."""
     if not job.options:
         return
+    run_ended(store, now, job)

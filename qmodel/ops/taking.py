@@ -8,9 +8,9 @@ from qmodel import replies
 from qmodel.arguments import MOST
 from qmodel.operations import Peek, Pop, PopAny
 from qmodel.ops.burying import bury, bury_revoked, expire_due, expire_taken, is_revoked
+from qmodel.ops.firing import drafts, fire_due
 from qmodel.ops.leasing import expiry, ran_too_long
 from qmodel.ops.pausing import holds
-from qmodel.ops.scheduling import drafts, fire_due
 from qmodel.state import config, expiring, history, jobs, options, queues, stats, workers
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit

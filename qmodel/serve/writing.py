@@ -133,6 +133,10 @@ def _queue(counts: replies.QueueCounts, _: Store | None = None) -> Raw:
     return [*counts[:6], 1 if counts.paused else 0, *counts[7:]]
 
 
+def _schedule(found: replies.Schedule) -> Raw:
+    return [*found[:-1], 1 if found.paused else 0]
+
+
 def _each(write: Callable[[Any], Raw]) -> Callable[[Any, Store | None], Raw]:
     return lambda values, _: [write(one) for one in values]
 
@@ -150,7 +154,8 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "page": _same,
     "tallies": _same,
     "tracked": lambda tracked, store: [_jobs(tracked.jobs, store), tracked.expired],
-    "schedule": _same,
+    "schedule": lambda found, _: None if found is None else _schedule(found),
+    "schedules": _each(_schedule),
     "drained": _same,
     "queues": _each(_queue),
     "queue": _queue,

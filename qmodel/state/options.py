@@ -19,6 +19,7 @@ OPTIONS: Final[dict[str, str]] = {
     "ttl_ms": "put: how long from the put it may begin; gone when it has begun",
     "timeout_ms": "put: how long a claim lasts at most, however often its lease is renewed",
     "revoked": "engine: however its lease ends, it fails; gone when it has",
+    "schedule": "engine: the recurring job that waits for the end of this run, and since which sequence it recurs",
 }
 """Every option: what it says, and whether a put gives it or the engine."""
 

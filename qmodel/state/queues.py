@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 FIRST = float("-inf")
 """Where a stalled job stands among the locks: before every lease that ran out."""
 
+NO_TIME = 99_999_999_999_998
+"""When something is due that is not: no moment reaches it."""
+
 IDLE_MOST = 1000
 
 
@@ -267,7 +270,7 @@ def next_at(queue: Queue, now: int, grace: int) -> int:
     if first < len(queue.locks):
         soon.append(queue.locks[first][0] + grace)
     first = queue.recur.count_until(now)
-    if first < len(queue.recur):
+    if first < len(queue.recur) and queue.recur[first][0] < NO_TIME:
         soon.append(queue.recur[first][0])
     return int(min(soon, default=0))
 

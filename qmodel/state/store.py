@@ -36,7 +36,7 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "completed", "config", "days", "events", "groups", "jobs", "queues", "requests", "schedules", "seq",
+        "completed", "config", "crons", "days", "events", "groups", "jobs", "queues", "requests", "schedules", "seq",
         "tags", "tracked", "workers", "workers_passed",
     )  # fmt: skip
 
@@ -49,6 +49,7 @@ class Store:
         self.workers: dict[str, Worker] = {}
         self.workers_passed = 0
         self.completed: Ordered[Place] = Ordered()
+        self.crons: Ordered[Place] = Ordered()
         self.groups: SortedDict[str, Ordered[Place]] = SortedDict()
         self.tags: dict[str, Ordered[tuple[int, str]]] = {}
         self.tracked: dict[str, int] = {}

@@ -11,6 +11,7 @@ import pytest
 
 from qmodel import engine
 from qmodel import operations as ops
+from qmodel.conformance.directed import directed
 from qmodel.conformance.generator import HOSTILE
 from qmodel.events import EVENTS, Event
 from qmodel.lifecycle import STATES, TRANSITIONS
@@ -62,6 +63,10 @@ def _limits() -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+ENDS = [one.steps for one in directed() if one.name in ("ends_of_runs", "ends_that_end_it", "bounds_of_runs")]
+"""In which whoever waits for a job learns of every way in which it can end, and what is over is deleted."""
+
+
 @functools.cache
 def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str, str, str]]]:
     """Over many histories: the events and refusals of each operation, and all transitions."""
@@ -70,7 +75,7 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
     transitions: set[tuple[str, str, str]] = set()
     real, configuring.keep_events = configuring.keep_events, lambda store, most: None
     try:
-        for history in bulk(COUNT):
+        for history in (*bulk(COUNT), *ENDS):
             states: dict[str, str] = {}
             for moment in walk(history):
                 events[moment.name].update(event.event for event in moment.events)
@@ -212,7 +217,7 @@ def _good(name: str, kind: Any) -> Any:
     if kind.wire == "operations":
         inner = CATALOGUE[kind.of.lower()]
         return (inner.cls(**{a.name: _good(a.name, a.kind) for a in inner.arguments if a.required}),)
-    for value in ("x", 1, True, ("x",)):
+    for value in ("x", 1, True, ("x",), (1,), *getattr(kind, "words", ())):
         if kind.accepts(value):
             return value
     raise AssertionError(name)

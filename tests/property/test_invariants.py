@@ -18,7 +18,8 @@ from qmodel.state.store import Store
 
 def healthy() -> Snapshot:
     """A state with a job in each place: w waiting, s scheduled, d depends (on r), r running, t
-    stalled, c complete, f failed, and e-1, a run of e; with tags, tracking, a grant and statistics.
+    stalled, c complete, f failed, and e-1, a run of e; o waits for its run o-1, and l has moments
+    to come; with tags, tracking, a grant and statistics.
     """
     store = Store()
     for op in (
@@ -38,6 +39,9 @@ def healthy() -> Snapshot:
     engine.step(store, 1, ops.Put("q", "w", "k", ""))
     engine.step(store, 1, ops.Update("w", "", request="o"))
     engine.step(store, 1, ops.Recur("y", "e", "k", "", 1))
+    engine.step(store, 1, ops.Fire("y"))
+    engine.step(store, 1, ops.Recur("y", "l", "k", "", 0, kind="cron", cron="* * * * * UTC", due_at=(60_000, 120_000)))
+    engine.step(store, 1, ops.Recur("y", "o", "k", "", 1000, kind="after"))
     engine.step(store, 1, ops.Fire("y"))
     return snapshot.of(store)
 
@@ -88,6 +92,8 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "only_a_running_job_is_marked_as_revoked": _set("jobs", "w", "options", (("revoked", "1"),)),
     "who_may_expire_is_on_the_list": _set("jobs", "w", "options", (("ttl_ms", "5"),)),
     "each_recurring_job_stands_in_its_queue": _set("queues", "y", "recur", ()),
+    "moments_are_wanted_where_a_list_goes_on": _set("crons", ()),
+    "open_runs_are_counted": _set("schedules", "o", "open", 0),
     "recurring_jobs_are_within_bounds": _set("schedules", "e", "interval_ms", 0),
     "a_run_says_whose_it_is": _set("jobs", "e-1", "history", (("spawned", 1, ("f",)),)),
     "the_index_of_tags_is_the_tags_of_jobs": _set("jobs", "w", "tags", (("x", 1),)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -433,14 +433,35 @@ def _wanted(before: Snapshot, now: int, queue: str, count: int) -> list[str]:
     return (first + [jid for _, _, _, jid in sorted(ready)])[:count]
 
 
+def _due_moments(one: dict[str, Any], now: int) -> Sequence[int]:
+    """The due times of a recurring job of which runs are to be made."""
+    if one["paused"] or (one["overlap"] == "skip" and one["open"]):
+        return ()
+    last = min(now, one["end_at"] or now)
+    moments: Sequence[int] = range(one["next_at"], last + 1, one["interval_ms"] or 1)
+    if one["kind"] == "cron":
+        moments = [moment for moment in (one["next_at"], *one["later"]) if moment <= last]
+    elif one["kind"] == "after":
+        return moments[:1]
+    first = 0
+    if one["missed"] == "one":
+        first = max(len(moments) - 1, 0)
+    elif one["missed"] == "none":
+        first = bisect_left(moments, now - one["catchup_ms"])
+    if one["backlog"] and one["kind"] == "cron":
+        first = max(first, bisect_left(moments, now) - one["backlog"])
+    elif one["backlog"]:
+        first = max(first, bisect_left(moments, now - one["backlog"] * one["interval_ms"]))
+    found = moments[first:][: one["limit"] - one["made"] if one["limit"] else None]
+    return found[:1] if one["overlap"] == "skip" else found
+
+
 def _due_runs(before: Snapshot, now: int, queue: str) -> list[tuple[int, int, tuple[int, ...], str]]:
     """The runs that are due, by the words of state/schedules.py: how they order among jobs, and their ids."""
     runs = []
     for place, (_, _, jid) in enumerate(before.queues[queue]["recur"] if queue in before.queues else ()):
         one, number, turn = before.schedules[jid], before.schedules[jid]["runs"], 0
-        moments = range(one["next_at"], now + 1, one["interval_ms"])
-        oldest = now - one["backlog"] * one["interval_ms"] if one["backlog"] else 0
-        for due_at in moments[bisect_left(moments, oldest) :]:
+        for due_at in _due_moments(one, now):
             number, turn = number + 1, turn + 1
             while f"{jid}-{number}" in before.jobs:
                 number, turn = number + 1, turn + 1
@@ -454,6 +475,9 @@ def test_pops_come_in_the_order_of_priority_readiness_and_sequence() -> None:
         if moment.name != "pop" or not any(event.event == "popped" for event in moment.events):
             continue
         assert moment.before is not None
+        waits = any(one["open"] for one in moment.before.schedules.values())
+        if waits and any(event.event == "failed" for event in moment.events):
+            continue  # a run that ends in this very step may let another one be due
         wanted = _wanted(moment.before, moment.now, moment.op.queue, moment.op.count)
         assert [job.jid for job in moment.outcome] == wanted, moment.step
         several += len(wanted) > 1
@@ -491,16 +515,20 @@ def _due_times(history: Any) -> Iterator[tuple[Any, int]]:
             continue
         for event in moment.events:
             jid = event.facts[0]
-            if event.event == "recurred":
+            if event.event == "recurred" and moment.op.kind == "interval":
                 expected[jid], intervals[jid] = int(event.facts[3]), moment.op.interval_ms
+            elif event.event in ("recurred", "unrecurred"):
+                expected.pop(jid, None)
             elif event.event == "recur_updated" and jid in expected:
                 expected[jid] = int(event.facts[2])
                 intervals[jid] = getattr(moment.op, "interval_ms", None) or intervals[jid]
-            elif event.event == "missed" and jid in expected:
+            elif event.event in ("missed", "skipped") and jid in expected:
                 expected[jid] = int(event.facts[3])
-            elif event.event == "fired" and jid in expected:
+            elif event.event == "fired" and jid in expected and moment.name != "recur_now":
                 yield event.facts[3], expected[jid]
                 expected[jid] += intervals[jid]
+            if not expected.get(jid):  # it stands still: nobody can tell from here when the next one is due
+                expected.pop(jid, None)
 
 
 def test_each_due_time_has_one_run_and_none_drifts() -> None:

@@ -59,7 +59,8 @@ def recur(
     priority = session.sign * whole_of("Recur", "priority", given["priority"])
     retries, backlog = (whole_of("Recur", name, given[name]) for name in ("retries", "backlog"))
 
-    op = ops.Recur(queue, jid, klass, data, interval_ms, offset_ms, priority, retries, tags, backlog)
+    paced = (interval_ms, offset_ms, priority, retries, tags, backlog)
+    op = ops.Recur(queue, jid, klass, data, *paced, restart=True)
     reply: str = session.ask("Recur", op)
     return reply
 

@@ -1,0 +1,54 @@
+-- Recurring jobs that stood still and go on, or are over.
+
+local resuming = {}
+
+-- Delete one that is in no list, and say why.
+function resuming.stop(now, schedule, cause)
+  store.emit(now, 'unrecurred', schedule.jid, schedule.queue, cause)
+  schedules.delete(schedule)
+end
+
+-- Enter one that was taken out of its list, unless it has no more runs.
+function resuming.keep(now, schedule)
+  local cause = schedules.over(schedule)
+  if cause then
+    resuming.stop(now, schedule, cause)
+  else
+    schedules.enter(schedule)
+  end
+end
+
+-- Pass over what was due while one stood still that is in no list, and keep it.
+function resuming.go_on(now, schedule, event)
+  if not schedules.stands_still(schedule) then
+    local passed = schedules.before(schedule, now)
+    schedules.skip(schedule, passed)
+    if passed > 0 then
+      store.emit(now, event, schedule.jid, schedule.queue, passed, schedules.next_due(schedule))
+    end
+    if schedule.kind == 'after' then
+      schedule.next_at = math.max(schedule.next_at, now)
+    end
+  end
+  resuming.keep(now, schedule)
+end
+
+-- Tell the recurring job that waits for it of the end of a run.
+function resuming.run_ended(now, job)
+  local said = options.get(job, 'schedule')
+  if not said then
+    return
+  end
+  options.drop(job, 'schedule')
+  local jid, since = string.match(said, '^(%S+) (%d+)$')
+  local schedule = schedules.get(jid)
+  if not schedule or schedule.since ~= tonumber(since) then
+    return
+  end
+  schedules.leave(schedule)
+  schedule.open = schedule.open - 1
+  if schedule.kind == 'after' and schedule.open == 0 and schedule.next_at == queues.NO_TIME then
+    schedule.next_at = now + schedule.interval_ms
+  end
+  resuming.go_on(now, schedule, 'skipped')
+end
