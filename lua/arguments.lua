@@ -161,7 +161,7 @@ function arguments.named(operation, spec, op, args, at, last)
   for i = 1, #spec.lists do
     local name = spec.lists[i]
     local kind, list = spec.arguments[name], op[name]
-    if list and (#list > catalogue.most or #list < kind.least) or not (list or kind.optional) then
+    if list and (#list > (kind.most or catalogue.most) or #list < kind.least) or not (list or kind.optional) then
       arguments.refuse(operation, name)
     end
   end

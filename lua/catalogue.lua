@@ -20,6 +20,8 @@ local kinds = {
   {kind = 'list', item = {kind = 'id', most = 128}, least = 0, optional = true},
   {kind = 'flag'},
   {kind = 'whole', low = 1, high = 316224000000},
+  {kind = 'list', item = {kind = 'id', most = 128}, least = 0, most = 8, optional = true},
+  {kind = 'whole', low = 1, high = 1000000},
   {kind = 'id', most = 64},
   {kind = 'operations', of = 'put', least = 1},
   {kind = 'whole', low = 1, high = 1000},
@@ -36,11 +38,14 @@ local kinds = {
   {kind = 'list', item = {kind = 'whole', low = 0, high = 89999999999999}, least = 0, optional = true},
   {kind = 'choice', words = {all = true, one = true, none = true}},
   {kind = 'choice', words = {allow = true, skip = true}},
+  {kind = 'name', most = 134},
+  {kind = 'whole', low = 1, high = 10000},
+  {kind = 'whole', low = 1, high = 86400000},
 }
 
 catalogue.operations = {
   put = {
-    reads = false, memo = false, asks = true, lists = {'tags', 'depends'},
+    reads = false, memo = false, asks = true, lists = {'tags', 'depends', 'throttles'},
     decode = function(operation, args, at, last)
       if last < at + 3 then args = arguments.only(args, at, last) end
       local queue, jid, klass, data = args[at], args[at + 1], args[at + 2], args[at + 3]
@@ -66,7 +71,9 @@ catalogue.operations = {
       lease_ms = kinds[10],
       timeout_ms = kinds[10],
       ttl_ms = kinds[10],
-      request = kinds[11],
+      throttles = kinds[11],
+      cost = kinds[12],
+      request = kinds[13],
     },
   },
   put_many = {
@@ -77,8 +84,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[12],
-      request = kinds[11],
+      jobs = kinds[14],
+      request = kinds[13],
     },
   },
   pop = {
@@ -95,9 +102,9 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       worker = kinds[1],
-      count = kinds[13],
+      count = kinds[15],
       wait = kinds[9],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   pop_any = {
@@ -111,11 +118,11 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[14],
+      queues = kinds[16],
       worker = kinds[1],
-      count = kinds[13],
+      count = kinds[15],
       wait = kinds[9],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   peek = {
@@ -130,7 +137,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[13],
+      count = kinds[15],
     },
   },
   complete = {
@@ -147,7 +154,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[15],
+      token = kinds[17],
       result = kinds[3],
       data = kinds[3],
       next = kinds[1],
@@ -163,7 +170,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[16],
+      jobs = kinds[18],
     },
   },
   complete_and_pop = {
@@ -182,17 +189,17 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[15],
+      token = kinds[17],
       queue = kinds[1],
       worker = kinds[1],
-      count = kinds[13],
+      count = kinds[15],
       wait = kinds[9],
       result = kinds[3],
       data = kinds[3],
       next = kinds[1],
       delay_ms = kinds[5],
       depends = kinds[8],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   fail = {
@@ -211,9 +218,9 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[15],
-      group = kinds[17],
-      message = kinds[18],
+      token = kinds[17],
+      group = kinds[19],
+      message = kinds[20],
       data = kinds[3],
     },
   },
@@ -231,10 +238,10 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[15],
+      token = kinds[17],
       delay_ms = kinds[5],
-      group = kinds[17],
-      message = kinds[18],
+      group = kinds[19],
+      message = kinds[20],
     },
   },
   release = {
@@ -251,7 +258,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[15],
+      token = kinds[17],
       delay_ms = kinds[5],
       data = kinds[3],
     },
@@ -270,7 +277,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[15],
+      token = kinds[17],
       data = kinds[3],
     },
   },
@@ -282,8 +289,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[19],
-      request = kinds[11],
+      jids = kinds[21],
+      request = kinds[13],
     },
   },
   revoke = {
@@ -294,8 +301,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[19],
-      request = kinds[11],
+      jids = kinds[21],
+      request = kinds[13],
     },
   },
   update = {
@@ -312,7 +319,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       data = kinds[3],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   priority = {
@@ -330,7 +337,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       priority = kinds[4],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   delay = {
@@ -348,7 +355,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       delay_ms = kinds[5],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   promote = {
@@ -363,7 +370,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   log = {
@@ -379,8 +386,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      message = kinds[20],
-      request = kinds[11],
+      message = kinds[22],
+      request = kinds[13],
     },
   },
   progress = {
@@ -398,9 +405,9 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[15],
-      progress = kinds[20],
-      request = kinds[11],
+      token = kinds[17],
+      progress = kinds[22],
+      request = kinds[13],
     },
   },
   cancel = {
@@ -411,9 +418,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[19],
+      jids = kinds[21],
       cascade = kinds[9],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   drain = {
@@ -428,8 +435,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[13],
-      request = kinds[11],
+      count = kinds[15],
+      request = kinds[13],
     },
   },
   depends_on = {
@@ -444,8 +451,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[19],
-      request = kinds[11],
+      dependencies = kinds[21],
+      request = kinds[13],
     },
   },
   depends_off = {
@@ -462,7 +469,7 @@ catalogue.operations = {
       jid = kinds[2],
       dependencies = kinds[8],
       all = kinds[9],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   tag_add = {
@@ -477,8 +484,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[14],
-      request = kinds[11],
+      tags = kinds[16],
+      request = kinds[13],
     },
   },
   tag_remove = {
@@ -493,8 +500,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[14],
-      request = kinds[11],
+      tags = kinds[16],
+      request = kinds[13],
     },
   },
   tagged = {
@@ -509,8 +516,8 @@ catalogue.operations = {
     end,
     arguments = {
       tag = kinds[1],
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   top_tags = {
@@ -521,8 +528,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   track = {
@@ -537,7 +544,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   untrack = {
@@ -552,7 +559,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   tracked = {
@@ -563,8 +570,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   failed_groups = {
@@ -575,8 +582,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   failed = {
@@ -590,9 +597,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      group = kinds[17],
-      offset = kinds[21],
-      count = kinds[13],
+      group = kinds[19],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   unfail = {
@@ -608,9 +615,9 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      group = kinds[17],
-      count = kinds[13],
-      request = kinds[11],
+      group = kinds[19],
+      count = kinds[15],
+      request = kinds[13],
     },
   },
   recur = {
@@ -630,7 +637,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      jid = kinds[22],
+      jid = kinds[24],
       klass = kinds[1],
       data = kinds[3],
       interval_ms = kinds[5],
@@ -639,17 +646,17 @@ catalogue.operations = {
       retries = kinds[6],
       tags = kinds[7],
       backlog = kinds[6],
-      kind = kinds[23],
-      cron = kinds[20],
-      due_at = kinds[24],
-      start_at = kinds[15],
-      end_at = kinds[15],
-      limit = kinds[21],
-      missed = kinds[25],
+      kind = kinds[25],
+      cron = kinds[22],
+      due_at = kinds[26],
+      start_at = kinds[17],
+      end_at = kinds[17],
+      limit = kinds[23],
+      missed = kinds[27],
       catchup_ms = kinds[5],
-      overlap = kinds[26],
+      overlap = kinds[28],
       restart = kinds[9],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   unrecur = {
@@ -663,8 +670,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[22],
-      request = kinds[11],
+      jid = kinds[24],
+      request = kinds[13],
     },
   },
   recur_get = {
@@ -678,7 +685,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[22],
+      jid = kinds[24],
     },
   },
   recur_update = {
@@ -692,7 +699,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[22],
+      jid = kinds[24],
       queue = kinds[1],
       klass = kinds[1],
       data = kinds[3],
@@ -700,7 +707,7 @@ catalogue.operations = {
       priority = kinds[4],
       retries = kinds[6],
       backlog = kinds[6],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   recur_tag = {
@@ -714,9 +721,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[22],
-      tags = kinds[14],
-      request = kinds[11],
+      jid = kinds[24],
+      tags = kinds[16],
+      request = kinds[13],
     },
   },
   recur_untag = {
@@ -730,9 +737,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[22],
-      tags = kinds[14],
-      request = kinds[11],
+      jid = kinds[24],
+      tags = kinds[16],
+      request = kinds[13],
     },
   },
   recur_pause = {
@@ -746,8 +753,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[22],
-      request = kinds[11],
+      jid = kinds[24],
+      request = kinds[13],
     },
   },
   recur_unpause = {
@@ -761,8 +768,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[22],
-      request = kinds[11],
+      jid = kinds[24],
+      request = kinds[13],
     },
   },
   recur_now = {
@@ -776,8 +783,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[22],
-      request = kinds[11],
+      jid = kinds[24],
+      request = kinds[13],
     },
   },
   recur_advance = {
@@ -793,9 +800,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[22],
-      after = kinds[15],
-      due_at = kinds[24],
+      jid = kinds[24],
+      after = kinds[17],
+      due_at = kinds[26],
     },
   },
   recurring_unset = {
@@ -807,7 +814,7 @@ catalogue.operations = {
     end,
     arguments = {
       ahead_ms = kinds[5],
-      count = kinds[13],
+      count = kinds[15],
     },
   },
   recurring = {
@@ -822,8 +829,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   fire = {
@@ -838,8 +845,70 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[13],
-      request = kinds[11],
+      count = kinds[15],
+      request = kinds[13],
+    },
+  },
+  throttle_set = {
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local throttle = args[at]
+      if not (arguments.names[throttle] or arguments.is_name(throttle, 134)) then arguments.refuse(operation, 'throttle') end
+      local op = {throttle = throttle, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.throttle_set, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      throttle = kinds[29],
+      concurrency = kinds[12],
+      rate = kinds[30],
+      rate_ms = kinds[10],
+      capacity = kinds[12],
+      refill = kinds[12],
+      refill_ms = kinds[31],
+      request = kinds[13],
+    },
+  },
+  throttle_unset = {
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local throttle = args[at]
+      if not (arguments.names[throttle] or arguments.is_name(throttle, 134)) then arguments.refuse(operation, 'throttle') end
+      local op = {throttle = throttle, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.throttle_unset, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      throttle = kinds[29],
+      request = kinds[13],
+    },
+  },
+  throttle_get = {
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local throttle = args[at]
+      if not (arguments.names[throttle] or arguments.is_name(throttle, 134)) then arguments.refuse(operation, 'throttle') end
+      local op = {throttle = throttle}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.throttle_get, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      throttle = kinds[29],
+    },
+  },
+  throttles = {
+    reads = true, memo = false, asks = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {offset = 0, count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.throttles, op, args, at + 0, last) end
+      return op
+    end,
+    arguments = {
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   get = {
@@ -864,7 +933,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[19],
+      jids = kinds[21],
     },
   },
   waiting = {
@@ -879,8 +948,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   scheduled = {
@@ -895,8 +964,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   depending = {
@@ -911,8 +980,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   throttled = {
@@ -927,8 +996,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   running = {
@@ -943,8 +1012,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   stalled = {
@@ -959,8 +1028,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   completed = {
@@ -971,8 +1040,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   queues = {
@@ -983,8 +1052,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   queue = {
@@ -1023,8 +1092,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[21],
-      count = kinds[13],
+      offset = kinds[23],
+      count = kinds[15],
     },
   },
   worker = {
@@ -1053,7 +1122,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[15],
+      at = kinds[17],
     },
   },
   events = {
@@ -1064,8 +1133,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[15],
-      count = kinds[13],
+      after = kinds[17],
+      count = kinds[15],
     },
   },
   newest = {
@@ -1086,10 +1155,10 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[14],
+      queues = kinds[16],
       reason = kinds[1],
       for_ms = kinds[5],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   unpause = {
@@ -1100,9 +1169,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[14],
+      queues = kinds[16],
       reason = kinds[1],
-      request = kinds[11],
+      request = kinds[13],
     },
   },
   forget = {
@@ -1113,8 +1182,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[14],
-      request = kinds[11],
+      queues = kinds[16],
+      request = kinds[13],
     },
   },
   deregister = {
@@ -1125,8 +1194,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      workers = kinds[14],
-      request = kinds[11],
+      workers = kinds[16],
+      request = kinds[13],
     },
   },
   config = {
@@ -1150,7 +1219,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[17],
+      option = kinds[19],
     },
   },
   config_set = {
@@ -1166,9 +1235,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[17],
-      value = kinds[15],
-      request = kinds[11],
+      option = kinds[19],
+      value = kinds[17],
+      request = kinds[13],
     },
   },
   config_unset = {
@@ -1182,8 +1251,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[17],
-      request = kinds[11],
+      option = kinds[19],
+      request = kinds[13],
     },
   },
 }

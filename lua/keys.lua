@@ -21,7 +21,15 @@
 --                                recurring job is due, if there is one; and when a job may have expired, if one
 --                                may (state/queues.lua)
 --   <p>q:<queue>-pauses          hash: reason -> until, of those for which it is paused (state/pauses.lua)
+--   <p>q:<queue>-gates          zset: throttles at which jobs of the queue are, score when a pop looks (state/throttles.lua)
 --   <p>q:<queue>-wake            list: one element for each wake-up not yet used; idle workers block on it
+--   <p>g:<queue>TAB<throttle>-parked   zset: jobs parked there; score priority, member <parked at sequence:14><jid>
+--   <p>g:<queue>TAB<throttle>-let      zset: jobs let go on that still wait; score priority, member <cost:7><jid>
+--   <p>throttles                 zset: the throttles that have limits, score 0
+--   <p>th:<throttle>-state       text: its limits and the level of its bucket
+--   <p>th:<throttle>-held        zset: running and stalled jobs that name it, score token
+--   <p>th:<throttle>-claims      zset: the claims of its window; score when, member <token:14>
+--   <p>th:<throttle>-queues      zset: queues with jobs parked at it, score 0
 --   <p>r:<jid>                   hash: a recurring job (state/schedules.lua)
 --   <p>recur-crons               zset: those that will want more moments; score last known, member <sequence:14><jid>
 --   <p>queues                    zset: queues by time first seen
@@ -48,7 +56,7 @@ local keys = {}
 
 local ALONE = {
   'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failures', 'tags', 'tracked', 's', 'requests',
-  'requests-order', 'workers-passed', 'recur-crons',
+  'requests-order', 'workers-passed', 'recur-crons', 'throttles',
 }
 
 local MOST = 200 -- keys that are kept
@@ -91,6 +99,15 @@ function keys.worker(name)
     worker, worker_key = name, keys.prefix .. 'w:' .. name .. ':jobs'
   end
   return worker_key
+end
+
+function keys.throttle(name, part)
+  return keys.prefix .. 'th:' .. name .. part
+end
+
+-- A throttle as a queue sees it. No name holds a tab.
+function keys.gate(queue, name, part)
+  return keys.prefix .. 'g:' .. queue .. '\t' .. name .. part
 end
 
 function keys.group(name)

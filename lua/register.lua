@@ -24,6 +24,8 @@ register.verbs = {
   recur_untag = scheduling.recur_untag, recur_pause = scheduling.recur_pause,
   recur_unpause = scheduling.recur_unpause, recur_now = firing.recur_now, recur_advance = scheduling.recur_advance,
   recurring_unset = scheduling.recurring_unset, recurring = scheduling.recurring, fire = firing.fire,
+  throttle_set = throttling.throttle_set, throttle_unset = throttling.throttle_unset,
+  throttle_get = throttling.throttle_get, throttles = throttling.list_throttles,
   get = looking.get, multiget = looking.multiget,
   waiting = looking.waiting, scheduled = looking.scheduled, depending = looking.depending,
   throttled = looking.throttled, running = looking.running, stalled = looking.stalled, completed = looking.list_completed,

@@ -191,13 +191,14 @@ class ListOf(Kind):
     wire: ClassVar[str] = "list"
     item: Kind
     least: int = 0
+    most: int = MOST
 
     def accepts(self, value: Any) -> bool:
-        return type(value) is tuple and self.least <= len(value) <= MOST and all(map(self.item.accepts, value))
+        return type(value) is tuple and self.least <= len(value) <= self.most and all(map(self.item.accepts, value))
 
     @property
     def expected(self) -> str:
-        return f"{self.least} to {MOST} values, each {self.item.expected}"
+        return f"{self.least} to {self.most} values, each {self.item.expected}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +234,16 @@ Group = Annotated[str, Name(160)]
 Tag = Annotated[str, Name()]
 Tags = Annotated[tuple[str, ...], ListOf(Name(), 1)]
 AnyTags = Annotated[tuple[str, ...], ListOf(Name())]
+ThrottleName = Annotated[str, Name(NAME_BYTES + len("queue/"))]
+"""Longer than other names, to hold `queue/<queue>`."""
+ThrottleIds = Annotated[tuple[str, ...], ListOf(Id(), 0, 8)]
+Cost = Annotated[int, Whole(1, 1_000_000)]
+Concurrency = Annotated[int, Whole(1, 1_000_000)]
+Rate = Annotated[int, Whole(1, 10_000)]
+Capacity = Annotated[int, Whole(1, 1_000_000)]
+Refill = Annotated[int, Whole(1, 1_000_000)]
+Daily = Annotated[int, Whole(1, 86_400_000)]
+"""A time of up to a day: times a capacity it stays below 10^14."""
 Data = Annotated[str, Text()]
 Message = Annotated[str, Text(1 << 16)]
 LogLine = Annotated[str, Text(1024)]

@@ -27,6 +27,7 @@ from qmodel.ops import (
     scheduling,
     tagging,
     taking,
+    throttling,
 )
 from qmodel.refusals import Refusal, Refused
 from qmodel.state import requests
@@ -82,6 +83,10 @@ VERBS: dict[str, Verb] = {
     "recurring_unset": scheduling.recurring_unset,
     "recurring": scheduling.recurring,
     "fire": firing.fire,
+    "throttle_set": throttling.throttle_set,
+    "throttle_unset": throttling.throttle_unset,
+    "throttle_get": throttling.throttle_get,
+    "throttles": throttling.list_throttles,
     "get": looking.get,
     "multiget": looking.multiget,
     "waiting": looking.waiting,

@@ -15,6 +15,8 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "unblocked": ("jid", "queue", "state"),
     "delayed": ("jid", "queue", "ready_at"),
     "unfailed": ("jid", "queue", "group"),
+    "throttled": ("jid", "queue", "throttle"),
+    "unthrottled": ("jid", "queue", "throttle"),
     # a lease begins and ends
     "popped": ("jid", "queue", "worker", "wait_ms"),  # its sequence is the token of the lease
     "completed": ("jid", "queue", "worker", "token", "run_ms"),
@@ -48,6 +50,9 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "skipped": ("schedule", "queue", "runs", "next_at"),
     "fired": ("schedule", "queue", "run", "due_at"),  # the run is the job whose `put` follows
     "renumbered": ("schedule", "queue", "run"),
+    # throttles
+    "limited": ("throttle", "concurrency", "rate", "rate_ms", "capacity", "refill", "refill_ms"),
+    "unlimited": ("throttle",),
     # queues, workers, configuration
     "paused": ("queue", "reason", "until"),  # 0 where it does not end by itself
     "unpaused": ("queue", "reason", "left"),  # without a reason: all that were left
@@ -59,8 +64,9 @@ EVENTS: dict[str, tuple[str, ...]] = {
 
 WHOLE = frozenset(
     {
-        "dependencies", "due_at", "last_at", "left", "next_at", "priority", "ready_at", "remaining", "run_ms", "runs",
-        "times", "token", "until", "value", "wait_ms",
+        "capacity", "concurrency", "dependencies", "due_at", "last_at", "left", "next_at", "priority", "rate",
+        "rate_ms", "ready_at", "refill", "refill_ms", "remaining", "run_ms", "runs", "times", "token", "until", "value",
+        "wait_ms",
     }
 )  # fmt: skip
 """The facts, of events and of stages, that are whole numbers."""

@@ -15,6 +15,7 @@ from qmodel.lifecycle import STATES
 from qmodel.replies import HISTORY
 from qmodel.state.config import OPTIONS, PER_QUEUE
 from qmodel.state.queues import NO_TIME
+from qmodel.state.throttles import NEVER
 
 if TYPE_CHECKING:
     from qmodel.conformance.snapshot import Record, Snapshot
@@ -348,6 +349,81 @@ def who_may_expire_is_on_the_list(s: Snapshot) -> Iterator[str]:
                 yield f"{jid} is {job['state']}, and may still expire"
     yield from (f"{place} stands in {name}, wrongly" for name, place in found - wanted)
     yield from (f"{place} does not stand in {name}" for name, place in wanted - found)
+
+
+# ---- throttles
+
+
+@invariant
+def a_place_in_a_throttle_is_what_a_leased_job_has(s: Snapshot) -> Iterator[str]:
+    """The holders of a throttle are the running and stalled jobs that name it, under their tokens."""
+    wanted: dict[str, list[tuple[int, str]]] = {}
+    for jid, job in s.jobs.items():
+        if job["state"] in ("running", "stalled"):
+            for name in set(dict(job["options"]).get("throttles", "").split()):
+                wanted.setdefault(name, []).append((job["token"], jid))
+    for name in wanted.keys() | s.throttles.keys():
+        held = s.throttles[name]["held"] if name in s.throttles else ()
+        if list(held) != sorted(wanted.get(name, [])):
+            yield f"{name} is held by {held}, and {sorted(wanted.get(name, []))} run"
+
+
+@invariant
+def each_gate_knows_its_jobs(s: Snapshot) -> Iterator[str]:
+    """A job is parked at the one gate that it names, or was let go on by it and waits; and no gate is kept empty."""
+    wanted: Counter[tuple[str, str, str, tuple[Any, ...]]] = Counter()
+    for jid, job in s.jobs.items():
+        options = dict(job["options"])
+        if ("gate" in options) is not ("parked" in options):
+            yield f"{jid} has the options {options}"
+        if "gate" in options:
+            throttled = job["state"] == "throttled"
+            if not throttled and job["state"] != "waiting":
+                yield f"{jid} is {job['state']}, and at the gate {options['gate']}"
+            place = (job["priority"], int(options["parked"] if throttled else options.get("cost", 1)), jid)
+            wanted[job["queue"], options["gate"], "parked" if throttled else "let", place] += 1
+    found = Counter(
+        (queue, name, which, place)
+        for queue, record in s.queues.items()
+        for name, gate in record["gates"].items()
+        for which in ("parked", "let")
+        for place in gate[which]
+    )
+    yield from (f"{entry} is at a gate, wrongly" for entry in found - wanted)
+    yield from (f"{entry} is at no gate" for entry in wanted - found)
+
+
+@invariant
+def gates_are_in_order(s: Snapshot) -> Iterator[str]:
+    """No gate is kept empty; where nobody is parked nobody looks; and a throttle knows the queues parked at it."""
+    queues: dict[str, set[str]] = {}
+    for name, queue in s.queues.items():
+        for throttle, gate in queue["gates"].items():
+            if not gate["parked"] and not gate["let"]:
+                yield f"{name} keeps the gate {throttle} empty"
+            if not gate["parked"] and gate["moment"] != NEVER:
+                yield f"{name} looks at the gate {throttle} from {gate['moment']} on, where nobody is parked"
+            if list(gate["parked"]) != sorted(gate["parked"]) or list(gate["let"]) != sorted(gate["let"]):
+                yield f"the gate {throttle} of {name} is not sorted"
+            if gate["parked"]:
+                queues.setdefault(throttle, set()).add(name)
+    for name in queues.keys() | s.throttles.keys():
+        known = s.throttles[name]["queues"] if name in s.throttles else ()
+        if list(known) != sorted(queues.get(name, ())):
+            yield f"{name} knows of {known}, and jobs of {sorted(queues.get(name, ()))} are parked"
+
+
+@invariant
+def throttles_are_within_bounds(s: Snapshot) -> Iterator[str]:
+    """A bucket holds from nothing to its capacity, a window as many claims as were ever allowed, and none is empty."""
+    for name, one in s.throttles.items():
+        if not 0 <= one["level"] <= one["capacity"] * one["refill_ms"] or len(one["claims"]) > 10_000:
+            yield f"{name}: {one['level']} in the bucket, {len(one['claims'])} claims"
+        if (one["claims"] and not one["rate"]) or list(one["claims"]) != sorted(one["claims"]):
+            yield f"{name} has the claims {one['claims']}"
+        limited = one["concurrency"] or one["rate"] or one["capacity"]
+        if not (limited or one["held"] or one["queues"]):
+            yield f"{name} is kept, and nothing is known of it"
 
 
 # ---- recurring jobs

@@ -26,8 +26,10 @@ def _kind(kind: Kind, optional: bool = False) -> str:
             said.append(f"most = {most}")
         case Whole(low, high):
             said.append(f"low = {low}, high = {high}")
-        case ListOf(item, least):
+        case ListOf(item, least, most):
             said.append(f"item = {_kind(item)}, least = {least}")
+            if most != MOST:
+                said.append(f"most = {most}")
             if optional:
                 said.append("optional = true")
         case Operations(of):

@@ -29,8 +29,12 @@ from qmodel.arguments import (
     AnyJids,
     AnyTags,
     Backlog,
+    Capacity,
+    Concurrency,
+    Cost,
     Count,
     Cron,
+    Daily,
     Data,
     Group,
     Instant,
@@ -53,7 +57,9 @@ from qmodel.arguments import (
     PriorityLevel,
     QueueName,
     QueueNames,
+    Rate,
     Reason,
+    Refill,
     RequestId,
     Retries,
     ScheduleId,
@@ -62,6 +68,8 @@ from qmodel.arguments import (
     Switch,
     Tag,
     Tags,
+    ThrottleIds,
+    ThrottleName,
     Token,
     Value,
     WorkerName,
@@ -161,12 +169,13 @@ _HELD = "JOB_NOT_FOUND LOCK_LOST"
 _ENDS = " skipped unrecurred"
 """What a job's end may cause besides."""
 _RUNS = "fired put renumbered missed" + _ENDS
+_TAKEN = "popped promoted throttled unthrottled lock_lost failed unpaused " + _RUNS
 
 
 # ---- putting
 
 
-@operation("jid", "job", _DEPENDENCY, "put lock_lost" + _ENDS)
+@operation("jid", "job", _DEPENDENCY + " OVER_CAPACITY", "put lock_lost" + _ENDS)
 class Put(Operation):
     """Put a job into a queue: a new one, or an existing one, which moves there.
 
@@ -178,6 +187,9 @@ class Put(Operation):
     newest first; a lease lasts `lease_ms` instead of the queue's heartbeat; no lease lasts longer than `timeout_ms`
     from its claim, however often it is renewed; and a job that no worker has begun within `ttl_ms` of the put fails, in
     `expired-<queue>`, when its queue is next popped.
+
+    It passes up to 8 `throttles` whenever it is claimed, and takes `cost` tokens (1) from the buckets of these and of
+    its queue.
     """
 
     queue: QueueName
@@ -193,10 +205,12 @@ class Put(Operation):
     lease_ms: Interval | None = None
     timeout_ms: Interval | None = None
     ttl_ms: Interval | None = None
+    throttles: ThrottleIds | None = None
+    cost: Cost | None = None
     request: RequestId = ""
 
 
-@operation("jids", "job", _DEPENDENCY + " DUPLICATE_JID", "put lock_lost" + _ENDS)
+@operation("jids", "job", _DEPENDENCY + " DUPLICATE_JID OVER_CAPACITY", "put lock_lost" + _ENDS)
 class PutMany(Operation):
     """Put up to 1000 jobs in one step; they may depend on each other in any order."""
 
@@ -207,11 +221,14 @@ class PutMany(Operation):
 # ---- taking
 
 
-@operation("jobs", "grant", "", "popped promoted lock_lost failed unpaused " + _RUNS)
+@operation("jobs", "grant", "", _TAKEN)
 class Pop(Operation):
     """Lease the next jobs of a queue to a worker: lapsed ones first, then in the queue's order.
 
     Before that the runs of recurring jobs that are due are made, as `fire` does.
+
+    A job whose throttles are not all open is parked; of parked jobs as many go on as their throttles have room for, to
+    stand at the end of their priority. Where the queue's own throttle is closed, nothing is given.
 
     With `wait` an empty answer counts the caller as idle, and a job that becomes ready leaves a wake-up for it.
     """
@@ -223,7 +240,7 @@ class Pop(Operation):
     request: RequestId = ""
 
 
-@operation("jobs", "grant", "", "popped promoted lock_lost failed unpaused " + _RUNS)
+@operation("jobs", "grant", "", _TAKEN)
 class PopAny(Operation):
     """Lease the next jobs of several queues to a worker, as `pop` does: all that the first has, then the second's.
 
@@ -240,7 +257,10 @@ class PopAny(Operation):
 
 @operation("jobs", "read")
 class Peek(Operation):
-    """Show the jobs that a pop would give next, ignoring pauses; due runs of recurring jobs as they would be made."""
+    """Show the jobs that a pop would give next, ignoring pauses; due runs of recurring jobs as they would be made.
+
+    Jobs that are parked are left out, and no throttle is asked.
+    """
 
     queue: QueueName
     count: Count = 1
@@ -278,7 +298,7 @@ class CompleteMany(Operation):
     "completed_and_popped",
     "grant",
     _HELD + " " + _DEPENDENCY,
-    "completed advanced unblocked retired popped promoted lock_lost failed unpaused " + _RUNS,
+    "completed advanced unblocked retired " + _TAKEN,
 )
 class CompleteAndPop(Operation):
     """Complete a leased job as `complete` does, and lease the next ones as `pop` does, in one step."""
@@ -733,6 +753,53 @@ class Fire(Operation):
     queue: QueueName
     count: Count = 1000
     request: RequestId = ""
+
+
+# ---- throttles
+
+
+@operation("jid", "memo", "", "limited")
+class ThrottleSet(Operation):
+    """Set all limits of a throttle at once; those that are not given are none.
+
+    `concurrency` is how many jobs that name it run at once; those whose lease ran out count until it is known. `rate`
+    is how many are claimed in any window of `rate_ms`. `capacity` is that of a bucket of tokens, which is full at
+    first, and of which a claim takes the job's cost; `refill` tokens come back in every `refill_ms`, steadily. A rate
+    needs its time, a capacity its refill and its time, and one limit at least must be given. `queue/<queue>` is the
+    throttle of all jobs of a queue. Jobs that run already count.
+    """
+
+    throttle: ThrottleName
+    concurrency: Concurrency | None = None
+    rate: Rate | None = None
+    rate_ms: Interval | None = None
+    capacity: Capacity | None = None
+    refill: Refill | None = None
+    refill_ms: Daily | None = None
+    request: RequestId = ""
+
+
+@operation("number", "memo", "", "unlimited")
+class ThrottleUnset(Operation):
+    """Take all limits from a throttle; parked jobs go on. Replies 1, or 0 if it had none."""
+
+    throttle: ThrottleName
+    request: RequestId = ""
+
+
+@operation("throttle", "read")
+class ThrottleGet(Operation):
+    """Show the limits of a throttle, and how they are used; zeros for one never seen."""
+
+    throttle: ThrottleName
+
+
+@operation("throttles", "read")
+class Throttles(Operation):
+    """List the throttles that have limits, by name."""
+
+    offset: Offset = 0
+    count: Count = 25
 
 
 # ---- looking

@@ -79,6 +79,11 @@ REASONS: dict[str, Reason] = {
         "Recurring job {jid} would have no run: it is past its end, or has made as many as it may.",
         "Give a later end_at, a higher limit, or none.",
     ),
+    "OVER_CAPACITY": Reason(
+        ("jid", "throttle", "cost", "capacity"),
+        "Job {jid} costs {cost}, and throttle {throttle} never holds more than {capacity}.",
+        "Let it cost less, or set a higher capacity.",
+    ),
     "QUEUE_NOT_EMPTY": Reason(
         ("queue", "length"),
         "Queue {queue} still has {length} jobs.",

@@ -237,6 +237,30 @@ class Schedule(NamedTuple):
     paused: bool
 
 
+class Throttle(NamedTuple):
+    """A throttle: its limits, where 0 is none, and how they are used.
+
+    `running` is how many jobs hold a place, and `holders` are the first 25 of them; `claims` is how many claims are in
+    the window, `tokens` how many whole tokens are in the bucket, and `parked` how many jobs wait (in the first 1000 of
+    their queues). `opens_at` is when a job of cost 1 may pass again if nothing else happens; 0 if it may now, or if a
+    job has to end first.
+    """
+
+    name: str
+    concurrency: int
+    rate: int
+    rate_ms: int
+    capacity: int
+    refill: int
+    refill_ms: int
+    running: int
+    claims: int
+    tokens: int
+    parked: int
+    opens_at: int
+    holders: tuple[str, ...]
+
+
 class Drained(NamedTuple):
     """How many jobs a drain canceled, and how many the queue still has."""
 
@@ -322,6 +346,8 @@ SHAPES: dict[str, Any] = {
     "schedule": Schedule | None,
     "schedules": tuple[Schedule, ...],
     "drained": Drained,
+    "throttle": Throttle,
+    "throttles": tuple[Throttle, ...],
     "queues": tuple[QueueCounts, ...],
     "queue": QueueCounts,
     "workers": tuple[WorkerCounts, ...],

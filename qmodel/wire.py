@@ -247,6 +247,11 @@ def _schedule(raw: Raw) -> replies.Schedule:
     )  # fmt: skip
 
 
+def _throttle(raw: Raw) -> replies.Throttle:
+    name, *numbers, holders = raw
+    return record(replies.Throttle, (name.decode(), *numbers, _strs(holders)))
+
+
 def _tally(raw: Raw) -> replies.Tally:
     return replies.Tally(raw[0].decode(), raw[1])
 
@@ -274,6 +279,8 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "tracked": lambda raw: replies.TrackedJobs(_jobs(raw[0]), _strs(raw[1])),
     "schedule": lambda raw: None if raw is None else _schedule(raw),
     "schedules": _each(_schedule),
+    "throttle": _throttle,
+    "throttles": _each(_throttle),
     "drained": lambda raw: replies.Drained(*raw),
     "queues": _each(_queue),
     "queue": _queue,

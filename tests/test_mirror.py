@@ -33,12 +33,16 @@ IN_LUA_ALONE = {
     "config.get": "the model's options are a dictionary",
     "config.special": "the model's options are a dictionary",
     "config.text": "numbers are text until something computes with them",
+    "config.owns": "which queues have a throttle of their own every operation must know without asking",
+    "config.set_own": "which queues have a throttle of their own every operation must know without asking",
     "history.quote": "a history is one text here, and a log may hold a line end",
     "jobs.views": "several records are read with one command",
     "queues.begin": "what a queue's state says is kept from call to call",
     "queues.is_due": "the due bound is a cache of Lua's",
     "queues.expect_end": "the moment before which nothing can have expired is a cache of Lua's",
     "queues.expect_runs": "the moment of the first recurring job is a cache of Lua's",
+    "queues.expect_gates": "the moment of the first gate is a cache of Lua's",
+    "queues.has_gates": "the model asks the queue object",
     "queues.prefetch": "several states are read with one command",
     "queues.size": "the model asks the sorted list",
     "queues.state_key": "what a queue's state says is kept from call to call",
@@ -56,6 +60,8 @@ IN_PYTHON_ALONE = {
     "failures.of": "the group as a sorted list, which in Lua is a key",
     "options.view": "in Lua the record is shown, which holds them as one text",
     "queues.wake": "local in Lua",
+    "throttles.forget_if_empty": "Lua keeps only the limits and the level together",
+    "throttles.made": "Lua keeps only the limits and the level together",
     "stats.bin_of": "local in Lua; the model's tests look at it",
 }
 
@@ -79,7 +85,7 @@ OTHER_WORDS = {
 
 STORAGE_CALLS = {
     "completed.look_again", "config.all", "config.get", "config.option", "config.special", "history.quote",
-    "jobs.get", "jobs.load", "jobs.view", "jobs.views", "queues.due", "queues.is_due",
+    "jobs.get", "jobs.load", "jobs.view", "jobs.views", "queues.due", "queues.has_gates", "queues.is_due",
     "queues.lapsed", "queues.look_due", "queues.of", "queues.rank", "queues.prefetch", "queues.size",
     "records.clear_failure", "records.prefetch", "records.set_data", "records.set_failure",
     "store.events_after", "store.last", "tags.has", "tags.of",

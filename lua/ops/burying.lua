@@ -57,6 +57,8 @@ function burying.expire_taken(now, taken)
   local left = {}
   for _, job in ipairs(taken) do
     if expiring.is_over(now, job) then
+      gates.unreserve(job)
+      gates.forget_gate(job)
       expire(now, job)
     else
       left[#left + 1] = job

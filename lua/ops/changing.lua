@@ -16,7 +16,8 @@ function changing.priority(now, op)
   local job = jobs.find(op.jid)
 
   store.emit(now, 'prioritized', job.jid, op.priority)
-  if job.state ~= 'waiting' then -- no other place is ordered by it; and leaving a lease would end its grant
+  if job.state ~= 'waiting' and job.state ~= 'throttled' then
+    -- no other place is ordered by it; and leaving a lease would end its grant
     job.priority = op.priority
     return op.priority
   end
@@ -27,7 +28,8 @@ function changing.priority(now, op)
 end
 
 local function not_begun(job)
-  if job.state ~= 'scheduled' and job.state ~= 'waiting' and job.state ~= 'depends' then
+  if job.state ~= 'scheduled' and job.state ~= 'waiting' and job.state ~= 'depends'
+    and job.state ~= 'throttled' then
     refusals.refuse('WRONG_STATE', job.jid, job.state)
   end
   return job

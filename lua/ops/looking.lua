@@ -58,11 +58,13 @@ end
 local function counts(now, name)
   local due = queues.count(name, '-scheduled', now)
   local stalled = queues.count(name, '-locks', now)
-  local next_at, ends_at = queues.next_at(name, now, config.value('grace-period')), pauses.ends_at(now, name)
-  if ends_at > 0 and (next_at == 0 or ends_at < next_at) then
-    next_at = ends_at
-  end
+  local ready_at = queues.next_at(name, now, config.value('grace-period'))
   local lasting = pauses.lasting(now, name)
+  local opens_at = #lasting > 0 and 0 or gating.opens_at(now, name)
+  local next_at = throttles.NEVER
+  for _, moment in ipairs({ready_at, opens_at, pauses.ends_at(now, name)}) do
+    next_at = moment > 0 and math.min(next_at, moment) or next_at
+  end
   return {
     name,
     queues.size(name, '-work') + due,
@@ -71,7 +73,7 @@ local function counts(now, name)
     queues.size(name, '-locks') - stalled,
     stalled,
     #lasting > 0 and 1 or 0,
-    next_at,
+    next_at < throttles.NEVER and next_at or 0,
     schedules.size(name),
     schedules.count_due(name, now),
     queues.size(name, '-throttled'),

@@ -93,6 +93,7 @@ function putting.put(now, op)
     return op.jid
   end
   local unfinished = op.depends and check({op}) or {}
+  gating.check_throttles(op, 'put')
 
   put(now, op, unfinished[op.jid], op.request)
   return op.jid
@@ -111,6 +112,9 @@ function putting.put_many(now, op)
   end
   putting.check_distinct(op.jobs)
   local unfinished = check(op.jobs)
+  for i = 1, #op.jobs do
+    gating.check_throttles(op.jobs[i], 'put_many')
+  end
 
   for i = 1, #jids do
     if not jobs.get(jids[i]) then

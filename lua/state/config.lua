@@ -50,6 +50,9 @@ local function write(set)
   for name, value in pairs(set) do
     lines[#lines + 1] = name .. '\t' .. value .. '\n'
   end
+  for line in string.gmatch(store.config or '', '\1[^\t]+\t\n') do
+    lines[#lines + 1] = line
+  end
   store.config = #lines > 0 and table.concat(lines)
   store.write(keys.config, store.config)
 end
@@ -64,6 +67,28 @@ function config.clear(name)
   local set = config.all()
   set[name] = nil
   write(set)
+end
+
+-- The queues that have a throttle of their own stand here too, for every operation reads this: `\1<queue><TAB>`.
+
+-- Whether a queue has a throttle of its own.
+function config.owns(queue)
+  return store.config and string.find(store.config, '\1' .. queue .. '\t', 1, true) ~= nil
+end
+
+-- Say whether it has.
+function config.set_own(queue, owns)
+  if owns ~= (config.owns(queue) or false) then
+    local line = '\1' .. queue .. '\t\n'
+    if owns then
+      store.config = (store.config or '') .. line
+    else
+      local first, last = string.find(store.config, line, 1, true)
+      store.config = string.sub(store.config, 1, first - 1) .. string.sub(store.config, last + 1)
+    end
+    store.config = store.config ~= '' and store.config
+    store.write(keys.config, store.config)
+  end
 end
 
 -- The options set for single queues, by name, bytewise (Lua compares text by the server's locale).

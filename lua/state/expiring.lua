@@ -29,7 +29,7 @@ end
 -- Strike a job that is about to be lifted, if it stands here.
 function expiring.leave(job)
   if moment_of(job) then
-    store.remove(list_of(job.queue), keys.member(job.seq, job.jid))
+    store.sorted('ZREM', list_of(job.queue), keys.member(job.seq, job.jid)) -- it may have been entered in this very step
   end
 end
 

@@ -71,6 +71,7 @@ function jobs.lift(job)
     places.leave(job)
     if job.options ~= '' then
       expiring.leave(job)
+      gates.forget_gate(job)
     end
     job.state = ''
   end

@@ -2,24 +2,62 @@
 
 local places = {}
 
-local function begin_lease(job)
+local function push(job)
+  queues.push(job)
+  if job.options ~= '' then
+    gates.reserve(job)
+  end
+end
+
+local function pull(job)
+  queues.pull(job)
+  if job.options ~= '' then
+    gates.unreserve(job)
+  end
+end
+
+local function hold_back(job)
+  queues.hold_back(job)
+  gates.park(job)
+end
+
+local function let_on(job)
+  queues.let_on(job)
+  gates.unpark(job)
+end
+
+local function lock(job)
   queues.lock(job)
+  if job.options ~= '' then
+    gates.hold(job)
+  end
+end
+
+local function unlock(job)
+  queues.unlock(job)
+  if job.options ~= '' or store.config then
+    gates.let_go(job)
+  end
+end
+
+local function begin_lease(job)
+  lock(job)
   workers.hold(job)
 end
 
 local function end_lease(job)
-  queues.unlock(job)
+  unlock(job)
   workers.let_go(job)
 end
 
 -- For each state, how a job enters its place and how it leaves it.
 local PLACES = {
-  waiting = {queues.push, queues.pull},
+  waiting = {push, pull},
   scheduled = {queues.schedule, queues.unschedule},
   depends = {queues.park, queues.unpark},
-  throttled = {queues.hold_back, queues.let_on},
+  throttled = {hold_back, let_on},
   running = {begin_lease, end_lease},
-  stalled = {queues.lock, queues.unlock},
+  stalled = {lock, unlock},
   complete = {completed.add, completed.discard},
   failed = {failures.add, failures.discard},
 }

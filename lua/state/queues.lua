@@ -17,15 +17,16 @@ local NEVER = 99999999999999
 
 queues.NO_TIME = 99999999999998 -- when something is due that is not: no moment reaches it
 
-local STATE = '^(%d*)\t(%d)\t(%d+)\t(%d+)\t?(%d*)\t?(%d*)$'
+local STATE = '^(%d*)\t(%d)\t(%d+)\t(%d+)\t?(%d*)\t?(%d*)\t?(%d*)$'
 local NOTHING = '\t0\t0\t99999999999999'
 
--- ---- what is known of a queue besides its jobs: first seen, paused, idle (as text), due, recur, expires (numbers)
+-- ---- what is known of a queue besides its jobs: first seen, paused, idle (as text), due, recur, expires (numbers), gates
+-- (number or false)
 
 -- What a state said is kept from call to call, with the keys of the queue, until another text says something else. A
 -- variable that holds this is called `queue`: as with a job's record, the bundle puts places for its fields.
 queues.places = {
-  'name', 'step', 'text', 'first_seen', 'paused', 'idle', 'due', 'recur', 'expires', 'state_key', 'work_key',
+  'name', 'step', 'text', 'first_seen', 'paused', 'idle', 'due', 'recur', 'expires', 'gates', 'state_key', 'work_key',
   'locks_key', 'scheduled_key',
 }
 
@@ -44,7 +45,7 @@ local function create(name)
     queues.unknown()
   end
   local queue = {
-    name, 0, false, '', '0', '0', NEVER, NEVER, NEVER, keys.queue(name, '-state'), keys.queue(name, '-work'),
+    name, 0, false, '', '0', '0', NEVER, NEVER, NEVER, false, keys.queue(name, '-state'), keys.queue(name, '-work'),
     keys.queue(name, '-locks'), keys.queue(name, '-scheduled'),
   }
   known[name], count = queue, count + 1
@@ -53,9 +54,10 @@ end
 
 local function meet(queue, text)
   if queue.text ~= text then
-    local first_seen, paused, idle, due, recur, expires = string.match(text or NOTHING, STATE)
+    local first_seen, paused, idle, due, recur, expires, gates = string.match(text or NOTHING, STATE)
     queue.text, queue.first_seen, queue.paused, queue.idle, queue.due = text, first_seen, paused, idle, tonumber(due)
-    queue.recur, queue.expires = tonumber(recur) or NEVER, tonumber(expires) or NEVER
+    queue.recur, queue.expires, queue.gates =
+      tonumber(recur) or NEVER, tonumber(expires) or NEVER, tonumber(gates) or false
   end
   queue.step = step
 end
@@ -95,11 +97,14 @@ end
 
 local function write(queue)
   queue.text = queue.first_seen .. '\t' .. queue.paused .. '\t' .. queue.idle .. '\t' .. store.text(queue.due)
-  if queue.recur < NEVER or queue.expires < NEVER then
+  if queue.recur < NEVER or queue.expires < NEVER or queue.gates then
     queue.text = queue.text .. '\t' .. (queue.recur < NEVER and store.text(queue.recur) or '')
   end
-  if queue.expires < NEVER then
-    queue.text = queue.text .. '\t' .. store.text(queue.expires)
+  if queue.expires < NEVER or queue.gates then
+    queue.text = queue.text .. '\t' .. (queue.expires < NEVER and store.text(queue.expires) or '')
+  end
+  if queue.gates then
+    queue.text = queue.text .. '\t' .. store.text(queue.gates)
   end
   store.write(queue.state_key, queue.text)
 end
@@ -235,7 +240,7 @@ end
 
 -- Let a job no longer wait for a throttle.
 function queues.let_on(job)
-  store.remove(keys.queue(job.queue, '-throttled'), keys.member(job.seq, job.jid))
+  store.sorted('ZREM', keys.queue(job.queue, '-throttled'), keys.member(job.seq, job.jid)) -- parked in this very step, perhaps
 end
 
 -- Enter a lease, or a job whose lease was taken, and wake a worker for that.
@@ -346,7 +351,7 @@ function queues.due(name, now, most)
     queue.expires = first_moment('ZRANGE', keys.queue(name, '-expires'), 0, 0, 'WITHSCORES')
     queue.expires = queue.expires < NEVER and queue.expires + 1 or NEVER
   end
-  queue.due = math.min(lock, scheduled, queue.recur, queue.expires)
+  queue.due = math.min(lock, scheduled, queue.recur, queue.expires, queue.gates or NEVER)
   write(queue)
   return load(jids_of(due))
 end
@@ -374,6 +379,18 @@ function queues.look_due(name, now, most)
 end
 
 -- ---- idle workers
+
+-- Wake an idle worker.
+function queues.wake_one(name)
+  wake(queues.of(name), 1)
+end
+
+-- Wake an idle worker, if there is a ready job.
+function queues.wake_if_ready(name)
+  if size(name, '-work') > 0 then
+    queues.wake_one(name)
+  end
+end
 
 -- Count one more idle worker. Wake-ups not yet used are stale, for there is no job, and count as idle again.
 function queues.await_work(name)
@@ -405,6 +422,21 @@ function queues.expect_runs(name, moment)
     queue.recur, queue.due = moment, math.min(queue.due, moment)
     write(queue)
   end
+end
+
+-- Remember the first moment at which a pop has to look at a gate; false, where there is none.
+function queues.expect_gates(name, moment)
+  local queue = queues.of(name)
+  if queue.gates ~= moment then
+    queue.gates, queue.due = moment, math.min(queue.due, moment or NEVER)
+    write(queue)
+  end
+end
+
+-- Whether there is any gate.
+function queues.has_gates(name)
+  local queue = queues.of(name)
+  return queue.gates ~= false
 end
 
 -- ---- looking

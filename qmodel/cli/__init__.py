@@ -41,6 +41,7 @@ SECTIONS = {
     "failing": "Failures",
     "scheduling": "Recurring jobs",
     "firing": "Runs of recurring jobs",
+    "throttling": "Throttles",
     "looking": "Looking",
     "pausing": "Pauses",
     "configuring": "Queues, workers, configuration",

@@ -254,6 +254,32 @@ def _tracked(at: Session, op: Any, found: replies.TrackedJobs) -> None:
         click.echo("Gone: " + ", ".join(found.expired))
 
 
+def _throttles(at: Session, op: Any, found: tuple[replies.Throttle, ...]) -> None:
+    if not found:
+        click.echo("No throttles.")
+        return
+    rows = (
+        (
+            one.name,
+            f"{one.running} of {one.concurrency}" if one.concurrency else str(one.running),
+            f"{one.claims} of {one.rate} in {format_duration(one.rate_ms)}" if one.rate else "-",
+            f"{one.tokens} of {one.capacity}, +{one.refill} in {format_duration(one.refill_ms)}"
+            if one.capacity
+            else "-",
+            one.parked,
+            format_moment(one.opens_at),
+        )
+        for one in found
+    )
+    table(at, ("throttle", ">running", "claims", "tokens", ">parked", "opens at"), rows)
+
+
+def _throttle(at: Session, op: Any, found: replies.Throttle) -> None:
+    _throttles(at, op, (found,))
+    if found.holders:
+        click.echo("Held by: " + ", ".join(found.holders))
+
+
 def _drained(at: Session, op: Any, found: replies.Drained) -> None:
     click.echo(f"{found.canceled} canceled, {found.left} left")
 
@@ -285,6 +311,8 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "settings": _settings,
     "lease": _lease,
     "tracked": _tracked,
+    "throttle": _throttle,
+    "throttles": _throttles,
     "drained": _drained,
     "events": _events,
     "stats": _stats,

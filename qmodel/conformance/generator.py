@@ -33,6 +33,7 @@ from qmodel.state.jobs import Job
 from qmodel.state.queues import NO_TIME, Queue, length
 from qmodel.state.schedules import Schedule
 from qmodel.state.store import Store
+from qmodel.state.throttles import LIMITS, NEVER, OWN, is_set
 
 DAY = config.DAY
 
@@ -46,23 +47,25 @@ class Names(NamedTuple):
     tags: tuple[str, ...]
     groups: tuple[str, ...]
     klasses: tuple[str, ...]
+    throttles: tuple[str, ...]
 
 
 PLAIN = Names(
     ("a", "b", "c", "d", "e"), ("q", "r", "s"), ("u", "v", "w"), ("red", "blue", "tall"),
-    ("g", "h"), ("k", "l"),
+    ("g", "h"), ("k", "l"), ("x", "y"),
 )  # fmt: skip
 KEYS = Names(  # what other namings make of keys
     ("j", "j:a", "q:q", "-", "{a}"), ("q", "q-locks", "q-work"), ("w", "w:jobs", "*"),
     ("t", "t:t", "tags"), ("g", "failed-retries-q"), ("k:k", "k"),
+    ("x", "x-held"),
 )  # fmt: skip
 NUMBERS = Names(  # what a careless language takes for something else
     ("1", "01", "1e0", "0x1", "nil"), ("0", "-0", "1.0"), ("true", "false", "null"),
-    ("7", "07", "7.0"), ("0", "inf"), ("nan", "{}"),
+    ("7", "07", "7.0"), ("0", "inf"), ("nan", "{}"), ("1", "01"),
 )  # fmt: skip
 WIDE = Names(  # what a careless encoding breaks; the first two sort differently in UTF-16
     ("~", "!", "%s", "\\", '"'), ("\U0001f600", "\uffee", "é é"), ("ü", " ", "\u2028"),
-    ("ß", "ẞ", "%d"), ("\U0001f600", "\uffee"), ("'", "\\0"),
+    ("ß", "ẞ", "%d"), ("\U0001f600", "\uffee"), ("'", "\\0"), ("%s", "~"),
 )  # fmt: skip
 STYLES = (PLAIN, PLAIN, PLAIN, PLAIN, KEYS, NUMBERS, WIDE)
 REQUESTS = ("r1", "r2")
@@ -80,6 +83,8 @@ LEASES = (1, 500, 1000, 60_000, 61_000, 3660 * DAY)
 REASONS = ("by hand", "by hand", "rate", "deploy")
 SPANS = (0, 0, 1, 1000, 1000, 60_000)
 """How long pauses last."""
+COSTS = (None,) * 8 + (1, 2, 3, 1_000_000)
+PERIODS = (1, 1000, 1000, 86_400_000)
 PRIORITIES = (0, 1, -1, 5, 5, -(2**31), 2**31 - 1)
 COUNTS = (1, 1, 1, 1, 2, 2, 3, 25, MOST)
 OFFSETS = (0,) * 12 + (1, 1, 2, 25, 10**9)
@@ -105,16 +110,20 @@ WEIGHTS = {
     "untrack": 3, "unfail": 4, "pause": 2, "unpause": 3, "forget": 2, "deregister": 2,
     "config_set": 3, "config_unset": 2, "recur": 3, "unrecur": 3, "recur_update": 2, "recur_tag": 2, "recur_untag": 2,
     "fire": 2, "recur_pause": 1, "recur_unpause": 2, "recur_now": 2, "recur_advance": 3,
+    "throttle_set": 3, "throttle_unset": 2, "throttled": 2,
 }  # fmt: skip
 """How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
 
+CROWDED = {"put": 12, "put_many": 12, "pop": 34, "recur": 0, "timeout": 2, "cancel": 2, "throttled": 6}
+"""How often where throttles are to be met."""
+
 AIM = dict.fromkeys(CATALOGUE, 70) | {
     "put": 20, "put_many": 60, "pop": 45, "pop_any": 45, "peek": 50, "update": 45, "priority": 45, "log": 45,
-    "tagged": 50, "get": 40, "multiget": 20, "queue": 25, "length": 35, "pause": 15, "config_get": 60, "config_set": 15,
+    "tagged": 50, "get": 40, "multiget": 20, "queue": 25, "length": 28, "pause": 15, "config_get": 60, "config_set": 15,
     "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 90, "stalled": 100,
-    "scheduled": 80, "top_tags": 85, "failed_groups": 90, "forget": 100, "recur_untag": 80,
+    "scheduled": 70, "top_tags": 85, "failed_groups": 90, "forget": 85, "recur_untag": 80,
     "recur_pause": 50, "recur_unpause": 92, "recur_advance": 92, "waiting": 60,
-    "recurring": 65,
+    "recurring": 65, "recurring_unset": 78, "throttle_set": 30, "throttle_get": 40, "throttled": 92,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 
@@ -125,7 +134,8 @@ NEEDS = {
          "progress", "running", "worker"), ("running", "pop")),
     **dict.fromkeys(("pop", "pop_any", "peek", "waiting", "cancel", "drain"), ("waiting", "put")),
     **dict.fromkeys(("depends_on", "depends_off", "depending"), ("depends", "put")),
-    "throttled": ("throttled", "put"),
+    "throttled": ("throttled", "pop"),
+    **dict.fromkeys(("throttle_unset", "throttle_get", "throttles"), ("", "throttle_set")),
     **dict.fromkeys(("promote", "scheduled"), ("scheduled", "put")),
     **dict.fromkeys(("unfail", "failed", "failed_groups"), ("failed", "fail")),
     "stalled": ("running", "pop"),
@@ -162,6 +172,9 @@ THERE: dict[str, Callable[[Store], object]] = {
     "recur_now": lambda store: store.schedules,
     "recur_advance": lambda store: any(one.kind == "cron" for one in store.schedules.values()),
     "recurring_unset": lambda store: store.crons,
+    **dict.fromkeys(
+        ("throttle_unset", "throttle_get", "throttles"), lambda store: any(map(is_set, store.throttles.values()))
+    ),
     "workers": lambda store: store.workers,
     "stats": lambda store: store.days,
 }
@@ -188,6 +201,7 @@ class Generator:
         self._names = PLAIN
         self._set_up: list[Operation] = []
         self._draws, self._limits = _even()
+        self._throttling = False
         self._now = STARTS[0]
         self._begun = False
 
@@ -213,6 +227,12 @@ class Generator:
         self._set_up = [self._setting() for _ in range(pick(self._chooser, (0, 0, 1, 2, 3)))]
         if self._below(4):
             self._draws, self._limits = self._swarm()
+        self._throttling = self._below(5) < 2
+        if self._throttling:
+            if self._below(4):
+                self._draws, self._limits = _even(CROWDED)
+            self._names = self._names._replace(queues=self._names.queues[: 1 + self._below(2)])
+            self._set_up += [self._limited(self._names.throttles[0]) for _ in range(1 + self._below(2))]
 
     def _swarm(self) -> tuple[tuple[str, ...], list[int]]:
         """A weight for each operation: a third of the usual one, the usual one, thrice it, or none."""
@@ -242,6 +262,8 @@ class Generator:
         now, way = self._now, self._below(100)
         if way < 40:
             return now
+        if self._throttling and self._below(4):
+            return now + (0, 1, 7, 500, 1000)[self._below(5)]
         if way < 60:
             return now + (1, 7, 450, 1000)[(way - 40) // 5]
         if way < 84:
@@ -271,8 +293,10 @@ class Generator:
             if queue.recur:
                 first = queue.recur[self._below(len(queue.recur))][0]
                 moments += [int(first)] if first < NO_TIME else []
+            moments += [gate.moment for gate in queue.gates.values() if 0 < gate.moment < NEVER]
             if queue.locks and (lapse := queue.locks[self._below(len(queue.locks))][0]) > 0:
                 moments += (int(lapse), *3 * (int(lapse) + grace,))
+        moments += [int(one.claims[0][0]) + one.rate_ms for one in store.throttles.values() if one.claims]
         if store.completed:
             kept = config.value(store, "jobs-history")
             moments.append(int(store.completed[0][0]) + kept)
@@ -430,6 +454,8 @@ class Generator:
     def _put_one(self, jid: str, depends: tuple[str, ...] | None, request: str) -> ops.Put:
         choose = self._chooser
         delay = pick(choose, DELAYS)
+        if self._throttling and self._below(4):
+            delay, depends = 0, None
         if self._wanted:
             depends = (depends or (self._any(),)) if self._wanted == "depends" else None
             delay = delay or 60_000 if self._wanted == "scheduled" else 0
@@ -445,6 +471,7 @@ class Generator:
             depends,
             request=request,
             **self._way_of_life(),
+            **self._throttled_by(),
         )
 
     def _way_of_life(self) -> dict[str, Any]:
@@ -461,6 +488,13 @@ class Generator:
         if way == 10:
             return {"timeout_ms": pick(self._chooser, LEASES)}
         return {"lifo": True, "lease_ms": pick(self._chooser, LEASES), "timeout_ms": pick(self._chooser, LEASES)}
+
+    def _throttled_by(self) -> dict[str, Any]:
+        """The throttles of a job, and its cost: in some histories those of most jobs, in others of none."""
+        if not self._throttling or self._below(8) == 7:
+            return {}
+        named = self._names.throttles[: 1 + self._below(2)] if self._below(4) else self._names.throttles[1:]
+        return {"throttles": named, "cost": pick(self._chooser, COSTS)}
 
     def put(self) -> Operation:
         recurring = [one for one in self._store.schedules.values() if self._below(4) == 1]
@@ -584,7 +618,7 @@ class Generator:
         return ops.Priority(self._any(), pick(self._chooser, PRIORITIES), self._request())
 
     def delay(self) -> Operation:
-        jid = self._in("waiting", "scheduled", "depends")
+        jid = self._in("waiting", "scheduled", "depends", "throttled")
         return ops.Delay(jid, pick(self._chooser, DELAYS), self._request())
 
     def promote(self) -> Operation:
@@ -785,6 +819,42 @@ class Generator:
         queue = self._queue_where(lambda q: q.recur and q.recur[0][0] <= self._now)
         return ops.Fire(queue, pick(self._chooser, COUNTS), self._request())
 
+    def _limited(self, name: str) -> Operation:
+        """What sets the limits of a throttle: one, two or all three kinds, small enough to be reached."""
+        choose, kinds = self._chooser, 1 + self._below(7)
+        rate, rate_ms = (
+            (pick(choose, (1, 1, 2, 3)), pick(choose, (1000, 60_000, 60_000, 1))) if kinds & 2 else (None, None)
+        )
+        bucket: tuple[int | None, int | None, int | None] = (None, None, None)
+        if kinds & 4:
+            bucket = pick(choose, (1, 1, 2, 5, 1_000_000)), pick(choose, (1, 1, 2, 3, 1_000_000)), pick(choose, PERIODS)
+        concurrency = pick(choose, (1, 1, 1, 2, 3)) if kinds & 1 else None
+        return ops.ThrottleSet(name, concurrency, rate, rate_ms, *bucket, self._request())
+
+    def _throttle(self) -> str:
+        """A throttle, or a queue's own; aimed at those that are known."""
+        known = tuple(self._store.throttles) if self._aimed else ()
+        if known and self._below(3):
+            return pick(self._chooser, known)
+        return OWN + self._queue() if self._below(3) == 2 else pick(self._chooser, self._names.throttles)
+
+    def throttle_set(self) -> Operation:
+        name = OWN + self._queue() if self._below(3) == 2 else pick(self._chooser, self._names.throttles)
+        op = self._limited(name)
+        if not self._aimed and self._below(4):
+            lost = pick(self._chooser, LIMITS if self._below(2) else LIMITS[1:])
+            object.__setattr__(op, lost, None if getattr(op, lost) is not None else 1)
+        return op
+
+    def throttle_unset(self) -> Operation:
+        return ops.ThrottleUnset(self._throttle(), self._request())
+
+    def throttle_get(self) -> Operation:
+        return ops.ThrottleGet(self._throttle())
+
+    def throttles(self) -> Operation:
+        return ops.Throttles(*self._short_page())
+
     def get(self) -> Operation:
         return ops.Get(self._any())
 
@@ -824,7 +894,7 @@ class Generator:
         return ops.Queues(pick(self._chooser, (0, 0, 1, 2, 3)), pick(self._chooser, COUNTS))
 
     def queue(self) -> Operation:
-        return ops.Queue(self._queue())
+        return ops.Queue(self._queue() if self._aimed or self._below(2) else "nowhere")
 
     def length(self) -> Operation:
         return ops.Length(self._queue())
@@ -872,6 +942,8 @@ class Generator:
             alone = [q.recur[0][2] for q in self._store.queues.values() if q.recur and not length(q)]
             if alone:  # what recurs there has to go first
                 return ops.Unrecur(pick(self._chooser, alone), self._request())
+            if all(map(length, self._store.queues.values())):
+                return self.drain()
             empty = self._queue_where(lambda q: not length(q) and q.first_seen is not None)
             return ops.Forget((empty,), self._request())
         return ops.Forget(self._several(lambda: pick(self._chooser, self._names.queues), 2), self._request())
@@ -909,9 +981,10 @@ class Generator:
 _BUILDERS: dict[str, Callable[[Generator], Operation]] = {name: getattr(Generator, name) for name in CATALOGUE}
 
 
-def _even() -> tuple[tuple[str, ...], list[int]]:
-    """Every operation with its usual weight."""
-    return tuple(CATALOGUE), list(accumulate(WEIGHTS.get(name, 1) for name in CATALOGUE))
+def _even(other: dict[str, int] | None = None) -> tuple[tuple[str, ...], list[int]]:
+    """Every operation with its usual weight, or with another one that is given."""
+    weights = WEIGHTS | (other or {})
+    return tuple(CATALOGUE), list(accumulate(weights.get(name, 1) for name in CATALOGUE))
 
 
 # ---- hostile arguments
@@ -996,8 +1069,8 @@ def succeeds(op: Operation, outcome: Any, moved: bool) -> bool:
     first = outcome[0] if isinstance(outcome, tuple) else outcome
     if op.spec.reply == "stats":
         return bool(outcome.wait.count or outcome.failures)
-    if op.spec.reply in ("queue", "worker", "tracked"):
-        return any(part for part in outcome[1 if op.spec.reply == "queue" else 0 :])
+    if op.spec.reply in ("queue", "worker", "tracked", "throttle"):
+        return any(part for part in outcome[1 if op.spec.reply in ("queue", "throttle") else 0 :])
     return bool(first)
 
 

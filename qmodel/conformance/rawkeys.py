@@ -16,6 +16,9 @@ from qmodel import wire
 from qmodel.conformance.snapshot import DEFAULT_QUEUE, SCHEDULE, Record, Snapshot
 from qmodel.state.config import OPTIONS
 from qmodel.state.stats import bin_of
+from qmodel.state.throttles import LIMITS, OWN
+
+Places = tuple[tuple[float, int, str], ...]
 
 Raw = Mapping[bytes, tuple[str, Any]]
 
@@ -73,7 +76,8 @@ class _Reader:
 
     def snapshot(self) -> Snapshot:
         seq, tracked_count, first_event, _, sweep_at = map(int, self.text("counters", "0\t0\t1\t0\t0").split("\t"))
-        config = {name: int(value) for name, value in (line.split("\t") for line in self.text("config").splitlines())}
+        lines = [line.split("\t") for line in self.text("config").split("\n")[:-1]]
+        config = {name: int(value) for name, value in lines if name[0] != "\1"}
         tags = {tag: self.tag(tag) for tag in self.names("t:")}
         completed = self.places("completed")
         age = config.get("jobs-history", OPTIONS["jobs-history"].default)
@@ -100,6 +104,7 @@ class _Reader:
             groups=groups,
             tags=tags,
             tracked=tracked,
+            throttles=self.throttles({name[1:] for name, _ in lines if name[0] == "\1"}),
             days=self.days(),
             config=config,
             requests=self.requests(),
@@ -130,8 +135,8 @@ class _Reader:
         listed = {name: int(score) for score, name in self.members("queues")}
         found = set(listed)
         for end in (
-            "-work", "-scheduled", "-depends", "-locks", "-throttled", "-expires", "-recur", "-state", "-pauses",
-            "-wake",
+            "-work", "-scheduled", "-depends", "-locks", "-throttled", "-expires", "-recur", "-gates", "-state",
+            "-pauses", "-wake",
         ):  # fmt: skip
             found.update(self.names("q:", end))
         records = {name: self.queue(name, listed.get(name)) for name in found}
@@ -142,19 +147,17 @@ class _Reader:
         ready = self.members(f"q:{name}-work")
         scheduled, locks = self.places(f"q:{name}-scheduled"), self.places(f"q:{name}-locks")
         recur, expires = self.places(f"q:{name}-recur"), self.places(f"q:{name}-expires")
+        gates = [(int(moment), throttle) for moment, throttle in self.members(f"q:{name}-gates")]
         wakes = len(self.take(f"q:{name}-wake", "list", []))
         pauses = {reason: int(until) for reason, until in self.fields(f"q:{name}-pauses").items()}
         if state[1] != ("1" if pauses else "0"):
             raise Corrupt(f"queue {name} says {state[1]} of its pauses, which are {pauses}")
         if (int(state[0]) if state[0] else None) != first_seen:
             raise Corrupt(f"queue {name} was first seen at {state[0]}, or at {first_seen}")
-        if any(max(place[0], 0) < int(state[3]) for place in (*scheduled[:1], *locks[:1], *recur[:1])):
+        firsts = [place[0] for place in (*scheduled[:1], *locks[:1], *recur[:1])] + [at for at, _ in gates[:1]]
+        if any(max(first, 0) < int(state[3]) for first in firsts):
             raise Corrupt(f"the due bound {state[3]} of queue {name} is after what is due first")
-        expected, ends = (*state[4:], "", "")[:2]
-        if expected != "".join(str(place[0]) for place in recur[:1]):
-            raise Corrupt(f"queue {name} expects a run at {expected}, and the first is due at {recur[:1]}")
-        if any(place[0] + 1 < max(int(ends or 10**14), int(state[3])) for place in expires[:1]):
-            raise Corrupt(f"queue {name} expects no job to expire before {ends}, and the first does at {expires[:1]}")
+        _check_expected(name, state, recur, expires, gates)
         return {
             "first_seen": first_seen,
             "pauses": pauses,
@@ -167,6 +170,33 @@ class _Reader:
             "throttled": self.places(f"q:{name}-throttled"),
             "expires": expires,
             "recur": recur,
+            "gates": {throttle: self.gate(name, throttle, moment) for moment, throttle in gates},
+        }
+
+    def gate(self, queue: str, throttle: str, moment: int) -> Record:
+        parked, let = (self.members(f"g:{queue}\t{throttle}-{part}") for part in ("parked", "let"))
+        return {
+            "moment": moment,
+            "parked": tuple((int(priority), int(member[:14]), member[14:]) for priority, member in parked),
+            "let": tuple((int(priority), int(member[:7]), member[7:]) for priority, member in let),
+        }
+
+    def throttles(self, owners: set[str]) -> dict[str, Record]:
+        limited = {name for _, name in self.members("throttles")}
+        if limited != set(self.names("th:", "-state")):
+            raise Corrupt(f"the list of throttles with limits is {sorted(limited)}")
+        if owners != {name.removeprefix(OWN) for name in limited if name.startswith(OWN)}:
+            raise Corrupt(f"the queues {sorted(owners)} are said to have throttles of their own")
+        found = limited | set(self.names("th:", "-held")) | set(self.names("th:", "-queues"))
+        return {name: self.throttle(name) for name in found}
+
+    def throttle(self, name: str) -> Record:
+        numbers = map(int, self.text(f"th:{name}-state", "0\t0\t0\t0\t0\t0\t0\t0").split("\t"))
+        return {
+            **dict(zip((*LIMITS, "level", "level_at"), numbers, strict=True)),
+            "held": tuple((int(token), jid) for token, jid in self.members(f"th:{name}-held")),
+            "claims": tuple((int(at), int(token)) for at, token in self.members(f"th:{name}-claims")),
+            "queues": tuple(queue for _, queue in self.members(f"th:{name}-queues")),
         }
 
     def schedules(self) -> dict[str, Record]:
@@ -285,6 +315,16 @@ class _Reader:
             "history": tuple((stage.what, stage.at, stage.facts) for stage in stages),
             "options": wire.options(more["options"]),
         }
+
+
+def _check_expected(name: str, state: list[str], recur: Places, expires: Places, gates: list[tuple[int, str]]) -> None:
+    """Compare what a queue's state expects with what comes first of each."""
+    expected, ends, looked_at = (*state[4:], "", "", "")[:3]
+    first_run, first_gate = "".join(str(at) for at, *_ in recur[:1]), "".join(str(at) for at, _ in gates[:1])
+    if (expected, looked_at) != (first_run, first_gate):
+        raise Corrupt(f"queue {name} expects {state[4:]}, where {recur[:1]} and {gates[:1]} come first")
+    if any(place[0] + 1 < max(int(ends or 10**14), int(state[3])) for place in expires[:1]):
+        raise Corrupt(f"queue {name} expects no job to expire before {ends}, and the first does at {expires[:1]}")
 
 
 FIELDS = (

@@ -15,6 +15,7 @@ from qmodel.state.jobs import Job
 from qmodel.state.queues import Queue
 from qmodel.state.stats import Day, Sample
 from qmodel.state.store import Place, Store
+from qmodel.state.throttles import LIMITS, Throttle, limits
 from qmodel.state.workers import Worker
 
 Record = dict[str, Any]
@@ -35,11 +36,14 @@ JOB = (
 
 QUEUE = (
     "first_seen", "pauses", "idle", "wakes", "ready", "scheduled", "depends", "locks", "throttled", "expires", "recur",
+    "gates",
 )  # fmt: skip
 """The fields of a queue's record. `first_seen` is None when it is not on the list; `pauses` is
 {reason: until}; `ready` holds
 (priority, ready_at, sequence, jid), the others hold (moment, sequence, jid), where a stalled job's
-moment is minus infinity; those in `expires` stand elsewhere too, those in `recur` are recurring jobs."""
+moment is minus infinity; those in `expires` stand elsewhere too, those in `recur` are recurring jobs.
+`gates` is throttle -> {moment, parked: ((priority, parked at sequence, jid), ...),
+let: ((priority, cost, jid), ...)}."""
 
 SCHEDULE = (
     "queue", "klass", "data", "priority", "retries", "tags", "interval_ms", "backlog", "runs", "next_at", "seq",
@@ -51,6 +55,7 @@ SCHEDULE = (
 DEFAULT_QUEUE: Record = {
     "first_seen": None, "pauses": {}, "idle": 0, "wakes": 0,
     "ready": (), "scheduled": (), "depends": (), "locks": (), "throttled": (), "expires": (), "recur": (),
+    "gates": {},
 }  # fmt: skip
 
 
@@ -71,6 +76,8 @@ class Snapshot:
     groups      name -> ((ended_at, sequence, jid), ...)
     tags        tag -> ((sequence, jid), ...)
     tracked     jid -> sequence
+    throttles   name -> {each of LIMITS, level, level_at, held: ((token, jid), ...),
+                claims: ((moment, token), ...), queues: names of those with jobs parked there, sorted}
     days        (day, queue) -> {wait: sample, run: sample, failures, failed, retries}, where a sample
                 is {count, mean, squares, bins: {bin: count}} without empty bins
     config      option -> value, of those that are set
@@ -89,6 +96,7 @@ class Snapshot:
     groups: dict[str, tuple[Place, ...]]
     tags: dict[str, tuple[tuple[int, str], ...]]
     tracked: dict[str, int]
+    throttles: dict[str, Record]
     days: dict[tuple[int, str], Record]
     config: dict[str, int]
     requests: tuple[tuple[str, Any], ...]
@@ -112,6 +120,7 @@ def of(store: Store) -> Snapshot:
         groups={name: tuple(jobs) for name, jobs in store.groups.items()},
         tags={tag: tuple(jobs) for tag, jobs in store.tags.items()},
         tracked=dict(store.tracked),
+        throttles={name: _throttle(throttle) for name, throttle in store.throttles.items()},
         days={key: _day(day) for key, day in store.days.items()},
         config=dict(store.config),
         requests=tuple((request, plain(reply)) for request, reply in store.requests.items()),
@@ -161,6 +170,21 @@ def _queue(queue: Queue) -> Record:
         "throttled": tuple(queue.throttled),
         "expires": tuple(queue.expires),
         "recur": tuple(queue.recur),
+        "gates": {
+            name: {"moment": gate.moment, "parked": tuple(gate.parked), "let": tuple(gate.let)}
+            for name, gate in queue.gates.items()
+        },
+    }
+
+
+def _throttle(throttle: Throttle) -> Record:
+    return {
+        **dict(zip(LIMITS, limits(throttle), strict=True)),
+        "level": throttle.level,
+        "level_at": throttle.level_at,
+        "held": tuple(throttle.held),
+        "claims": tuple(throttle.claims),
+        "queues": tuple(sorted(throttle.queues)),
     }
 
 

@@ -39,6 +39,8 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "tracked": ("a TrackedJobs", replies.TrackedJobs),
     "schedule": ("a Schedule, or nothing", replies.Schedule),
     "schedules": ("a list of Schedules", replies.Schedule),
+    "throttle": ("a Throttle", replies.Throttle),
+    "throttles": ("a list of Throttles", replies.Throttle),
     "drained": ("a Drained", replies.Drained),
     "queues": ("a list of QueueCounts", replies.QueueCounts),
     "queue": ("a QueueCounts", replies.QueueCounts),
@@ -307,8 +309,8 @@ def _kind(kind: Kind) -> dict[str, Any]:
             said["most_bytes"] = most
         case Whole(low, high):
             said |= {"low": low, "high": high}
-        case ListOf(item, least):
-            said |= {"item": _kind(item), "least": least, "most": MOST}
+        case ListOf(item, least, most):
+            said |= {"item": _kind(item), "least": least, "most": most}
         case Operations(of):
             said |= {"of": of.lower(), "least": 1, "most": MOST}
         case Choice(words):

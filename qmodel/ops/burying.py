@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmodel.ops.settling import settle
 from qmodel.replies import Failure
-from qmodel.state import dependencies, expiring, history, jobs, options, stats
+from qmodel.state import dependencies, expiring, gates, history, jobs, options, stats
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
@@ -55,6 +55,8 @@ def expire_taken(store: Store, now: int, taken: list[Job]) -> list[Job]:
     left = []
     for job in taken:
         if expiring.is_over(now, job):
+            gates.unreserve(store, job)
+            gates.forget_gate(job)
             _expire(store, now, job)
         else:
             left.append(job)

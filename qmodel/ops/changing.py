@@ -24,7 +24,10 @@ def priority(store: Store, now: int, op: Priority) -> int:
     job = jobs.find(store, op.jid)
 
     emit(store, now, "prioritized", job.jid, op.priority)
-    if job.state != "waiting":  # no other place is ordered by it; and leaving a lease would end its grant
+    if job.state not in (
+        "waiting",
+        "throttled",
+    ):  # no other place is ordered by it; and leaving a lease would end its grant
         job.priority = op.priority
         return op.priority
     places.leave(store, job)
@@ -60,7 +63,7 @@ def promote(store: Store, now: int, op: Promote) -> str:
 
 
 def _not_begun(job: Job) -> Job:
-    if job.state not in ("scheduled", "waiting", "depends"):
+    if job.state not in ("scheduled", "waiting", "depends", "throttled"):
         raise refuse("WRONG_STATE", job.jid, job.state)
     return job
 

@@ -25,6 +25,7 @@ from qmodel.operations import (
     Worker,
     Workers,
 )
+from qmodel.ops import gating
 from qmodel.replies import Page, QueueCounts, WorkerCounts, WorkerJobs
 from qmodel.state import completed, config, jobs, pauses, queues, schedules, stats, workers
 from qmodel.state.store import Store, events_after
@@ -97,6 +98,7 @@ def _counts(store: Store, now: int, name: str) -> QueueCounts:
     stalled = queues.count(queue.locks, now)
     ready_at = queues.next_at(queue, now, config.value(store, "grace-period"))
     lasting = pauses.lasting(store, now, name)
+    opens_at = 0 if lasting else gating.opens_at(store, now, name)
     return QueueCounts(
         name,
         waiting=len(queue.ready) + due,
@@ -105,7 +107,7 @@ def _counts(store: Store, now: int, name: str) -> QueueCounts:
         running=len(queue.locks) - stalled,
         stalled=stalled,
         paused=bool(lasting),
-        next_at=min(filter(None, (ready_at, pauses.ends_at(store, now, name))), default=0),
+        next_at=min(filter(None, (ready_at, opens_at, pauses.ends_at(store, now, name))), default=0),
         recurring=schedules.size(store, name),
         due=schedules.count_due(store, name, now),
         throttled=len(queue.throttled),

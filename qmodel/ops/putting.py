@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qmodel.operations import Put, PutMany
+from qmodel.ops.gating import check_throttles
 from qmodel.ops.settling import settle
 from qmodel.refusals import refuse
 from qmodel.state import dependencies, history, jobs, options, queues, stats, tags
@@ -15,6 +16,7 @@ def put(store: Store, now: int, op: Put) -> str:
     if _is_resend(store, op.jid, op.request):
         return op.jid
     depends = _check(store, (op,))[op.jid] if op.depends is not None else None
+    check_throttles(store, op, "put")
 
     _put(store, now, op, depends, op.request)
     return op.jid
@@ -27,6 +29,8 @@ def put_many(store: Store, now: int, op: PutMany) -> tuple[str, ...]:
         return jids
     check_distinct(jids)
     unfinished = _check(store, op.jobs)
+    for one in op.jobs:
+        check_throttles(store, one, "put_many")
 
     for jid in jids:
         if jobs.get(store, jid) is None:

@@ -156,6 +156,8 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "tracked": lambda tracked, store: [_jobs(tracked.jobs, store), tracked.expired],
     "schedule": lambda found, _: None if found is None else _schedule(found),
     "schedules": _each(_schedule),
+    "throttle": _same,
+    "throttles": _same,
     "drained": _same,
     "queues": _each(_queue),
     "queue": _queue,

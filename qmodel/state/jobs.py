@@ -7,7 +7,7 @@ from typing import Any, Final
 from qmodel import replies
 from qmodel.lifecycle import seen_at
 from qmodel.refusals import refuse
-from qmodel.state import dependencies, expiring, history, options, places, requests, tags
+from qmodel.state import dependencies, expiring, gates, history, options, places, requests, tags
 from qmodel.state.store import Store, record
 
 
@@ -120,6 +120,7 @@ def lift(store: Store, job: Job) -> None:
         places.PLACES[job.state][1](store, job)
         if job.options:
             expiring.leave(store, job)
+            gates.forget_gate(job)
         job.state = ""
 
 

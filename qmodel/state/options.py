@@ -20,6 +20,10 @@ OPTIONS: Final[dict[str, str]] = {
     "timeout_ms": "put: how long a claim lasts at most, however often its lease is renewed",
     "revoked": "engine: however its lease ends, it fails; gone when it has",
     "schedule": "engine: the recurring job that waits for the end of this run, and since which sequence it recurs",
+    "throttles": "put: the throttles that it passes, with spaces between",
+    "cost": "put: the tokens that a claim of it takes; 1 where it is not given",
+    "gate": "engine: the throttle at which it is parked, or that has let it go on while it waits",
+    "parked": "engine: the sequence at which it was parked there first",
 }
 """Every option: what it says, and whether a put gives it or the engine."""
 

@@ -3,9 +3,9 @@
 waiting     its queue's order         (priority, ready_at, sequence)
 scheduled   its queue's schedule      (ready_at, sequence)
 depends     its queue's dependents    (put_at, sequence)
-throttled   its queue's throttled     (ready_at, sequence)
-running     its queue's locks         (expires_at, sequence), and its worker's leases
-stalled     its queue's locks         (before all others, sequence)
+throttled   its queue's throttled     (ready_at, sequence), and its gate
+running     its queue's locks         (expires_at, sequence), its worker's leases, and its throttles
+stalled     its queue's locks         (before all others, sequence), and its throttles
 complete    the completed             (ended_at, sequence)
 failed      its failure group         (ended_at, sequence)
 """
@@ -15,30 +15,64 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from qmodel.state import completed, failures, queues, workers
+from qmodel.state import completed, failures, gates, queues, workers
 from qmodel.state.store import Store
 
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
 
 
-def _begin_lease(store: Store, job: Job) -> None:
+def _push(store: Store, job: Job) -> None:
+    queues.push(store, job)
+    if job.options:
+        gates.reserve(store, job)
+
+
+def _pull(store: Store, job: Job) -> None:
+    queues.pull(store, job)
+    if job.options:
+        gates.unreserve(store, job)
+
+
+def _hold_back(store: Store, job: Job) -> None:
+    queues.hold_back(store, job)
+    gates.park(store, job)
+
+
+def _let_on(store: Store, job: Job) -> None:
+    queues.let_on(store, job)
+    gates.unpark(store, job)
+
+
+def _lock(store: Store, job: Job) -> None:
     queues.lock(store, job)
+    if job.options:
+        gates.hold(store, job)
+
+
+def _unlock(store: Store, job: Job) -> None:
+    queues.unlock(store, job)
+    if store.throttles:
+        gates.let_go(store, job)
+
+
+def _begin_lease(store: Store, job: Job) -> None:
+    _lock(store, job)
     workers.hold(store, job)
 
 
 def _end_lease(store: Store, job: Job) -> None:
-    queues.unlock(store, job)
+    _unlock(store, job)
     workers.let_go(store, job)
 
 
 PLACES: dict[str, tuple[Callable[[Store, Job], None], Callable[[Store, Job], None]]] = {
-    "waiting": (queues.push, queues.pull),
+    "waiting": (_push, _pull),
     "scheduled": (queues.schedule, queues.unschedule),
     "depends": (queues.park, queues.unpark),
-    "throttled": (queues.hold_back, queues.let_on),
+    "throttled": (_hold_back, _let_on),
     "running": (_begin_lease, _end_lease),
-    "stalled": (queues.lock, queues.unlock),
+    "stalled": (_lock, _unlock),
     "complete": (completed.add, completed.discard),
     "failed": (failures.add, failures.discard),
 }

@@ -15,6 +15,7 @@ from qmodel.state import expiring, options
 from qmodel.state.store import Place, Store
 
 if TYPE_CHECKING:
+    from qmodel.state.gates import Gate
     from qmodel.state.jobs import Job
 
 FIRST = float("-inf")
@@ -33,6 +34,7 @@ class Queue:
         "depends",
         "expires",
         "first_seen",
+        "gates",
         "idle",
         "locks",
         "pauses",
@@ -55,6 +57,7 @@ class Queue:
         self.throttled: Ordered[Place] = Ordered()
         self.expires: Ordered[Place] = Ordered()
         self.recur: Ordered[Place] = Ordered()
+        self.gates: dict[str, Gate] = {}
 
 
 def of(store: Store, name: str) -> Queue:
@@ -234,6 +237,17 @@ def await_work(store: Store, name: str) -> None:
     queue = _made(store, name)
     queue.idle = min(queue.idle + queue.wakes + 1, IDLE_MOST)
     queue.wakes = 0
+
+
+def wake_one(store: Store, name: str) -> None:
+    """Wake an idle worker."""
+    wake(_made(store, name), 1)
+
+
+def wake_if_ready(store: Store, name: str) -> None:
+    """Wake an idle worker, if there is a ready job."""
+    if of(store, name).ready:
+        wake_one(store, name)
 
 
 def wake_all(store: Store, name: str) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from qmodel.state.queues import Queue
     from qmodel.state.schedules import Schedule
     from qmodel.state.stats import Day
+    from qmodel.state.throttles import Throttle
     from qmodel.state.workers import Worker
 
 Place = tuple[float, int, str]
@@ -37,7 +38,7 @@ class Store:
 
     __slots__ = (
         "completed", "config", "crons", "days", "events", "groups", "jobs", "queues", "requests", "schedules", "seq",
-        "tags", "tracked", "workers", "workers_passed",
+        "tags", "throttles", "tracked", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -53,6 +54,7 @@ class Store:
         self.groups: SortedDict[str, Ordered[Place]] = SortedDict()
         self.tags: dict[str, Ordered[tuple[int, str]]] = {}
         self.tracked: dict[str, int] = {}
+        self.throttles: dict[str, Throttle] = {}
         self.days: SortedDict[tuple[int, str], Day] = SortedDict()
         self.config: dict[str, int] = {}
         self.requests: dict[str, object] = {}

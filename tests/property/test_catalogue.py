@@ -50,6 +50,9 @@ def _limits() -> tuple[tuple[str, str], ...]:
     step(store, ops.CompleteAndPop(jid, token, "q", "w", next="q", depends=("root",)))
     step(store, ops.Put("q", "z", "k", "", depends=("c1",)))
     step(store, ops.DependsOn("z", ("root",)))
+    step(store, ops.ThrottleSet("x", capacity=1, refill=1, refill_ms=1))
+    step(store, ops.Put("q", "dear", "k", "", throttles=("x",), cost=2))
+    step(store, ops.PutMany((ops.Put("q", "dear", "k", "", throttles=("x",), cost=2),)))
     for n in range(11):
         step(store, ops.Pause(("full",), f"reason {n}"))
     # one job that waits for more than can be ended at once
@@ -105,6 +108,7 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
             "unfailed": "unfail", "retired": "retention", "retried": "retry", "put": "put",
             "delayed": "delay", "released": "release", "popped": "pop",
             "failed": FAILS.get(operation, "retry"),
+            "throttled": "pop", "unthrottled": "pop",
             "unblocked": "depends_off" if operation == "depends_off" else "complete",
         }.get(event.event, "timeout")  # fmt: skip
         if event.event == "lock_lost":
@@ -126,7 +130,7 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
             continue
         if event.event == "failed" and facts["group"] == f"expired-{facts['queue']}" and was != "running":
             by = "time to live ran out"
-        if jid in lapsed and event.event in ("popped", "failed"):
+        if jid in lapsed and event.event in ("popped", "failed", "throttled"):
             by = "lease ran out"
             lapsed.discard(jid)
         states[jid] = state
@@ -142,7 +146,7 @@ FAILS = {
 
 STATE_AFTER = {
     "promoted": "waiting", "unfailed": "waiting", "popped": "running", "completed": "complete",
-    "failed": "failed",
+    "failed": "failed", "throttled": "throttled", "unthrottled": "waiting",
 }  # fmt: skip
 
 

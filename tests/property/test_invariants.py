@@ -18,8 +18,8 @@ from qmodel.state.store import Store
 
 def healthy() -> Snapshot:
     """A state with a job in each place: w waiting, s scheduled, d depends (on r), r running, t
-    stalled, c complete, f failed, and e-1, a run of e; o waits for its run o-1, and l has moments
-    to come; with tags, tracking, a grant and statistics.
+    stalled, c complete, f failed, i parked at a throttle that h holds, and e-1, a run of e; o waits
+    for its run o-1, and l has moments to come; with tags, tracking, a grant and statistics.
     """
     store = Store()
     for op in (
@@ -38,6 +38,10 @@ def healthy() -> Snapshot:
     engine.step(store, 1, ops.Pop("z", "u", request="m"))
     engine.step(store, 1, ops.Put("q", "w", "k", ""))
     engine.step(store, 1, ops.Update("w", "", request="o"))
+    engine.step(store, 1, ops.ThrottleSet("limit", concurrency=1))
+    for jid in ("h", "i"):
+        engine.step(store, 1, ops.Put("x", jid, "k", "", throttles=("limit",)))
+    engine.step(store, 1, ops.Pop("x", "u", 2))
     engine.step(store, 1, ops.Recur("y", "e", "k", "", 1))
     engine.step(store, 1, ops.Fire("y"))
     engine.step(store, 1, ops.Recur("y", "l", "k", "", 0, kind="cron", cron="* * * * * UTC", due_at=(60_000, 120_000)))
@@ -91,6 +95,10 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "a_lease_ends_once": lambda s: _set("jobs", "c", "history", s.jobs["c"]["history"] * 2)(s),
     "only_a_running_job_is_marked_as_revoked": _set("jobs", "w", "options", (("revoked", "1"),)),
     "who_may_expire_is_on_the_list": _set("jobs", "w", "options", (("ttl_ms", "5"),)),
+    "a_place_in_a_throttle_is_what_a_leased_job_has": _set("throttles", "limit", "held", ()),
+    "each_gate_knows_its_jobs": _set("queues", "x", "gates", {}),
+    "gates_are_in_order": _set("throttles", "limit", "queues", ()),
+    "throttles_are_within_bounds": _set("throttles", "limit", "level", 1),
     "each_recurring_job_stands_in_its_queue": _set("queues", "y", "recur", ()),
     "moments_are_wanted_where_a_list_goes_on": _set("crons", ()),
     "open_runs_are_counted": _set("schedules", "o", "open", 0),
@@ -107,7 +115,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
 def test_a_healthy_state_breaks_no_invariant() -> None:
     found = healthy()
     assert {job["state"] for job in found.jobs.values()} == {
-        "waiting", "scheduled", "depends", "running", "stalled", "complete", "failed",
+        "waiting", "scheduled", "depends", "running", "stalled", "complete", "failed", "throttled",
     }  # fmt: skip
     assert check(found) == []
 

@@ -474,6 +474,8 @@ for _name, *_looks in (
         ops.RecurGet("s"),
         ops.RecurGet("nobody"),
     ),
+    ("throttle", ops.ThrottleSet("x", 1, 2, 1000, 3, 1, 1000), ops.ThrottleGet("x"), ops.ThrottleGet("queue/q")),
+    ("throttles", ops.ThrottleSet("x", 1), ops.ThrottleSet("queue/q", rate=1, rate_ms=5), ops.Throttles()),
     ("drained", ops.Drain("r"), ops.Drain("q", 1)),
     ("queues", ops.Queues(), ops.Queues(1, 1)),
     ("queue", ops.Queue("q"), ops.Queue("r"), ops.Queue("nothing")),

@@ -1,0 +1,242 @@
+-- Throttles: limits that are named, and hold for all jobs of the namespace that name them. What holds of them is told in
+-- qmodel/state/throttles.py.
+--
+-- The limits of a throttle and the level of its bucket are one text. Which queues have a throttle of their own stands in
+-- the text of the options, which every operation reads.
+
+local throttles = {}
+
+throttles.OWN = 'queue/'
+throttles.NEVER = 99999999999999
+
+local LIMITS = {'concurrency', 'rate', 'rate_ms', 'capacity', 'refill', 'refill_ms'}
+local STATE = '^(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)$'
+local UNSET = '0\t0\t0\t0\t0\t0\t0\t0'
+
+local function key(name, part)
+  return keys.throttle(name, part)
+end
+
+-- A throttle to look at; one without limits if nobody set any.
+function throttles.of(name)
+  local concurrency, rate, rate_ms, capacity, refill, refill_ms, level, level_at =
+    string.match(store.read(key(name, '-state')) or UNSET, STATE)
+  return {
+    concurrency = tonumber(concurrency), rate = tonumber(rate), rate_ms = tonumber(rate_ms),
+    capacity = tonumber(capacity), refill = tonumber(refill), refill_ms = tonumber(refill_ms),
+    level = tonumber(level), level_at = tonumber(level_at),
+  }
+end
+
+-- Whether a throttle has any limit.
+function throttles.is_set(throttle)
+  return throttle.concurrency > 0 or throttle.rate > 0 or throttle.capacity > 0
+end
+
+-- All limits of a throttle.
+function throttles.limits(throttle)
+  local found = {}
+  for i, limit in ipairs(LIMITS) do
+    found[i] = throttle[limit]
+  end
+  return found
+end
+
+local function write(name, throttle)
+  local texts = {}
+  for i, number in ipairs(throttles.limits(throttle)) do
+    texts[i] = store.text(number)
+  end
+  texts[#texts + 1] = store.text(throttle.level)
+  texts[#texts + 1] = store.text(throttle.level_at)
+  store.write(key(name, '-state'), table.concat(texts, '\t'))
+end
+
+-- The name of a queue's own throttle, or false where it has none.
+function throttles.own(queue)
+  return config.owns(queue) and throttles.OWN .. queue
+end
+
+-- The queue whose own throttle this is, or false.
+function throttles.queue_of(name)
+  return string.sub(name, 1, #throttles.OWN) == throttles.OWN and string.sub(name, #throttles.OWN + 1)
+end
+
+-- The throttles that a job names.
+function throttles.named(job)
+  local found, met = {}, {}
+  for name in string.gmatch(options.get(job, 'throttles') or '', '%S+') do
+    if not met[name] then
+      met[name] = true
+      found[#found + 1] = name
+    end
+  end
+  return found
+end
+
+-- All throttles that a job passes: those that it names, and its queue's own.
+function throttles.passed_by(job)
+  local found = throttles.named(job)
+  local mine = throttles.own(job.queue)
+  if mine then
+    found[#found + 1] = mine
+  end
+  return found
+end
+
+-- The tokens that a claim of a job takes.
+function throttles.cost(job)
+  return tonumber(options.get(job, 'cost') or 1)
+end
+
+-- ---- limits
+
+local function ceiling(number, by)
+  return math.floor((number + by - 1) / by)
+end
+
+-- What is in a bucket at a moment.
+local function level(throttle, now)
+  if throttle.capacity == 0 then
+    return 0
+  end
+  local missing = throttle.capacity * throttle.refill_ms - throttle.level
+  local elapsed = now - throttle.level_at
+  if elapsed <= 0 then
+    return throttle.level
+  elseif elapsed >= ceiling(missing, throttle.refill) then
+    return throttle.level + missing
+  end
+  return throttle.level + elapsed * throttle.refill
+end
+
+-- A level in units of another `refill_ms`: whole tokens apart, so that no product is too great to be exact.
+local function converted(level_, was_ms, refill_ms)
+  return math.floor(level_ / was_ms) * refill_ms + math.floor(level_ % was_ms * refill_ms / was_ms)
+end
+
+-- Set all limits of a throttle. A new bucket is full; one that there was keeps its tokens, as far as they fit.
+function throttles.assign(now, op)
+  local throttle = throttles.of(op.throttle)
+  local level_, was_ms = level(throttle, now), throttle.refill_ms
+  if not throttles.is_set(throttle) then
+    store.sorted('ZADD', keys.throttles, 0, op.throttle)
+  end
+  for _, limit in ipairs(LIMITS) do
+    throttle[limit] = op[limit] or 0
+  end
+  local full = throttle.capacity * throttle.refill_ms
+  throttle.level = was_ms > 0 and math.min(converted(level_, was_ms, throttle.refill_ms), full) or full
+  throttle.level_at = throttle.capacity > 0 and math.max(throttle.level_at, now) or 0
+  if throttle.rate == 0 then
+    store.write(key(op.throttle, '-claims'), false)
+  end
+  write(op.throttle, throttle)
+  local queue = throttles.queue_of(op.throttle)
+  if queue then
+    config.set_own(queue, true)
+  end
+end
+
+-- Take all limits from a throttle; say whether it had any.
+function throttles.clear(name)
+  if not throttles.is_set(throttles.of(name)) then
+    return false
+  end
+  store.write(key(name, '-state'), false)
+  store.write(key(name, '-claims'), false)
+  store.sorted('ZREM', keys.throttles, name)
+  local queue = throttles.queue_of(name)
+  if queue then
+    config.set_own(queue, false)
+  end
+  return true
+end
+
+-- A page of the throttles that have limits, by name.
+function throttles.listed(offset, count)
+  return store.sorted('ZRANGE', keys.throttles, offset, offset + count - 1)
+end
+
+-- The set of those that hold a place in a throttle.
+local function held(name)
+  local queue = throttles.queue_of(name)
+  return queue and keys.queue(queue, '-locks') or key(name, '-held')
+end
+
+-- How many jobs hold a place in a throttle.
+function throttles.running(name)
+  return store.sorted('ZCARD', held(name))
+end
+
+-- The first jobs that do.
+function throttles.holders(name, most)
+  local found = store.sorted('ZRANGE', held(name), 0, most - 1)
+  if throttles.queue_of(name) then
+    for i, member in ipairs(found) do
+      found[i] = keys.jid_of(member)
+    end
+  end
+  return found
+end
+
+-- ---- opening
+
+-- How many claims are in the window.
+function throttles.used(name, throttle, now)
+  return store.sorted('ZCOUNT', key(name, '-claims'), '(' .. now - throttle.rate_ms, '+inf')
+end
+
+local function window_opens(name, throttle, now, count)
+  local surplus = throttles.used(name, throttle, now) + count - throttle.rate
+  if surplus < 0 then
+    return now
+  end
+  local after = '(' .. now - throttle.rate_ms
+  local first =
+    store.sorted('ZRANGEBYSCORE', key(name, '-claims'), after, '+inf', 'WITHSCORES', 'LIMIT', surplus, 1)
+  return tonumber(first[2] or now) + throttle.rate_ms
+end
+
+local function bucket_opens(throttle, now, cost, spent)
+  local tokens = math.min(math.min(cost, throttle.capacity) + spent, 2 * throttle.capacity) -- so that no product is too great
+  local missing = tokens * throttle.refill_ms - level(throttle, now)
+  return missing > 0 and math.max(now, throttle.level_at) + ceiling(missing, throttle.refill) or now
+end
+
+-- When a claim may pass a throttle that takes so many tokens, after others: now, later, or never by itself. Who `holds` a
+-- place needs none.
+function throttles.opens_at(now, name, cost, before, holds)
+  local throttle = throttles.of(name)
+  local count, spent = before[1], before[2]
+  if throttle.concurrency > 0 and not holds and throttles.running(name) + count >= throttle.concurrency then
+    return throttles.NEVER
+  end
+  local window = throttle.rate > 0 and window_opens(name, throttle, now, count) or now
+  return math.max(window, throttle.capacity > 0 and bucket_opens(throttle, now, cost, spent) or now)
+end
+
+-- The tokens that a claim takes from a throttle: where it costs more than there may be, all of them.
+function throttles.taken(name, cost)
+  local throttle = throttles.of(name)
+  return math.min(cost, throttle.capacity)
+end
+
+-- Enter a claim into the window, and take its tokens out of the bucket.
+function throttles.spend(now, name, cost, token)
+  local throttle = throttles.of(name)
+  if throttle.rate > 0 then
+    redis.call('ZREMRANGEBYSCORE', key(name, '-claims'), '-inf', now - throttle.rate_ms)
+    redis.call('ZADD', key(name, '-claims'), now, keys.member(token, ''))
+  end
+  if throttle.capacity > 0 then
+    throttle.level = level(throttle, now) - math.min(cost, throttle.capacity) * throttle.refill_ms
+    throttle.level_at = math.max(throttle.level_at, now)
+    write(name, throttle)
+  end
+end
+
+-- How many whole tokens are in the bucket.
+function throttles.tokens(throttle, now)
+  return throttle.capacity > 0 and math.floor(level(throttle, now) / throttle.refill_ms) or 0
+end
