@@ -59,7 +59,7 @@ def test_workers_that_go_on_finish_every_job() -> None:
         moment = last(history)
         if not 0 <= moment.now <= TIME_END // 2:
             continue
-        _finish(moment.store, moment.now)
+        _finish(moment.store, max(moment.now, 0))
         for jid, job in moment.store.jobs.items():
             assert job.state in ("complete", "failed") or _is_blocked(moment.store, jid), (jid, job.state)
             left += job.state == "depends"
