@@ -73,6 +73,7 @@ catalogue.operations = {
       ttl_ms = kinds[10],
       throttles = kinds[11],
       cost = kinds[12],
+      ordered = kinds[1],
       request = kinds[13],
     },
   },

@@ -32,6 +32,8 @@
 --   <p>th:<throttle>-queues      zset: queues with jobs parked at it, score 0
 --   <p>r:<jid>                   hash: a recurring job (state/schedules.lua)
 --   <p>recur-crons               zset: those that will want more moments; score last known, member <sequence:14><jid>
+--   <p>l:<line>                  zset: jobs of a line: score -inf and sequence 0 when they have a place in it, else
+--                                score ready at; member <sequence:14><jid> (state/lines.lua)
 --   <p>queues                    zset: queues by time first seen
 --   <p>workers                   zset: workers by time last seen
 --   <p>workers-passed            text: how many silent workers that hold leases the sweep has passed (state/workers.lua)
@@ -88,6 +90,10 @@ end
 
 function keys.schedule(jid)
   return keys.prefix .. 'r:' .. jid
+end
+
+function keys.line(name)
+  return keys.prefix .. 'l:' .. name
 end
 
 function keys.queue(name, part)

@@ -376,6 +376,7 @@ class AsyncQueue:
         lease: Duration | None = None,
         timeout: Duration | None = None,
         ttl: Duration | None = None,
+        ordered: str | None = None,
     ) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known at once."""
         return new_job(
@@ -393,6 +394,7 @@ class AsyncQueue:
             lease=lease,
             timeout=timeout,
             ttl=ttl,
+            ordered=ordered,
         )
 
     async def put(
@@ -411,6 +413,7 @@ class AsyncQueue:
         lease: Duration | None = None,
         timeout: Duration | None = None,
         ttl: Duration | None = None,
+        ordered: str | None = None,
     ) -> AsyncJob:
         """Put a job here: a new one, or with the `jid` of an existing one, that one, which moves
         here.
@@ -425,6 +428,8 @@ class AsyncQueue:
         priority, newest first. `lease`: how long a lease on it lasts, instead of the queue's heartbeat.
         `timeout`: how long it may run at most from its claim, however often its lease is renewed.
         `ttl`: how long from now it may begin; after that it fails instead.
+        `ordered`: of the jobs with this key one after the other starts, whatever their queues; each
+        holds the key from when it is ready until it ends.
 
         Refused with DependencyNotFound, DependencyCycle or DependencyLimit.
         """
@@ -442,6 +447,7 @@ class AsyncQueue:
             lease=lease,
             timeout=timeout,
             ttl=ttl,
+            ordered=ordered,
         )
         await self.client.execute(op)
         return AsyncJob(self.client, op.jid, given=op)

@@ -229,6 +229,7 @@ QueueNames = Annotated[tuple[str, ...], ListOf(Name(), 1)]
 WorkerName = Annotated[str, Name()]
 WorkerNames = Annotated[tuple[str, ...], ListOf(Name(), 1)]
 Klass = Annotated[str, Name()]
+LineKey = Annotated[str, Name()]
 Group = Annotated[str, Name(160)]
 """Longer than other names, to hold `failed-retries-<queue>`."""
 Tag = Annotated[str, Name()]

@@ -375,6 +375,7 @@ class Queue:
         lease: Duration | None = None,
         timeout: Duration | None = None,
         ttl: Duration | None = None,
+        ordered: str | None = None,
     ) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known at once."""
         return new_job(
@@ -392,6 +393,7 @@ class Queue:
             lease=lease,
             timeout=timeout,
             ttl=ttl,
+            ordered=ordered,
         )
 
     def put(
@@ -410,6 +412,7 @@ class Queue:
         lease: Duration | None = None,
         timeout: Duration | None = None,
         ttl: Duration | None = None,
+        ordered: str | None = None,
     ) -> Job:
         """Put a job here: a new one, or with the `jid` of an existing one, that one, which moves
         here.
@@ -424,6 +427,8 @@ class Queue:
         priority, newest first. `lease`: how long a lease on it lasts, instead of the queue's heartbeat.
         `timeout`: how long it may run at most from its claim, however often its lease is renewed.
         `ttl`: how long from now it may begin; after that it fails instead.
+        `ordered`: of the jobs with this key one after the other starts, whatever their queues; each
+        holds the key from when it is ready until it ends.
 
         Refused with DependencyNotFound, DependencyCycle or DependencyLimit.
         """
@@ -441,6 +446,7 @@ class Queue:
             lease=lease,
             timeout=timeout,
             ttl=ttl,
+            ordered=ordered,
         )
         self.client.execute(op)
         return Job(self.client, op.jid, given=op)

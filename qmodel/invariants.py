@@ -426,6 +426,54 @@ def throttles_are_within_bounds(s: Snapshot) -> Iterator[str]:
             yield f"{name} is kept, and nothing is known of it"
 
 
+# ---- lines
+
+
+def _line(job: Record) -> str | None:
+    """The line that a job is to stand in."""
+    key = dict(job["options"]).get("ordered")
+    return f"ordered:{key}" if key is not None else None
+
+
+@invariant
+def lines_hold_the_jobs_that_say_so(s: Snapshot) -> Iterator[str]:
+    """A job that has a place in its line stands there, and so does one that is throttled for want of a place."""
+    found = {(name, jid) for name, line in s.lines.items() for jid in line["active"]}
+    parked = {(name, place) for name, line in s.lines.items() for place in line["parked"]}
+    for jid, job in s.jobs.items():
+        name = _line(job)
+        if "line" in dict(job["options"]):
+            if (name, jid) not in found:
+                yield f"{jid} has no place in {name}, and says so"
+            found.discard((name, jid))
+        elif name is not None and job["state"] == "throttled":
+            place = (name, (job["ready_at"], job["seq"], jid))
+            if place not in parked:
+                yield f"{jid} is not parked in {name}"
+            parked.discard(place)
+    yield from (f"{jid} has a place in {name}, wrongly" for name, jid in found)
+    yield from (f"{place} is parked in {name}, wrongly" for name, place in parked)
+
+
+@invariant
+def nobody_starts_without_a_place(s: Snapshot) -> Iterator[str]:
+    """A job with an ordered key has a place when it is ready or leased, and none when it ended or waits for others."""
+    for jid, job in s.jobs.items():
+        had = "line" in dict(job["options"])
+        if (job["state"] in ("waiting", "running", "stalled") and _line(job) and not had) or (
+            job["state"] in ("depends", "complete", "failed") and had
+        ):
+            yield f"{jid} is {job['state']}, with the options {job['options']}"
+
+
+@invariant
+def nobody_waits_in_a_line_that_has_room(s: Snapshot) -> Iterator[str]:
+    """As many have a place as there may be before anybody waits; and a line in which nobody is, is gone."""
+    for name, line in s.lines.items():
+        if len(line["active"]) != 1:
+            yield f"{name}: {line}"
+
+
 # ---- recurring jobs
 
 

@@ -145,6 +145,7 @@ def new_job(
     lease: Duration | None = None,
     timeout: Duration | None = None,
     ttl: Duration | None = None,
+    ordered: str | None = None,
 ) -> Put:
     """The operation that puts a job, as `Queue.put` describes it."""
     if text is not None and data is not None:
@@ -163,6 +164,7 @@ def new_job(
         lease_ms=_maybe_milliseconds(lease),
         timeout_ms=_maybe_milliseconds(timeout),
         ttl_ms=_maybe_milliseconds(ttl),
+        ordered=ordered,
     )
 
 
@@ -449,6 +451,11 @@ class Fields:
     def longest(self) -> timedelta | None:
         """How long it may run at most from its claim: the `timeout` it was put with."""
         return _duration(self._load().timeout_ms)
+
+    @property
+    def ordered(self) -> str | None:
+        """The key of which one job after the other starts, if it has one."""
+        return self._load().ordered
 
     @property
     def spawned_from(self) -> str:

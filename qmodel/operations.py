@@ -46,6 +46,7 @@ from qmodel.arguments import (
     Kind,
     Klass,
     Limit,
+    LineKey,
     LogLine,
     Message,
     Milliseconds,
@@ -166,16 +167,18 @@ def operation(
 
 _DEPENDENCY = "DEPENDENCY_NOT_FOUND DEPENDENCY_CYCLE DEPENDENCY_LIMIT"
 _HELD = "JOB_NOT_FOUND LOCK_LOST"
-_ENDS = " skipped unrecurred"
+_ENDS = " skipped unrecurred unthrottled"
 """What a job's end may cause besides."""
 _RUNS = "fired put renumbered missed" + _ENDS
-_TAKEN = "popped promoted throttled unthrottled lock_lost failed unpaused " + _RUNS
+_TAKEN = "popped promoted throttled lock_lost failed unpaused " + _RUNS
+_LINED = " throttled"
+"""A job that is ready may have to wait in its line."""
 
 
 # ---- putting
 
 
-@operation("jid", "job", _DEPENDENCY + " OVER_CAPACITY", "put lock_lost" + _ENDS)
+@operation("jid", "job", _DEPENDENCY + " OVER_CAPACITY", "put lock_lost" + _ENDS + _LINED)
 class Put(Operation):
     """Put a job into a queue: a new one, or an existing one, which moves there.
 
@@ -186,7 +189,8 @@ class Put(Operation):
     How this stage is to be run is said anew by each put: with `lifo` it stands before the others of its priority,
     newest first; a lease lasts `lease_ms` instead of the queue's heartbeat; no lease lasts longer than `timeout_ms`
     from its claim, however often it is renewed; and a job that no worker has begun within `ttl_ms` of the put fails, in
-    `expired-<queue>`, when its queue is next popped.
+    `expired-<queue>`, when its queue is next popped. Of the jobs with one `ordered` key one after the other starts, in
+    the order in which they become ready, whatever their queues: each holds the key from then until it ends.
 
     It passes up to 8 `throttles` whenever it is claimed, and takes `cost` tokens (1) from the buckets of these and of
     its queue.
@@ -207,10 +211,11 @@ class Put(Operation):
     ttl_ms: Interval | None = None
     throttles: ThrottleIds | None = None
     cost: Cost | None = None
+    ordered: LineKey | None = None
     request: RequestId = ""
 
 
-@operation("jids", "job", _DEPENDENCY + " DUPLICATE_JID OVER_CAPACITY", "put lock_lost" + _ENDS)
+@operation("jids", "job", _DEPENDENCY + " DUPLICATE_JID OVER_CAPACITY", "put lock_lost" + _ENDS + _LINED)
 class PutMany(Operation):
     """Put up to 1000 jobs in one step; they may depend on each other in any order."""
 
@@ -270,7 +275,11 @@ class Peek(Operation):
 
 
 @operation(
-    "state", "lease", _HELD + " " + _DEPENDENCY, "completed advanced unblocked retired failed" + _ENDS, finishes=True
+    "state",
+    "lease",
+    _HELD + " " + _DEPENDENCY,
+    "completed advanced unblocked retired failed" + _ENDS + _LINED,
+    finishes=True,
 )
 class Complete(Operation):
     """Complete a leased job, and release the jobs that waited for it; or send it on to a `next` queue.
@@ -287,7 +296,9 @@ class Complete(Operation):
     depends: AnyJids = ()
 
 
-@operation("names", "lease", _HELD + " DUPLICATE_JID", "completed unblocked retired failed" + _ENDS, finishes=True)
+@operation(
+    "names", "lease", _HELD + " DUPLICATE_JID", "completed unblocked retired failed" + _ENDS + _LINED, finishes=True
+)
 class CompleteMany(Operation):
     """Complete up to 1000 leased jobs in one step; all of them or none."""
 
@@ -410,16 +421,16 @@ class Priority(Operation):
     request: RequestId = ""
 
 
-@operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "delayed")
+@operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "delayed unthrottled" + _LINED)
 class Delay(Operation):
-    """Make a scheduled or waiting job ready in `delay_ms` from now, or a dependent one not before then."""
+    """Make a scheduled, waiting or throttled job ready in `delay_ms` from now, or a dependent one not before then."""
 
     jid: Jid
     delay_ms: Milliseconds
     request: RequestId = ""
 
 
-@operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "promoted")
+@operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "promoted throttled")
 class Promote(Operation):
     """Make a scheduled job ready now."""
 
@@ -483,7 +494,7 @@ class DependsOn(Operation):
     request: RequestId = ""
 
 
-@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE DEPENDENCY_LIMIT", "unblocked")
+@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE DEPENDENCY_LIMIT", "unblocked throttled")
 class DependsOff(Operation):
     """Remove dependencies of a job that waits for others, or with `all` every one; replies those that are left."""
 
@@ -575,7 +586,7 @@ class Failed(Operation):
     count: Count = 25
 
 
-@operation("number", "memo", "", "unfailed")
+@operation("number", "memo", "", "unfailed throttled")
 class Unfail(Operation):
     """Move the longest failed jobs of a group to a queue, to be tried anew; replies how many."""
 
@@ -740,7 +751,7 @@ class Recurring(Operation):
     count: Count = 25
 
 
-@operation("number", "memo", "", "fired put renumbered missed unrecurred failed")
+@operation("number", "memo", "", "fired put renumbered missed unrecurred failed unthrottled")
 class Fire(Operation):
     """Make the runs of a queue that are due, and take none of them; replies how many were made.
 

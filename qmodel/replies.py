@@ -142,6 +142,11 @@ class Job(NamedTuple):
         """How long a claim lasts at most, if that is limited."""
         return _whole(self.option("timeout_ms"))
 
+    @property
+    def ordered(self) -> str | None:
+        """The key of which one job after the other starts, if it has one."""
+        return self.option("ordered")
+
 
 def _whole(text: str | None) -> int | None:
     return None if text is None else int(text)

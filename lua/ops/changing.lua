@@ -28,8 +28,8 @@ function changing.priority(now, op)
 end
 
 local function not_begun(job)
-  if job.state ~= 'scheduled' and job.state ~= 'waiting' and job.state ~= 'depends'
-    and job.state ~= 'throttled' then
+  local state = job.state
+  if state ~= 'scheduled' and state ~= 'waiting' and state ~= 'depends' and state ~= 'throttled' then
     refusals.refuse('WRONG_STATE', job.jid, job.state)
   end
   return job
@@ -39,11 +39,14 @@ end
 function changing.delay(now, op)
   local job = not_begun(jobs.find(op.jid))
 
-  store.emit(now, 'delayed', job.jid, job.queue, now + op.delay_ms)
   jobs.lift(job)
+  if job.options ~= '' then
+    lining.step_back(now, job)
+  end
+  store.emit(now, 'delayed', job.jid, job.queue, now + op.delay_ms)
   job.ready_at = now + op.delay_ms
   local state = putting.begins(now, job)
-  jobs.place(job, state)
+  lining.place(now, job, state)
   return state
 end
 
@@ -58,9 +61,9 @@ function changing.promote(now, op)
     store.emit(now, 'promoted', job.jid, job.queue)
     jobs.lift(job)
     job.ready_at = math.min(tonumber(job.ready_at), now)
-    jobs.place(job, 'waiting')
+    lining.place(now, job, putting.begins(now, job))
   end
-  return 'waiting'
+  return job.state
 end
 
 -- Add a line to a job's history.

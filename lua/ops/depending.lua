@@ -16,7 +16,7 @@ function depending.unblock(now, job)
   job.ready_at = math.max(tonumber(job.ready_at), now)
   local state = putting.begins(now, job)
   store.emit(now, 'unblocked', job.jid, job.queue, state)
-  jobs.place(job, state)
+  lining.place(now, job, state)
 end
 
 -- Add dependencies to a job that waits for others.

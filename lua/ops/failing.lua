@@ -20,7 +20,7 @@ function failing.unfail(now, op)
     stats.recovered(job.ended_at, job.queue)
     store.emit(now, 'unfailed', job.jid, op.queue, op.group)
     jobs.lift(job)
-    jobs.place(job, putting.enter(now, job, op.queue, 0))
+    lining.place(now, job, putting.enter(now, job, op.queue, 0))
   end
   return #moved
 end

@@ -33,7 +33,7 @@ local function advance(now, job, op, depends, queue, worker, token, run_ms)
   putting.enter(now, job, op.next, op.delay_ms)
   queues.register(now, op.next)
   store.emit(now, 'advanced', job.jid, queue, worker, token, run_ms, op.next, state)
-  jobs.place(job, state)
+  lining.place(now, job, state)
   return state
 end
 

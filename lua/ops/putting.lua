@@ -2,12 +2,18 @@
 
 local putting = {}
 
--- The state of a job that nothing holds but its dependencies and its time.
+-- The state of a job that nothing holds but its dependencies, its time, and its line.
 function putting.begins(now, job)
   if job.waits ~= '0' then
+    if job.options ~= '' then
+      lining.give_up(now, job)
+    end
     return 'depends'
   end
-  return tonumber(job.ready_at) > now and 'scheduled' or 'waiting'
+  if tonumber(job.ready_at) > now then
+    return 'scheduled'
+  end
+  return job.options ~= '' and lining.admit(job) or 'waiting'
 end
 
 -- Begin a lifted job's stage in a queue; give the state in which it begins.
@@ -49,7 +55,7 @@ local function put(now, op, depends, request)
   if op.tags then
     tags.assign(job, op.tags)
   end
-  jobs.place(job, state)
+  lining.place(now, job, state)
 end
 
 -- The unfinished jobs that each is to depend on, where that is said; or refuse.

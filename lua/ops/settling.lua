@@ -12,4 +12,5 @@ function settling.settle(now, job)
     return
   end
   resuming.run_ended(now, job)
+  lining.give_up(now, job)
 end

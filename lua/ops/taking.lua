@@ -53,6 +53,16 @@ local function ready(now, queue, count, passed)
   return taken
 end
 
+-- Move a job whose time has come into the order, or let it wait in its line.
+local function promote(now, job)
+  if job.options ~= '' and lining.admit(job) ~= 'waiting' then
+    jobs.lift(job)
+    lining.place(now, job, 'throttled')
+  else
+    queues.promote(job)
+  end
+end
+
 -- Take the next jobs out of their places: stalled ones, then those in order, due ones and due runs among them.
 local function next_(now, queue, count)
   local passed = {}
@@ -73,7 +83,7 @@ local function next_(now, queue, count)
   firing.fire_due(now, queue, catalogue.most)
   for _, job in ipairs(queues.due(queue, now, catalogue.most)) do
     store.emit(now, 'promoted', job.jid, job.queue)
-    queues.promote(job)
+    promote(now, job)
   end
   for _, job in ipairs(ready(now, queue, count - #taken, passed)) do
     taken[#taken + 1] = job
@@ -209,18 +219,21 @@ local function without(gone, found, most)
   return left
 end
 
--- The ready jobs in order, due ones and due runs among them, without those that a pop would fail before.
-local function order(now, queue, count)
+-- What would be ready after some jobs ended, in order: due jobs and due runs too, without what a pop would fail.
+local function order(now, queue, count, ended)
   local gone, most = {}, catalogue.most
   local over = expiring.due(queue, now, most)
   for _, job in ipairs(over) do
     gone[job.jid] = true
+    ended[#ended + 1] = job
   end
   local found = without(gone, queues.next_ready(queue, count + #over), count)
-  for _, job in ipairs(without(gone, queues.look_due(queue, now, most + #over), most)) do
+  local due = without(gone, queues.look_due(queue, now, most + #over), most)
+  for _, job in ipairs(lining.preview(now, queue, ended, due)) do
     found[#found + 1] = job
   end
   for _, job in ipairs(firing.drafts(now, queue, most)) do
+    job.seq = job.seq + 2 * most -- those that are let through come before
     found[#found + 1] = job
   end
   table.sort(found, before)
@@ -230,13 +243,15 @@ end
 -- Show the jobs that a pop would give next.
 function taking.peek(now, op)
   local moment = now - config.value('grace-period')
-  local shown = {}
+  local shown, ended = {}, {}
   for _, job in ipairs(queues.lapsed(op.queue, moment, op.count)) do
     if job.state == 'stalled' or tonumber(job.remaining) > 0 and not burying.is_revoked(job) then
       shown[#shown + 1] = jobs.view(now, job)
+    else
+      ended[#ended + 1] = job
     end
   end
-  local found = order(now, op.queue, op.count)
+  local found = order(now, op.queue, op.count, ended)
   for i = 1, math.min(#found, op.count - #shown) do
     local job = found[i]
     if not job.text then -- a run that is not made has no sequence

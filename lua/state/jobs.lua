@@ -65,6 +65,14 @@ function jobs.draft(jid, state, ahead)
   return job
 end
 
+-- A job as it would be if it became ready now, so many sequences from now. It is for a read, which writes no record.
+function jobs.as_waiting(now, job, ahead)
+  job.state = 'waiting'
+  job.ready_at = now
+  job.seq = store.last() + ahead
+  return job
+end
+
 -- Take a job out of its place. Do so before anything changes by which the place is found.
 function jobs.lift(job)
   if job.state ~= '' then

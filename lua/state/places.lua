@@ -18,12 +18,20 @@ end
 
 local function hold_back(job)
   queues.hold_back(job)
-  gates.park(job)
+  if lines.is_parked(job) then
+    lines.park(lines.of(job), job)
+  else
+    gates.park(job)
+  end
 end
 
 local function let_on(job)
   queues.let_on(job)
-  gates.unpark(job)
+  if lines.is_parked(job) then
+    lines.unpark(lines.of(job), job)
+  else
+    gates.unpark(job)
+  end
 end
 
 local function lock(job)
@@ -69,5 +77,8 @@ end
 
 -- Take a job out of the place that its state says.
 function places.leave(job)
+  if store.many and tonumber(job.seq) > store.began then
+    store.write_sorted()
+  end
   PLACES[job.state][2](job)
 end

@@ -7,7 +7,7 @@
 -- it saves: then a sorted set is written at once.)
 --
 -- Of what is gathered for one key, removals are written before additions: a job is lifted out of a place before it is put
--- into one, and nothing is lifted again in the same step without a read between.
+-- into one. Where one is lifted again in the same step, all that was gathered is written before (state/places.lua).
 --
 -- All of this is forgotten when the next operation begins. What is kept from call to call follows from itself alone: the
 -- texts of numbers, and what a text says that was taken apart before.
@@ -109,6 +109,7 @@ function store.open(one, two)
   end
   local seq, bounds = string.match(found[1] or '0\t0\t1\t0\t0', '^(%d+)\t(.*)$')
   store.seq, store.bounds_text, store.counters, store.config = tonumber(seq), bounds, found[1], found[2]
+  store.began = store.seq
   return found[3], found[4]
 end
 
@@ -251,6 +252,18 @@ local function settle(all, command, key)
   end
 end
 
+-- Write what was gathered for sorted sets, before a job is lifted that was placed in this very step.
+function store.write_sorted()
+  if store.removed then
+    flush(store.removed, 'ZREM')
+    store.removed = false
+  end
+  if store.added then
+    flush(store.added, 'ZADD')
+    store.added = false
+  end
+end
+
 -- Call a command that reads a sorted set, after what was gathered for it is written.
 function store.sorted(command, key, ...)
   if store.removed then
@@ -360,12 +373,7 @@ function store.flush()
   records.flush()
   flush_counters()
   flush_texts()
-  if store.removed then
-    flush(store.removed, 'ZREM')
-  end
-  if store.added then
-    flush(store.added, 'ZADD')
-  end
+  store.write_sorted()
   if store.dropped then
     flush(store.dropped, 'HDEL')
   end

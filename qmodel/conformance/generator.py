@@ -476,11 +476,14 @@ class Generator:
 
     def _way_of_life(self) -> dict[str, Any]:
         """How a job is to be run, which few puts say."""
-        way = self._below(14)
+        way = self._below(18)
         if way < 8:
             return {}
-        if way > 11:
+        if way > 15:
             return {"ttl_ms": pick(self._chooser, LIVES)}
+        if way > 11:
+            key = pick(self._chooser, self._names.klasses[:1] * 2 + self._names.klasses)
+            return {"ordered": key} if way > 12 else {"ordered": key, "ttl_ms": pick(self._chooser, LIVES)}
         if way == 8:
             return {"lifo": (True, True, False)[self._below(3)]}
         if way == 9:
@@ -635,7 +638,7 @@ class Generator:
         return ops.Cancel(jids, self._below(3) == 1, self._request())
 
     def drain(self) -> Operation:
-        place = ("ready", "scheduled", "depends")[self._below(3)]
+        place = ("ready", "scheduled", "depends", "throttled")[self._below(4)]
         return ops.Drain(self._queue_with(place), pick(self._chooser, COUNTS), self._request())
 
     def depends_on(self) -> Operation:

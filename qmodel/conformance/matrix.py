@@ -37,6 +37,7 @@ SITUATIONS = {
     "scheduled": "The job waits for its time",
     "scheduled, due": "The job's time has come, and nobody has noticed yet",
     "depends": "The job waits for another one",
+    "throttled": "The job is ready, and waits in its line",
     "running": "The job is leased",
     "running, in grace": "The job's lease ran out, and its grace has not",
     "running, lapsed": "The job's lease and its grace ran out, and nobody has noticed yet",
@@ -142,6 +143,7 @@ def _key(store: Store, now: int) -> tuple[Any, ...]:
                 job.remaining == 0 if jid == "a" else False,
                 bool(job.dependencies),
                 bool(job.dependents),
+                "line" in job.options,
                 ended[-2:] if jid == "a" else (),
                 job.failure.group if job.state == "failed" and job.failure is not None else "",
             )
@@ -163,6 +165,8 @@ def _moves(store: Store) -> Iterator[Operation]:
     yield ops.Put("q", "b", "k", "")
     yield ops.Put("q", "a", "k", "", depends=("b",))
     yield ops.Put("q", "b", "k", "", depends=("a",))
+    yield ops.Put("q", "a", "k", "", ordered="o")
+    yield ops.Put("q", "b", "k", "", ordered="o")
     yield ops.Pop("q", "u")
     for jid in ("a", "b"):
         job = store.jobs.get(jid)

@@ -96,6 +96,7 @@ class _Reader:
             seq=seq,
             events=self.events(seq, first_event, config),
             queues=self.queues(),
+            lines={name: self.line(name) for name in self.names("l:")},
             schedules=self.schedules(),
             crons=self.places("recur-crons"),
             workers=self.workers(),
@@ -198,6 +199,13 @@ class _Reader:
             "claims": tuple((int(at), int(token)) for at, token in self.members(f"th:{name}-claims")),
             "queues": tuple(queue for _, queue in self.members(f"th:{name}-queues")),
         }
+
+    def line(self, name: str) -> Record:
+        places = self.places(f"l:{name}")
+        active = [place for place in places if place[0] == float("-inf")]
+        if any(seq for _, seq, _ in active):
+            raise Corrupt(f"the line {name} has {active} places")
+        return {"active": tuple(jid for _, _, jid in active), "parked": places[len(active) :]}
 
     def schedules(self) -> dict[str, Record]:
         return {jid: self.schedule(jid) for jid in self.names("r:")}

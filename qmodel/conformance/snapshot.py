@@ -67,6 +67,7 @@ class Snapshot:
     events      how many events are kept: those up to `seq`
     jobs        jid -> record (JOB)
     queues      name -> record (QUEUE), without queues that equal DEFAULT_QUEUE
+    lines       name -> {active: (jid, ...) by id, parked: ((ready_at, sequence, jid), ...)}
     schedules   jid -> record of a recurring job (SCHEDULE)
     crons       ((last known moment, sequence, jid), ...) of those that will want more
     workers     name -> {seen_at: moment or None, held: {jid: sequence},
@@ -88,6 +89,7 @@ class Snapshot:
     events: int
     jobs: dict[str, Record]
     queues: dict[str, Record]
+    lines: dict[str, Record]
     schedules: dict[str, Record]
     crons: tuple[Place, ...]
     workers: dict[str, Record]
@@ -110,6 +112,10 @@ def of(store: Store) -> Snapshot:
         events=len(store.events),
         jobs={jid: _job(job) for jid, job in store.jobs.items()},
         queues={name: record for name, record in queues.items() if record != DEFAULT_QUEUE},
+        lines={
+            name: {"active": tuple(sorted(line.active)), "parked": tuple(line.parked)}
+            for name, line in store.lines.items()
+        },
         schedules={
             jid: {field: getattr(schedule, field) for field in SCHEDULE} for jid, schedule in store.schedules.items()
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qmodel.operations import Delay, Log, Priority, Progress, Promote, Update
+from qmodel.ops.lining import place, step_back
 from qmodel.ops.putting import begins
 from qmodel.refusals import refuse
 from qmodel.state import history, jobs, places
@@ -40,11 +41,13 @@ def delay(store: Store, now: int, op: Delay) -> str:
     """Make a job that has not begun ready at another moment."""
     job = _not_begun(jobs.find(store, op.jid))
 
-    emit(store, now, "delayed", job.jid, job.queue, now + op.delay_ms)
     jobs.lift(store, job)
+    if job.options:
+        step_back(store, now, job)
+    emit(store, now, "delayed", job.jid, job.queue, now + op.delay_ms)
     job.ready_at = now + op.delay_ms
-    state = begins(now, job)
-    jobs.place(store, job, state)
+    state = begins(store, now, job)
+    place(store, now, job, state)
     return state
 
 
@@ -58,8 +61,8 @@ def promote(store: Store, now: int, op: Promote) -> str:
         emit(store, now, "promoted", job.jid, job.queue)
         jobs.lift(store, job)
         job.ready_at = min(job.ready_at, now)
-        jobs.place(store, job, "waiting")
-    return "waiting"
+        place(store, now, job, begins(store, now, job))
+    return job.state
 
 
 def _not_begun(job: Job) -> Job:

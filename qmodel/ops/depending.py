@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qmodel.operations import DependsOff, DependsOn
+from qmodel.ops.lining import place
 from qmodel.ops.putting import begins
 from qmodel.refusals import refuse
 from qmodel.state import dependencies, jobs
@@ -43,6 +44,6 @@ def unblock(store: Store, now: int, job: Job) -> None:
     """Let a job go on that waits for nothing more, when its time has come."""
     jobs.lift(store, job)
     job.ready_at = max(job.ready_at, now)
-    state = begins(now, job)
+    state = begins(store, now, job)
     emit(store, now, "unblocked", job.jid, job.queue, state)
-    jobs.place(store, job, state)
+    place(store, now, job, state)

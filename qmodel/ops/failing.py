@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qmodel.operations import Failed, FailedGroups, Unfail
+from qmodel.ops.lining import place
 from qmodel.ops.putting import enter
 from qmodel.replies import Page, Tally
 from qmodel.state import failures, jobs, queues, stats
@@ -27,5 +28,5 @@ def unfail(store: Store, now: int, op: Unfail) -> int:
         stats.recovered(store, job.ended_at, job.queue)
         emit(store, now, "unfailed", job.jid, op.queue, op.group)
         jobs.lift(store, job)
-        jobs.place(store, job, enter(store, now, job, op.queue, 0))
+        place(store, now, job, enter(store, now, job, op.queue, 0))
     return len(moved)

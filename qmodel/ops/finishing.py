@@ -7,6 +7,7 @@ from qmodel.operations import Complete, CompleteAndPop, CompleteMany, Fail, Rele
 from qmodel.ops import taking
 from qmodel.ops.burying import bury, bury_revoked, is_revoked
 from qmodel.ops.depending import unblock
+from qmodel.ops.lining import place
 from qmodel.ops.putting import begins, check_distinct, enter
 from qmodel.ops.settling import settle
 from qmodel.refusals import refuse
@@ -130,12 +131,12 @@ def _advance(
     assert op.next is not None
     dependencies.link(store, job, depends)
     job.ready_at = now + op.delay_ms
-    state = begins(now, job)
+    state = begins(store, now, job)
     history.add(store, now, job, "completed", job.token, state)
     enter(store, now, job, op.next, op.delay_ms)
     queues.register(store, now, op.next)
     emit(store, now, "advanced", job.jid, *lease, op.next, state)
-    jobs.place(store, job, state)
+    place(store, now, job, state)
     return state
 
 
@@ -172,7 +173,7 @@ def retry(store: Store, now: int, op: Retry) -> int:
         return -1
     job.remaining -= 1
     stats.retried(store, now, job.queue)
-    state = _give_back(now, job, op.delay_ms)
+    state = _give_back(store, now, job, op.delay_ms)
     emit(store, now, "retried", job.jid, job.queue, job.worker, job.token, job.remaining, state)
     if op.group is not None:
         job.failure = Failure(op.group, op.message, now, job.worker)
@@ -194,7 +195,7 @@ def release(store: Store, now: int, op: Release) -> str:
         history.add(store, now, job, "released", job.token, "failed")
         bury_revoked(store, now, job)
         return "failed"
-    state = _give_back(now, job, op.delay_ms)
+    state = _give_back(store, now, job, op.delay_ms)
     history.add(store, now, job, "released", job.token, state)
     emit(store, now, "released", job.jid, job.queue, job.worker, job.token, state)
     job.worker = job.grant = ""
@@ -202,7 +203,7 @@ def release(store: Store, now: int, op: Release) -> str:
     return state
 
 
-def _give_back(now: int, job: Job, delay_ms: int) -> str:
+def _give_back(store: Store, now: int, job: Job, delay_ms: int) -> str:
     job.expires_at = 0
     job.ready_at = now + delay_ms
-    return begins(now, job)
+    return begins(store, now, job)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from qmodel.operations import Put, PutMany
 from qmodel.ops.gating import check_throttles
+from qmodel.ops.lining import admit, give_up, place
 from qmodel.ops.settling import settle
 from qmodel.refusals import refuse
 from qmodel.state import dependencies, history, jobs, options, queues, stats, tags
@@ -94,7 +95,7 @@ def _put(store: Store, now: int, op: Put, depends: list[str] | None, request: st
     emit(store, now, "put", job.jid, op.queue, op.klass, state)
     if op.tags is not None:
         tags.assign(store, job, op.tags)
-    jobs.place(store, job, state)
+    place(store, now, job, state)
 
 
 def enter(store: Store, now: int, job: Job, queue: str, delay_ms: int) -> str:
@@ -106,11 +107,15 @@ def enter(store: Store, now: int, job: Job, queue: str, delay_ms: int) -> str:
     job.put_at = now
     job.ready_at = now + delay_ms
     history.add(store, now, job, "put", queue)
-    return begins(now, job)
+    return begins(store, now, job)
 
 
-def begins(now: int, job: Job) -> str:
-    """The state of a job that nothing holds but its dependencies and its time."""
+def begins(store: Store, now: int, job: Job) -> str:
+    """The state of a job that nothing holds but its dependencies, its time, and its line."""
     if job.dependencies:
+        if job.options:
+            give_up(store, now, job)
         return "depends"
-    return "scheduled" if job.ready_at > now else "waiting"
+    if job.ready_at > now:
+        return "scheduled"
+    return admit(store, job) if job.options else "waiting"

@@ -7,6 +7,7 @@ go of what is still held, and of nothing else.
 
 from __future__ import annotations
 
+from qmodel.ops.lining import give_up
 from qmodel.ops.resuming import run_ended
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store
@@ -17,3 +18,4 @@ def settle(store: Store, now: int, job: Job) -> None:
     if not job.options:
         return
     run_ended(store, now, job)
+    give_up(store, now, job)

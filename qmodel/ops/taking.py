@@ -11,6 +11,7 @@ from qmodel.ops.burying import bury, bury_revoked, expire_due, expire_taken, is_
 from qmodel.ops.firing import drafts, fire_due
 from qmodel.ops.gating import Passed, admits, admitted, claimed, let_through, passes
 from qmodel.ops.leasing import expiry, ran_too_long
+from qmodel.ops.lining import admit, place, preview
 from qmodel.ops.pausing import holds
 from qmodel.state import config, expiring, gates, history, jobs, options, queues, stats, workers
 from qmodel.state.jobs import Job
@@ -105,7 +106,7 @@ def _next(store: Store, now: int, queue: str, count: int) -> list[Job]:
         fire_due(store, now, queue, MOST)
     for job in queues.due(store, places, now, MOST):
         emit(store, now, "promoted", job.jid, job.queue)
-        queues.promote(store, job)
+        _promote(store, now, job)
     return taken + _ready(store, now, queue, count - len(taken), passed)
 
 
@@ -127,6 +128,15 @@ def _ready(store: Store, now: int, queue: str, count: int, passed: Passed) -> li
         if len(found) < max(wanted, 1) and (through == MOST or not gates.due(places, now, 1)):
             break
     return taken
+
+
+def _promote(store: Store, now: int, job: Job) -> None:
+    """Move a job whose time has come into the order, or let it wait in its line."""
+    if job.options and admit(store, job) != "waiting":
+        jobs.lift(store, job)
+        place(store, now, job, "throttled")
+    else:
+        queues.promote(store, job)
 
 
 def _take_back(store: Store, now: int, job: Job) -> bool:
@@ -172,13 +182,17 @@ def _without(gone: set[str], found: Iterable[Job], most: int) -> list[Job]:
     return [job for job in found if job.jid not in gone][:most]
 
 
-def _order(store: Store, now: int, queue: str, count: int) -> list[Job]:
-    """The ready jobs in order, due ones and due runs among them, without those that a pop would fail before."""
+def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> list[Job]:
+    """What would be ready after some jobs ended, in order: due jobs and due runs too, without what a pop would fail."""
     places = queues.of(store, queue)
-    gone = {job.jid for job in expiring.due(store, queue, now, MOST)}
+    over = expiring.due(store, queue, now, MOST)
+    gone = {job.jid for job in over}
     order = _without(gone, queues.next_ready(store, places, count + len(gone)), count)
-    order += _without(gone, queues.due(store, places, now, MOST + len(gone)), MOST)
-    order += drafts(store, now, queue, MOST)
+    due = _without(gone, queues.due(store, places, now, MOST + len(gone)), MOST)
+    order += preview(store, now, queue, [*ended, *over], due)
+    for job in drafts(store, now, queue, MOST):
+        job.seq += 2 * MOST  # those that are let through come before
+        order.append(job)
     order.sort(key=queues.rank)
     return order
 
@@ -188,7 +202,8 @@ def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     until = now - config.value(store, "grace-period")
     lapsed = queues.lapsed(store, queues.of(store, op.queue), until, op.count)
     shown = [job for job in lapsed if job.state == "stalled" or (job.remaining > 0 and not is_revoked(job))]
-    for job in _order(store, now, op.queue, op.count)[: op.count - len(shown)]:
+    ended = [job for job in lapsed if job not in shown]
+    for job in _order(store, now, op.queue, op.count, ended)[: op.count - len(shown)]:
         if not expiring.is_over(now, job):
             shown.append(job)
     return tuple(jobs.view(store, now, job) for job in shown)

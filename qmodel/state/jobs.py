@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Final
 
 from qmodel import replies
@@ -110,6 +111,15 @@ def draft(store: Store, jid: str, state: str, ahead: int) -> Job:
     """A job as it would be in a state, so many sequences from now. It is for a read: nobody will find it."""
     job = Job(jid)
     job.state = state
+    job.seq = store.seq + ahead
+    return job
+
+
+def as_waiting(store: Store, now: int, job: Job, ahead: int) -> Job:
+    """A job as it would be if it became ready now, so many sequences from now. It is for a read."""
+    job = copy(job)
+    job.state = "waiting"
+    job.ready_at = now
     job.seq = store.seq + ahead
     return job
 

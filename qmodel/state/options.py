@@ -24,6 +24,8 @@ OPTIONS: Final[dict[str, str]] = {
     "cost": "put: the tokens that a claim of it takes; 1 where it is not given",
     "gate": "engine: the throttle at which it is parked, or that has let it go on while it waits",
     "parked": "engine: the sequence at which it was parked there first",
+    "ordered": "put: the key of which one job after the other starts (state/lines.py)",
+    "line": "engine: it has a place in its line, since this sequence",
 }
 """Every option: what it says, and whether a put gives it or the engine."""
 

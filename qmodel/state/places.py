@@ -3,7 +3,7 @@
 waiting     its queue's order         (priority, ready_at, sequence)
 scheduled   its queue's schedule      (ready_at, sequence)
 depends     its queue's dependents    (put_at, sequence)
-throttled   its queue's throttled     (ready_at, sequence), and its gate
+throttled   its queue's throttled     (ready_at, sequence), and its line's, or its gate
 running     its queue's locks         (expires_at, sequence), its worker's leases, and its throttles
 stalled     its queue's locks         (before all others, sequence), and its throttles
 complete    the completed             (ended_at, sequence)
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from qmodel.state import completed, failures, gates, queues, workers
+from qmodel.state import completed, failures, gates, lines, queues, workers
 from qmodel.state.store import Store
 
 if TYPE_CHECKING:
@@ -36,12 +36,18 @@ def _pull(store: Store, job: Job) -> None:
 
 def _hold_back(store: Store, job: Job) -> None:
     queues.hold_back(store, job)
-    gates.park(store, job)
+    if lines.is_parked(job):
+        lines.park(store, str(lines.of(job)), job)
+    else:
+        gates.park(store, job)
 
 
 def _let_on(store: Store, job: Job) -> None:
     queues.let_on(store, job)
-    gates.unpark(store, job)
+    if lines.is_parked(job):
+        lines.unpark(store, str(lines.of(job)), job)
+    else:
+        gates.unpark(store, job)
 
 
 def _lock(store: Store, job: Job) -> None:

@@ -17,6 +17,7 @@ from qmodel.ordered import Ordered
 
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
+    from qmodel.state.lines import Line
     from qmodel.state.queues import Queue
     from qmodel.state.schedules import Schedule
     from qmodel.state.stats import Day
@@ -37,8 +38,8 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "completed", "config", "crons", "days", "events", "groups", "jobs", "queues", "requests", "schedules", "seq",
-        "tags", "throttles", "tracked", "workers", "workers_passed",
+        "completed", "config", "crons", "days", "events", "groups", "jobs", "lines", "queues", "requests", "schedules",
+        "seq", "tags", "throttles", "tracked", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -46,6 +47,7 @@ class Store:
         self.events: deque[Told] = deque(maxlen=10_000)
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
+        self.lines: dict[str, Line] = {}
         self.schedules: dict[str, Schedule] = {}
         self.workers: dict[str, Worker] = {}
         self.workers_passed = 0

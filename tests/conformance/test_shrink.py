@@ -78,7 +78,7 @@ def test_a_stale_token_stays_stale() -> None:
 
 def test_names_arguments_and_times_are_lowered() -> None:
     history = [
-        Step(1_700_000_000_123, ops.Put("\U0001f600", "0x1", "nan", "data", 5, 60_000, 3, ("ü",), None, "r")),
+        Step(1_700_000_000_123, ops.Put("\U0001f600", "0x1", "nan", "data", 5, 60_000, 3, ("ü",), request="r")),
         Step(1_700_000_099_999, ops.Pop("\U0001f600", "true", 25, True, "n1")),
     ]
 

@@ -18,8 +18,8 @@ from qmodel.state.store import Store
 
 def healthy() -> Snapshot:
     """A state with a job in each place: w waiting, s scheduled, d depends (on r), r running, t
-    stalled, c complete, f failed, i parked at a throttle that h holds, and e-1, a run of e; o waits
-    for its run o-1, and l has moments to come; with tags, tracking, a grant and statistics.
+    stalled, c complete, f failed, m parked behind l, i at a throttle that h holds, and e-1, a run of e;
+    o waits for its run o-1, and l has moments to come; with tags, tracking, a grant and statistics.
     """
     store = Store()
     for op in (
@@ -27,6 +27,8 @@ def healthy() -> Snapshot:
         ops.Pop("q", "u", 4, request="n"),
         ops.Put("q", "w", "k", ""),
         ops.Put("q", "s", "k", "", delay_ms=1000),
+        ops.Put("o", "l", "k", "", ordered="z"),
+        ops.Put("o", "m", "k", "", ordered="z"),
         ops.Put("q", "d", "k", "", depends=("r",)),
         ops.Track("w"),
         ops.Timeout(("t",)),
@@ -99,6 +101,9 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "each_gate_knows_its_jobs": _set("queues", "x", "gates", {}),
     "gates_are_in_order": _set("throttles", "limit", "queues", ()),
     "throttles_are_within_bounds": _set("throttles", "limit", "level", 1),
+    "lines_hold_the_jobs_that_say_so": _set("lines", "ordered:z", "active", ()),
+    "nobody_starts_without_a_place": _set("jobs", "l", "options", (("ordered", "z"),)),
+    "nobody_waits_in_a_line_that_has_room": _set("lines", "ordered:y", {"active": (), "parked": ()}),
     "each_recurring_job_stands_in_its_queue": _set("queues", "y", "recur", ()),
     "moments_are_wanted_where_a_list_goes_on": _set("crons", ()),
     "open_runs_are_counted": _set("schedules", "o", "open", 0),
@@ -115,7 +120,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
 def test_a_healthy_state_breaks_no_invariant() -> None:
     found = healthy()
     assert {job["state"] for job in found.jobs.values()} == {
-        "waiting", "scheduled", "depends", "running", "stalled", "complete", "failed", "throttled",
+        "waiting", "scheduled", "depends", "throttled", "running", "stalled", "complete", "failed",
     }  # fmt: skip
     assert check(found) == []
 

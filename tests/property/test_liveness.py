@@ -34,10 +34,11 @@ def _finish(store: Store, now: int) -> None:
         names = tuple(sorted(store.queues))
         if names:
             _do(store, now, ops.Unpause(names))
+        before = store.seq
         taken = [job for name in names for job in _do(store, now, ops.Pop(name, "finisher", 1000))]
         for job in taken:
             _do(store, now, ops.Complete(job.jid, job.token))
-        if not taken:
+        if store.seq == before:  # what one pop fails may let a job of another queue go on
             moments = [counts.next_at for name in names if (counts := _do(store, now, ops.Queue(name))).next_at]
             if not moments or min(moments) >= TIME_END:
                 return

@@ -1,0 +1,101 @@
+-- Who of a line goes on, and when. What holds of lines is told in qmodel/state/lines.py.
+
+local lining = {}
+
+-- The state of a job that is ready: waiting where it needs no place in a line, or has or gets one.
+function lining.admit(job)
+  local name = lines.of(job)
+  if not name or lines.has_place(job) then
+    return 'waiting'
+  end
+  if lines.room(name) <= 0 then
+    return 'throttled'
+  end
+  lines.enter(name, job)
+  return 'waiting'
+end
+
+-- Put a lifted job into the place in which it begins.
+function lining.place(now, job, state)
+  if state == 'throttled' then
+    store.emit(now, 'throttled', job.jid, job.queue, lines.of(job))
+  end
+  jobs.place(job, state)
+end
+
+-- Let a job give up its place in a line, if it has one, and let those through that wait for it.
+function lining.give_up(now, job)
+  local name = lines.of(job)
+  if name and lines.has_place(job) then
+    lines.leave(name, job)
+    lining.let_through(now, name)
+  end
+end
+
+-- Let a job give up its place that has not begun, for it is not to begin now.
+function lining.step_back(now, job)
+  if not lines.has_begun(job) then
+    lining.give_up(now, job)
+  end
+end
+
+-- Let the first jobs of a line through, as many as there is room for: each to the end of its priority.
+function lining.let_through(now, name)
+  for _, job in ipairs(lines.first(name, lines.room(name))) do
+    jobs.lift(job)
+    job.ready_at = now
+    store.emit(now, 'unthrottled', job.jid, job.queue, name)
+    lines.enter(name, job)
+    jobs.place(job, 'waiting')
+  end
+end
+
+-- The jobs that would be let through if others ended, but for those that end themselves; `taken` is how many more places
+-- of each line are taken then.
+local function let_through_by(now, ended, taken)
+  local through, order, ahead, gone = {}, {}, {}, {}
+  for _, job in ipairs(ended) do
+    local name = lines.of(job)
+    gone[job.jid] = true
+    if name and (lines.has_place(job) or through[job.jid]) then
+      taken[name] = (taken[name] or 0) - 1
+      ahead[name] = ahead[name] or lines.first(name, 2 * #ended)
+      while ahead[name][1] and lines.room(name) > taken[name] do
+        local one_job = table.remove(ahead[name], 1)
+        if not gone[one_job.jid] then
+          taken[name] = taken[name] + 1
+          through[one_job.jid] = true
+          order[#order + 1] = jobs.as_waiting(now, one_job, #order + 1)
+        end
+      end
+    end
+  end
+  local left = {}
+  for _, job in ipairs(order) do
+    if not gone[job.jid] then
+      left[#left + 1] = job
+    end
+  end
+  return left
+end
+
+-- The jobs that would come into the order of a queue if some jobs ended, and then some became due: as they would be, for
+-- a read.
+function lining.preview(now, queue, ended, due)
+  local found, taken = {}, {}
+  for _, job in ipairs(let_through_by(now, ended, taken)) do
+    if job.queue == queue then
+      found[#found + 1] = job
+    end
+  end
+  for _, job in ipairs(due) do
+    local name = lines.of(job)
+    if not name or lines.has_place(job) then
+      found[#found + 1] = job
+    elseif lines.room(name) > (taken[name] or 0) then
+      taken[name] = (taken[name] or 0) + 1
+      found[#found + 1] = job
+    end
+  end
+  return found
+end

@@ -1,0 +1,74 @@
+-- Lines: jobs that start one after the other, or only so many at a time. What holds of lines is told in
+-- qmodel/state/lines.py.
+--
+-- A line is one sorted set. Those that have a place stand before all others, at -inf; those that are parked stand as in
+-- their queue, by the moment at which they became ready and by sequence.
+
+local lines = {}
+
+local FIRST = '-inf'
+local ORDERED = 'ordered:'
+
+-- The name of the line that a job is to stand in, or nil.
+function lines.of(job)
+  local key = options.get(job, 'ordered')
+  return key and ORDERED .. key
+end
+
+-- How many jobs of a line may have a place.
+function lines.limit(_)
+  return 1
+end
+
+-- Whether a job has a place in its line.
+function lines.has_place(job)
+  return options.get(job, 'line') ~= nil
+end
+
+-- Whether a job that has a place was ever handed out since it got it.
+function lines.has_begun(job)
+  return tonumber(job.token) > tonumber(options.get(job, 'line') or 0)
+end
+
+-- Whether a ready job waits in a line.
+function lines.is_parked(job)
+  return lines.of(job) ~= nil and not lines.has_place(job)
+end
+
+-- How many places of a line are free; below 0 where the limit was lowered.
+function lines.room(name)
+  return lines.limit(name) - store.sorted('ZCOUNT', keys.line(name), FIRST, FIRST)
+end
+
+-- The jobs that have been parked for longest.
+function lines.first(name, most)
+  local found = {}
+  if most > 0 then
+    for i, member in ipairs(store.sorted('ZRANGEBYSCORE', keys.line(name), 0, '+inf', 'LIMIT', 0, most)) do
+      found[i] = jobs.load(keys.jid_of(member))
+    end
+  end
+  return found
+end
+
+-- Give a job a place; it keeps the sequence as of which it has it.
+function lines.enter(name, job)
+  store.add(keys.line(name), FIRST, keys.member(0, job.jid))
+  options.set(job, 'line', store.last())
+end
+
+-- Take a job's place away.
+function lines.leave(name, job)
+  store.remove(keys.line(name), keys.member(0, job.jid))
+  options.drop(job, 'line')
+end
+
+-- Let a job wait in a line.
+function lines.park(name, job)
+  store.add(keys.line(name), job.ready_at, keys.member(job.seq, job.jid))
+end
+
+-- Let a job no longer wait in a line.
+function lines.unpark(name, job)
+  store.remove(keys.line(name), keys.member(job.seq, job.jid))
+end
