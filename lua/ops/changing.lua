@@ -24,6 +24,9 @@ function changing.priority(now, op)
   places.leave(job)
   job.priority = op.priority
   places.enter(job)
+  if job.state == 'throttled' then
+    gates.look_again(job)
+  end
   return op.priority
 end
 

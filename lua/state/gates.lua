@@ -139,6 +139,14 @@ function gates.unpark(job)
   end
 end
 
+-- Let the next pop look at the gate at which a job is parked: it stands elsewhere there.
+function gates.look_again(job)
+  local name = options.get(job, 'gate')
+  if name then
+    gates.expect(job.queue, name, 0)
+  end
+end
+
 -- Remember of a ready job that a throttle has let it go on, if one has.
 function gates.reserve(job)
   local name = options.get(job, 'gate')

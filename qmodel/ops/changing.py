@@ -6,7 +6,7 @@ from qmodel.operations import Delay, Log, Priority, Progress, Promote, Update
 from qmodel.ops.lining import place, step_back
 from qmodel.ops.putting import begins
 from qmodel.refusals import refuse
-from qmodel.state import history, jobs, places
+from qmodel.state import gates, history, jobs, places
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
@@ -28,12 +28,14 @@ def priority(store: Store, now: int, op: Priority) -> int:
     if job.state not in (
         "waiting",
         "throttled",
-    ):  # no other place is ordered by it; and leaving a lease would end its grant
+    ):  # no other place is ordered by it; leaving a lease would end its grant
         job.priority = op.priority
         return op.priority
     places.leave(store, job)
     job.priority = op.priority
     places.enter(store, job)
+    if job.state == "throttled":
+        gates.look_again(store, job)
     return op.priority
 
 

@@ -131,6 +131,13 @@ def unpark(store: Store, job: Job) -> None:
         _changed(store, job.queue, name)
 
 
+def look_again(store: Store, job: Job) -> None:
+    """Let the next pop look at the gate at which a job is parked: it stands elsewhere there."""
+    name = options.get(job, "gate")
+    if name is not None:
+        expect(store, job.queue, name, 0)
+
+
 def reserve(store: Store, job: Job) -> None:
     """Remember of a ready job that a throttle has let it go on, if one has."""
     name = options.get(job, "gate")

@@ -41,8 +41,13 @@ def _finish(store: Store, now: int) -> None:
         if store.seq == before:  # what one pop fails may let a job of another queue go on
             moments = [counts.next_at for name in names if (counts := _do(store, now, ops.Queue(name))).next_at]
             if not moments or min(moments) >= TIME_END:
-                return
-            now = max(min(moments), now)
+                buckets = [name for name, one in store.throttles.items() if one.capacity]
+                if not buckets:
+                    return
+                for name in buckets:  # one may fill by a token a day, until after the end of time
+                    _do(store, now, ops.ThrottleUnset(name))
+            else:
+                now = max(min(moments), now)
     raise AssertionError("there is no end to it")
 
 
