@@ -48,14 +48,17 @@ if TYPE_CHECKING:
     from qmodel.errors import JobFailed as JobFailed
     from qmodel.errors import JobNotFound as JobNotFound
     from qmodel.errors import JobRevoked as JobRevoked
+    from qmodel.errors import LimitReached as LimitReached
     from qmodel.errors import LockLost as LockLost
     from qmodel.errors import NotEnded as NotEnded
     from qmodel.errors import NotLoadedError as NotLoadedError
+    from qmodel.errors import OverCapacity as OverCapacity
     from qmodel.errors import QmodelError as QmodelError
     from qmodel.errors import QueueNotEmpty as QueueNotEmpty
     from qmodel.errors import RefusedError as RefusedError
     from qmodel.errors import ResultNotKept as ResultNotKept
     from qmodel.errors import ScheduleNotFound as ScheduleNotFound
+    from qmodel.errors import ScheduleOver as ScheduleOver
     from qmodel.errors import UnknownOption as UnknownOption
     from qmodel.errors import WrongState as WrongState
     from qmodel.events import Event as Event
@@ -66,8 +69,8 @@ _HOME = {
     "client": "Client Job Queue",
     "errors": "BadArgument BadValue CancelLimit ConnectError DataError DependencyCycle "
     "DependencyLimit DependencyNotFound DuplicateJid HasDependents JobCanceled JobExpired JobFailed "
-    "JobNotFound JobRevoked LockLost NotEnded NotLoadedError QmodelError QueueNotEmpty RefusedError "
-    "ResultNotKept ScheduleNotFound UnknownOption WrongState",
+    "JobNotFound JobRevoked LimitReached LockLost NotEnded NotLoadedError OverCapacity QmodelError QueueNotEmpty RefusedError "
+    "ResultNotKept ScheduleNotFound ScheduleOver UnknownOption WrongState",
     "events": "Event",
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names.split()}

@@ -80,6 +80,7 @@ class Client:
         self.workers = Workers(self)
         self.recurring = Recurring(self)
         self.tags = Tags(self)
+        self.throttles = Throttles(self)
         self.tracked = Tracked(self)
         self.config = Config(self)
         self._results = Results(self)
@@ -359,6 +360,11 @@ class Queue:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
+    @property
+    def throttle(self) -> Throttle:
+        """The throttle that all its jobs pass without naming it."""
+        return Throttle(self.client, "queue/" + self.name)
+
     def new(
         self,
         klass: str,
@@ -376,6 +382,8 @@ class Queue:
         timeout: Duration | None = None,
         ttl: Duration | None = None,
         ordered: str | None = None,
+        throttles: Iterable[str] | str = (),
+        cost: int | None = None,
     ) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known at once."""
         return new_job(
@@ -394,6 +402,8 @@ class Queue:
             timeout=timeout,
             ttl=ttl,
             ordered=ordered,
+            throttles=throttles,
+            cost=cost,
         )
 
     def put(
@@ -413,6 +423,8 @@ class Queue:
         timeout: Duration | None = None,
         ttl: Duration | None = None,
         ordered: str | None = None,
+        throttles: Iterable[str] | str = (),
+        cost: int | None = None,
     ) -> Job:
         """Put a job here: a new one, or with the `jid` of an existing one, that one, which moves
         here.
@@ -426,11 +438,12 @@ class Queue:
         How this stage is to be run is said anew by each put. `lifo`: it stands before the others of its
         priority, newest first. `lease`: how long a lease on it lasts, instead of the queue's heartbeat.
         `timeout`: how long it may run at most from its claim, however often its lease is renewed.
-        `ttl`: how long from now it may begin; after that it fails instead.
-        `ordered`: of the jobs with this key one after the other starts, whatever their queues; each
-        holds the key from when it is ready until it ends.
+        `ttl`: how long from now it may begin; after that it fails instead. `ordered`: of the jobs with
+        this key one after the other starts, whatever their queues; each holds the key from when it is
+        ready until it ends. `throttles`: the names of up to 8 throttles that it passes whenever it is
+        claimed. `cost`: the tokens that it takes from their buckets, 1 by default.
 
-        Refused with DependencyNotFound, DependencyCycle or DependencyLimit.
+        Refused with DependencyNotFound, DependencyCycle, DependencyLimit or OverCapacity.
         """
         op = self.new(
             klass,
@@ -447,6 +460,8 @@ class Queue:
             timeout=timeout,
             ttl=ttl,
             ordered=ordered,
+            throttles=throttles,
+            cost=cost,
         )
         self.client.execute(op)
         return Job(self.client, op.jid, given=op)
@@ -1086,6 +1101,61 @@ class Recurring:
         return bool(self._client.execute(ops.Unrecur(jid)))
 
 
+class Throttle:
+    """A limit that jobs share which name it: `client.throttles["stripe"].set(concurrency=5)`."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.client = client
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    def set(
+        self,
+        concurrency: int | None = None,
+        *,
+        rate: int | None = None,
+        per: Duration | None = None,
+        capacity: int | None = None,
+        refill: int | None = None,
+        every: Duration | None = None,
+    ) -> None:
+        """Set all its limits at once; those that are not given are none.
+
+        `concurrency`: how many jobs run at once. `rate`, `per`: how many are claimed in any window of
+        that length (seconds or timedelta). `capacity`, `refill`, `every`: a bucket of tokens, which is
+        full at first; `refill` tokens come back in every such time, steadily, and a claim takes the
+        job's cost. Raises BadArgument where one is missing that goes with another.
+        """
+        times = None if per is None else milliseconds(per), None if every is None else milliseconds(every)
+        op = ops.ThrottleSet(self.name, concurrency, rate, times[0], capacity, refill, times[1])
+        self.client.execute(op)
+
+    def unset(self) -> bool:
+        """Take all its limits away: jobs that were parked go on. Says whether it had any."""
+        return bool(self.client.execute(ops.ThrottleUnset(self.name)))
+
+    def show(self) -> replies.Throttle:
+        """Its limits, and how they are used."""
+        found: replies.Throttle = self.client.execute(ops.ThrottleGet(self.name))
+        return found
+
+
+class Throttles:
+    """The throttles by name: `client.throttles["stripe"]`. A queue's own is `queue.throttle`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getitem__(self, name: str) -> Throttle:
+        return Throttle(self._client, name)
+
+    def all(self, offset: int = 0, count: int = 25) -> list[replies.Throttle]:
+        """Those that have limits, by name."""
+        return list(self._client.execute(ops.Throttles(offset, count)))
+
+
 class Tags:
     """The jobs by tag."""
 
@@ -1171,6 +1241,8 @@ __all__ = [
     "Recurring",
     "RecurringJob",
     "Tags",
+    "Throttle",
+    "Throttles",
     "Tracked",
     "TrackedJobs",
     "Workers",

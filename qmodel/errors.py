@@ -204,6 +204,25 @@ class ScheduleNotFound(RefusedError):
     jid: str
 
 
+class ScheduleOver(RefusedError):
+    code = "SCHEDULE_OVER"
+    jid: str
+
+
+class LimitReached(RefusedError):
+    code = "LIMIT_REACHED"
+    what: str
+    most: str
+
+
+class OverCapacity(RefusedError):
+    code = "OVER_CAPACITY"
+    jid: str
+    throttle: str
+    cost: str
+    capacity: str
+
+
 class QueueNotEmpty(RefusedError):
     code = "QUEUE_NOT_EMPTY"
     queue: str

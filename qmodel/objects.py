@@ -146,6 +146,8 @@ def new_job(
     timeout: Duration | None = None,
     ttl: Duration | None = None,
     ordered: str | None = None,
+    throttles: Iterable[str] | str = (),
+    cost: int | None = None,
 ) -> Put:
     """The operation that puts a job, as `Queue.put` describes it."""
     if text is not None and data is not None:
@@ -165,6 +167,8 @@ def new_job(
         timeout_ms=_maybe_milliseconds(timeout),
         ttl_ms=_maybe_milliseconds(ttl),
         ordered=ordered,
+        throttles=_several(throttles) or None,
+        cost=cost,
     )
 
 
@@ -436,6 +440,16 @@ class Fields:
     def lease(self) -> timedelta | None:
         """How long a lease on it lasts, where that is not the queue's heartbeat."""
         return _duration(self._load().lease_ms)
+
+    @property
+    def throttles(self) -> tuple[str, ...]:
+        """The throttles that it passes whenever it is claimed."""
+        return self._load().throttles
+
+    @property
+    def cost(self) -> int:
+        """The tokens that a claim of it takes from their buckets."""
+        return self._load().cost
 
     @property
     def revoked(self) -> bool:

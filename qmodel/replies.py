@@ -128,6 +128,21 @@ class Job(NamedTuple):
         return _whole(self.option("lease_ms"))
 
     @property
+    def throttles(self) -> tuple[str, ...]:
+        """The throttles that it passes whenever it is claimed."""
+        return tuple((self.option("throttles") or "").split())
+
+    @property
+    def cost(self) -> int:
+        """The tokens that a claim of it takes from their buckets."""
+        return _whole(self.option("cost")) or 1
+
+    @property
+    def gate(self) -> str | None:
+        """The throttle at which it is parked, or that has let it go on while it waits."""
+        return self.option("gate")
+
+    @property
     def revoked(self) -> bool:
         """Whether it was called off while it was running, and its lease has not ended yet."""
         return self.option("revoked") is not None

@@ -1,0 +1,84 @@
+"""Throttles, as an application sees them."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+import qmodel
+from qmodel import Client
+from qmodel.errors import BadArgument, OverCapacity
+
+
+def test_a_throttle_holds_for_all_jobs_that_name_it_wherever_they_are(client: Client) -> None:
+    mails = client.throttles["mails"]
+    mails.set(concurrency=1)
+    for name in ("q", "r"):
+        client.queues[name].put("Send", throttles=["mails"], jid=name)
+
+    first = client.queues["q"].pop()
+    assert first is not None and first.throttles == ("mails",) and first.cost == 1
+    assert client.queues["r"].pop() is None
+    shown = mails.show()
+    assert (shown.concurrency, shown.running, shown.parked, shown.holders) == (1, 1, 1, ("q",))
+    assert client.jobs["r"].state == "throttled"
+    first.complete()
+    second = client.queues["r"].pop()
+    assert second is not None and second.jid == "r"
+
+
+def test_limits_are_set_all_at_once_and_taken_away(client: Client) -> None:
+    api = client.throttles["api"]
+    api.set(2, rate=10, per=1.5, capacity=5, refill=2, every=60)
+    assert api.show()[1:7] == (2, 10, 1500, 5, 2, 60_000)
+    api.set(rate=3, per=1)
+    assert [one.name for one in client.throttles.all()] == ["api"]
+    assert api.show()[1:7] == (0, 3, 1000, 0, 0, 0)
+
+    for wrong in ({}, {"rate": 1}, {"per": 1}, {"capacity": 1, "refill": 1}, {"every": 1}):
+        with pytest.raises(BadArgument):
+            api.set(**wrong)
+    assert api.unset()
+    assert not api.unset()
+    assert client.throttles.all() == []
+
+
+def test_a_cost_that_a_bucket_never_holds_is_refused(client: Client) -> None:
+    client.throttles["api"].set(capacity=5, refill=1, every=1)
+    with pytest.raises(OverCapacity) as refused:
+        client.queues["q"].put("K", throttles="api", cost=6)
+    assert (refused.value.cost, refused.value.capacity) == ("6", "5")
+
+
+def test_a_queue_has_a_throttle_of_its_own(client: Client) -> None:
+    queue = client.queues["q"]
+    queue.throttle.set(concurrency=1)
+    for _ in range(2):
+        queue.put("K")
+    assert len(queue.pop(5)) == 1
+    assert (queue.counts.waiting, queue.counts.throttled) == (1, 0)
+
+
+@pytest.mark.parametrize("limits", [{"concurrency": 1}, {"rate": 1, "per": 0.3}, {"concurrency": 1, "own": True}])
+def test_who_waits_for_work_gets_it_when_a_throttle_opens(client_url: str, limits: dict[str, Any]) -> None:
+    backend = "memory://opening" if client_url == "memory://" else client_url
+    client = qmodel.Client(backend)
+    queue = client.queues[f"q{len(limits)}{'own' in limits}"]
+    throttle = queue.throttle if limits.get("own") else client.throttles[queue.name]
+    throttle.set(**{name: value for name, value in limits.items() if name != "own"})
+    for _ in range(2):
+        queue.put("K", throttles=[queue.name])
+    first = queue.pop()
+    assert first is not None
+    found: list[Any] = []
+
+    def idle() -> None:
+        found.append(qmodel.Client(backend).queues[queue.name].pop(timeout=20))
+
+    thread = threading.Thread(target=idle)
+    thread.start()
+    first.complete()
+    thread.join(20)
+    assert found and found[0] is not None and found[0].jid != first.jid
