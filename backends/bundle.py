@@ -28,7 +28,7 @@ FILES = (
     "state/stats", "state/requests", "state/options", "state/expiring", "state/jobs", "ops/resuming", "ops/lining",
     "ops/settling", "ops/burying", "ops/gating", "ops/throttling", "ops/pausing", "ops/putting", "ops/firing",
     "ops/scheduling", "ops/taking", "ops/depending", "ops/finishing", "ops/leasing", "ops/changing", "ops/removing",
-    "ops/revoking", "ops/tagging", "ops/failing", "ops/looking", "ops/configuring", "register",
+    "ops/revoking", "ops/replaying", "ops/tagging", "ops/failing", "ops/looking", "ops/configuring", "register",
 )  # fmt: skip
 """The engine."""
 

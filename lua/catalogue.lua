@@ -71,6 +71,7 @@ catalogue.operations = {
       lease_ms = kinds[10],
       timeout_ms = kinds[10],
       ttl_ms = kinds[10],
+      dead_queue = kinds[1],
       throttles = kinds[11],
       cost = kinds[12],
       ordered = kinds[1],
@@ -618,6 +619,21 @@ catalogue.operations = {
       queue = kinds[1],
       group = kinds[19],
       count = kinds[15],
+      request = kinds[13],
+    },
+  },
+  replay = {
+    reads = false, memo = true, asks = true, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.replay, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      jid = kinds[2],
       request = kinds[13],
     },
   },

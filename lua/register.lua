@@ -19,7 +19,7 @@ register.verbs = {
   depends_on = depending.depends_on, depends_off = depending.depends_off, tag_add = tagging.tag_add,
   tag_remove = tagging.tag_remove, tagged = tagging.tagged, top_tags = tagging.top_tags, track = tagging.track,
   untrack = tagging.untrack, tracked = tagging.tracked, failed_groups = failing.failed_groups,
-  failed = failing.failed, unfail = failing.unfail, recur = scheduling.recur, unrecur = scheduling.unrecur,
+  failed = failing.failed, unfail = failing.unfail, replay = replaying.replay, recur = scheduling.recur, unrecur = scheduling.unrecur,
   recur_get = scheduling.recur_get, recur_update = scheduling.recur_update, recur_tag = scheduling.recur_tag,
   recur_untag = scheduling.recur_untag, recur_pause = scheduling.recur_pause,
   recur_unpause = scheduling.recur_unpause, recur_now = firing.recur_now, recur_advance = scheduling.recur_advance,

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from qmodel.errors import JobRevoked as JobRevoked
     from qmodel.errors import LimitReached as LimitReached
     from qmodel.errors import LockLost as LockLost
+    from qmodel.errors import NotADeadLetter as NotADeadLetter
     from qmodel.errors import NotEnded as NotEnded
     from qmodel.errors import NotLoadedError as NotLoadedError
     from qmodel.errors import OverCapacity as OverCapacity
@@ -69,8 +70,8 @@ _HOME = {
     "client": "Client Job Queue",
     "errors": "BadArgument BadValue CancelLimit ConnectError DataError DependencyCycle "
     "DependencyLimit DependencyNotFound DuplicateJid HasDependents JobCanceled JobExpired JobFailed "
-    "JobNotFound JobRevoked LimitReached LockLost NotEnded NotLoadedError OverCapacity QmodelError QueueNotEmpty RefusedError "
-    "ResultNotKept ScheduleNotFound ScheduleOver UnknownOption WrongState",
+    "JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded NotLoadedError OverCapacity QmodelError "
+    "QueueNotEmpty RefusedError ResultNotKept ScheduleNotFound ScheduleOver UnknownOption WrongState",
     "events": "Event",
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names.split()}

@@ -385,6 +385,7 @@ class AsyncQueue:
         ordered: str | None = None,
         throttles: Iterable[str] | str = (),
         cost: int | None = None,
+        dead_queue: str | None = None,
     ) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known at once."""
         return new_job(
@@ -405,6 +406,7 @@ class AsyncQueue:
             ordered=ordered,
             throttles=throttles,
             cost=cost,
+            dead_queue=dead_queue,
         )
 
     async def put(
@@ -426,6 +428,7 @@ class AsyncQueue:
         ordered: str | None = None,
         throttles: Iterable[str] | str = (),
         cost: int | None = None,
+        dead_queue: str | None = None,
     ) -> AsyncJob:
         """Put a job here: a new one, or with the `jid` of an existing one, that one, which moves
         here.
@@ -442,7 +445,8 @@ class AsyncQueue:
         `ttl`: how long from now it may begin; after that it fails instead. `ordered`: of the jobs with
         this key one after the other starts, whatever their queues; each holds the key from when it is
         ready until it ends. `throttles`: the names of up to 8 throttles that it passes whenever it is
-        claimed. `cost`: the tokens that it takes from their buckets, 1 by default.
+        claimed. `cost`: the tokens that it takes from their buckets, 1 by default. `dead_queue`: where
+        a dead letter of it is put when it fails in the end.
 
         Refused with DependencyNotFound, DependencyCycle, DependencyLimit or OverCapacity.
         """
@@ -463,6 +467,7 @@ class AsyncQueue:
             ordered=ordered,
             throttles=throttles,
             cost=cost,
+            dead_queue=dead_queue,
         )
         await self.client.execute(op)
         return AsyncJob(self.client, op.jid, given=op)
@@ -837,6 +842,15 @@ class AsyncJob(AsyncJobFields):
         states: tuple[str, ...] = await self.client.execute(ops.Revoke((self.jid,)))
         self._now_is(state=states[0])
         return states[0]
+
+    async def replay(self) -> AsyncJob:
+        """Put the job anew of which this is a dead letter, with what the letter has, and delete the
+        letter; gives that job.
+
+        Refused with NotADeadLetter, WrongState when that job is there and has not failed, or
+        HasDependents.
+        """
+        return AsyncJob(self.client, await self.client.execute(ops.Replay(self.jid)))
 
     async def timeout(self) -> None:
         """Take the lease away at once: the job is stalled, and the next to be handed out.

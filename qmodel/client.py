@@ -384,6 +384,7 @@ class Queue:
         ordered: str | None = None,
         throttles: Iterable[str] | str = (),
         cost: int | None = None,
+        dead_queue: str | None = None,
     ) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known at once."""
         return new_job(
@@ -404,6 +405,7 @@ class Queue:
             ordered=ordered,
             throttles=throttles,
             cost=cost,
+            dead_queue=dead_queue,
         )
 
     def put(
@@ -425,6 +427,7 @@ class Queue:
         ordered: str | None = None,
         throttles: Iterable[str] | str = (),
         cost: int | None = None,
+        dead_queue: str | None = None,
     ) -> Job:
         """Put a job here: a new one, or with the `jid` of an existing one, that one, which moves
         here.
@@ -441,7 +444,8 @@ class Queue:
         `ttl`: how long from now it may begin; after that it fails instead. `ordered`: of the jobs with
         this key one after the other starts, whatever their queues; each holds the key from when it is
         ready until it ends. `throttles`: the names of up to 8 throttles that it passes whenever it is
-        claimed. `cost`: the tokens that it takes from their buckets, 1 by default.
+        claimed. `cost`: the tokens that it takes from their buckets, 1 by default. `dead_queue`: where
+        a dead letter of it is put when it fails in the end.
 
         Refused with DependencyNotFound, DependencyCycle, DependencyLimit or OverCapacity.
         """
@@ -462,6 +466,7 @@ class Queue:
             ordered=ordered,
             throttles=throttles,
             cost=cost,
+            dead_queue=dead_queue,
         )
         self.client.execute(op)
         return Job(self.client, op.jid, given=op)
@@ -834,6 +839,15 @@ class Job(JobFields):
         states: tuple[str, ...] = self.client.execute(ops.Revoke((self.jid,)))
         self._now_is(state=states[0])
         return states[0]
+
+    def replay(self) -> Job:
+        """Put the job anew of which this is a dead letter, with what the letter has, and delete the
+        letter; gives that job.
+
+        Refused with NotADeadLetter, WrongState when that job is there and has not failed, or
+        HasDependents.
+        """
+        return Job(self.client, self.client.execute(ops.Replay(self.jid)))
 
     def timeout(self) -> None:
         """Take the lease away at once: the job is stalled, and the next to be handed out.

@@ -188,6 +188,11 @@ class DuplicateJid(RefusedError):
     jid: str
 
 
+class NotADeadLetter(RefusedError):
+    code = "NOT_A_DEAD_LETTER"
+    jid: str
+
+
 class HasDependents(RefusedError):
     code = "HAS_DEPENDENTS"
     jid: str

@@ -17,6 +17,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "unfailed": ("jid", "queue", "group"),
     "throttled": ("jid", "queue", "throttle"),
     "unthrottled": ("jid", "queue", "throttle"),
+    "dead_lettered": ("jid", "queue", "letter", "to"),  # the letter is the job whose `put` follows
     # a lease begins and ends
     "popped": ("jid", "queue", "worker", "wait_ms"),  # its sequence is the token of the lease
     "completed": ("jid", "queue", "worker", "token", "run_ms"),

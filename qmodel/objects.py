@@ -148,6 +148,7 @@ def new_job(
     ordered: str | None = None,
     throttles: Iterable[str] | str = (),
     cost: int | None = None,
+    dead_queue: str | None = None,
 ) -> Put:
     """The operation that puts a job, as `Queue.put` describes it."""
     if text is not None and data is not None:
@@ -169,6 +170,7 @@ def new_job(
         ordered=ordered,
         throttles=_several(throttles) or None,
         cost=cost,
+        dead_queue=dead_queue,
     )
 
 
@@ -450,6 +452,21 @@ class Fields:
     def cost(self) -> int:
         """The tokens that a claim of it takes from their buckets."""
         return self._load().cost
+
+    @property
+    def dead_queue(self) -> str | None:
+        """Where a dead letter of it is put when it fails."""
+        return self._load().dead_queue
+
+    @property
+    def origin(self) -> str | None:
+        """The id of the job of which it is a dead letter."""
+        return self._load().origin
+
+    @property
+    def origin_queue(self) -> str | None:
+        """The queue in which that job failed."""
+        return self._load().origin_queue
 
     @property
     def revoked(self) -> bool:

@@ -169,8 +169,10 @@ _DEPENDENCY = "DEPENDENCY_NOT_FOUND DEPENDENCY_CYCLE DEPENDENCY_LIMIT"
 _HELD = "JOB_NOT_FOUND LOCK_LOST"
 _ENDS = " skipped unrecurred unthrottled"
 """What a job's end may cause besides."""
+_BURIED = " failed dead_lettered put"
+_REPLAY = "JOB_NOT_FOUND NOT_A_DEAD_LETTER WRONG_STATE HAS_DEPENDENTS DEPENDENCY_LIMIT"
 _RUNS = "fired put renumbered missed" + _ENDS
-_TAKEN = "popped promoted throttled lock_lost failed unpaused " + _RUNS
+_TAKEN = "popped promoted throttled lock_lost unpaused " + _RUNS + _BURIED
 _LINED = " throttled"
 """A job that is ready may have to wait in its line."""
 
@@ -189,8 +191,9 @@ class Put(Operation):
     How this stage is to be run is said anew by each put: with `lifo` it stands before the others of its priority,
     newest first; a lease lasts `lease_ms` instead of the queue's heartbeat; no lease lasts longer than `timeout_ms`
     from its claim, however often it is renewed; and a job that no worker has begun within `ttl_ms` of the put fails, in
-    `expired-<queue>`, when its queue is next popped. Of the jobs with one `ordered` key one after the other starts, in
-    the order in which they become ready, whatever their queues: each holds the key from then until it ends.
+    `expired-<queue>`, when its queue is next popped. However it fails in the end, a dead letter of it is put into
+    `dead_queue`. Of the jobs with one `ordered` key one after the other starts, in the order in which they become
+    ready, whatever their queues: each holds the key from then until it ends.
 
     It passes up to 8 `throttles` whenever it is claimed, and takes `cost` tokens (1) from the buckets of these and of
     its queue.
@@ -209,6 +212,7 @@ class Put(Operation):
     lease_ms: Interval | None = None
     timeout_ms: Interval | None = None
     ttl_ms: Interval | None = None
+    dead_queue: QueueName | None = None
     throttles: ThrottleIds | None = None
     cost: Cost | None = None
     ordered: LineKey | None = None
@@ -278,7 +282,7 @@ class Peek(Operation):
     "state",
     "lease",
     _HELD + " " + _DEPENDENCY,
-    "completed advanced unblocked retired failed" + _ENDS + _LINED,
+    "completed advanced unblocked retired" + _BURIED + _ENDS + _LINED,
     finishes=True,
 )
 class Complete(Operation):
@@ -297,7 +301,7 @@ class Complete(Operation):
 
 
 @operation(
-    "names", "lease", _HELD + " DUPLICATE_JID", "completed unblocked retired failed" + _ENDS + _LINED, finishes=True
+    "names", "lease", _HELD + " DUPLICATE_JID", "completed unblocked retired" + _BURIED + _ENDS + _LINED, finishes=True
 )
 class CompleteMany(Operation):
     """Complete up to 1000 leased jobs in one step; all of them or none."""
@@ -328,7 +332,7 @@ class CompleteAndPop(Operation):
     request: RequestId = ""
 
 
-@operation("jid", "lease", _HELD, "failed" + _ENDS, finishes=True)
+@operation("jid", "lease", _HELD, _BURIED + _ENDS, finishes=True)
 class Fail(Operation):
     """Fail a leased job: it waits in a failure group for a person or a policy."""
 
@@ -339,7 +343,7 @@ class Fail(Operation):
     data: Data | None = None
 
 
-@operation("number", "lease", _HELD, "retried failed" + _ENDS, finishes=True)
+@operation("number", "lease", _HELD, "retried" + _BURIED + _ENDS, finishes=True)
 class Retry(Operation):
     """Give a leased job back to be tried again, now or after a delay; it counts.
 
@@ -354,7 +358,7 @@ class Retry(Operation):
     message: Message = ""
 
 
-@operation("state", "lease", _HELD, "released failed" + _ENDS, finishes=True)
+@operation("state", "lease", _HELD, "released" + _BURIED + _ENDS, finishes=True)
 class Release(Operation):
     """Give a leased job back, now or for later, without counting it as a retry (step jobs)."""
 
@@ -379,7 +383,7 @@ class Heartbeat(Operation):
     data: Data | None = None
 
 
-@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "lock_lost failed" + _ENDS, finishes=True)
+@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "lock_lost" + _BURIED + _ENDS, finishes=True)
 class Timeout(Operation):
     """Take leases away at once: the jobs are stalled, and the next to be handed out."""
 
@@ -387,7 +391,7 @@ class Timeout(Operation):
     request: RequestId = ""
 
 
-@operation("names", "memo", "JOB_NOT_FOUND DEPENDENCY_LIMIT", "revoked failed" + _ENDS, finishes=True)
+@operation("names", "memo", "JOB_NOT_FOUND DEPENDENCY_LIMIT", "revoked" + _BURIED + _ENDS, finishes=True)
 class Revoke(Operation):
     """Call jobs off: those that nobody runs fail at once, in `revoked-<queue>`, and wait for no other job any longer.
 
@@ -596,6 +600,18 @@ class Unfail(Operation):
     request: RequestId = ""
 
 
+@operation("jid", "memo", _REPLAY, "canceled put lock_lost")
+class Replay(Operation):
+    """Put the job anew of which this is a dead letter, into its queue and as the letter has it, and delete the letter.
+
+    Klass, data, priority, retries and tags are those of the letter; `lifo`, `lease_ms`, `timeout_ms` and `dead_queue`
+    are as the job was put. If the job is there it must be failed. Replies its id.
+    """
+
+    jid: Jid
+    request: RequestId = ""
+
+
 # ---- recurring jobs
 
 
@@ -751,7 +767,7 @@ class Recurring(Operation):
     count: Count = 25
 
 
-@operation("number", "memo", "", "fired put renumbered missed unrecurred failed unthrottled")
+@operation("number", "memo", "", "fired put renumbered missed unrecurred unthrottled" + _BURIED)
 class Fire(Operation):
     """Make the runs of a queue that are due, and take none of them; replies how many were made.
 

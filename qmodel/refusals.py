@@ -56,6 +56,9 @@ REASONS: dict[str, Reason] = {
         "Add and remove dependencies in parts; put a job in between where more than 1000 wait for one.",
     ),
     "DUPLICATE_JID": Reason(("jid",), "Job {jid} occurs twice in one operation.", "Give every job its own id."),
+    "NOT_A_DEAD_LETTER": Reason(
+        ("jid",), "Job {jid} is no dead letter.", "A dead letter is put when a job fails that has a `dead_queue`."
+    ),
     "HAS_DEPENDENTS": Reason(
         ("jid", "dependent"),
         "Job {jid} cannot be canceled: {dependent} depends on it.",

@@ -143,6 +143,21 @@ class Job(NamedTuple):
         return self.option("gate")
 
     @property
+    def dead_queue(self) -> str | None:
+        """Where a dead letter of it is put when it fails."""
+        return self.option("dead_queue")
+
+    @property
+    def origin(self) -> str | None:
+        """The job of which it is a dead letter."""
+        return self.option("origin")
+
+    @property
+    def origin_queue(self) -> str | None:
+        """The queue in which that job failed."""
+        return self.option("origin_queue")
+
+    @property
     def revoked(self) -> bool:
         """Whether it was called off while it was running, and its lease has not ended yet."""
         return self.option("revoked") is not None

@@ -87,8 +87,8 @@ STORAGE_CALLS = {
     "completed.look_again", "config.all", "config.get", "config.option", "config.special", "history.quote",
     "jobs.get", "jobs.load", "jobs.view", "jobs.views", "queues.due", "queues.has_gates", "queues.is_due",
     "queues.lapsed", "queues.look_due", "queues.of", "queues.rank", "queues.prefetch", "queues.size",
-    "records.clear_failure", "records.prefetch", "records.set_data", "records.set_failure",
-    "store.events_after", "store.last", "tags.has", "tags.of",
+    "records.clear_failure", "records.data", "records.prefetch", "records.set_data", "records.set_failure",
+    "store.events_after", "store.last", "store.text", "tags.has", "tags.of",
 }  # fmt: skip
 """Calls in verbs that may stand on one side only: they look at what one side keeps otherwise, and decide nothing."""
 

@@ -2,6 +2,43 @@
 
 local burying = {}
 
+local OF_LETTER = {'lifo', 'lease_ms', 'timeout_ms'}
+
+-- Let a dead letter be what its job was.
+local function copy(job, letter_job)
+  letter_job.klass = job.klass
+  records.set_data(letter_job, job.apart == '1' and records.data(job) or job.data)
+  letter_job.priority = job.priority
+  letter_job.retries = job.retries
+  records.set_failure(letter_job, job.group, job.message, tonumber(job.failed_at), job.failed_worker)
+  for _, name in ipairs(OF_LETTER) do
+    local given = options.get(job, name)
+    if given then
+      options.set(letter_job, name, given)
+    end
+  end
+  options.set(letter_job, 'origin', job.jid)
+  options.set(letter_job, 'origin_queue', job.queue)
+  options.set(letter_job, 'origin_dead_queue', options.get(job, 'dead_queue'))
+end
+
+-- Put a dead letter of a failed job, if it has a queue for that. It has none itself, so letters come to an end.
+local function write_letter(now, job)
+  local to = options.get(job, 'dead_queue')
+  local jid = string.sub(job.jid, 1, 100) .. '-dead-' .. store.text(job.seq)
+  if not to or jobs.get(jid) then
+    return
+  end
+  store.emit(now, 'dead_lettered', job.jid, job.queue, jid, to)
+  local letter_job = jobs.create(jid)
+  copy(job, letter_job)
+  queues.register(now, to)
+  local state = putting.enter(now, letter_job, to, 0)
+  store.emit(now, 'put', jid, to, job.klass, state)
+  tags.assign(letter_job, tags.of(job))
+  jobs.place(letter_job, state)
+end
+
 -- Fail a lifted job into a group. `ended` is the token of the lease that ended so by its holder's own word, if any: a
 -- holder who lost the lease must not be told that it failed the job.
 function burying.bury(now, job, group, message, ended)
@@ -18,6 +55,9 @@ function burying.bury(now, job, group, message, ended)
   end
   jobs.place(job, 'failed')
   settling.settle(now, job)
+  if job.options ~= '' then
+    write_letter(now, job)
+  end
 end
 
 -- Whether somebody called a job off while it was running.

@@ -26,10 +26,11 @@ function expiring.enter(job)
   end
 end
 
--- Strike a job that is about to be lifted, if it stands here.
+-- Strike a job that is about to be lifted, if it stands here. It may have been entered in this very step, so what was
+-- gathered for the list is written before.
 function expiring.leave(job)
   if moment_of(job) then
-    store.sorted('ZREM', list_of(job.queue), keys.member(job.seq, job.jid)) -- it may have been entered in this very step
+    store.sorted('ZREM', list_of(job.queue), keys.member(job.seq, job.jid))
   end
 end
 

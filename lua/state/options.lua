@@ -10,7 +10,7 @@ local BETWEEN = '\255'
 
 -- Those that an argument of `put` of the same name gives.
 local OF_PUT = {
-  'lifo', 'lease_ms', 'ttl_ms', 'timeout_ms', 'throttles', 'cost', 'ordered',
+  'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'throttles', 'cost', 'ordered',
 }
 
 -- What an option of a job says, or nil.

@@ -34,6 +34,7 @@ SECTIONS = {
     "finishing": "Finishing",
     "leasing": "Leases",
     "revoking": "Calling off",
+    "replaying": "Dead letters",
     "changing": "Changing",
     "removing": "Removing",
     "depending": "Dependencies",

@@ -104,7 +104,7 @@ OPTIONS = tuple(SETTINGS)
 
 WEIGHTS = {
     "put": 14, "put_many": 5, "pop": 12, "pop_any": 5, "peek": 3, "complete": 6, "complete_many": 3,
-    "complete_and_pop": 6, "fail": 5, "retry": 5, "release": 4, "heartbeat": 4, "timeout": 4, "revoke": 3,
+    "complete_and_pop": 6, "fail": 5, "retry": 5, "release": 4, "heartbeat": 4, "timeout": 4, "revoke": 3, "replay": 3,
     "update": 2, "priority": 3, "delay": 3, "promote": 3, "log": 3, "progress": 2, "cancel": 4,
     "drain": 2, "depends_on": 4, "depends_off": 4, "tag_add": 3, "tag_remove": 3, "track": 3,
     "untrack": 3, "unfail": 4, "pause": 2, "unpause": 3, "forget": 2, "deregister": 2,
@@ -128,6 +128,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
 """In how many percent of its tries an operation is aimed."""
 
 NEEDS = {
+    "replay": ("", "fail"),
     "revoke": ("running", "pop"),
     **dict.fromkeys(
         ("complete", "complete_many", "complete_and_pop", "fail", "retry", "release", "heartbeat", "timeout",
@@ -157,6 +158,7 @@ NEEDS = {
 operation that leads there."""
 
 THERE: dict[str, Callable[[Store], object]] = {
+    "replay": lambda store: any("origin" in job.options for job in store.jobs.values()),
     "untrack": lambda store: store.tracked,
     "tracked": lambda store: store.tracked,
     "tag_remove": lambda store: store.tags,
@@ -476,7 +478,10 @@ class Generator:
 
     def _way_of_life(self) -> dict[str, Any]:
         """How a job is to be run, which few puts say."""
-        way = self._below(18)
+        way = self._below(20)
+        if way > 17:
+            ttl = {"ttl_ms": pick(self._chooser, LIVES)} if self._below(2) else {}
+            return {"dead_queue": pick(self._chooser, self._names.queues), **ttl}
         if way < 8:
             return {}
         if way > 15:
@@ -609,6 +614,10 @@ class Generator:
     def timeout(self) -> Operation:
         jids = self._several(lambda: self._in("running"), 2)
         return ops.Timeout(jids, self._request())
+
+    def replay(self) -> Operation:
+        letters = [jid for jid, job in self._store.jobs.items() if "origin" in job.options] if self._aimed else []
+        return ops.Replay(pick(self._chooser, letters) if letters else self._any(), self._request())
 
     def revoke(self) -> Operation:
         states = pick(self._chooser, (("running",), ("running",), ("waiting", "scheduled", "depends", "stalled")))

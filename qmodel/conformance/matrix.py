@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from qmodel import engine
 from qmodel import operations as ops
 from qmodel.conformance import report
+from qmodel.conformance.copying import copy
 from qmodel.conformance.generator import WIRE_HOSTILE, succeeds
 from qmodel.conformance.subjects import History, Step
 from qmodel.operations import CATALOGUE, Operation
@@ -242,6 +243,12 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Revoke(("a",), **again),)
     yield (ops.Revoke(("a",)), ops.Revoke(("a",)))
     yield (ops.Revoke(("a", "ghost")),)
+    yield (ops.Replay("a", **again),)
+    dead = (ops.Put("q", "a", "k", "", dead_queue="dead"), ops.Revoke(("a",)))
+    letter = f"a-dead-{_grown(store, dead) - 2}"
+    yield (*dead, ops.Replay(letter, **again))
+    yield (*dead, ops.Put("q", "a", "k", ""), ops.Replay(letter, **again))
+    yield (*dead, ops.Put("q", "b", "k", "", depends=(letter,)), ops.Replay(letter, **again))
     yield (ops.Revoke(("a",)), ops.Pop(queue, "w"))
     yield (ops.Update("a", "x", **again),)
     yield (ops.Priority("a", -1, **again),)
@@ -307,6 +314,14 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
         for argument in spec.arguments[:1]:
             good = {a.name: _good(a.kind) for a in spec.arguments if a.required}
             yield (CATALOGUE[name].cls(**{**good, argument.name: WIRE_HOSTILE(argument.kind)[0]}),)
+
+
+def _grown(store: Store, operations: tuple[Operation, ...]) -> int:
+    """The sequence after some operations."""
+    later = copy(store)
+    for op in operations:
+        engine.step(later, 0, op)
+    return later.seq
 
 
 def _recurring(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:

@@ -26,6 +26,9 @@ BEGIN = 1_767_225_600
 MONDAY = (BEGIN + 4 * 86_400 + 9 * 3600) * 1000
 """Nine o'clock on the Monday after, in milliseconds."""
 
+LETTER = "letter"
+"""Stands for the id of a dead letter."""
+
 LEASED = -1
 """Stands for the token of the job's lease at that moment."""
 
@@ -85,6 +88,10 @@ STORY: tuple[Operation, ...] = (
     ops.Unfail("emails", "SMTP"),
     ops.Cancel(("j2",)),
     ops.Put("emails", "j5", "SendEmail", ""),
+    ops.Put("emails", "j6", "SendEmail", "", dead_queue="dead"),
+    ops.Revoke(("j6",)),
+    ops.Peek("dead"),
+    ops.Replay(LETTER),
     ops.Revoke(("j5",)),
     ops.Put("emails", "j5", "SendEmail", ""),
     ops.Drain("emails"),
@@ -169,6 +176,8 @@ class World:
     def _with_tokens(self, op: Any) -> Any:
         if isinstance(op, ops.CompleteMany):
             return replace(op, jobs=tuple(map(self._with_tokens, op.jobs)))
+        if getattr(op, "jid", "") == LETTER:
+            return replace(op, jid=next(jid for jid, job in self._model.jobs.items() if "origin" in job.options))
         if getattr(op, "token", 0) == LEASED:
             return replace(op, token=self._model.jobs[op.jid].token)
         return op

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from qmodel.ops.putting import enter
 from qmodel.ops.settling import settle
 from qmodel.replies import Failure
-from qmodel.state import dependencies, expiring, gates, history, jobs, options, stats
+from qmodel.state import dependencies, expiring, gates, history, jobs, options, queues, stats, tags
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
@@ -25,6 +26,48 @@ def bury(store: Store, now: int, job: Job, group: str, message: str, ended: int 
         options.drop(job, "revoked")
     jobs.place(store, job, "failed")
     settle(store, now, job)
+    if job.options:
+        _write_letter(store, now, job)
+
+
+OF_LETTER = ("lifo", "lease_ms", "timeout_ms")
+"""What a dead letter has of the options with which its job was put."""
+
+
+def _copy(job: Job, letter: Job) -> None:
+    """Let a dead letter be what its job was."""
+    letter.klass = job.klass
+    letter.data = job.data
+    letter.priority = job.priority
+    letter.retries = job.retries
+    letter.failure = job.failure
+    for name in OF_LETTER:
+        given = options.get(job, name)
+        if given is not None:
+            options.set(letter, name, given)
+    options.set(letter, "origin", job.jid)
+    options.set(letter, "origin_queue", job.queue)
+    options.set(letter, "origin_dead_queue", job.options["dead_queue"])
+
+
+def _write_letter(store: Store, now: int, job: Job) -> None:
+    """Put a dead letter of a failed job, if it has a queue for that. It has none itself, so letters come to an end.
+
+    Its id is made of the job's, shortened where it is long, and of the sequence under which that failed. Whoever took
+    just this id before keeps it: nothing is lost, for the job is in its failure group as well.
+    """
+    to = options.get(job, "dead_queue")
+    jid = f"{job.jid[:100]}-dead-{job.seq}"
+    if to is None or jobs.get(store, jid) is not None:
+        return
+    emit(store, now, "dead_lettered", job.jid, job.queue, jid, to)
+    letter = jobs.create(store, jid)
+    _copy(job, letter)
+    queues.register(store, now, to)
+    state = enter(store, now, letter, to, 0)
+    emit(store, now, "put", jid, to, job.klass, state)
+    tags.assign(store, letter, tuple(job.tags))
+    jobs.place(store, letter, state)
 
 
 def is_revoked(job: Job) -> bool:

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 OPTIONS: Final[dict[str, str]] = {
     "lifo": "put: it stands before the others of its priority, newest first",
     "lease_ms": "put: how long a lease lasts, instead of the queue's heartbeat",
+    "dead_queue": "put: where a dead letter of it is put when it fails",
     "ttl_ms": "put: how long from the put it may begin; gone when it has begun",
     "timeout_ms": "put: how long a claim lasts at most, however often its lease is renewed",
+    "origin": "engine: the job of which it is a dead letter",
+    "origin_queue": "engine: the queue in which that failed",
+    "origin_dead_queue": "engine: the dead queue of that one",
     "revoked": "engine: however its lease ends, it fails; gone when it has",
     "schedule": "engine: the recurring job that waits for the end of this run, and since which sequence it recurs",
     "throttles": "put: the throttles that it passes, with spaces between",

@@ -65,11 +65,32 @@ def _limits() -> tuple[tuple[str, str], ...]:
     step(store, ops.DependsOn("far", tuple(f"m{n}" for n in range(1000, 1100))))
     step(store, ops.DependsOff("far", all=True))
     step(store, ops.Revoke(("far",)))
+    step(store, ops.Put("r", "l", "k", "", dead_queue="dead"))
+    step(store, ops.Revoke(("l",)))
+    letter = engine.step(store, 0, ops.Pop("dead", "w"))[0]
+    step(store, ops.Complete(letter.jid, letter.token, next="r", depends=tuple(f"m{n}" for n in range(1000))))
+    step(store, ops.DependsOn(letter.jid, tuple(f"m{n}" for n in range(1000, 1100))))
+    step(store, ops.Replay(letter.jid))
     return tuple(found)
 
 
 ENDS = [one.steps for one in directed() if one.name in ("ends_of_runs", "ends_that_end_it", "bounds_of_runs")]
 """In which whoever waits for a job learns of every way in which it can end, and what is over is deleted."""
+
+
+RARE = [
+    Step(0, ops.Put("q", "a", "k", "", dead_queue="dead")),
+    Step(0, ops.Pop("q", "w")),
+    Step(0, ops.Revoke(("a",))),
+    Step(0, ops.CompleteMany((ops.Complete("a", 2),))),
+    Step(0, ops.Put("q", "a", "k", "", dead_queue="dead")),
+    Step(0, ops.Pop("q", "w")),
+    Step(0, ops.Revoke(("a",))),
+    Step(0, ops.Timeout(("a",))),
+    Step(0, ops.Put("q", "b", "k", "", dead_queue="dead", ttl_ms=1)),
+    Step(2, ops.Fire("q")),
+]
+"""What seldom comes about by chance: dead letters by complete_many, by timeout and by fire."""
 
 
 def _in_a_line() -> Iterator[list[Step]]:
@@ -109,7 +130,7 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
     transitions: set[tuple[str, str, str]] = set()
     real, configuring.keep_events = configuring.keep_events, lambda store, most: None
     try:
-        for history in (*bulk(COUNT), *ENDS, *_in_a_line()):
+        for history in (*bulk(COUNT), *ENDS, RARE, *_in_a_line()):
             states: dict[str, str] = {}
             for moment in walk(history):
                 events[moment.name].update(event.event for event in moment.events)

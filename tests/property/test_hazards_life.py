@@ -436,3 +436,121 @@ def test_revoking_ends_no_more_than_1000_dependencies(scene: Played) -> None:
     scene.now += 6
     assert (scene.pop(), len(scene.get().dependencies), scene.get().state) == ((), 1, "depends")
     assert (scene.pop(), scene.get().state) == ((), "failed")
+
+
+def test_a_job_that_is_freed_and_taken_in_one_step_can_expire_no_more(scene: Played) -> None:
+    token = scene.running("a")
+    scene.put("b", depends=("a",), ttl_ms=100)
+    scene(ops.CompleteAndPop("a", token, "q", "w", 2))
+    assert scene.get("b").state == "running"
+    assert not scene.store.queues["q"].expires
+
+
+# ---- dead letters
+
+
+CAUSES: dict[str, Any] = {
+    "fail": lambda token: ops.Fail("a", token, "g", "why"),
+    "retry": lambda token: ops.Retry("a", token, 0, "g", "why"),
+    "lapse": lambda token: ops.Pop("q", "v"),
+    "revoke": lambda token: ops.Release("a", token),
+    "expired": lambda token: ops.Fire("q"),
+}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_whatever_the_cause_a_dead_letter_is_written_in_the_same_step(scene: Played, cause: str) -> None:
+    more = {"ttl_ms": 5} if cause == "expired" else {}
+    scene.put("a", retries=0, priority=3, tags=("t", "u"), dead_queue="dead", lifo=True, **more)
+    token = 0 if cause == "expired" else scene.pop()[0].token
+    if cause == "revoke":
+        scene(ops.Revoke(("a",)))
+    scene.now += 70_000 if cause == "lapse" else 6
+    scene(CAUSES[cause](token))
+    job = scene.get()
+    (letter,) = scene(ops.Peek("dead", 5))
+    assert job.state == "failed"
+    assert (letter.origin, letter.origin_queue, letter.jid[:7]) == ("a", "q", "a-dead-")
+    assert (letter.klass, letter.data, letter.priority, letter.retries, letter.tags, letter.failure) == (
+        job.klass, job.data, 3, 0, ("t", "u"), job.failure,
+    )  # fmt: skip
+    assert [event.facts for event in scene.events("dead_lettered")] == [("a", "q", letter.jid, "dead")]
+    assert scene(ops.Replay(letter.jid)) == "a"
+    again = scene.get()
+    assert (again.state, again.queue, again.priority, again.retries, again.tags) == ("waiting", "q", 3, 0, ("t", "u"))
+    assert (again.dead_queue, again.lifo, again.ttl_ms) == ("dead", True, None)
+    assert (scene.get(letter.jid), scene(ops.Length("dead")), scene.order()) == (None, 0, ["a"])
+    assert scene.stats().failed == 0
+
+
+def dead(scene: Played, jid: str = "a", **arguments: Any) -> str:
+    """A job that failed; the id of its dead letter."""
+    scene(ops.Fail(jid, scene.running(jid, dead_queue="dead", **arguments), "g", "why"))
+    return str(scene(ops.Peek("dead", 9))[-1].jid)
+
+
+def test_dead_letters_come_to_an_end(scene: Played) -> None:
+    scene(ops.Fail("a", scene.running("a", dead_queue="q"), "g", "why"))
+    letter = scene(ops.Peek("q"))[0].jid
+    scene(ops.Fail(letter, scene.pop()[0].token, "g", "again"))
+    assert (scene(ops.Length("q")), scene(ops.Failed("g")).total) == (0, 2)
+    assert scene(ops.Replay(letter)) == "a"
+    assert scene(ops.Failed("g")).total == 0
+
+
+def test_a_dead_letter_may_be_mended_before_it_is_replayed_by_whoever_has_it(scene: Played) -> None:
+    letter = dead(scene)
+    token = scene.pop("dead")[0].token
+    scene(ops.Update(letter, "mended"))
+    scene(ops.Cancel(("a",)))
+    assert scene(ops.Replay(letter)) == "a"
+    assert scene.get().data == "mended"
+    assert scene(ops.Complete(letter, token)).code == "JOB_NOT_FOUND"
+    assert scene.causes() == ["cancel"]
+
+
+def test_a_job_that_goes_on_is_not_disturbed_by_a_replay(scene: Played) -> None:
+    letter = dead(scene)
+    scene(ops.Unfail("q", "g"))
+    assert scene(ops.Replay(letter)).facts == ("a", "waiting")
+    assert scene(ops.Replay("a")).code == "NOT_A_DEAD_LETTER"
+    assert scene(ops.Replay("ghost")).code == "JOB_NOT_FOUND"
+    scene.put("b", depends=(letter,))
+    scene(ops.Cancel(("a",)))
+    assert scene(ops.Replay(letter)).code == "HAS_DEPENDENTS"
+    scene(ops.Cancel(("b",)))
+    scene(ops.Complete(letter, scene.pop("dead")[0].token))
+    assert scene(ops.Replay(letter)).facts == (letter, "complete")
+
+
+def test_a_job_that_dies_twice_has_two_letters(scene: Played) -> None:
+    first = dead(scene)
+    scene.now += 5
+    second = dead(scene)
+    assert first != second
+    assert scene(ops.Length("dead")) == 2
+
+
+def test_a_letter_of_a_job_with_a_long_id_and_much_data_can_be_asked_for(scene: Played) -> None:
+    long = "x" * 128
+    scene(ops.Put("q", long, "k", "y" * 5000, dead_queue="dead"))
+    scene(ops.Fail(long, scene.pop()[0].token, "g", "m", "z" * 6000))
+    (letter,) = scene(ops.Peek("dead"))
+    assert len(letter.jid) <= 128
+    assert scene.get(letter.jid).data == "z" * 6000
+    assert scene(ops.Replay(letter.jid)) == long
+    assert scene.get(long).data == "z" * 6000
+
+
+def test_nobodys_job_is_overwritten_by_a_letter(scene: Played) -> None:
+    token = scene.running("a", dead_queue="dead")
+    scene.put(f"a-dead-{token + 2}", "r")
+    scene(ops.Fail("a", token, "g", "why"))
+    assert scene.get(f"a-dead-{token + 2}").queue == "r"
+    assert scene(ops.Length("dead")) == 0
+    assert scene.get().state == "failed"
+
+
+def test_a_letter_of_a_plain_job_is_not_written(scene: Played) -> None:
+    scene.failed()
+    assert scene.events("dead_lettered") == []
