@@ -251,6 +251,20 @@ class Client:
         """The sequence of the newest event; who follows from there sees only what comes."""
         return int(self.execute(ops.Newest()))
 
+    def advance_schedules(self, ahead: Duration = 3600) -> int:
+        """Tell the next moments of the recurring jobs whose cron expression needs them within `ahead`;
+        gives for how many it did.
+
+        Somebody has to, now and then: any client, any number of them, for the moments after one are
+        taken once. Somebody else's expression that cannot be read is passed over with a warning.
+        """
+        from qmodel.cron import advances
+
+        found = self.execute(ops.RecurringUnset(milliseconds(ahead), MOST))
+        told = list(advances(found, round(time.time() * 1000)))
+        known = self.execute_many(told)
+        return sum(last_at != op.after for op, last_at in zip(told, known, strict=True))
+
     def follow(self, after: int = 0, *, timeout: Duration = math.inf) -> Iterator[Event]:
         """Go through the events after a sequence number, oldest first, and wait for those to come.
 
@@ -476,37 +490,67 @@ class Queue:
         klass: str,
         data: object = None,
         *,
-        interval: Duration,
+        interval: Duration | None = None,
+        cron: str | None = None,
+        tz: str = "UTC",
+        after: Duration | None = None,
         jid: str | None = None,
         text: str | None = None,
         offset: Duration = 0,
+        start: Day | None = None,
+        end: Day | None = None,
+        limit: int = 0,
         priority: int = 0,
         retries: int = 5,
         tags: Iterable[str] = (),
         backlog: int = 0,
+        missed: Literal["all", "one", "none"] = "all",
+        catchup: Duration = 60,
+        overlap: Literal["allow", "skip"] = "allow",
+        restart: bool = False,
     ) -> RecurringJob:
-        """Let a job recur here: a run of it is put every `interval`, the first one after `offset`.
+        """Let a job recur here: runs of it are put every `interval`, the first one after `offset`; or at
+        the moments of a `cron` expression in a time zone; or each so long `after` the end of the one before.
 
         The runs are jobs `<jid>-1`, `<jid>-2` and so on, due at exact multiples of the interval; `data`,
-        `priority`, `retries` and `tags` are theirs, as for `put`. With the `jid` of a recurring job that
-        exists everything of it is replaced but the number of its last run: so a program can say at its
-        start what recurs. `backlog`: of missed runs, how many are made; 0 for all.
+        `priority`, `retries` and `tags` are theirs, as for `put`. None is due before `start` or after
+        `end`, and no more than `limit` are made.
+
+        `missed`: of several that are due all are made, the last `one`, or `none` that is later than
+        `catchup`; `backlog`: at most how many of them, 0 for all. `overlap="skip"`: none is due while one
+        is unfinished.
+
+        With the `jid` of a recurring job that exists everything of it is replaced but the number of its
+        last run. If its times are the same it goes on as it was, unless `restart` is set: so a program
+        can say at its start what recurs. Refused with ScheduleOver if it would have no run. Raises
+        ValueError for what is no cron expression or time zone.
         """
         op = new_recurring(
             self.name,
             klass,
             data,
             interval=interval,
+            cron=cron,
+            tz=tz,
+            after=after,
             jid=jid,
             text=text,
             offset=offset,
+            start=start,
+            end=end,
+            limit=limit,
             priority=priority,
             retries=retries,
             tags=tags,
             backlog=backlog,
+            missed=missed,
+            catchup=catchup,
+            overlap=overlap,
+            restart=restart,
         )
         self.client.execute(op)
-        return self.client.recurring[op.jid]
+        made = self.client.recurring[op.jid]
+        return made if made.kind != "cron" or made.raw.due_at else made.advance()
 
     def recurring(self, offset: int = 0, count: int = 25) -> Listing[RecurringJob]:
         """List the jobs that recur here, next due first."""
@@ -1086,6 +1130,36 @@ class RecurringJob(RecurringFields):
         """Give the runs to come fewer tags. Refused with ScheduleNotFound."""
         self.client.execute(ops.RecurUntag(self.jid, tags))
         self.refresh()
+
+    def pause(self) -> bool:
+        """Let none of its runs be due, until it is let go on; says whether it went on before. Refused
+        with ScheduleNotFound.
+        """
+        changed = bool(self.client.execute(ops.RecurPause(self.jid)))
+        self.refresh()
+        return changed
+
+    def unpause(self) -> bool:
+        """Let it go on; what was due meanwhile is passed over. Says whether it was paused. Refused with
+        ScheduleNotFound, also where it would have no run any more.
+        """
+        changed = bool(self.client.execute(ops.RecurUnpause(self.jid)))
+        self.refresh()
+        return changed
+
+    def run_now(self) -> Job:
+        """Make one run at once, which moves nothing; it counts. Refused with ScheduleNotFound."""
+        while not (jid := self.client.execute(ops.RecurNow(self.jid))):
+            continue  # a thousand ids are taken; it goes on with the next thousand
+        return self.client.jobs[jid]
+
+    def advance(self) -> Self:
+        """Tell the next moments of its cron expression, as `Client.advance_schedules` does for all."""
+        from qmodel.cron import advance
+
+        if self.kind == "cron" and not self.client.execute(advance(self.raw, round(time.time() * 1000))):
+            return self  # it is over: as it was when it was read
+        return self.refresh()
 
     def unrecur(self) -> bool:
         """Let it recur no more; the runs that were made stay. Says whether it was there."""

@@ -267,9 +267,9 @@ def _expected(operation: str, argument: str) -> str | None:
     return None
 
 
-# Refused though it is what its kind accepts: of use only with `next`, or not in a bulk.
+# Refused though it is what its kind accepts: of use only with `next`, or not in a bulk; or with other arguments.
 _NEXT_ONLY = {
     (operation, argument)
     for operation in ("complete", "complete_many", "complete_and_pop")
     for argument in ("delay_ms", "depends", "next")
-}
+} | {("recur", argument) for argument in ("cron", "interval_ms", "offset_ms", "due_at", "end_at")}

@@ -183,29 +183,43 @@ def new_recurring(
     klass: str,
     data: object = None,
     *,
-    interval: Duration,
+    interval: Duration | None = None,
+    cron: str | None = None,
+    tz: str = "UTC",
+    after: Duration | None = None,
     jid: str | None = None,
     text: str | None = None,
     offset: Duration = 0,
-    priority: int = 0,
-    retries: int = 5,
+    start: Day | None = None,
+    end: Day | None = None,
+    catchup: Duration = 60,
     tags: Iterable[str] = (),
-    backlog: int = 0,
+    **others: Any,
 ) -> Recur:
     """The operation that lets a job recur, as `Queue.recur` describes it."""
     if text is not None and data is not None:
         raise TypeError("give either data, which is stored as JSON, or text, which is stored as it is")
+    if [interval, cron, after].count(None) != 2:
+        raise TypeError("give one of interval, cron and after")
+    expression = ""
+    if cron is not None:
+        from qmodel.cron import spec  # it needs a package of its own
+
+        expression = spec(cron, tz)
     return Recur(
         queue,
         os.urandom(16).hex() if jid is None else jid,
         klass,
         encode(data) if text is None else text,
-        milliseconds(interval),
+        milliseconds(interval or after or 0),
         milliseconds(offset),
-        priority,
-        retries,
-        _several(tags),
-        backlog,
+        tags=_several(tags),
+        kind="cron" if cron is not None else "interval" if after is None else "after",
+        cron=expression,
+        start_at=instant(start) or 0,
+        end_at=instant(end) or 0,
+        catchup_ms=milliseconds(catchup),
+        **others,
     )
 
 
@@ -597,7 +611,8 @@ class RecurringFields:
         self.raw = raw
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.jid}: {self.klass} in {self.queue} every {self.interval}>"
+        often = f"at {self.raw.cron}" if self.raw.cron else f"every {self.interval}"
+        return f"<{type(self).__name__} {self.jid}: {self.klass} in {self.queue} {often}>"
 
     @property
     def jid(self) -> str:
@@ -629,8 +644,63 @@ class RecurringFields:
 
     @property
     def interval(self) -> timedelta:
-        """The time from one run to the next."""
+        """The time from one run to the next: from when each is due or, of the kind `after`, from the end of each."""
         return timedelta(milliseconds=self.raw.interval_ms)
+
+    @property
+    def kind(self) -> str:
+        """When its runs are due: `interval`, `cron` or `after`."""
+        return self.raw.kind
+
+    @property
+    def cron(self) -> str:
+        """Its cron expression, or empty."""
+        return self.raw.cron.rpartition(" ")[0]
+
+    @property
+    def tz(self) -> str:
+        """The time zone in which its cron expression is read, or empty."""
+        return self.raw.cron.rpartition(" ")[2]
+
+    @property
+    def start(self) -> datetime | None:
+        """The moment before which no run is due, if there is one."""
+        return moment(self.raw.start_at)
+
+    @property
+    def end(self) -> datetime | None:
+        """The moment after which no run is due, if there is one."""
+        return moment(self.raw.end_at)
+
+    @property
+    def limit(self) -> int:
+        """How many runs are made; 0 for any number."""
+        return self.raw.limit
+
+    @property
+    def made(self) -> int:
+        """How many runs were made since it began to recur at these times."""
+        return self.raw.made
+
+    @property
+    def missed(self) -> str:
+        """Which runs are made of several that are due: `all`, `one` or `none`."""
+        return self.raw.missed
+
+    @property
+    def overlap(self) -> str:
+        """Whether a run is made while another one is unfinished: `allow` or `skip`."""
+        return self.raw.overlap
+
+    @property
+    def unfinished(self) -> int:
+        """For how many of its runs it waits before another one is due."""
+        return self.raw.open
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is paused."""
+        return self.raw.paused
 
     @property
     def priority(self) -> int:
@@ -658,9 +728,11 @@ class RecurringFields:
         return self.raw.runs
 
     @property
-    def next_at(self) -> datetime:
-        """When its next run is due."""
-        return _at(self.raw.next_at)
+    def next_at(self) -> datetime | None:
+        """When its next run is due; None while it is paused, waits for the end of a run, or nobody told the next moment
+        of its cron expression.
+        """
+        return moment(self.raw.next_at)
 
 
 class AsyncJobFields(Fields):

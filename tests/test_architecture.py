@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine",),
     ("errors", "invariants", "lua_catalogue", "wire"),
     ("backends",),
-    ("aio", "aio_results", "client", "dialects", "objects", "outcomes", "results"),
+    ("aio", "aio_results", "client", "cron", "dialects", "objects", "outcomes", "results"),
     ("conformance", "pipeline", "serve", "worker"),
     ("cli",),
     ("docs",),
@@ -123,6 +123,7 @@ def test_an_import_upward_is_noticed() -> None:
 
 
 OPTIONAL = (
+    "cronsim",
     "redis",
     "hiredis",
     "lupa",

@@ -27,6 +27,9 @@ FILLED_IN = {
 }
 """What may be left out though the catalogue wants it, and what then takes its place."""
 
+LEFT_OUT = {("put", "data"), ("recur", "interval_ms")}
+"""What has a place among the arguments, and need not be given all the same: data, and an interval with --cron."""
+
 ASKED_FOR = {("worker", "worker")}
 """Where it is what the command is about."""
 
@@ -43,14 +46,19 @@ def hyphened(spec: Spec) -> str:
 
 
 def _command(spec: Spec) -> click.Command:
-    def run(follow: bool = False, **values: Any) -> None:
+    def run(follow: bool = False, tz: str | None = None, **values: Any) -> None:
         act = _follow if follow else perform
+        if spec.name == "recur":
+            values |= _by_cron(values, tz)
+            act = _recur
         act(session(), _operation(session(), spec, values))
 
     made = click.Command(hyphened(spec), callback=run, help=spec.cls.__doc__, short_help=spec.summary)
     made.params = [_parameter(spec, argument) for argument in spec.arguments]
     if spec.name == "put":  # the last positional, and a job without data is a job
         made.params.sort(key=lambda param: param.name == "data")
+    if spec.name == "recur":
+        made.params.append(click.Option(["--tz"], help="The time zone of --cron. [default: UTC]", metavar="TZ"))
     if spec.name == "events":
         made.params.append(click.Option(["--follow", "-f"], is_flag=True, help="Show them all, and wait for more."))
     return made
@@ -67,7 +75,7 @@ def _parameter(spec: Spec, argument: Argument) -> click.Parameter:
     kind = argument.kind
     if argument.required and filled_in(spec, argument) is None:
         several = isinstance(kind, ListOf)
-        required = (spec.name, argument.name) != ("put", "data")
+        required = (spec.name, argument.name) not in LEFT_OUT
         return click.Argument(
             [argument.name],
             type=_type(argument),
@@ -103,7 +111,7 @@ def _type(argument: Argument) -> click.ParamType[Any] | None:
         return click.File()
     if argument.name.endswith("_ms"):
         return DURATION
-    if argument.name == "at":
+    if argument.name in ("at", "start_at", "end_at", "due_at"):
         return MOMENT
     if isinstance(kind, Choice):
         return click.Choice(kind.words)
@@ -118,7 +126,7 @@ def _help(spec: Spec, argument: Argument) -> str:
     kind = argument.kind
     if argument.name.endswith("_ms"):
         expected = "a duration: 90 (seconds), 1.5s, 10m, 2h, 1d"
-    elif argument.name == "at":
+    elif argument.name in ("at", "start_at", "end_at"):
         expected = "milliseconds since the epoch, an ISO time, today or yesterday"
     elif isinstance(kind, ListOf):
         expected = f"may be given several times; each {kind.item.expected}"
@@ -149,6 +157,20 @@ def _operation(at: Session, spec: Spec, values: dict[str, Any]) -> Operation:
         if value is not None:
             given[argument.name] = _checked(argument.kind, value, argument.name)
     return spec.cls(**given)
+
+
+def _by_cron(values: dict[str, Any], tz: str | None) -> dict[str, Any]:
+    """What an expression makes of the arguments of recur."""
+    if values["cron"] is None:
+        if values["interval_ms"] is None or tz is not None:
+            raise click.UsageError("Give --cron with --tz, or an INTERVAL.")
+        return {}
+    from qmodel.cron import spec
+
+    try:
+        return {"cron": spec(values["cron"], tz or "UTC"), "kind": "cron", "interval_ms": values["interval_ms"] or 0}
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _fill_in(at: Session, spec: Spec, name: str, values: dict[str, Any]) -> Any:
@@ -229,6 +251,13 @@ def perform(at: Session, op: Operation) -> None:
         show.reply(at, op, reply)
     if spec.name == "get" and reply is None:
         raise click.exceptions.Exit(1)
+
+
+def _recur(at: Session, op: Any) -> None:
+    """Let a job recur, and tell the first moments of its expression."""
+    perform(at, op)
+    if op.kind == "cron" and not op.due_at and at.now is None:
+        at.client.recurring[op.jid].advance()
 
 
 def _follow(at: Session, op: Any) -> None:

@@ -49,7 +49,7 @@ def packages(at: Session) -> Iterator[Finding]:
     yield Finding(OK, f"qmodel {qmodel.__version__} in {where}")
     for name in ("click", "rich", "sortedcontainers"):
         yield _package(name, None)
-    for name, extra in (("redis", "redis"), ("lupa", "conformance"), ("pyspark", "spark")):
+    for name, extra in (("redis", "redis"), ("lupa", "conformance"), ("cronsim", "cron"), ("pyspark", "spark")):
         yield _package(name, extra)
 
 

@@ -165,7 +165,7 @@ def _schedule(at: Session, op: Any, found: replies.Schedule | None) -> None:
         "tags": ", ".join(found.tags) or "-",
         "backlog": found.backlog or "all",
         "limit": found.limit or "-",
-        "due_at": ", ".join(map(format_moment, found.due_at)) or "-",
+        "due_at": ", ".join(map(format_moment, found.due_at[:3])) + f" ({len(found.due_at)} in all)",
         "paused": "yes" if found.paused else "no",
     }
     for name, value in rows.items():
