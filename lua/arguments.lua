@@ -4,7 +4,7 @@
 
 local arguments = {}
 
-local RESERVED = {'-data', '-dependencies', '-dependents'}
+local RESERVED = {'-data', '-dependencies', '-dependents', '-results'}
 
 arguments.reserved = RESERVED
 
@@ -58,6 +58,24 @@ end
 
 function accept.id(kind, value)
   return arguments.is_id(value, kind.most) and value or nil
+end
+
+-- What the failure of a dependency does, and the number by which that is kept.
+arguments.policies = {block = 0, fail = 1, ignore = 2, cancel = 3}
+
+-- An edge: a job id, what the failure of that job does, and a name or nothing; or nil.
+function arguments.edge(value)
+  local jid, policy, name = string.match(value, '^([!-~]+) ([a-z]+) ?([!-~]*)$')
+  local spaced = name and name == '' and string.sub(value, -1) == ' '
+  if not jid or spaced or #name > 64 or not arguments.policies[policy] then
+    return nil
+  end
+  return jid, policy, name
+end
+
+function accept.edge(_, value)
+  local jid = string.find(value, ' ', 1, true) and arguments.edge(value) or value
+  return arguments.is_id(jid, catalogue.id.most) and value or nil
 end
 
 -- The whole number that a text says, if it is one and within these bounds.

@@ -7,6 +7,7 @@ local NONE = {} -- the list that stands for one that was left out
 catalogue.most = 1000
 catalogue.time = {kind = 'whole', low = 0, high = 89999999999999}
 catalogue.request = {kind = 'id', most = 64}
+catalogue.id = {kind = 'id', most = 128}
 catalogue.size = {kind = 'whole', low = 1, high = 100000}
 
 local kinds = {
@@ -17,7 +18,7 @@ local kinds = {
   {kind = 'whole', low = 0, high = 316224000000},
   {kind = 'whole', low = 0, high = 1000000},
   {kind = 'list', item = {kind = 'name', most = 128}, least = 0, optional = true},
-  {kind = 'list', item = {kind = 'id', most = 128}, least = 0, optional = true},
+  {kind = 'list', item = {kind = 'edge'}, least = 0, optional = true},
   {kind = 'flag'},
   {kind = 'whole', low = 1, high = 316224000000},
   {kind = 'list', item = {kind = 'id', most = 128}, least = 0, most = 8, optional = true},
@@ -32,6 +33,8 @@ local kinds = {
   {kind = 'text', most = 65536},
   {kind = 'list', item = {kind = 'id', most = 128}, least = 1},
   {kind = 'text', most = 1024},
+  {kind = 'list', item = {kind = 'edge'}, least = 1},
+  {kind = 'list', item = {kind = 'id', most = 128}, least = 0, optional = true},
   {kind = 'whole', low = 0, high = 1000000000},
   {kind = 'id', most = 112},
   {kind = 'choice', words = {interval = true, cron = true, after = true}},
@@ -45,7 +48,7 @@ local kinds = {
 
 catalogue.operations = {
   put = {
-    reads = false, memo = false, asks = true, lists = {'tags', 'depends', 'throttles'},
+    reads = false, memo = false, asks = true, cascades = true, lists = {'tags', 'depends', 'throttles'},
     decode = function(operation, args, at, last)
       if last < at + 3 then args = arguments.only(args, at, last) end
       local queue, jid, klass, data = args[at], args[at + 1], args[at + 2], args[at + 3]
@@ -79,7 +82,7 @@ catalogue.operations = {
     },
   },
   put_many = {
-    reads = false, memo = false, asks = true, lists = {'jobs'},
+    reads = false, memo = false, asks = true, cascades = true, lists = {'jobs'},
     decode = function(operation, args, at, last)
       local op = {request = ''}
       arguments.named(operation, catalogue.operations.put_many, op, args, at + 0, last)
@@ -91,7 +94,7 @@ catalogue.operations = {
     },
   },
   pop = {
-    reads = false, memo = false, asks = true, lists = {},
+    reads = false, memo = false, asks = true, cascades = true, lists = {},
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local queue, worker = args[at], args[at + 1]
@@ -110,7 +113,7 @@ catalogue.operations = {
     },
   },
   pop_any = {
-    reads = false, memo = false, asks = true, lists = {'queues'},
+    reads = false, memo = false, asks = true, cascades = true, lists = {'queues'},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local worker = args[at]
@@ -128,7 +131,7 @@ catalogue.operations = {
     },
   },
   peek = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -143,7 +146,7 @@ catalogue.operations = {
     },
   },
   complete = {
-    reads = false, memo = false, asks = false, lists = {'depends'},
+    reads = false, memo = false, asks = false, cascades = true, lists = {'depends'},
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local jid, token = args[at], args[at + 1]
@@ -165,7 +168,7 @@ catalogue.operations = {
     },
   },
   complete_many = {
-    reads = false, memo = false, asks = false, lists = {'jobs'},
+    reads = false, memo = false, asks = false, cascades = true, lists = {'jobs'},
     decode = function(operation, args, at, last)
       local op = {}
       arguments.named(operation, catalogue.operations.complete_many, op, args, at + 0, last)
@@ -176,7 +179,7 @@ catalogue.operations = {
     },
   },
   complete_and_pop = {
-    reads = false, memo = false, asks = true, lists = {'depends'},
+    reads = false, memo = false, asks = true, cascades = true, lists = {'depends'},
     decode = function(operation, args, at, last)
       if last < at + 3 then args = arguments.only(args, at, last) end
       local jid, token, queue, worker = args[at], args[at + 1], args[at + 2], args[at + 3]
@@ -205,7 +208,7 @@ catalogue.operations = {
     },
   },
   fail = {
-    reads = false, memo = false, asks = false, lists = {},
+    reads = false, memo = false, asks = false, cascades = true, lists = {},
     decode = function(operation, args, at, last)
       if last < at + 3 then args = arguments.only(args, at, last) end
       local jid, token, group, message = args[at], args[at + 1], args[at + 2], args[at + 3]
@@ -227,7 +230,7 @@ catalogue.operations = {
     },
   },
   retry = {
-    reads = false, memo = false, asks = false, lists = {},
+    reads = false, memo = false, asks = false, cascades = true, lists = {},
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local jid, token = args[at], args[at + 1]
@@ -247,14 +250,14 @@ catalogue.operations = {
     },
   },
   release = {
-    reads = false, memo = false, asks = false, lists = {},
+    reads = false, memo = false, asks = false, cascades = true, lists = {'depends'},
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local jid, token = args[at], args[at + 1]
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
       token = arguments.whole(token, 0, 89999999999999)
       if token == nil then arguments.refuse(operation, 'token') end
-      local op = {jid = jid, token = token, delay_ms = 0}
+      local op = {jid = jid, token = token, delay_ms = 0, depends = NONE}
       if last >= at + 2 then arguments.named(operation, catalogue.operations.release, op, args, at + 2, last) end
       return op
     end,
@@ -263,10 +266,11 @@ catalogue.operations = {
       token = kinds[17],
       delay_ms = kinds[5],
       data = kinds[3],
+      depends = kinds[8],
     },
   },
   heartbeat = {
-    reads = false, memo = false, asks = false, lists = {},
+    reads = false, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local jid, token = args[at], args[at + 1]
@@ -284,7 +288,7 @@ catalogue.operations = {
     },
   },
   timeout = {
-    reads = false, memo = true, asks = true, lists = {'jids'},
+    reads = false, memo = true, asks = true, cascades = true, lists = {'jids'},
     decode = function(operation, args, at, last)
       local op = {request = ''}
       arguments.named(operation, catalogue.operations.timeout, op, args, at + 0, last)
@@ -296,7 +300,7 @@ catalogue.operations = {
     },
   },
   revoke = {
-    reads = false, memo = true, asks = true, lists = {'jids'},
+    reads = false, memo = true, asks = true, cascades = true, lists = {'jids'},
     decode = function(operation, args, at, last)
       local op = {request = ''}
       arguments.named(operation, catalogue.operations.revoke, op, args, at + 0, last)
@@ -308,7 +312,7 @@ catalogue.operations = {
     },
   },
   update = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local jid, data = args[at], args[at + 1]
@@ -325,7 +329,7 @@ catalogue.operations = {
     },
   },
   priority = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local jid, priority = args[at], args[at + 1]
@@ -343,7 +347,7 @@ catalogue.operations = {
     },
   },
   delay = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local jid, delay_ms = args[at], args[at + 1]
@@ -361,7 +365,7 @@ catalogue.operations = {
     },
   },
   promote = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -376,7 +380,7 @@ catalogue.operations = {
     },
   },
   log = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local jid, message = args[at], args[at + 1]
@@ -393,7 +397,7 @@ catalogue.operations = {
     },
   },
   progress = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at + 2 then args = arguments.only(args, at, last) end
       local jid, token, progress = args[at], args[at + 1], args[at + 2]
@@ -413,7 +417,7 @@ catalogue.operations = {
     },
   },
   cancel = {
-    reads = false, memo = true, asks = true, lists = {'jids'},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'jids'},
     decode = function(operation, args, at, last)
       local op = {cascade = false, request = ''}
       arguments.named(operation, catalogue.operations.cancel, op, args, at + 0, last)
@@ -426,7 +430,7 @@ catalogue.operations = {
     },
   },
   drain = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -442,7 +446,7 @@ catalogue.operations = {
     },
   },
   depends_on = {
-    reads = false, memo = true, asks = true, lists = {'dependencies'},
+    reads = false, memo = true, asks = true, cascades = true, lists = {'dependencies'},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -453,12 +457,12 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[21],
+      dependencies = kinds[23],
       request = kinds[13],
     },
   },
   depends_off = {
-    reads = false, memo = true, asks = true, lists = {'dependencies'},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'dependencies'},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -469,13 +473,27 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[8],
+      dependencies = kinds[24],
       all = kinds[9],
       request = kinds[13],
     },
   },
+  results = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.results, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      jid = kinds[2],
+    },
+  },
   tag_add = {
-    reads = false, memo = true, asks = true, lists = {'tags'},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'tags'},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -491,7 +509,7 @@ catalogue.operations = {
     },
   },
   tag_remove = {
-    reads = false, memo = true, asks = true, lists = {'tags'},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'tags'},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -507,7 +525,7 @@ catalogue.operations = {
     },
   },
   tagged = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local tag = args[at]
@@ -518,24 +536,24 @@ catalogue.operations = {
     end,
     arguments = {
       tag = kinds[1],
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   top_tags = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       local op = {offset = 0, count = 25}
       if last >= at + 0 then arguments.named(operation, catalogue.operations.top_tags, op, args, at + 0, last) end
       return op
     end,
     arguments = {
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   track = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -550,7 +568,7 @@ catalogue.operations = {
     },
   },
   untrack = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -565,31 +583,31 @@ catalogue.operations = {
     },
   },
   tracked = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       local op = {offset = 0, count = 25}
       if last >= at + 0 then arguments.named(operation, catalogue.operations.tracked, op, args, at + 0, last) end
       return op
     end,
     arguments = {
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   failed_groups = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       local op = {offset = 0, count = 25}
       if last >= at + 0 then arguments.named(operation, catalogue.operations.failed_groups, op, args, at + 0, last) end
       return op
     end,
     arguments = {
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   failed = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local group = args[at]
@@ -600,12 +618,12 @@ catalogue.operations = {
     end,
     arguments = {
       group = kinds[19],
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   unfail = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local queue, group = args[at], args[at + 1]
@@ -623,7 +641,7 @@ catalogue.operations = {
     },
   },
   replay = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -638,7 +656,7 @@ catalogue.operations = {
     },
   },
   recur = {
-    reads = false, memo = true, asks = true, lists = {'tags', 'due_at'},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'tags', 'due_at'},
     decode = function(operation, args, at, last)
       if last < at + 4 then args = arguments.only(args, at, last) end
       local queue, jid, klass, data, interval_ms = args[at], args[at + 1], args[at + 2], args[at + 3], args[at + 4]
@@ -654,7 +672,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      jid = kinds[24],
+      jid = kinds[26],
       klass = kinds[1],
       data = kinds[3],
       interval_ms = kinds[5],
@@ -663,21 +681,21 @@ catalogue.operations = {
       retries = kinds[6],
       tags = kinds[7],
       backlog = kinds[6],
-      kind = kinds[25],
+      kind = kinds[27],
       cron = kinds[22],
-      due_at = kinds[26],
+      due_at = kinds[28],
       start_at = kinds[17],
       end_at = kinds[17],
-      limit = kinds[23],
-      missed = kinds[27],
+      limit = kinds[25],
+      missed = kinds[29],
       catchup_ms = kinds[5],
-      overlap = kinds[28],
+      overlap = kinds[30],
       restart = kinds[9],
       request = kinds[13],
     },
   },
   unrecur = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -687,12 +705,12 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[24],
+      jid = kinds[26],
       request = kinds[13],
     },
   },
   recur_get = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -702,11 +720,11 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[24],
+      jid = kinds[26],
     },
   },
   recur_update = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -716,7 +734,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[24],
+      jid = kinds[26],
       queue = kinds[1],
       klass = kinds[1],
       data = kinds[3],
@@ -728,7 +746,7 @@ catalogue.operations = {
     },
   },
   recur_tag = {
-    reads = false, memo = true, asks = true, lists = {'tags'},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'tags'},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -738,13 +756,13 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[24],
+      jid = kinds[26],
       tags = kinds[16],
       request = kinds[13],
     },
   },
   recur_untag = {
-    reads = false, memo = true, asks = true, lists = {'tags'},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'tags'},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -754,13 +772,13 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[24],
+      jid = kinds[26],
       tags = kinds[16],
       request = kinds[13],
     },
   },
   recur_pause = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -770,12 +788,12 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[24],
+      jid = kinds[26],
       request = kinds[13],
     },
   },
   recur_unpause = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -785,12 +803,12 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[24],
+      jid = kinds[26],
       request = kinds[13],
     },
   },
   recur_now = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -800,12 +818,12 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[24],
+      jid = kinds[26],
       request = kinds[13],
     },
   },
   recur_advance = {
-    reads = false, memo = false, asks = false, lists = {'due_at'},
+    reads = false, memo = false, asks = false, cascades = false, lists = {'due_at'},
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local jid, after = args[at], args[at + 1]
@@ -817,13 +835,13 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[24],
+      jid = kinds[26],
       after = kinds[17],
-      due_at = kinds[26],
+      due_at = kinds[28],
     },
   },
   recurring_unset = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       local op = {ahead_ms = 0, count = 25}
       if last >= at + 0 then arguments.named(operation, catalogue.operations.recurring_unset, op, args, at + 0, last) end
@@ -835,7 +853,7 @@ catalogue.operations = {
     },
   },
   recurring = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -846,12 +864,12 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   fire = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = true, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -867,7 +885,7 @@ catalogue.operations = {
     },
   },
   throttle_set = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local throttle = args[at]
@@ -877,18 +895,18 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[29],
+      throttle = kinds[31],
       concurrency = kinds[12],
-      rate = kinds[30],
+      rate = kinds[32],
       rate_ms = kinds[10],
       capacity = kinds[12],
       refill = kinds[12],
-      refill_ms = kinds[31],
+      refill_ms = kinds[33],
       request = kinds[13],
     },
   },
   throttle_unset = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local throttle = args[at]
@@ -898,12 +916,12 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[29],
+      throttle = kinds[31],
       request = kinds[13],
     },
   },
   throttle_get = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local throttle = args[at]
@@ -913,23 +931,23 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[29],
+      throttle = kinds[31],
     },
   },
   throttles = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       local op = {offset = 0, count = 25}
       if last >= at + 0 then arguments.named(operation, catalogue.operations.throttles, op, args, at + 0, last) end
       return op
     end,
     arguments = {
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   get = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -943,7 +961,7 @@ catalogue.operations = {
     },
   },
   multiget = {
-    reads = true, memo = false, asks = false, lists = {'jids'},
+    reads = true, memo = false, asks = false, cascades = false, lists = {'jids'},
     decode = function(operation, args, at, last)
       local op = {}
       arguments.named(operation, catalogue.operations.multiget, op, args, at + 0, last)
@@ -954,7 +972,7 @@ catalogue.operations = {
     },
   },
   waiting = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -965,12 +983,12 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   scheduled = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -981,12 +999,12 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   depending = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -997,12 +1015,12 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   throttled = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -1013,12 +1031,12 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   running = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -1029,12 +1047,12 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   stalled = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -1045,36 +1063,36 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   completed = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       local op = {offset = 0, count = 25}
       if last >= at + 0 then arguments.named(operation, catalogue.operations.completed, op, args, at + 0, last) end
       return op
     end,
     arguments = {
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   queues = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       local op = {offset = 0, count = 25}
       if last >= at + 0 then arguments.named(operation, catalogue.operations.queues, op, args, at + 0, last) end
       return op
     end,
     arguments = {
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   queue = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -1088,7 +1106,7 @@ catalogue.operations = {
     },
   },
   length = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -1102,19 +1120,19 @@ catalogue.operations = {
     },
   },
   workers = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       local op = {offset = 0, count = 25}
       if last >= at + 0 then arguments.named(operation, catalogue.operations.workers, op, args, at + 0, last) end
       return op
     end,
     arguments = {
-      offset = kinds[23],
+      offset = kinds[25],
       count = kinds[15],
     },
   },
   worker = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local worker = args[at]
@@ -1128,7 +1146,7 @@ catalogue.operations = {
     },
   },
   stats = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -1143,7 +1161,7 @@ catalogue.operations = {
     },
   },
   events = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       local op = {after = 0, count = 100}
       if last >= at + 0 then arguments.named(operation, catalogue.operations.events, op, args, at + 0, last) end
@@ -1155,7 +1173,7 @@ catalogue.operations = {
     },
   },
   newest = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       local op = {}
       if last >= at + 0 then arguments.named(operation, catalogue.operations.newest, op, args, at + 0, last) end
@@ -1165,7 +1183,7 @@ catalogue.operations = {
     },
   },
   pause = {
-    reads = false, memo = true, asks = true, lists = {'queues'},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'queues'},
     decode = function(operation, args, at, last)
       local op = {reason = 'by hand', for_ms = 0, request = ''}
       arguments.named(operation, catalogue.operations.pause, op, args, at + 0, last)
@@ -1179,7 +1197,7 @@ catalogue.operations = {
     },
   },
   unpause = {
-    reads = false, memo = true, asks = true, lists = {'queues'},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'queues'},
     decode = function(operation, args, at, last)
       local op = {request = ''}
       arguments.named(operation, catalogue.operations.unpause, op, args, at + 0, last)
@@ -1192,7 +1210,7 @@ catalogue.operations = {
     },
   },
   forget = {
-    reads = false, memo = true, asks = true, lists = {'queues'},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'queues'},
     decode = function(operation, args, at, last)
       local op = {request = ''}
       arguments.named(operation, catalogue.operations.forget, op, args, at + 0, last)
@@ -1204,7 +1222,7 @@ catalogue.operations = {
     },
   },
   deregister = {
-    reads = false, memo = true, asks = true, lists = {'workers'},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'workers'},
     decode = function(operation, args, at, last)
       local op = {request = ''}
       arguments.named(operation, catalogue.operations.deregister, op, args, at + 0, last)
@@ -1216,7 +1234,7 @@ catalogue.operations = {
     },
   },
   config = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       local op = {}
       if last >= at + 0 then arguments.named(operation, catalogue.operations.config, op, args, at + 0, last) end
@@ -1226,7 +1244,7 @@ catalogue.operations = {
     },
   },
   config_get = {
-    reads = true, memo = false, asks = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local option = args[at]
@@ -1240,7 +1258,7 @@ catalogue.operations = {
     },
   },
   config_set = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local option, value = args[at], args[at + 1]
@@ -1258,7 +1276,7 @@ catalogue.operations = {
     },
   },
   config_unset = {
-    reads = false, memo = true, asks = true, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local option = args[at]

@@ -6,8 +6,9 @@
 --   <p>events                    stream: ids `<sequence>-0`; one field, `e`: the moment, the event and its facts
 --   <p>j:<jid>                   text: the job's record (state/records.lua)
 --   <p>j:<jid>-data              text: its data, when they are too long to rewrite with every step
---   <p>j:<jid>-dependencies      zset: the jobs that it waits for, score 0, so ordered by id
+--   <p>j:<jid>-dependencies      zset: the jobs that it waits for; score the edge's mark, 0 for a plain one
 --   <p>j:<jid>-dependents        zset: the jobs that wait for it, likewise
+--   <p>j:<jid>-results           hash: what became of its named dependencies (state/results.lua)
 --   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>; of lifo jobs
 --                                both numbers are taken from 10^14 - 1, and the first digit is one of !"#$%&'()*
 --   <p>q:<queue>-scheduled       zset: score ready at,   member <sequence:14><jid>
@@ -38,6 +39,7 @@
 --   <p>workers                   zset: workers by time last seen
 --   <p>workers-passed            text: how many silent workers that hold leases the sweep has passed (state/workers.lua)
 --   <p>w:<worker>:jobs           hash: `` -> last seen, `j<jid>` -> sequence, `r<request>` -> jids granted, by spaces
+--   <p>cascade                   zset: failed jobs whose dependents have not followed yet (state/cascade.lua)
 --   <p>completed                 zset: score ended at, member <sequence:14><jid>
 --   <p>failures                  zset: the failure groups, score 0
 --   <p>f:<group>                 zset: score ended at, member <sequence:14><jid>
@@ -57,8 +59,8 @@
 local keys = {}
 
 local ALONE = {
-  'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failures', 'tags', 'tracked', 's', 'requests',
-  'requests-order', 'workers-passed', 'recur-crons', 'throttles',
+  'cascade', 'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failures', 'tags', 'tracked', 's',
+  'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles',
 }
 
 local MOST = 200 -- keys that are kept

@@ -16,7 +16,7 @@ register.verbs = {
   release = finishing.release, heartbeat = leasing.heartbeat, timeout = leasing.timeout, revoke = revoking.revoke,
   update = changing.update, priority = changing.priority, delay = changing.delay, promote = changing.promote,
   log = changing.log, progress = changing.progress, cancel = removing.cancel, drain = removing.drain,
-  depends_on = depending.depends_on, depends_off = depending.depends_off, tag_add = tagging.tag_add,
+  depends_on = depending.depends_on, depends_off = depending.depends_off, results = depending.show_results, tag_add = tagging.tag_add,
   tag_remove = tagging.tag_remove, tagged = tagging.tagged, top_tags = tagging.top_tags, track = tagging.track,
   untrack = tagging.untrack, tracked = tagging.tracked, failed_groups = failing.failed_groups,
   failed = failing.failed, unfail = failing.unfail, replay = replaying.replay, recur = scheduling.recur, unrecur = scheduling.unrecur,
@@ -107,6 +107,10 @@ local function execute(operation, args)
     reply = verb(now, op)
   end
   if not spec.reads then
+    if spec.cascades and cascade.is_left() then
+      cascading.go_on(now)
+    end
+    cascade.flush()
     stats.flush()
     store.flush()
   end

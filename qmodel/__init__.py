@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from qmodel.aio import AsyncClient as AsyncClient
     from qmodel.aio import AsyncJob as AsyncJob
     from qmodel.aio import AsyncQueue as AsyncQueue
+    from qmodel.arguments import Edge as Edge
     from qmodel.client import Client as Client
     from qmodel.client import Job as Job
     from qmodel.client import Queue as Queue
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 # Loaded when first used: `import qmodel` alone costs next to nothing.
 _HOME = {
     "aio": "AsyncClient AsyncJob AsyncQueue",
+    "arguments": "Edge",
     "client": "Client Job Queue",
     "errors": "BadArgument BadValue CancelLimit ConnectError DataError DependencyCycle "
     "DependencyLimit DependencyNotFound DuplicateJid HasDependents JobCanceled JobExpired JobFailed "

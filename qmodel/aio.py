@@ -28,11 +28,13 @@ from qmodel.objects import (
     AsyncJobFields,
     AsyncOptions,
     Day,
+    DependencyResults,
     Duration,
     HasJid,
     Listing,
     RecurringFields,
     default_worker,
+    edges_of,
     encode,
     encode_result,
     encode_unless_kept,
@@ -450,7 +452,8 @@ class AsyncQueue:
         `klass` names the code that performs it. `data` is stored as JSON; `text` is stored as it is
         instead. `priority`: lower runs sooner, 0 by default. `delay`: seconds or timedelta until it
         is ready. `retries`: how often it may be tried again, 5 by default. `depends`: jobs, or
-        their ids, that must be complete before it. `jid`: by default a new random one. What is not
+        their ids, that must be complete before it; an `Edge` says what the failure of one does, and
+        may name its result. `jid`: by default a new random one. What is not
         given keeps its value on an existing job.
 
         How this stage is to be run is said anew by each put. `lifo`: it stands before the others of its
@@ -735,7 +738,7 @@ class AsyncJob(AsyncJobFields):
             encode_unless_kept(data),
             next,
             milliseconds(delay),
-            jids_of(depends),
+            edges_of(depends),
         )
         state: str = await self.client.execute(op)
         self._ended(state, result=op.result)
@@ -791,7 +794,7 @@ class AsyncJob(AsyncJobFields):
             encode_unless_kept(data),
             next,
             milliseconds(delay),
-            jids_of(depends),
+            edges_of(depends),
         )
         reply: replies.CompletedAndPopped = await self.client.execute(op)
         self._ended(reply.state, result=op.result)
@@ -818,9 +821,22 @@ class AsyncJob(AsyncJobFields):
         self._ended(state, remaining=max(remaining, 0))
         return remaining
 
-    async def release(self, delay: Duration = 0, *, data: object = KEEP) -> str:
-        """Give it back, now or for later, uncounted; gives its state. Refused with LockLost."""
-        op = ops.Release(self.jid, await self._lease(), milliseconds(delay), encode_unless_kept(data))
+    async def release(
+        self,
+        delay: Duration = 0,
+        *,
+        data: object = KEEP,
+        depends: Iterable[HasJid | str] | HasJid | str = (),
+    ) -> str:
+        """Give it back, now or for later, uncounted; gives its state.
+
+        With `depends` it waits for those jobs first, its children say: put them before. See `put`.
+
+        Refused with LockLost, DependencyNotFound, DependencyCycle or DependencyLimit.
+        """
+        op = ops.Release(
+            self.jid, await self._lease(), milliseconds(delay), encode_unless_kept(data), edges_of(depends)
+        )
         state: str = await self.client.execute(op)
         self._ended(state)
         return state
@@ -959,11 +975,11 @@ class AsyncJob(AsyncJobFields):
     # ---- dependencies, tags, tracking
 
     async def depends_on(self, *jobs: HasJid | str) -> tuple[str, ...]:
-        """Let it wait for more jobs; gives the ids of all that it waits for (the first 1000).
+        """Let it wait for more jobs, or by other edges; gives the ids of all that it waits for (the first 1000).
 
         Refused with WrongState unless it waits for others already.
         """
-        jids: tuple[str, ...] = await self.client.execute(ops.DependsOn(self.jid, jids_of(jobs)))
+        jids: tuple[str, ...] = await self.client.execute(ops.DependsOn(self.jid, edges_of(jobs)))
         self._now_is(dependencies=jids)
         return jids
 
@@ -976,6 +992,13 @@ class AsyncJob(AsyncJobFields):
         jids: tuple[str, ...] = await self.client.execute(op)
         self._now_is(dependencies=jids)
         return jids
+
+    async def results(self) -> DependencyResults:
+        """The results of its dependencies that were given names (see `Edge`), also of those that are kept no longer.
+
+        They stay with this job until it is complete. Refused with JobNotFound.
+        """
+        return DependencyResults(await self.client.execute(ops.Results(self.jid)))
 
     async def tag(self, *tags: str) -> tuple[str, ...]:
         """Add tags; gives all its tags."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 MOST = 1000
 """The most of anything that one operation takes or gives."""
@@ -22,7 +22,7 @@ TIME_END = 9 * 10**13
 """Times are whole milliseconds since the epoch, below this one in the year 4821: ten years later has 14 digits yet."""
 
 LONGEST_MS = 10 * 366 * 86_400_000
-RESERVED = ("-data", "-dependencies", "-dependents")
+RESERVED = ("-data", "-dependencies", "-dependents", "-results")
 """Endings that a job id may not have: `ql:j:<jid>-data` would be two jobs' key."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
@@ -125,7 +125,7 @@ class Id(Kind):
 
     @property
     def plain(self) -> str:
-        return f"{_plain_text(self.most)} and ' ' not in value and '-d' not in value"
+        return f"{_plain_text(self.most)} and ' ' not in value and '-d' not in value and '-r' not in value"
 
     @property
     def expected(self) -> str:
@@ -201,6 +201,60 @@ class ListOf(Kind):
         return f"{self.least} to {self.most} values, each {self.item.expected}"
 
 
+POLICIES = ("block", "fail", "ignore", "cancel")
+"""What the failure of a dependency does to the job that waits for it: nothing, so that it waits on; it fails too; the
+dependency counts as met; it is canceled."""
+
+_EDGE_NAME = re.compile("[!-~]{1,64}")
+
+
+class Edge(NamedTuple):
+    """A dependency: the job that is waited for, what its failure does, and a name under which its result is kept.
+
+    >>> Edge("a", "fail", "page").text, Edge.parse("a")
+    ('a fail page', Edge(jid='a', on_failure='block', name=''))
+    """
+
+    jid: str
+    on_failure: str = "block"
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        """As an argument: `<jid>`, `<jid> <on_failure>` or `<jid> <on_failure> <name>`."""
+        if self.name:
+            return f"{self.jid} {self.on_failure} {self.name}"
+        return self.jid if self.on_failure == "block" else f"{self.jid} {self.on_failure}"
+
+    @classmethod
+    def parse(cls, text: str) -> Edge:
+        """An edge from its text."""
+        return cls(*text.split(" "))
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency(Kind):
+    """A job id, or an edge: the id, what the failure of that job does, and perhaps a name, with spaces between."""
+
+    wire: ClassVar[str] = "edge"
+
+    def accepts(self, value: Any) -> bool:
+        if type(value) is not str or " " not in value:
+            return _JID.accepts(value)
+        jid, on_failure, *name = value.split(" ")
+        return _JID.accepts(jid) and on_failure in POLICIES and len(name) <= 1 and all(map(_EDGE_NAME.fullmatch, name))
+
+    @property
+    def expected(self) -> str:
+        return (
+            f"a job id ({_JID.expected}), alone or with one of {', '.join(POLICIES)}, "
+            "and then perhaps a name of 1 to 64 visible ASCII characters, with spaces between"
+        )
+
+
+_JID = Id()
+
+
 @dataclass(frozen=True, slots=True)
 class Operations(Kind):
     """Several operations of one class, inside another one."""
@@ -224,6 +278,8 @@ Jids = Annotated[tuple[str, ...], ListOf(Id(), 1)]
 ScheduleId = Annotated[str, Id(112)]
 """Shorter than a job's id: its runs are called `<jid>-<number>`."""
 AnyJids = Annotated[tuple[str, ...], ListOf(Id())]
+Dependencies = Annotated[tuple[str, ...], ListOf(Dependency(), 1)]
+AnyDependencies = Annotated[tuple[str, ...], ListOf(Dependency())]
 QueueName = Annotated[str, Name()]
 QueueNames = Annotated[tuple[str, ...], ListOf(Name(), 1)]
 WorkerName = Annotated[str, Name()]

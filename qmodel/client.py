@@ -24,6 +24,7 @@ from qmodel.objects import (
     LONGEST_SLEEP,
     NOTHING,
     Day,
+    DependencyResults,
     Duration,
     HasJid,
     JobFields,
@@ -31,6 +32,7 @@ from qmodel.objects import (
     Options,
     RecurringFields,
     default_worker,
+    edges_of,
     encode,
     encode_result,
     encode_unless_kept,
@@ -449,7 +451,8 @@ class Queue:
         `klass` names the code that performs it. `data` is stored as JSON; `text` is stored as it is
         instead. `priority`: lower runs sooner, 0 by default. `delay`: seconds or timedelta until it
         is ready. `retries`: how often it may be tried again, 5 by default. `depends`: jobs, or
-        their ids, that must be complete before it. `jid`: by default a new random one. What is not
+        their ids, that must be complete before it; an `Edge` says what the failure of one does, and
+        may name its result. `jid`: by default a new random one. What is not
         given keeps its value on an existing job.
 
         How this stage is to be run is said anew by each put. `lifo`: it stands before the others of its
@@ -732,7 +735,7 @@ class Job(JobFields):
             encode_unless_kept(data),
             next,
             milliseconds(delay),
-            jids_of(depends),
+            edges_of(depends),
         )
         state: str = self.client.execute(op)
         self._ended(state, result=op.result)
@@ -788,7 +791,7 @@ class Job(JobFields):
             encode_unless_kept(data),
             next,
             milliseconds(delay),
-            jids_of(depends),
+            edges_of(depends),
         )
         reply: replies.CompletedAndPopped = self.client.execute(op)
         self._ended(reply.state, result=op.result)
@@ -815,9 +818,20 @@ class Job(JobFields):
         self._ended(state, remaining=max(remaining, 0))
         return remaining
 
-    def release(self, delay: Duration = 0, *, data: object = KEEP) -> str:
-        """Give it back, now or for later, uncounted; gives its state. Refused with LockLost."""
-        op = ops.Release(self.jid, self._lease(), milliseconds(delay), encode_unless_kept(data))
+    def release(
+        self,
+        delay: Duration = 0,
+        *,
+        data: object = KEEP,
+        depends: Iterable[HasJid | str] | HasJid | str = (),
+    ) -> str:
+        """Give it back, now or for later, uncounted; gives its state.
+
+        With `depends` it waits for those jobs first, its children say: put them before. See `put`.
+
+        Refused with LockLost, DependencyNotFound, DependencyCycle or DependencyLimit.
+        """
+        op = ops.Release(self.jid, self._lease(), milliseconds(delay), encode_unless_kept(data), edges_of(depends))
         state: str = self.client.execute(op)
         self._ended(state)
         return state
@@ -954,11 +968,11 @@ class Job(JobFields):
     # ---- dependencies, tags, tracking
 
     def depends_on(self, *jobs: HasJid | str) -> tuple[str, ...]:
-        """Let it wait for more jobs; gives the ids of all that it waits for (the first 1000).
+        """Let it wait for more jobs, or by other edges; gives the ids of all that it waits for (the first 1000).
 
         Refused with WrongState unless it waits for others already.
         """
-        jids: tuple[str, ...] = self.client.execute(ops.DependsOn(self.jid, jids_of(jobs)))
+        jids: tuple[str, ...] = self.client.execute(ops.DependsOn(self.jid, edges_of(jobs)))
         self._now_is(dependencies=jids)
         return jids
 
@@ -971,6 +985,13 @@ class Job(JobFields):
         jids: tuple[str, ...] = self.client.execute(op)
         self._now_is(dependencies=jids)
         return jids
+
+    def results(self) -> DependencyResults:
+        """The results of its dependencies that were given names (see `Edge`), also of those that are kept no longer.
+
+        They stay with this job until it is complete. Refused with JobNotFound.
+        """
+        return DependencyResults(self.client.execute(ops.Results(self.jid)))
 
     def tag(self, *tags: str) -> tuple[str, ...]:
         """Add tags; gives all its tags."""

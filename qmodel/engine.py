@@ -12,6 +12,7 @@ from typing import Any
 from qmodel.arguments import TIME_END, Operations
 from qmodel.operations import CATALOGUE, Operation, Spec
 from qmodel.ops import (
+    cascading,
     changing,
     configuring,
     depending,
@@ -61,6 +62,7 @@ VERBS: dict[str, Verb] = {
     "drain": removing.drain,
     "depends_on": depending.depends_on,
     "depends_off": depending.depends_off,
+    "results": depending.show_results,
     "tag_add": tagging.tag_add,
     "tag_remove": tagging.tag_remove,
     "tagged": tagging.tagged,
@@ -143,23 +145,26 @@ def _check(spec: Spec) -> Callable[[Any], str | None]:
 
 
 _CHECKS = {spec.cls: _check(spec) for spec in CATALOGUE.values()}
-_VERBS = {spec.cls: (VERBS[name], spec.resend == "memo", _CHECKS[spec.cls]) for name, spec in CATALOGUE.items()}
+_VERBS = {
+    spec.cls: (VERBS[name], spec.resend == "memo", spec.cascades, _CHECKS[spec.cls]) for name, spec in CATALOGUE.items()
+}
 
 
 def step(store: Store, now: int, op: Operation) -> Any:
     """Execute one operation at a moment (milliseconds since the epoch); give its reply, or a Refusal."""
     if type(now) is not int or not 0 <= now < TIME_END:
         return Refusal("BAD_ARGUMENT", (op.spec.name, "now"))
-    verb, memo, check = _VERBS[type(op)]
+    verb, memo, cascades, check = _VERBS[type(op)]
     bad = check(op)
     if bad is not None:
         return Refusal("BAD_ARGUMENT", (op.spec.name, bad))
     try:
-        if memo and op.request:  # type: ignore[attr-defined]
-            return _remembered(store, now, op, verb)
-        return verb(store, now, op)
+        reply = _remembered(store, now, op, verb) if memo and op.request else verb(store, now, op)  # type: ignore[attr-defined]
     except Refused as refused:
         return refused.refusal
+    if cascades and store.cascade:
+        cascading.go_on(store, now)
+    return reply
 
 
 def _remembered(store: Store, now: int, op: Any, verb: Verb) -> Any:

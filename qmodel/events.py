@@ -14,7 +14,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "promoted": ("jid", "queue"),
     "unblocked": ("jid", "queue", "state"),
     "delayed": ("jid", "queue", "ready_at"),
-    "unfailed": ("jid", "queue", "group"),
+    "unfailed": ("jid", "queue", "group", "state"),
     "throttled": ("jid", "queue", "throttle"),
     "unthrottled": ("jid", "queue", "throttle"),
     "dead_lettered": ("jid", "queue", "letter", "to"),  # the letter is the job whose `put` follows

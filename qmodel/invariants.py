@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from qmodel.arguments import POLICIES
 from qmodel.lifecycle import STATES
 from qmodel.replies import HISTORY
 from qmodel.state.config import OPTIONS, PER_QUEUE
@@ -250,9 +251,9 @@ def edges_lead_to_unfinished_jobs(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def a_job_waits_for_others_iff_it_has_dependencies(s: Snapshot) -> Iterator[str]:
-    """The state is `depends` exactly while there is something to wait for."""
+    """The state is `depends` exactly while there is something to wait for; a failed job may have it, too."""
     for jid, job in s.jobs.items():
-        if (job["state"] == "depends") is not bool(job["dependencies"]):
+        if job["state"] != "failed" and (job["state"] == "depends") is not bool(job["dependencies"]):
             yield f"{jid} is {job['state']} and waits for {job['dependencies']}"
 
 
@@ -265,6 +266,40 @@ def nobody_waits_for_itself(s: Snapshot) -> Iterator[str]:
             del left[jid]
     if left:
         yield f"{sorted(left)} wait for each other"
+
+
+@invariant
+def edges_that_follow_a_failure_have_followed(s: Snapshot) -> Iterator[str]:
+    """Nobody waits for a failed job whose failure it ignores, unless that job is yet to be seen to."""
+    left = {jid for _, jid, _ in s.cascade}
+    for jid, job in s.jobs.items():
+        for other, mark in job["marks"]:
+            if not 0 < mark < 2 * len(POLICIES) or other not in job["dependencies"]:
+                yield f"{jid} has an edge to {other} with the mark {mark}"
+            elif POLICIES[mark // 2] == "ignore" and s.jobs[other]["state"] == "failed" and other not in left:
+                yield f"{jid} waits for {other}, which failed, and was to be ignored"
+
+
+@invariant
+def results_are_those_of_named_edges(s: Snapshot) -> Iterator[str]:
+    """A job keeps a result, or expects one, for each of its named edges, and says how many it was given."""
+    for jid, kept in s.results.items():
+        named = {other for other, mark in s.jobs[jid]["marks"] if mark % 2} if jid in s.jobs else set()
+        expected = {other for other, _, state, _ in kept if not state}
+        given = int(dict(s.jobs[jid]["options"]).get("results", 0)) if jid in s.jobs else 0
+        if expected != named or len(kept) > given or given > MOST:
+            yield f"{jid} expects {sorted(expected)} of {sorted(named)}, and keeps {len(kept)} of {given}"
+    for jid, job in s.jobs.items():
+        if jid not in s.results and any(mark % 2 for _, mark in job["marks"]):
+            yield f"{jid} expects nothing of {job['marks']}"
+
+
+@invariant
+def the_cascade_is_of_the_past(s: Snapshot) -> Iterator[str]:
+    """What is left of a cascade failed by events that happened."""
+    for seq, jid, _ in s.cascade:
+        if not 0 < seq <= s.seq:
+            yield f"{jid} failed at {seq} of {s.seq}"
 
 
 @invariant

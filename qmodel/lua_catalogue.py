@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from qmodel.arguments import MOST, REQUEST, TIME, Choice, Flag, Id, Kind, ListOf, Name, Operations, Text, Whole
+from qmodel.arguments import (
+    MOST,
+    REQUEST,
+    TIME,
+    Choice,
+    Dependency,
+    Flag,
+    Id,
+    Kind,
+    ListOf,
+    Name,
+    Operations,
+    Text,
+    Whole,
+)
 from qmodel.operations import CATALOGUE, Argument, Spec
 from qmodel.state.config import OPTIONS
 
@@ -36,7 +50,7 @@ def _kind(kind: Kind, optional: bool = False) -> str:
             said.append(f"of = '{of.lower()}', least = 1")
         case Choice(words):
             said.append(f"words = {{{', '.join(f'{word} = true' for word in words)}}}")
-        case Flag():
+        case Flag() | Dependency():
             pass
     return "{" + ", ".join(said) + "}"
 
@@ -118,7 +132,8 @@ def _operation(name: str, spec: Spec, kinds: _Kinds) -> list[str]:
     lines = [
         f"  {name} = {{",
         f"    reads = {_value(spec.reads)}, memo = {_value(spec.resend == 'memo')}, "
-        f"asks = {_value(any(a.name == 'request' for a in spec.arguments))}, lists = {{{lists}}},",
+        f"asks = {_value(any(a.name == 'request' for a in spec.arguments))}, "
+        f"cascades = {_value(spec.cascades)}, lists = {{{lists}}},",
         *_decode(name, spec, kinds),
         "    arguments = {",
     ]
@@ -139,6 +154,7 @@ def text() -> str:
         f"catalogue.most = {MOST}",
         f"catalogue.time = {_kind(TIME)}",
         f"catalogue.request = {_kind(REQUEST)}",
+        f"catalogue.id = {_kind(Id())}",
         "catalogue.size = {kind = 'whole', low = 1, high = 100000}",
         "",
     ]

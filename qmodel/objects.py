@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 from qmodel import replies
-from qmodel.arguments import NAME_BYTES
+from qmodel.arguments import NAME_BYTES, Edge
 from qmodel.errors import DataError, NotLoadedError, RefusedError
 from qmodel.operations import CATALOGUE, Operation, Put, Recur, Spec
 from qmodel.state.config import OPTIONS, PER_QUEUE
@@ -117,6 +117,16 @@ def jids_of(jobs: Iterable[HasJid | str] | HasJid | str) -> tuple[str, ...]:
     return tuple(map(jid_of, jobs))
 
 
+def edges_of(jobs: Iterable[HasJid | str] | HasJid | str) -> tuple[str, ...]:
+    """Dependencies, given as jobs, ids or edges, one or several, as the catalogue writes them.
+
+    >>> edges_of(["a", Edge("b", "fail", "page")])
+    ('a', 'b fail page')
+    """
+    several = (jobs,) if isinstance(jobs, str) or hasattr(jobs, "jid") else jobs
+    return tuple(one.text if isinstance(one, Edge) else jid_of(one) for one in cast("Iterable[HasJid | str]", several))
+
+
 def jid_of(job: HasJid | str) -> str:
     """The id of a job, given as one or as the other."""
     return job if isinstance(job, str) else job.jid
@@ -162,7 +172,7 @@ def new_job(
         delay_ms=milliseconds(delay),
         retries=retries,
         tags=None if tags is None else _several(tags),
-        depends=None if depends is None else jids_of(depends),
+        depends=None if depends is None else edges_of(depends),
         lifo=True if lifo else None,
         lease_ms=_maybe_milliseconds(lease),
         timeout_ms=_maybe_milliseconds(timeout),
@@ -298,6 +308,26 @@ class Listing(list[T]):
     def __init__(self, items: Iterable[T], total: int) -> None:
         super().__init__(items)
         self.total = total
+
+
+class DependencyResults(dict[str, Any]):
+    """The results of the named dependencies that are complete, by name, decoded from JSON; what is none stays text.
+
+    `all` tells of every named dependency, in the order in which they were named: its name, id and state, and its result
+    as text, or the message of its failure.
+    """
+
+    def __init__(self, raw: Iterable[replies.Result]) -> None:
+        self.all = list(raw)
+        super().__init__((one.name, _result(one.result)) for one in self.all if one.state == "complete")
+
+
+def _result(text: str) -> Any:
+    """A result decoded from JSON; one that is none as it is."""
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return text
 
 
 class Failure(NamedTuple):

@@ -26,6 +26,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform, get_type_hints
 
 from qmodel.arguments import (
+    AnyDependencies,
     AnyJids,
     AnyTags,
     Backlog,
@@ -36,6 +37,7 @@ from qmodel.arguments import (
     Cron,
     Daily,
     Data,
+    Dependencies,
     Group,
     Instant,
     Instants,
@@ -105,6 +107,11 @@ class Spec:
     finishes: bool
 
     @property
+    def cascades(self) -> bool:
+        """Whether what follows from failures is seen to at its end."""
+        return set(_CASCADE.split()) <= set(self.events)
+
+    @property
     def reads(self) -> bool:
         """Whether it changes nothing."""
         return self.resend == "read"
@@ -116,6 +123,10 @@ class Operation:
     __slots__ = ()
     spec: ClassVar[Spec]
 
+
+_BURIED = " failed dead_lettered put"
+_CASCADE = _BURIED + " canceled unblocked throttled"
+"""What an operation may cause that fails a job, or goes on with what follows from a failure before it."""
 
 CATALOGUE: dict[str, Spec] = {}
 """Every operation by its name on the wire, in the order of this file."""
@@ -169,18 +180,15 @@ _DEPENDENCY = "DEPENDENCY_NOT_FOUND DEPENDENCY_CYCLE DEPENDENCY_LIMIT"
 _HELD = "JOB_NOT_FOUND LOCK_LOST"
 _ENDS = " skipped unrecurred unthrottled"
 """What a job's end may cause besides."""
-_BURIED = " failed dead_lettered put"
 _REPLAY = "JOB_NOT_FOUND NOT_A_DEAD_LETTER WRONG_STATE HAS_DEPENDENTS DEPENDENCY_LIMIT"
-_RUNS = "fired put renumbered missed" + _ENDS
-_TAKEN = "popped promoted throttled lock_lost unpaused " + _RUNS + _BURIED
-_LINED = " throttled"
-"""A job that is ready may have to wait in its line."""
+_RUNS = "fired renumbered missed" + _ENDS
+_TAKEN = "popped promoted lock_lost unpaused" + _CASCADE + " " + _RUNS
 
 
 # ---- putting
 
 
-@operation("jid", "job", _DEPENDENCY + " OVER_CAPACITY", "put lock_lost" + _ENDS + _LINED)
+@operation("jid", "job", _DEPENDENCY + " OVER_CAPACITY", "lock_lost" + _CASCADE + _ENDS)
 class Put(Operation):
     """Put a job into a queue: a new one, or an existing one, which moves there.
 
@@ -197,6 +205,10 @@ class Put(Operation):
 
     It passes up to 8 `throttles` whenever it is claimed, and takes `cost` tokens (1) from the buckets of these and of
     its queue.
+
+    A dependency may be an edge, `<jid> <policy> <name>`: what its failure does to this job (block: it waits on; fail:
+    it fails too, into `failed-dependencies-<queue>`; ignore: the dependency counts as met; cancel: it is canceled), and
+    perhaps a name under which its result is kept with this job until that is complete.
     """
 
     queue: QueueName
@@ -207,7 +219,7 @@ class Put(Operation):
     delay_ms: Milliseconds = 0
     retries: Retries | None = None
     tags: AnyTags | None = None
-    depends: AnyJids | None = None
+    depends: AnyDependencies | None = None
     lifo: Switch | None = None
     lease_ms: Interval | None = None
     timeout_ms: Interval | None = None
@@ -219,7 +231,7 @@ class Put(Operation):
     request: RequestId = ""
 
 
-@operation("jids", "job", _DEPENDENCY + " DUPLICATE_JID OVER_CAPACITY", "put lock_lost" + _ENDS + _LINED)
+@operation("jids", "job", _DEPENDENCY + " DUPLICATE_JID OVER_CAPACITY", "lock_lost" + _CASCADE + _ENDS)
 class PutMany(Operation):
     """Put up to 1000 jobs in one step; they may depend on each other in any order."""
 
@@ -278,13 +290,7 @@ class Peek(Operation):
 # ---- finishing
 
 
-@operation(
-    "state",
-    "lease",
-    _HELD + " " + _DEPENDENCY,
-    "completed advanced unblocked retired" + _BURIED + _ENDS + _LINED,
-    finishes=True,
-)
+@operation("state", "lease", _HELD + " " + _DEPENDENCY, "completed advanced retired" + _CASCADE + _ENDS, finishes=True)
 class Complete(Operation):
     """Complete a leased job, and release the jobs that waited for it; or send it on to a `next` queue.
 
@@ -297,12 +303,10 @@ class Complete(Operation):
     data: Data | None = None
     next: QueueName | None = None
     delay_ms: Milliseconds = 0
-    depends: AnyJids = ()
+    depends: AnyDependencies = ()
 
 
-@operation(
-    "names", "lease", _HELD + " DUPLICATE_JID", "completed unblocked retired" + _BURIED + _ENDS + _LINED, finishes=True
-)
+@operation("names", "lease", _HELD + " DUPLICATE_JID", "completed retired" + _CASCADE + _ENDS, finishes=True)
 class CompleteMany(Operation):
     """Complete up to 1000 leased jobs in one step; all of them or none."""
 
@@ -313,7 +317,7 @@ class CompleteMany(Operation):
     "completed_and_popped",
     "grant",
     _HELD + " " + _DEPENDENCY,
-    "completed advanced unblocked retired " + _TAKEN,
+    "completed advanced retired " + _TAKEN,
 )
 class CompleteAndPop(Operation):
     """Complete a leased job as `complete` does, and lease the next ones as `pop` does, in one step."""
@@ -328,11 +332,11 @@ class CompleteAndPop(Operation):
     data: Data | None = None
     next: QueueName | None = None
     delay_ms: Milliseconds = 0
-    depends: AnyJids = ()
+    depends: AnyDependencies = ()
     request: RequestId = ""
 
 
-@operation("jid", "lease", _HELD, _BURIED + _ENDS, finishes=True)
+@operation("jid", "lease", _HELD, _CASCADE + _ENDS, finishes=True)
 class Fail(Operation):
     """Fail a leased job: it waits in a failure group for a person or a policy."""
 
@@ -343,7 +347,7 @@ class Fail(Operation):
     data: Data | None = None
 
 
-@operation("number", "lease", _HELD, "retried" + _BURIED + _ENDS, finishes=True)
+@operation("number", "lease", _HELD, "retried" + _CASCADE + _ENDS, finishes=True)
 class Retry(Operation):
     """Give a leased job back to be tried again, now or after a delay; it counts.
 
@@ -358,14 +362,19 @@ class Retry(Operation):
     message: Message = ""
 
 
-@operation("state", "lease", _HELD, "released" + _BURIED + _ENDS, finishes=True)
+@operation("state", "lease", _HELD + " " + _DEPENDENCY, "released" + _CASCADE + _ENDS, finishes=True)
 class Release(Operation):
-    """Give a leased job back, now or for later, without counting it as a retry (step jobs)."""
+    """Give a leased job back, now or for later, without counting it as a retry (step jobs).
+
+    With `depends` it waits for those jobs, its children say, and is handed out again after them. These may be edges, as
+    with `put`.
+    """
 
     jid: Jid
     token: Token
     delay_ms: Milliseconds = 0
     data: Data | None = None
+    depends: AnyDependencies = ()
 
 
 # ---- leasing
@@ -383,7 +392,7 @@ class Heartbeat(Operation):
     data: Data | None = None
 
 
-@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "lock_lost" + _BURIED + _ENDS, finishes=True)
+@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "lock_lost" + _CASCADE + _ENDS, finishes=True)
 class Timeout(Operation):
     """Take leases away at once: the jobs are stalled, and the next to be handed out."""
 
@@ -391,7 +400,7 @@ class Timeout(Operation):
     request: RequestId = ""
 
 
-@operation("names", "memo", "JOB_NOT_FOUND DEPENDENCY_LIMIT", "revoked" + _BURIED + _ENDS, finishes=True)
+@operation("names", "memo", "JOB_NOT_FOUND DEPENDENCY_LIMIT", "revoked" + _CASCADE + _ENDS, finishes=True)
 class Revoke(Operation):
     """Call jobs off: those that nobody runs fail at once, in `revoked-<queue>`, and wait for no other job any longer.
 
@@ -425,7 +434,7 @@ class Priority(Operation):
     request: RequestId = ""
 
 
-@operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "delayed unthrottled" + _LINED)
+@operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "delayed unthrottled throttled")
 class Delay(Operation):
     """Make a scheduled, waiting or throttled job ready in `delay_ms` from now, or a dependent one not before then."""
 
@@ -489,12 +498,15 @@ class Drain(Operation):
 # ---- dependencies
 
 
-@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE " + _DEPENDENCY, "blocked")
+@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE " + _DEPENDENCY, "blocked" + _CASCADE + _ENDS)
 class DependsOn(Operation):
-    """Add dependencies to a job that waits for others; replies all that it now waits for."""
+    """Add dependencies to a job that waits for others; replies all that it now waits for.
+
+    They may be edges, as with `put`. One that the job has already is from now on as it is given here.
+    """
 
     jid: Jid
-    dependencies: Jids
+    dependencies: Dependencies
     request: RequestId = ""
 
 
@@ -506,6 +518,16 @@ class DependsOff(Operation):
     dependencies: AnyJids = ()
     all: Switch = False
     request: RequestId = ""
+
+
+@operation("results", "read", "JOB_NOT_FOUND")
+class Results(Operation):
+    """Show what became of the dependencies of a job that were given names, in the order in which they were named.
+
+    Of a complete one its result, of one that failed and is ignored the message of its failure.
+    """
+
+    jid: Jid
 
 
 # ---- tags and tracking
@@ -767,7 +789,7 @@ class Recurring(Operation):
     count: Count = 25
 
 
-@operation("number", "memo", "", "fired put renumbered missed unrecurred unthrottled" + _BURIED)
+@operation("number", "memo", "", _CASCADE + " fired renumbered missed" + _ENDS)
 class Fire(Operation):
     """Make the runs of a queue that are due, and take none of them; replies how many were made.
 

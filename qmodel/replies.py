@@ -196,6 +196,15 @@ class CompletedAndPopped(NamedTuple):
     jobs: tuple[Job, ...]
 
 
+class Result(NamedTuple):
+    """What became of a named dependency: its name and id, its state, and its result, or why it failed."""
+
+    name: str
+    jid: str
+    state: str
+    result: str
+
+
 class Page(NamedTuple):
     """A part of a list, and how long the whole list is."""
 
@@ -376,6 +385,7 @@ SHAPES: dict[str, Any] = {
     "jobs": tuple[Job, ...],
     "completed_and_popped": CompletedAndPopped,
     "page": Page,
+    "results": tuple[Result, ...],
     "tallies": tuple[Tally, ...],
     "tracked": TrackedJobs,
     "schedule": Schedule | None,

@@ -274,6 +274,7 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "job": lambda raw: None if raw is None else job(raw),
     "jobs": _jobs,
     "completed_and_popped": lambda raw: replies.CompletedAndPopped(raw[0].decode(), _jobs(raw[1])),
+    "results": _each(lambda raw: replies.Result(*map(_str, raw))),
     "page": lambda raw: replies.Page(raw[0], _strs(raw[1])),
     "tallies": _each(_tally),
     "tracked": lambda raw: replies.TrackedJobs(_jobs(raw[0]), _strs(raw[1])),

@@ -27,6 +27,7 @@ LUA_FILES_ALONE = {
 }
 
 IN_LUA_ALONE = {
+    "cascade.flush": "within an operation the cascade is a list of Lua's",
     "completed.look_again": "the bound before which nothing can be past keeping is a cache of Lua's",
     "config.all": "the model's options are a dictionary",
     "config.before": "a comparison; the model's names sort by themselves",
@@ -36,6 +37,7 @@ IN_LUA_ALONE = {
     "config.owns": "which queues have a throttle of their own every operation must know without asking",
     "config.set_own": "which queues have a throttle of their own every operation must know without asking",
     "history.quote": "a history is one text here, and a log may hold a line end",
+    "jobs.seen_at": "the model asks lifecycle.py",
     "jobs.views": "several records are read with one command",
     "queues.begin": "what a queue's state says is kept from call to call",
     "queues.is_due": "the due bound is a cache of Lua's",
@@ -68,12 +70,14 @@ IN_PYTHON_ALONE = {
 OTHER_ORDER = {
     "ops/depending": "in Lua a helper stands before its users",
     "ops/putting": "in Lua a helper stands before its users",
+    "ops/removing": "in Lua a helper stands before its users",
     "ops/taking": "in Lua a helper stands before its users",
     "state/dependencies": "in Lua a helper stands before its users",
     "state/queues": "grown apart; nothing depends on it",
 }
 
 OTHER_WORDS = {
+    ("state/results", "view"): "a helper of its own in Python",
     ("state/queues", "unlock"): "where a stalled job stands is the score; in Lua a member is struck without it",
     ("state/schedules", "save"): "the fields of the hash; attributes in Python",
     ("state/stats", "failed"): "the fields of the hash; attributes in Python",
@@ -88,7 +92,7 @@ STORAGE_CALLS = {
     "jobs.get", "jobs.load", "jobs.view", "jobs.views", "queues.due", "queues.has_gates", "queues.is_due",
     "queues.lapsed", "queues.look_due", "queues.of", "queues.rank", "queues.prefetch", "queues.size",
     "records.clear_failure", "records.data", "records.prefetch", "records.set_data", "records.set_failure",
-    "store.events_after", "store.last", "store.text", "tags.has", "tags.of",
+    "store.events_after", "store.gather_no_more", "store.last", "store.text", "tags.has", "tags.of",
 }  # fmt: skip
 """Calls in verbs that may stand on one side only: they look at what one side keeps otherwise, and decide nothing."""
 

@@ -53,6 +53,10 @@ local function expected(kind)
   elseif kind.kind == 'whole' then
     return string.format('a whole number from %d to %d', kind.low, kind.high)
   end
+  if kind.kind == 'edge' then
+    return 'a job id (' .. expected(catalogue.id) .. '), alone or with one of block, fail, ignore, cancel, and then perhaps '
+      .. 'a name of 1 to 64 visible ASCII characters, with spaces between'
+  end
   return kind.least .. ' to ' .. catalogue.most .. ' values, each ' .. expected(kind.item)
 end
 

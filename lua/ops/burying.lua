@@ -54,6 +54,9 @@ function burying.bury(now, job, group, message, ended)
     options.drop(job, 'revoked')
   end
   jobs.place(job, 'failed')
+  if job.waited_for ~= '0' then
+    cascade.push(job)
+  end
   settling.settle(now, job)
   if job.options ~= '' then
     write_letter(now, job)

@@ -22,9 +22,9 @@ end
 -- Add dependencies to a job that waits for others.
 function depending.depends_on(now, op)
   local job = waits_for_others(op.jid)
-  local unfinished = dependencies.check({{jid = op.jid, depends = op.dependencies}})[op.jid]
+  local edges = dependencies.check_more(op.jid, op.dependencies)
 
-  dependencies.link(job, unfinished)
+  dependencies.link(job, edges)
   store.emit(now, 'blocked', job.jid, job.waits)
   return dependencies.of(job)
 end
@@ -41,4 +41,9 @@ function depending.depends_off(now, op)
     depending.unblock(now, job)
   end
   return dependencies.of(job)
+end
+
+-- Show what became of the named dependencies of a job.
+function depending.show_results(now, op)
+  return results.view(now, jobs.find(op.jid))
 end

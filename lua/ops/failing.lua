@@ -18,9 +18,10 @@ function failing.unfail(now, op)
   for _, job in ipairs(moved) do
     queues.register(now, op.queue)
     stats.recovered(job.ended_at, job.queue)
-    store.emit(now, 'unfailed', job.jid, op.queue, op.group)
     jobs.lift(job)
-    lining.place(now, job, putting.enter(now, job, op.queue, 0))
+    local state = putting.enter(now, job, op.queue, 0)
+    store.emit(now, 'unfailed', job.jid, op.queue, op.group, state)
+    lining.place(now, job, state)
   end
   return #moved
 end

@@ -3,9 +3,7 @@
 local finishing = {}
 
 local SWEEP = 100
-local NONE = {} -- of dependencies
-
--- The unfinished jobs that the job is to wait for in its next queue; or refuse.
+-- The edges that the job is given for its next queue; or refuse.
 local function check_next(operation, op)
   if not op.next then
     if op.delay_ms ~= 0 then
@@ -14,7 +12,7 @@ local function check_next(operation, op)
       refusals.refuse('BAD_ARGUMENT', operation, 'depends')
     end
   end
-  return #op.depends > 0 and dependencies.check({op})[op.jid] or NONE
+  return #op.depends > 0 and dependencies.check_more(op.jid, op.depends) or dependencies.no_edges
 end
 
 -- Delete complete jobs that are kept no longer: at least as many as an operation completes, so that none pile up.
@@ -26,7 +24,9 @@ local function retire(now, most)
 end
 
 local function advance(now, job, op, depends, queue, worker, token, run_ms)
-  dependencies.link(job, depends)
+  if #depends.given > 0 then
+    dependencies.link(job, depends)
+  end
   job.ready_at = now + op.delay_ms
   local state = putting.begins(now, job)
   history.add(now, job, 'completed', job.token, state)
@@ -115,7 +115,7 @@ function finishing.complete_many(now, op)
   for i = 1, #op.jobs do
     if not outcomes[i] then
       news[#news + 1] = i
-      outcomes[i] = complete(now, found[i], op.jobs[i], NONE)
+      outcomes[i] = complete(now, found[i], op.jobs[i], dependencies.no_edges)
     end
   end
   retire(now, catalogue.most)
@@ -199,12 +199,13 @@ function finishing.retry(now, op)
   return job.remaining
 end
 
--- Give a leased job back, uncounted.
+-- Give a leased job back, uncounted; it may wait for others before it goes on.
 function finishing.release(now, op)
   local job, outcome = jobs.held(op.jid, op.token, 'released')
   if outcome then
     return outcome
   end
+  local depends = #op.depends > 0 and dependencies.check_more(op.jid, op.depends) or dependencies.no_edges
 
   jobs.lift(job)
   if op.data then
@@ -214,6 +215,9 @@ function finishing.release(now, op)
     history.add(now, job, 'released', job.token, 'failed')
     burying.bury_revoked(now, job)
     return 'failed'
+  end
+  if #depends.given > 0 then
+    dependencies.link(job, depends)
   end
   local state = give_back(now, job, op.delay_ms)
   history.add(now, job, 'released', job.token, state)

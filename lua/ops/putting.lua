@@ -28,7 +28,7 @@ function putting.enter(now, job, queue, delay_ms)
   return putting.begins(now, job)
 end
 
-local function put(now, op, depends, request)
+local function put(now, op, edges, request)
   local job = jobs.get(op.jid) or jobs.create(op.jid)
   queues.register(now, op.queue)
   if job.state == 'running' then
@@ -46,9 +46,9 @@ local function put(now, op, depends, request)
   job.put_request = request
   job.priority = op.priority or job.priority
   job.retries = op.retries or job.retries
-  if depends then
-    dependencies.unlink(job, dependencies.of(job))
-    dependencies.link(job, depends)
+  if edges then
+    dependencies.forget(job)
+    dependencies.link(job, edges)
   end
   local state = putting.enter(now, job, op.queue, op.delay_ms)
   store.emit(now, 'put', job.jid, op.queue, op.klass, state)
@@ -58,7 +58,7 @@ local function put(now, op, depends, request)
   lining.place(now, job, state)
 end
 
--- The unfinished jobs that each is to depend on, where that is said; or refuse.
+-- The edges of each, where they are said; or refuse.
 local function check(puts)
   local asked = false
   for i = 1, #puts do
@@ -98,10 +98,10 @@ function putting.put(now, op)
   if is_resend(op.jid, op.request) then
     return op.jid
   end
-  local unfinished = op.depends and check({op}) or {}
+  local edges = op.depends and check({op}) or {}
   gating.check_throttles(op, 'put')
 
-  put(now, op, unfinished[op.jid], op.request)
+  put(now, op, edges[op.jid], op.request)
   return op.jid
 end
 
@@ -117,7 +117,7 @@ function putting.put_many(now, op)
     end
   end
   putting.check_distinct(op.jobs)
-  local unfinished = check(op.jobs)
+  local edges = check(op.jobs)
   for i = 1, #op.jobs do
     gating.check_throttles(op.jobs[i], 'put_many')
   end
@@ -128,7 +128,7 @@ function putting.put_many(now, op)
     end
   end
   for i = 1, #jids do
-    put(now, op.jobs[i], unfinished[jids[i]], op.request)
+    put(now, op.jobs[i], edges[jids[i]], op.request)
   end
   return jids
 end

@@ -44,7 +44,8 @@ local function with_dependents(named)
   return queue
 end
 
-local function cancel(now, job)
+-- Delete an unfinished job, and its edges.
+function removing.delete(now, job)
   if job.state == 'running' then
     store.emit(now, 'lock_lost', job.jid, job.queue, job.worker, job.token, 'cancel')
   elseif job.state == 'failed' then
@@ -79,7 +80,7 @@ function removing.cancel(now, op)
   end
 
   for _, jid in ipairs(doomed) do
-    cancel(now, jobs.load(jid))
+    removing.delete(now, jobs.load(jid))
   end
   return doomed
 end
@@ -90,7 +91,7 @@ function removing.drain(now, op)
   for _, jid in ipairs(queues.not_begun(op.queue, op.count)) do
     local job = jobs.load(jid)
     if job.waited_for == '0' then
-      cancel(now, job)
+      removing.delete(now, job)
       canceled = canceled + 1
     end
   end

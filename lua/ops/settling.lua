@@ -13,4 +13,7 @@ function settling.settle(now, job)
   end
   resuming.run_ended(now, job)
   lining.give_up(now, job)
+  if job.state == 'complete' then
+    results.forget(job)
+  end
 end

@@ -189,7 +189,7 @@ function taking.pop_any(now, op)
       await_work(name, most)
     end
   end
-  return shown
+  return #names > 1 and jobs.views(now, jids) or shown -- a queue may have changed what another one gave
 end
 
 local function before(job, other_job)

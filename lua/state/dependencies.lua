@@ -1,10 +1,16 @@
--- Dependencies: which job waits for which. An edge stands in two sorted sets and in the counts of both records.
+-- Dependencies: which job waits for which. An edge stands in two sorted sets, its mark being the score in both, and in the
+-- counts of both records. What a mark says is told in qmodel/state/dependencies.py.
 
 local dependencies = {}
 
 local NONE = {} -- of jobs
 
 local EDGES = 4000 -- the most dependencies that one operation adds, or jobs that it looks at
+local AFTER_BYTES = 4096 -- how much of its edges a job remembers
+
+local NO_EDGES = {given = NONE, unmet = NONE, met = NONE}
+
+dependencies.no_edges = NO_EDGES
 
 local function edges_of(jid)
   return keys.job(jid) .. '-dependencies'
@@ -14,7 +20,7 @@ local function edges_to(jid)
   return keys.job(jid) .. '-dependents'
 end
 
--- The unfinished jobs that a job waits for, by id; the first 1000.
+-- The unfinished jobs that a job waits for, in order; the first 1000.
 function dependencies.of(job)
   if job.waits == '0' then
     return {}
@@ -22,12 +28,25 @@ function dependencies.of(job)
   return store.sorted('ZRANGE', edges_of(job.jid), 0, catalogue.most - 1)
 end
 
--- The jobs that wait for a job, by id.
+-- The jobs that wait for a job, in order.
 function dependencies.dependents(job)
   if job.waited_for == '0' then
     return {}
   end
   return store.sorted('ZRANGE', edges_to(job.jid), 0, -1)
+end
+
+-- The jobs that wait for a job by edges of one policy, in order. They are about to be changed: so all are read at once.
+function dependencies.under(job, policy)
+  if job.waited_for == '0' then
+    return NONE
+  end
+  local mark = 2 * arguments.policies[policy]
+  local jids = store.sorted('ZRANGEBYSCORE', edges_to(job.jid), mark, mark + 1)
+  if policy ~= 'block' then
+    records.prefetch(jids)
+  end
+  return jids
 end
 
 -- Refuse to end more than 1000 dependencies at once.
@@ -37,24 +56,51 @@ function dependencies.check_bounded(job)
   end
 end
 
--- Those that a job is to depend on which are not complete, each once, in order; unknown ones are refused.
--- A job that is itself about to be written counts as unfinished.
-local function unfinished(known, jid, others)
-  local found, met = {}, {}
-  records.prefetch(others)
-  for _, other in ipairs(others) do
-    if not met[other] then
-      met[other] = true
-      local job = jobs.get(other)
-      if not job and not known[other] then
-        refusals.refuse('DEPENDENCY_NOT_FOUND', jid, other)
-      end
-      if known[other] or job.state ~= 'complete' then
-        found[#found + 1] = other
-      end
+local function mark_for(policy, name)
+  return 2 * arguments.policies[policy] + (name ~= '' and 1 or 0)
+end
+
+-- What texts say, each job once as it was named first, in order: edges, and the ids of their jobs.
+local function parse(texts)
+  local given, jids, met, count = {}, {}, {}, 0
+  for i = 1, #texts do
+    local jid, policy, name = texts[i], 'block', ''
+    if string.find(jid, ' ', 1, true) then
+      jid, policy, name = arguments.edge(jid)
+    end
+    if not met[jid] then
+      met[jid] = true
+      count = count + 1
+      given[count] = {jid = jid, policy = policy, name = name, mark = mark_for(policy, name)}
+      jids[count] = jid
     end
   end
-  return found
+  return given, jids
+end
+
+-- Those that a job is to depend on, each once as it was named first, in order; unknown ones are refused.
+-- A job that is itself about to be written counts as unfinished. Of one that has failed already it is too late to be
+-- canceled: the job fails instead.
+local function edges(known, jid, others)
+  local given, jids = parse(others)
+  local unmet, met = {}, {}
+  records.prefetch(jids)
+  for _, edge in ipairs(given) do
+    local job = jobs.get(edge.jid)
+    if not job and not known[edge.jid] then
+      refusals.refuse('DEPENDENCY_NOT_FOUND', jid, edge.jid)
+    end
+    if known[edge.jid] or job.state ~= 'complete' then
+      local late = edge.policy == 'cancel' and not known[edge.jid] and job.state == 'failed'
+      if late then
+        edge = {jid = edge.jid, policy = 'fail', name = edge.name, mark = mark_for('fail', edge.name)}
+      end
+      unmet[#unmet + 1] = edge
+    elseif edge.name ~= '' then
+      met[#met + 1] = edge
+    end
+  end
+  return {given = given, unmet = unmet, met = met}
 end
 
 -- Refuse a job more than 1000 dependents; `more` counts those that this operation adds.
@@ -179,74 +225,165 @@ local function check_cycles(asked, wanted)
   end
 end
 
--- For each {jid, dependencies or nil}, those that are unfinished: a table by jid; or refuse what is unknown, too much, or
--- a cycle.
+local function jids_of(unmet)
+  local jids = {}
+  for i, edge in ipairs(unmet) do
+    jids[i] = edge.jid
+  end
+  return jids
+end
+
+-- For each {jid, dependencies or nil}, its edges: a table by jid; or refuse what is unknown, too much, or a cycle.
 function dependencies.check(asked)
-  local known, wanted, more, edges = {}, {}, {}, 0
+  local known, found, wanted, more, count = {}, {}, {}, {}, 0
   for _, one in ipairs(asked) do
     known[one.jid] = true
   end
   for _, one in ipairs(asked) do
     if one.depends then
-      wanted[one.jid] = unfinished(known, one.jid, one.depends)
+      found[one.jid] = edges(known, one.jid, one.depends)
     end
   end
   for _, one in ipairs(asked) do
     if one.depends then
-      edges = edges + #wanted[one.jid]
-      if edges > EDGES then
+      wanted[one.jid] = jids_of(found[one.jid].unmet)
+      count = count + #wanted[one.jid]
+      if count > EDGES then
         refusals.refuse('DEPENDENCY_LIMIT', one.jid)
       end
       check_room(one.jid, wanted[one.jid], more)
     end
   end
   check_cycles(asked, wanted)
-  return wanted
+  return found
 end
 
-local function is_linked(job, other)
-  return job.waits ~= '0' and store.sorted('ZSCORE', edges_of(job.jid), other)
+-- The edges that a job is given besides those that it has; or refuse, also more names than are kept.
+function dependencies.check_more(jid, others)
+  local found = dependencies.check({{jid = jid, depends = others}})[jid]
+  local named = 0
+  for _, edge in ipairs(found.given) do
+    named = named + (edge.name ~= '' and 1 or 0)
+  end
+  results.check_room(jid, named)
+  return found
 end
 
--- Let a job depend on others.
-function dependencies.link(job, others)
-  for _, other in ipairs(others) do
-    if not is_linked(job, other) then
-      local other_job = jobs.load(other)
-      store.add(edges_of(job.jid), 0, other)
-      store.add(edges_to(other), 0, job.jid)
-      job.waits = store.text(job.waits + 1)
-      other_job.waited_for = store.text(other_job.waited_for + 1)
+-- The mark of an edge that a job has, or nil.
+local function mark_of(job, other)
+  local mark = job.waits ~= '0' and store.sorted('ZSCORE', edges_of(job.jid), other)
+  return mark and tonumber(mark)
+end
+
+-- Keep all that the job was given, when any of it says more than an id: so a flow that is done can be drawn.
+local function remember(job, given)
+  local said = false
+  for _, edge in ipairs(given) do
+    said = said or edge.mark > 0
+  end
+  if not said then
+    return
+  end
+  local after = options.get(job, 'after') or ''
+  for _, edge in ipairs(given) do
+    local more = (after == '' and '' or after .. ' ') .. edge.jid .. ' ' .. edge.policy
+    if edge.name ~= '' then
+      more = more .. ':' .. edge.name
+    end
+    after = #more <= AFTER_BYTES and more or after
+  end
+  options.set(job, 'after', after)
+end
+
+local function add(job, edge, other_job)
+  local had = mark_of(job, edge.jid)
+  if had then
+    results.drop(job, edge.jid, had)
+  else
+    job.waits = store.text(job.waits + 1)
+    other_job.waited_for = store.text(other_job.waited_for + 1)
+  end
+  if had ~= edge.mark then
+    store.add(edges_of(job.jid), edge.mark, edge.jid)
+    store.add(edges_to(edge.jid), edge.mark, job.jid)
+  end
+end
+
+-- Let a job depend on others. An edge that it has already is from now on as it is given here.
+-- One that is to follow a failure, to a job that has failed already, is seen to at the end of the operation.
+function dependencies.link(job, found)
+  remember(job, found.given)
+  for _, edge in ipairs(found.unmet) do
+    local other_job = jobs.load(edge.jid)
+    add(job, edge, other_job)
+    if edge.name ~= '' then
+      results.expect(job, edge)
+    end
+    if edge.policy ~= 'block' and other_job.state == 'failed' then
+      cascade.push(other_job)
     end
   end
+  for _, edge in ipairs(found.met) do
+    local other_job = jobs.load(edge.jid)
+    results.expect(job, edge)
+    results.keep(job, edge.jid, 'complete', other_job.result)
+  end
+end
+
+-- Let a job depend on nothing, as if it never had.
+function dependencies.forget(job)
+  dependencies.unlink(job, dependencies.of(job))
+  results.forget(job)
+  options.drop(job, 'after')
+end
+
+local function strike(job, other_job)
+  store.remove(edges_of(job.jid), other_job.jid)
+  store.remove(edges_to(other_job.jid), job.jid)
+  job.waits = store.text(job.waits - 1)
+  other_job.waited_for = store.text(other_job.waited_for - 1)
 end
 
 -- Let a job no longer depend on others.
 function dependencies.unlink(job, others)
   for _, other in ipairs(others) do
-    if is_linked(job, other) then
-      local other_job = jobs.load(other)
-      store.remove(edges_of(job.jid), other)
-      store.remove(edges_to(other), job.jid)
-      job.waits = store.text(job.waits - 1)
-      other_job.waited_for = store.text(other_job.waited_for - 1)
+    local mark = mark_of(job, other)
+    if mark then
+      results.drop(job, other, mark)
+      strike(job, jobs.load(other))
     end
   end
 end
 
--- Take a finished job out of what others wait for; give those that wait for nothing more, by id.
+-- Let a dependency that will not complete count as met.
+function dependencies.ignore(job, other_job, state, message)
+  local mark = mark_of(job, other_job.jid)
+  strike(job, other_job)
+  if mark % 2 == 1 then
+    results.keep(job, other_job.jid, state, message)
+  end
+end
+
+-- Take a finished job out of what others wait for; give those that wait for nothing more, in order.
 function dependencies.resolve(job)
   if job.waited_for == '0' then
     return NONE
   end
-  local freed = {}
-  local jids = dependencies.dependents(job)
+  local freed, jids, marks = {}, {}, {}
+  local found = store.sorted('ZRANGE', edges_to(job.jid), 0, -1, 'WITHSCORES')
+  for i = 1, #found, 2 do
+    jids[#jids + 1] = found[i]
+    marks[#marks + 1] = tonumber(found[i + 1])
+  end
   records.prefetch(jids)
-  for _, jid in ipairs(jids) do
+  for i, jid in ipairs(jids) do
     local waiting_job = jobs.load(jid)
     store.remove(edges_of(jid), job.jid)
     waiting_job.waits = store.text(waiting_job.waits - 1)
-    if waiting_job.waits == '0' then
+    if marks[i] % 2 == 1 then
+      results.keep(waiting_job, job.jid, 'complete', job.result)
+    end
+    if waiting_job.waits == '0' and waiting_job.state == 'depends' then
       freed[#freed + 1] = waiting_job
     end
   end

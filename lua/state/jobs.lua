@@ -100,10 +100,12 @@ function jobs.remove(job)
   places.leave(job)
   expiring.leave(job)
   tags.drop(job)
+  results.forget(job)
   records.remove(job)
 end
 
-local function seen_at(now, job)
+-- A job's state as it is true at `now`.
+function jobs.seen_at(now, job)
   if job.state == 'scheduled' and tonumber(job.ready_at) <= now then
     return 'waiting'
   end
@@ -119,11 +121,11 @@ function jobs.view(now, job)
   job.shown = records.encode(job)
   local tracked, apart = tracking.is_tracked(job.jid), job.apart == '1'
   if not (tracked or apart) and job.waits == '0' and job.waited_for == '0' then
-    return {job.jid, seen_at(now, job), job.shown}
+    return {job.jid, jobs.seen_at(now, job), job.shown}
   end
   return {
     job.jid,
-    seen_at(now, job),
+    jobs.seen_at(now, job),
     job.shown,
     apart and records.data(job) or '',
     tracked and 1 or 0,

@@ -8,6 +8,9 @@ local options = {}
 
 local BETWEEN = '\255'
 
+-- Those of the engine that outlive a put.
+local KEPT = {'after', 'results'}
+
 -- Those that an argument of `put` of the same name gives.
 local OF_PUT = {
   'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'throttles', 'cost', 'ordered',
@@ -79,13 +82,14 @@ end
 
 -- Let a job have just the options that a put gives it; a switch that is off, or an empty list or name, is none.
 function options.assign(job, op)
-  if not op.named then
-    if job.options ~= '' then
-      job.options = ''
-    end
+  if not op.named and job.options == '' then
     return
   end
   local names, values = {}, {}
+  for _, name in ipairs(KEPT) do
+    values[name] = options.get(job, name)
+    names[#names + 1] = values[name] and name
+  end
   for _, name in ipairs(OF_PUT) do
     local value = op[name]
     if value and value ~= '' and not (type(value) == 'table' and #value == 0) then

@@ -42,6 +42,7 @@ function store.begin(now, text, many)
   store.set, store.dropped = false, false -- key of a hash -> fields and values; fields
   store.durations = false -- what state/stats.lua gathers
   store.trims = false -- whether the next event is to trim the stream, whatever its sequence
+  store.cascade = false -- failed jobs to whose dependents nobody has seen yet (state/cascade.lua)
   store.seen = false -- the worker of whom it was read when it was last seen
 end
 
@@ -107,7 +108,7 @@ function store.open(one, two)
   else
     found = redis.call('MGET', keys.counters, keys.config)
   end
-  local seq, bounds = string.match(found[1] or '0\t0\t1\t0\t0', '^(%d+)\t(.*)$')
+  local seq, bounds = string.match(found[1] or '0\t0\t1\t0\t0\t0', '^(%d+)\t(.*)$')
   store.seq, store.bounds_text, store.counters, store.config = tonumber(seq), bounds, found[1], found[2]
   store.began = store.seq
   return found[3], found[4]
@@ -119,14 +120,15 @@ function store.last()
 end
 
 -- How many jobs are tracked; the first event that is still kept; the sequence and the moment before which no complete
--- job can be past keeping (state/completed.lua).
+-- job can be past keeping (state/completed.lua); how much is left of the cascade.
 function store.bounds()
   if store.bounds_text ~= known_text then
-    local tracked, first_event, sweep_seq, sweep_at = string.match(store.bounds_text, '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
+    local tracked, first_event, sweep_seq, sweep_at, cascade_ =
+      string.match(store.bounds_text, '^(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)$')
     known_text = store.bounds_text
     known_bounds = {
       tracked = tonumber(tracked), first_event = tonumber(first_event),
-      sweep_seq = tonumber(sweep_seq), sweep_at = tonumber(sweep_at),
+      sweep_seq = tonumber(sweep_seq), sweep_at = tonumber(sweep_at), cascade = tonumber(cascade_),
     }
   end
   return known_bounds
@@ -136,17 +138,28 @@ end
 function store.bound(name, value)
   local bounds = store.bounds()
   bounds[name] = value
-  known_text = table.concat({bounds.tracked, bounds.first_event, bounds.sweep_seq, bounds.sweep_at}, '\t')
+  known_text = table.concat({bounds.tracked, bounds.first_event, bounds.sweep_seq, bounds.sweep_at, bounds.cascade}, '\t')
   store.bounds_text = known_text
 end
 
-local looked_at, any -- the bounds that were looked at last, and whether they count anything tracked
+local looked_at, any, left -- the bounds that were looked at last, whether they count anything tracked, and the cascade
 
-function store.tracks_any()
+local function look()
   if store.bounds_text ~= looked_at then
     looked_at, any = store.bounds_text, string.sub(store.bounds_text, 1, 2) ~= '0\t'
+    left = store.bounds().cascade
   end
+end
+
+function store.tracks_any()
+  look()
   return any
+end
+
+-- How many jobs are left of the cascade by operations before.
+function store.cascade_left()
+  look()
+  return left
 end
 
 local function flush_counters()
@@ -302,6 +315,22 @@ function store.hashed(command, key, ...)
   return redis.call(command, key, ...)
 end
 
+local function flush_gathered()
+  store.write_sorted()
+  if store.dropped then
+    flush(store.dropped, 'HDEL')
+  end
+  if store.set then
+    flush(store.set, 'HSET')
+  end
+end
+
+-- Write what was gathered, and gather no more: what follows may move a job twice.
+function store.gather_no_more()
+  flush_gathered()
+  store.set, store.dropped, store.many = false, false, false
+end
+
 -- ---- events: one field, `e`: the moment, what, and its facts, with tabs between
 
 -- The facts of an event after the first, each behind a tab, where they are not three. One concatenation, whatever their
@@ -373,11 +402,5 @@ function store.flush()
   records.flush()
   flush_counters()
   flush_texts()
-  store.write_sorted()
-  if store.dropped then
-    flush(store.dropped, 'HDEL')
-  end
-  if store.set then
-    flush(store.set, 'HSET')
-  end
+  flush_gathered()
 end

@@ -248,6 +248,10 @@ def _lease(at: Session, op: Any, found: replies.Lease) -> None:
     click.echo(f"expires at {format_moment(found.expires_at)}" + ("; revoked: stop" if found.revoked else ""))
 
 
+def _results(at: Session, op: Any, found: tuple[replies.Result, ...]) -> None:
+    table(at, ("name", "jid", "state", "result"), (tuple(one) for one in found))
+
+
 def _tracked(at: Session, op: Any, found: replies.TrackedJobs) -> None:
     jobs(at, found.jobs)
     if found.expired:
@@ -301,6 +305,7 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "job": _job,
     "completed_and_popped": _completed_and_popped,
     "page": _page,
+    "results": _results,
     "schedule": _schedule,
     "schedules": _schedules,
     "tallies": _tallies,

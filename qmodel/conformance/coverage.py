@@ -16,10 +16,10 @@ from typing import Any
 from qmodel import wire
 from qmodel.backends.bundle import FILES, LIBRARY, function_name, library, read
 from qmodel.backends.lua_host import LuaHost, active_lines
-from qmodel.conformance.directed import Named
 from qmodel.conformance.directed import wire as calls
 from qmodel.conformance.mutation.lua import tree
 from qmodel.conformance.mutation.replay import first_lines
+from qmodel.conformance.script import Named
 
 Place = tuple[str, int]
 """A file of the library, and a line of it, from 1."""

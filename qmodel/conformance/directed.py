@@ -10,83 +10,14 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from qmodel import engine
 from qmodel import operations as ops
 from qmodel.arguments import MOST, RESERVED, TIME_END
+from qmodel.conformance import directed_flows
+from qmodel.conformance.script import START, Named, Script
 from qmodel.conformance.subjects import Step
 from qmodel.operations import Operation
 from qmodel.refusals import Refusal
 from qmodel.state.config import DAY
-from qmodel.state.store import Store
-
-START = 1_700_000_000_000
-
-
-class Named(NamedTuple):
-    """A history and where it comes from."""
-
-    name: str
-    steps: list[Step]
-
-
-class Script:
-    """A history in the making: what is done is executed on a model, and written down."""
-
-    def __init__(self, now: int = START) -> None:
-        self.now = now
-        self.steps: list[Step] = []
-        self.store = Store()
-
-    def do(self, op: Operation, after: int = 0) -> Any:
-        """Execute an operation so many milliseconds after the one before."""
-        self.now += after
-        self.steps.append(Step(self.now, op))
-        return engine.step(self.store, self.now, op)
-
-    def put(self, *jids: str, queue: str = "q", **arguments: Any) -> None:
-        """Put jobs, a thousand at a time."""
-        puts = [ops.Put(queue, jid, "k", "", **arguments) for jid in jids]
-        for first in range(0, len(puts), MOST):
-            self.do(ops.PutMany(tuple(puts[first : first + MOST])))
-
-    def pop(self, count: int = 1, *, queue: str = "q", worker: str = "w", **arguments: Any) -> list[Any]:
-        """Lease jobs."""
-        return list(self.do(ops.Pop(queue, worker, count, **arguments)))
-
-    def complete(self, *leased: Any, after: int = 0) -> None:
-        """Complete jobs as they were leased, all in one step."""
-        self.do(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in leased)), after)
-
-    def set(self, option: str, value: int) -> None:
-        """Set an option."""
-        self.do(ops.ConfigSet(option, value))
-
-    def look(self) -> None:
-        """Read whatever can be read."""
-        store = self.store
-        for jid in list(store.jobs)[:20]:
-            self.do(ops.Get(jid))
-        for queue in list(store.queues)[:5]:
-            for read in (ops.Waiting, ops.Scheduled, ops.Depending, ops.Throttled, ops.Running, ops.Stalled):
-                self.do(read(queue))
-            self.do(ops.Queue(queue))
-            self.do(ops.Stats(queue))
-        for worker in list(store.workers)[:5]:
-            self.do(ops.Worker(worker))
-        for jid in list(store.schedules)[:5]:
-            self.do(ops.RecurGet(jid))
-        for queue in list(store.queues)[:5]:
-            self.do(ops.Recurring(queue))
-            self.do(ops.Peek(queue, 5))
-        self.do(ops.Workers())
-        self.do(ops.Queues())
-        self.do(ops.Completed())
-        self.do(ops.Completed(len(store.completed) + 1, 5))
-        self.do(ops.FailedGroups())
-        self.do(ops.Tracked())
-        self.do(ops.TopTags())
-        self.do(ops.Config())
-        self.do(ops.Events(max(store.seq - 30, 0), 50))
 
 
 def ids(letter: str, count: int) -> list[str]:
@@ -1645,7 +1576,7 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     a_run_instead_of_a_job_that_is_gone, changing_what_recurs, ends_of_runs, ends_that_end_it, after_the_end,
     another_of_the_same_name, two_of_its_runs_in_one_step, lists_of_moments, policies_of_missed_runs, bounds_of_runs,
     as_it_was, runs_at_once, a_thousand_idle_workers, a_thousand_requests,
-    a_thousand_silent_workers, ten_thousand_events,
+    a_thousand_silent_workers, ten_thousand_events, *directed_flows.SCRIPTS,
 )  # fmt: skip
 
 

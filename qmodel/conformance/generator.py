@@ -22,7 +22,21 @@ from typing import Any, NamedTuple
 
 from qmodel import engine
 from qmodel import operations as ops
-from qmodel.arguments import MOST, RESERVED, TIME_END, Choice, Flag, Id, Kind, ListOf, Name, Text, Whole
+from qmodel.arguments import (
+    MOST,
+    POLICIES,
+    RESERVED,
+    TIME_END,
+    Choice,
+    Dependency,
+    Flag,
+    Id,
+    Kind,
+    ListOf,
+    Name,
+    Text,
+    Whole,
+)
 from qmodel.arguments import Operations as OperationsKind
 from qmodel.conformance.chooser import Chooser, pick
 from qmodel.conformance.subjects import Step
@@ -69,6 +83,7 @@ WIDE = Names(  # what a careless encoding breaks; the first two sort differently
 )  # fmt: skip
 STYLES = (PLAIN, PLAIN, PLAIN, PLAIN, KEYS, NUMBERS, WIDE)
 REQUESTS = ("r1", "r2")
+EDGE_NAMES = ("left", "right", "~!", "n" * 64)
 
 STARTS = (1_700_000_000_123,) * 12 + (19_676 * DAY - 2_500,) * 4 + (0, 0, TIME_END - 10**9)
 """Some moment; just before midnight; the beginning and (nearly) the end of time."""
@@ -141,6 +156,7 @@ NEEDS = {
     **dict.fromkeys(("unfail", "failed", "failed_groups"), ("failed", "fail")),
     "stalled": ("running", "pop"),
     "completed": ("complete", "complete"),
+    "results": ("", "put"),
     "untrack": ("", "track"),
     "tracked": ("", "track"),
     "tag_remove": ("", "tag_add"),
@@ -159,6 +175,7 @@ operation that leads there."""
 
 THERE: dict[str, Callable[[Store], object]] = {
     "replay": lambda store: any("origin" in job.options for job in store.jobs.values()),
+    "results": lambda store: store.results,
     "untrack": lambda store: store.tracked,
     "tracked": lambda store: store.tracked,
     "tag_remove": lambda store: store.tags,
@@ -439,7 +456,17 @@ class Generator:
             return None
         if way == 5:
             return ()
-        return self._several(self._any, 2)
+        return self._several(self._edge, 2)
+
+    def _edge(self) -> str:
+        """A dependency: a plain id as often as not, or an edge."""
+        return self._kind_of_edge(self._in("failed") if self._below(4) == 1 else self._any())
+
+    def _kind_of_edge(self, jid: str) -> str:
+        if self._below(2):
+            return jid
+        named = (f" {pick(self._chooser, EDGE_NAMES)}") if self._below(2) else ""
+        return f"{jid} {pick(self._chooser, POLICIES)}{named}"
 
     def _group(self) -> str:
         return pick(self._chooser, self._names.groups)
@@ -459,7 +486,7 @@ class Generator:
         if self._throttling and self._below(4):
             delay, depends = 0, None
         if self._wanted:
-            depends = (depends or (self._any(),)) if self._wanted == "depends" else None
+            depends = (depends or (self._edge(),)) if self._wanted == "depends" else None
             delay = delay or 60_000 if self._wanted == "scheduled" else 0
         return ops.Put(
             pick(choose, self._names.queues),
@@ -516,7 +543,7 @@ class Generator:
         jobs = []
         for at, jid in enumerate(jids):
             others = jids[at + 1 :] if self._aimed else jids
-            inside = tuple(other for other in others if self._below(2))
+            inside = tuple(self._kind_of_edge(other) for other in others if self._below(2))
             depends = inside or (self._depends() if self._below(2) else None)
             jobs.append(self._put_one(jid, depends, ""))
         return ops.PutMany(tuple(jobs), self._request())
@@ -606,7 +633,8 @@ class Generator:
         return ops.Retry(*self._lease(), delay, group, pick(self._chooser, LINES))
 
     def release(self) -> Operation:
-        return ops.Release(*self._lease(), pick(self._chooser, DELAYS), self._maybe(DATA))
+        delay, data = pick(self._chooser, DELAYS), self._maybe(DATA)
+        return ops.Release(*self._lease(), delay, data, () if self._below(3) else self._depends() or ())
 
     def heartbeat(self) -> Operation:
         return ops.Heartbeat(*self._lease(), self._maybe(DATA))
@@ -652,7 +680,7 @@ class Generator:
 
     def depends_on(self) -> Operation:
         jid = self._in("depends")
-        return ops.DependsOn(jid, self._several(self._any, 2), self._request())
+        return ops.DependsOn(jid, self._several(self._edge, 2), self._request())
 
     def depends_off(self) -> Operation:
         jid = self._in("depends")
@@ -665,6 +693,10 @@ class Generator:
             return ops.DependsOff(jid, (), True, self._request())
         one = (lambda: pick(self._chooser, known)) if known else self._jid
         return ops.DependsOff(jid, self._several(one, 2), self._below(8) == 1, self._request())
+
+    def results(self) -> Operation:
+        known = tuple(self._store.results) if self._aimed else ()
+        return ops.Results(pick(self._chooser, known or self._names.jids))
 
     def tag_add(self) -> Operation:
         return ops.TagAdd(self._any(), self._tags(), self._request())
@@ -1022,16 +1054,10 @@ def WIRE_HOSTILE(kind: Kind) -> tuple[Any, ...]:
         return (
             "", "a b", "é", "a\x00", "\n", "\x7f", "x" * (kind.most + 1), *("x" + end for end in RESERVED),
         )  # fmt: skip
+    if isinstance(kind, Dependency):
+        return HOSTILE_EDGES
     if isinstance(kind, Name):
-        return (
-            "",
-            "\x00",
-            "a\nb",
-            "\x1f",
-            "\x7f",
-            "x" * (kind.most + 1),
-            "é" * (kind.most // 2 + 1),
-        )
+        return ("", "\x00", "a\nb", "\x1f", "\x7f", "x" * (kind.most + 1), "é" * (kind.most // 2 + 1))
     if isinstance(kind, ListOf):
         inner = tuple((bad,) for bad in WIRE_HOSTILE(kind.item))
         few = ((),) if kind.least else ()
@@ -1048,6 +1074,10 @@ def HOSTILE(kind: Kind) -> tuple[Any, ...]:
 
 
 _HOSTILE: dict[Kind, tuple[Any, ...]] = {}
+HOSTILE_EDGES = (
+    "", "a ", "a x", "a fail ", "a  fail", "a fail a b", " fail", "a Fail", "é fail", "a fail é",
+    "a fail " + "x" * 65, "x-data fail", "x-results", "x" * 129,
+)  # fmt: skip
 _SURROGATES = ("\ud800", ("\udfff",))
 
 

@@ -15,13 +15,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from qmodel.conformance.directed import Named, wire
+from qmodel.conformance.directed import wire
 from qmodel.conformance.kit.vectors import dumps
 from qmodel.conformance.mutation import distil, lua, model, python, replay, suite
 from qmodel.conformance.mutation.mutants import Mutant
 from qmodel.conformance.mutation.replay import Verdict
 from qmodel.conformance.mutation.report import Result, Summary, show
 from qmodel.conformance.mutation.triage import Triage, path
+from qmodel.conformance.script import Named
 
 AIMS = {"lua": 98.0, "model": 95.0}
 

@@ -43,6 +43,8 @@ def _score(score: float) -> float:
 class _Reader:
     def __init__(self, raw: Raw, prefix: str) -> None:
         begin = prefix.encode()
+        self.marks: dict[tuple[str, str], int] = {}
+        self.marked: dict[tuple[str, str], int] = {}
         self.left = {key[len(begin) :].decode(): value for key, value in raw.items() if key.startswith(begin)}
 
     def take(self, name: str, kind: str, default: Any) -> Any:
@@ -75,7 +77,9 @@ class _Reader:
     # ---- the whole
 
     def snapshot(self) -> Snapshot:
-        seq, tracked_count, first_event, _, sweep_at = map(int, self.text("counters", "0\t0\t1\t0\t0").split("\t"))
+        seq, tracked_count, first_event, _, sweep_at, left = map(
+            int, self.text("counters", "0\t0\t1\t0\t0\t0").split("\t")
+        )
         lines = [line.split("\t") for line in self.text("config").split("\n")[:-1]]
         config = {name: int(value) for name, value in lines if name[0] != "\1"}
         tags = {tag: self.tag(tag) for tag in self.names("t:")}
@@ -92,6 +96,10 @@ class _Reader:
         groups = {name: self.places(f"f:{name}") for name in self.names("f:")}
         if sorted(groups) != [name for _, name in self.members("failures")]:
             raise Corrupt("the list of failure groups is not that of the groups")
+        stack = self.members("cascade")[::-1]
+        cascade = tuple((int(entry[1:15]), entry[15:], entry[0] == "c") for _, entry in stack)
+        if [-place for place, _ in stack] != list(range(1, left + 1)):
+            raise Corrupt(f"{left} jobs are counted as left of the cascade, they are {stack[:3]}...")
         snapshot = Snapshot(
             seq=seq,
             events=self.events(seq, first_event, config),
@@ -108,6 +116,8 @@ class _Reader:
             throttles=self.throttles({name[1:] for name, _ in lines if name[0] == "\1"}),
             days=self.days(),
             config=config,
+            cascade=cascade,
+            results={jid: self.results(jid) for jid in self.names("j:", "-results")},
             requests=self.requests(),
             jobs=self.jobs(tags),
         )
@@ -292,8 +302,22 @@ class _Reader:
         for tag, jobs in tags.items():
             for seq, jid in jobs:
                 tagged.setdefault(jid, {})[tag] = seq
-        jids = [jid for jid in self.names("j:") if not jid.endswith(("-data", "-dependencies", "-dependents"))]
-        return {jid: self.job(jid, tagged.get(jid, {})) for jid in jids}
+        jids = [
+            jid for jid in self.names("j:") if not jid.endswith(("-data", "-dependencies", "-dependents", "-results"))
+        ]
+        found = {jid: self.job(jid, tagged.get(jid, {})) for jid in jids}
+        for edge in self.marks.keys() & self.marked.keys():
+            if self.marks[edge] != self.marked[edge]:
+                raise Corrupt(f"the edge {edge} has the mark {self.marks[edge]}, or {self.marked[edge]}")
+        return found
+
+    def results(self, jid: str) -> tuple[tuple[str, str, str, str], ...]:
+        found = []
+        for other, value in self.fields(f"j:{jid}-results").items():
+            head, _, text = value.partition("\n")
+            number, state, name = head.split("\t")
+            found.append((int(number), (other, name, state, text)))
+        return tuple(one for _, one in sorted(found))
 
     def job(self, jid: str, tagged: dict[str, int]) -> Record:
         head, _, rest = self.take(f"j:{jid}", "string", b"").partition(b"\n")
@@ -301,8 +325,11 @@ class _Reader:
         size, stop = int(f["data_size"]), len(rest) - int(f["more"])
         more, texts = _more(jid, rest[stop:])
         stages = wire.history(rest[size:stop])
-        dependencies = tuple(member for _, member in self.members(f"j:{jid}-dependencies"))
-        dependents = tuple(member for _, member in self.members(f"j:{jid}-dependents"))
+        edges = {member: int(mark) for mark, member in self.members(f"j:{jid}-dependencies")}
+        marked = {member: int(mark) for mark, member in self.members(f"j:{jid}-dependents")}
+        self.marks |= {(jid, other): mark for other, mark in edges.items()}
+        self.marked |= {(other, jid): mark for other, mark in marked.items()}
+        dependencies, dependents = tuple(sorted(edges)), tuple(sorted(marked))
         counts = (len(dependencies), len(dependents), len(stages))
         counted = (int(more["waits"]), int(more["waited_for"]), int(f["stages"]))
         if counts != counted:
@@ -320,6 +347,7 @@ class _Reader:
             "failure": _failure(more, texts[2]),
             "dependencies": dependencies,
             "dependents": dependents,
+            "marks": tuple(sorted((other, mark) for other, mark in edges.items() if mark)),
             "history": tuple((stage.what, stage.at, stage.facts) for stage in stages),
             "options": wire.options(more["options"]),
         }

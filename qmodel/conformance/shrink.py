@@ -271,7 +271,13 @@ def _names(op: Operation) -> Iterator[tuple[str, str]]:
             sort = _SORTS[argument.name][0]
             for name in value if isinstance(value, tuple) else (value,):
                 if isinstance(name, str) and 0 < len(name) <= 20:
-                    yield sort, name
+                    yield sort, name.partition(" ")[0] if sort == "jid" else name
+
+
+def _called(sort: str, name: str, names: dict[tuple[str, str], str]) -> str:
+    """Another name; of an edge, the id in it."""
+    first, blank, rest = name.partition(" ") if sort == "jid" else (name, "", "")
+    return names.get((sort, first), first) + blank + rest
 
 
 def _renamed(op: Operation, names: dict[tuple[str, str], str]) -> Operation:
@@ -286,7 +292,7 @@ def _renamed(op: Operation, names: dict[tuple[str, str], str]) -> Operation:
             if isinstance(value, str):
                 new = names.get((sort, value), value)
             elif isinstance(value, tuple) and isinstance(argument.kind, ListOf):
-                new = tuple(names.get((sort, n), n) if isinstance(n, str) else n for n in value)
+                new = tuple(_called(sort, n, names) if isinstance(n, str) else n for n in value)
         if new != value:
             op = _replaced(op, argument.name, new)
     return op

@@ -23,13 +23,14 @@ Record = dict[str, Any]
 JOB = (
     "klass", "queue", "state", "data", "priority", "retries", "remaining", "tags", "worker", "token",
     "grant", "expires_at", "put_at", "put_request", "ready_at", "popped_at", "ended_at", "result",
-    "progress", "failure", "seq", "dependencies", "dependents", "history", "options",
+    "progress", "failure", "seq", "dependencies", "dependents", "marks", "history", "options",
 )  # fmt: skip
 """The fields of a job's record, all as in `state.jobs.Job` but for:
 
     tags            ((tag, sequence), ...) in the job's order
     failure         None, or (group, message, at, worker)
     dependencies    ids, sorted; so are dependents
+    marks           ((id, mark), ...) of the edges to dependencies that are not plain, sorted
     history         ((what, at, (fact, ...)), ...)
     options         ((name, text), ...), by name
 """
@@ -82,6 +83,9 @@ class Snapshot:
     days        (day, queue) -> {wait: sample, run: sample, failures, failed, retries}, where a sample
                 is {count, mean, squares, bins: {bin: count}} without empty bins
     config      option -> value, of those that are set
+    cascade     ((sequence, jid, whether it is to be canceled), ...): failed jobs whose dependents have not followed
+                yet, the last one last
+    results     jid -> ((jid, name, state, text), ...): what became of its named dependencies, in their order
     requests    ((request, reply), ...), oldest first; a reply is text, a whole number, or tuples of them
     """
 
@@ -101,6 +105,8 @@ class Snapshot:
     throttles: dict[str, Record]
     days: dict[tuple[int, str], Record]
     config: dict[str, int]
+    cascade: tuple[tuple[int, str, bool], ...]
+    results: dict[str, tuple[tuple[str, str, str, str], ...]]
     requests: tuple[tuple[str, Any], ...]
 
 
@@ -129,6 +135,8 @@ def of(store: Store) -> Snapshot:
         throttles={name: _throttle(throttle) for name, throttle in store.throttles.items()},
         days={key: _day(day) for key, day in store.days.items()},
         config=dict(store.config),
+        cascade=tuple(store.cascade),
+        results={jid: tuple((other, *one) for other, one in kept.items()) for jid, kept in store.results.items()},
         requests=tuple((request, plain(reply)) for request, reply in store.requests.items()),
     )
 
@@ -158,6 +166,7 @@ def _job(job: Job) -> Record:
         "seq": job.seq,
         "dependencies": tuple(sorted(job.dependencies)),
         "dependents": tuple(sorted(job.dependents)),
+        "marks": tuple(sorted((jid, mark) for jid, mark in job.dependencies.items() if mark)),
         "history": tuple(job.history),
         "options": tuple(sorted(job.options.items())),
     }

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from qmodel import __version__, lifecycle, operations, replies
-from qmodel.arguments import MOST, Choice, Flag, Id, Kind, ListOf, Name, Operations, Text, Whole
+from qmodel.arguments import MOST, POLICIES, Choice, Dependency, Flag, Id, Kind, ListOf, Name, Operations, Text, Whole
 from qmodel.backends import bundle
 from qmodel.cli import SECTIONS
 from qmodel.engine import VERBS, step
@@ -35,6 +35,7 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "jobs": ("a list of Jobs", replies.Job),
     "completed_and_popped": ("a CompletedAndPopped", replies.CompletedAndPopped),
     "page": ("a Page", replies.Page),
+    "results": ("a list of Results", replies.Result),
     "tallies": ("a list of Tallies", replies.Tally),
     "tracked": ("a TrackedJobs", replies.TrackedJobs),
     "schedule": ("a Schedule, or nothing", replies.Schedule),
@@ -315,6 +316,8 @@ def _kind(kind: Kind) -> dict[str, Any]:
             said |= {"of": of.lower(), "least": 1, "most": MOST}
         case Choice(words):
             said["words"] = list(words)
+        case Dependency():
+            said["policies"] = list(POLICIES)
         case Flag():
             pass
         case _:

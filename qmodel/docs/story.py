@@ -88,6 +88,8 @@ STORY: tuple[Operation, ...] = (
     ops.Unfail("emails", "SMTP"),
     ops.Cancel(("j2",)),
     ops.Put("emails", "j5", "SendEmail", ""),
+    ops.Put("emails", "j7", "Announce", "", depends=("j3 ignore picture",)),
+    ops.Results("j7"),
     ops.Put("emails", "j6", "SendEmail", "", dead_queue="dead"),
     ops.Revoke(("j6",)),
     ops.Peek("dead"),

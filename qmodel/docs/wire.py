@@ -150,6 +150,7 @@ SHAPES = {
     "jobs": "a list of jobs",
     "completed_and_popped": "the state, and a list of jobs",
     "page": "how many there are in all, and a list of ids",
+    "results": "a list of: name, jid, state, result",
     "tallies": "a list of pairs: a name, a whole number",
     "tracked": "a list of jobs, and a list of ids",
     "schedule, schedules": "nil, or: jid, queue, klass, data, priority, retries, a list of tags, interval_ms, backlog, "

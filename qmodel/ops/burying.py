@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmodel.ops.putting import enter
 from qmodel.ops.settling import settle
 from qmodel.replies import Failure
-from qmodel.state import dependencies, expiring, gates, history, jobs, options, queues, stats, tags
+from qmodel.state import cascade, dependencies, expiring, gates, history, jobs, options, queues, stats, tags
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
@@ -25,6 +25,8 @@ def bury(store: Store, now: int, job: Job, group: str, message: str, ended: int 
         options.drop(job, "ttl_ms")
         options.drop(job, "revoked")
     jobs.place(store, job, "failed")
+    if job.dependents:
+        cascade.push(store, job)
     settle(store, now, job)
     if job.options:
         _write_letter(store, now, job)

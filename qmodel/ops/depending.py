@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from qmodel.operations import DependsOff, DependsOn
+from qmodel.operations import DependsOff, DependsOn, Results
 from qmodel.ops.lining import place
 from qmodel.ops.putting import begins
 from qmodel.refusals import refuse
-from qmodel.state import dependencies, jobs
+from qmodel.replies import Result
+from qmodel.state import dependencies, jobs, results
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
@@ -14,9 +15,9 @@ from qmodel.state.store import Store, emit
 def depends_on(store: Store, now: int, op: DependsOn) -> tuple[str, ...]:
     """Add dependencies to a job that waits for others."""
     job = _waits_for_others(store, op.jid)
-    unfinished = dependencies.check(store, {op.jid: op.dependencies})[op.jid]
+    edges = dependencies.check_more(store, op.jid, op.dependencies)
 
-    dependencies.link(store, job, unfinished)
+    dependencies.link(store, job, edges)
     emit(store, now, "blocked", job.jid, len(job.dependencies))
     return dependencies.of(job)
 
@@ -31,6 +32,11 @@ def depends_off(store: Store, now: int, op: DependsOff) -> tuple[str, ...]:
     if not job.dependencies:
         unblock(store, now, job)
     return dependencies.of(job)
+
+
+def show_results(store: Store, now: int, op: Results) -> tuple[Result, ...]:
+    """Show what became of the named dependencies of a job."""
+    return results.view(store, now, jobs.find(store, op.jid))
 
 
 def _waits_for_others(store: Store, jid: str) -> Job:

@@ -26,7 +26,8 @@ def unfail(store: Store, now: int, op: Unfail) -> int:
     for job in moved:
         queues.register(store, now, op.queue)
         stats.recovered(store, job.ended_at, job.queue)
-        emit(store, now, "unfailed", job.jid, op.queue, op.group)
         jobs.lift(store, job)
-        place(store, now, job, enter(store, now, job, op.queue, 0))
+        state = enter(store, now, job, op.queue, 0)
+        emit(store, now, "unfailed", job.jid, op.queue, op.group, state)
+        place(store, now, job, state)
     return len(moved)

@@ -13,6 +13,7 @@ from qmodel.ops.settling import settle
 from qmodel.refusals import refuse
 from qmodel.replies import CompletedAndPopped, Failure
 from qmodel.state import completed, dependencies, history, jobs, queues, stats, workers
+from qmodel.state.dependencies import NO_EDGES, Edges
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
@@ -43,7 +44,7 @@ def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
         _check_next(store, one, "complete_many")
 
     outcomes = tuple(
-        _complete(store, now, job, one, []) if outcome is None else outcome
+        _complete(store, now, job, one, NO_EDGES) if outcome is None else outcome
         for one, (job, outcome) in zip(op.jobs, found, strict=True)
     )
     _retire(store, now, MOST)
@@ -56,7 +57,7 @@ def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
 def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAndPopped:
     """Complete a leased job, then lease the next ones."""
     job, outcome = jobs.held(store, op.jid, op.token, "completed")
-    depends = _check_next(store, op, "complete_and_pop") if outcome is None else []
+    depends = _check_next(store, op, "complete_and_pop") if outcome is None else NO_EDGES
     again = workers.granted(store, op.worker, op.request) if outcome is not None else ()
 
     if outcome is None:
@@ -68,11 +69,11 @@ def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAnd
     return CompletedAndPopped(outcome, taking.grant(store, now, op.queue, op.worker, op.count, op.wait, op.request))
 
 
-def _check_next(store: Store, op: Complete | CompleteAndPop, operation: str) -> list[str]:
-    """The unfinished jobs that the job is to wait for in its next queue; or refuse."""
+def _check_next(store: Store, op: Complete | CompleteAndPop, operation: str) -> Edges:
+    """The edges that the job is given for its next queue; or refuse."""
     if op.next is None and (op.delay_ms or op.depends):
         raise refuse("BAD_ARGUMENT", operation, "delay_ms" if op.delay_ms else "depends")
-    return dependencies.check(store, {op.jid: op.depends})[op.jid] if op.depends else []
+    return dependencies.check_more(store, op.jid, op.depends) if op.depends else NO_EDGES
 
 
 def _complete_revoked(store: Store, now: int, job: Job, op: Complete | CompleteAndPop) -> str:
@@ -86,7 +87,7 @@ def _complete_revoked(store: Store, now: int, job: Job, op: Complete | CompleteA
     return "failed"
 
 
-def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, depends: list[str]) -> str:
+def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, depends: Edges) -> str:
     if job.options and is_revoked(job):
         return _complete_revoked(store, now, job, op)
     queue, worker, token, run_ms = job.queue, job.worker, job.token, now - job.popped_at if now > job.popped_at else 0
@@ -125,11 +126,12 @@ def _advance(
     now: int,
     job: Job,
     op: Complete | CompleteAndPop,
-    depends: list[str],
+    depends: Edges,
     lease: tuple[str, str, int, int],
 ) -> str:
     assert op.next is not None
-    dependencies.link(store, job, depends)
+    if depends.given:
+        dependencies.link(store, job, depends)
     job.ready_at = now + op.delay_ms
     state = begins(store, now, job)
     history.add(store, now, job, "completed", job.token, state)
@@ -183,10 +185,11 @@ def retry(store: Store, now: int, op: Retry) -> int:
 
 
 def release(store: Store, now: int, op: Release) -> str:
-    """Give a leased job back, uncounted."""
+    """Give a leased job back, uncounted; it may wait for others before it goes on."""
     job, outcome = jobs.held(store, op.jid, op.token, "released")
     if outcome is not None:
         return outcome
+    depends = dependencies.check_more(store, op.jid, op.depends) if op.depends else NO_EDGES
 
     jobs.lift(store, job)
     if op.data is not None:
@@ -195,6 +198,8 @@ def release(store: Store, now: int, op: Release) -> str:
         history.add(store, now, job, "released", job.token, "failed")
         bury_revoked(store, now, job)
         return "failed"
+    if depends.given:
+        dependencies.link(store, job, depends)
     state = _give_back(store, now, job, op.delay_ms)
     history.add(store, now, job, "released", job.token, state)
     emit(store, now, "released", job.jid, job.queue, job.worker, job.token, state)

@@ -8,6 +8,7 @@ from qmodel.ops.lining import admit, give_up, place
 from qmodel.ops.settling import settle
 from qmodel.refusals import refuse
 from qmodel.state import dependencies, history, jobs, options, queues, stats, tags
+from qmodel.state.dependencies import Edges
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
@@ -16,10 +17,10 @@ def put(store: Store, now: int, op: Put) -> str:
     """Put a job into a queue, or move it there."""
     if _is_resend(store, op.jid, op.request):
         return op.jid
-    depends = _check(store, (op,))[op.jid] if op.depends is not None else None
+    edges = _check(store, (op,))[op.jid] if op.depends is not None else None
     check_throttles(store, op, "put")
 
-    _put(store, now, op, depends, op.request)
+    _put(store, now, op, edges, op.request)
     return op.jid
 
 
@@ -29,7 +30,7 @@ def put_many(store: Store, now: int, op: PutMany) -> tuple[str, ...]:
     if any(_is_resend(store, jid, op.request) for jid in jids):
         return jids
     check_distinct(jids)
-    unfinished = _check(store, op.jobs)
+    edges = _check(store, op.jobs)
     for one in op.jobs:
         check_throttles(store, one, "put_many")
 
@@ -37,7 +38,7 @@ def put_many(store: Store, now: int, op: PutMany) -> tuple[str, ...]:
         if jobs.get(store, jid) is None:
             jobs.create(store, jid)
     for one in op.jobs:
-        _put(store, now, one, unfinished.get(one.jid), op.request)
+        _put(store, now, one, edges.get(one.jid), op.request)
     return jids
 
 
@@ -55,8 +56,8 @@ def check_distinct(jids: tuple[str, ...]) -> None:
         seen.add(jid)
 
 
-def _check(store: Store, puts: tuple[Put, ...]) -> dict[str, list[str]]:
-    """The unfinished jobs that each is to depend on, where that is said; or refuse."""
+def _check(store: Store, puts: tuple[Put, ...]) -> dict[str, Edges]:
+    """The edges of each, where they are said; or refuse."""
     asked = False
     for op in puts:
         asked = asked or op.depends is not None
@@ -69,7 +70,7 @@ def _check(store: Store, puts: tuple[Put, ...]) -> dict[str, list[str]]:
     return dependencies.check(store, {op.jid: op.depends for op in puts})
 
 
-def _put(store: Store, now: int, op: Put, depends: list[str] | None, request: str) -> None:
+def _put(store: Store, now: int, op: Put, edges: Edges | None, request: str) -> None:
     job = jobs.get(store, op.jid) or jobs.create(store, op.jid)
     queues.register(store, now, op.queue)
     if job.state == "running":
@@ -88,9 +89,9 @@ def _put(store: Store, now: int, op: Put, depends: list[str] | None, request: st
         job.priority = op.priority
     if op.retries is not None:
         job.retries = op.retries
-    if depends is not None:
-        dependencies.unlink(store, job, dependencies.of(job))
-        dependencies.link(store, job, depends)
+    if edges is not None:
+        dependencies.forget(store, job)
+        dependencies.link(store, job, edges)
     state = enter(store, now, job, op.queue, op.delay_ms)
     emit(store, now, "put", job.jid, op.queue, op.klass, state)
     if op.tags is not None:

@@ -20,7 +20,7 @@ def cancel(store: Store, now: int, op: Cancel) -> tuple[str, ...]:
         raise refuse("CANCEL_LIMIT", named[0])
 
     for jid in doomed:
-        _cancel(store, now, jobs.load(store, jid))
+        delete(store, now, jobs.load(store, jid))
     return tuple(doomed)
 
 
@@ -52,7 +52,8 @@ def _with_dependents(store: Store, named: list[str]) -> list[str]:
     return queue
 
 
-def _cancel(store: Store, now: int, job: Job) -> None:
+def delete(store: Store, now: int, job: Job) -> None:
+    """Delete an unfinished job, and its edges."""
     if job.state == "running":
         emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "cancel")
     elif job.state == "failed":
@@ -71,6 +72,6 @@ def drain(store: Store, now: int, op: Drain) -> Drained:
     for jid in queues.not_begun(store, op.queue, op.count):
         job = jobs.load(store, jid)
         if not job.dependents:
-            _cancel(store, now, job)
+            delete(store, now, job)
             canceled += 1
     return Drained(canceled, queues.length(queues.of(store, op.queue)))

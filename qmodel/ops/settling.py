@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from qmodel.ops.lining import give_up
 from qmodel.ops.resuming import run_ended
+from qmodel.state import results
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store
 
@@ -19,3 +20,5 @@ def settle(store: Store, now: int, job: Job) -> None:
         return
     run_ended(store, now, job)
     give_up(store, now, job)
+    if job.state == "complete":
+        results.forget(store, job)

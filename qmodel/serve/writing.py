@@ -152,6 +152,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "jobs": _jobs,
     "completed_and_popped": lambda done, store: [done.state, _jobs(done.jobs, store)],
     "page": _same,
+    "results": _same,
     "tallies": _same,
     "tracked": lambda tracked, store: [_jobs(tracked.jobs, store), tracked.expired],
     "schedule": lambda found, _: None if found is None else _schedule(found),

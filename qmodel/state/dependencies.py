@@ -3,15 +3,20 @@
 An edge stands in both jobs and exists while the one waits and the other is unfinished. A job has at most 1000
 dependents, so that its completion is bounded. It may depend on any number of others, 1000 added or removed at a time;
 what would have to end more at once is refused.
+
+An edge has a mark, a number: twice the place of its policy among POLICIES, and one more if it has a name; so a plain
+edge has 0. The edges of a job are in the order of their marks, then of the ids. What became of named edges is kept with
+the job that waits (state/results.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from qmodel.arguments import MOST
+from qmodel.arguments import MOST, POLICIES, Edge
 from qmodel.refusals import refuse
+from qmodel.state import cascade, options, results
 from qmodel.state.store import Store
 
 if TYPE_CHECKING:
@@ -24,18 +29,42 @@ Wanted = dict[str, tuple[str, ...] | None]
 """For each job about to be written, the jobs that it is to depend on, or None where that stays as it is."""
 
 
-def check(store: Store, wanted: Wanted) -> dict[str, list[str]]:
-    """For each job given dependencies, those that are unfinished; or refuse what is unknown, too much, or a cycle."""
-    unfinished = {jid: _unfinished(store, wanted, jid, others) for jid, others in wanted.items() if others is not None}
+AFTER_BYTES = 4096
+"""How much of its edges a job remembers."""
+
+
+class Edges(NamedTuple):
+    """The edges that a job is given; of these, those to unfinished jobs, and named ones to jobs that are complete."""
+
+    given: tuple[Edge, ...]
+    unmet: tuple[Edge, ...]
+    met: tuple[Edge, ...]
+
+
+NO_EDGES = Edges((), (), ())
+
+
+def check(store: Store, wanted: Wanted) -> dict[str, Edges]:
+    """For each job given dependencies, its edges; or refuse what is unknown, too much, or a cycle."""
+    edges = {jid: _edges(store, wanted, jid, others) for jid, others in wanted.items() if others is not None}
+    unfinished: dict[str, list[str]] = {}
     more: dict[str, int] = {}
-    edges = 0
-    for jid, others in unfinished.items():
-        edges += len(others)
-        if edges > EDGES:
+    count = 0
+    for jid, (_, unmet, _) in edges.items():
+        unfinished[jid] = [edge.jid for edge in unmet]
+        count += len(unmet)
+        if count > EDGES:
             raise refuse("DEPENDENCY_LIMIT", jid)
-        _check_room(store, jid, others, more)
+        _check_room(store, jid, unfinished[jid], more)
     _check_cycles(store, unfinished)
-    return unfinished
+    return edges
+
+
+def check_more(store: Store, jid: str, others: tuple[str, ...]) -> Edges:
+    """The edges that a job is given besides those that it has; or refuse, also more names than are kept."""
+    edges = check(store, {jid: others})[jid]
+    results.check_room(store, jid, sum(edge.name != "" for edge in edges.given))
+    return edges
 
 
 def _has_dependents(store: Store, jid: str) -> bool:
@@ -43,19 +72,29 @@ def _has_dependents(store: Store, jid: str) -> bool:
     return jid in store.jobs and bool(store.jobs[jid].dependents)
 
 
-def _unfinished(store: Store, wanted: Wanted, jid: str, others: tuple[str, ...]) -> list[str]:
-    """Those that a job is to depend on which are not complete, each once, in order; unknown ones are refused.
+def _edges(store: Store, wanted: Wanted, jid: str, others: tuple[str, ...]) -> Edges:
+    """Those that a job is to depend on, each once as it was named first, in order; unknown ones are refused.
 
-    A job that is itself about to be written counts as unfinished.
+    A job that is itself about to be written counts as unfinished. Of one that has failed already it is too late to be
+    canceled: a job that vanished while it was put could not tell why, nor recognise a resend. It fails instead.
     """
-    found = []
-    for other in dict.fromkeys(others):
-        job = store.jobs.get(other)
-        if job is None and other not in wanted:
-            raise refuse("DEPENDENCY_NOT_FOUND", jid, other)
-        if other in wanted or (job is not None and job.state != "complete"):
-            found.append(other)
-    return found
+    given: dict[str, Edge] = {}
+    unmet, met = [], []
+    for text in others:
+        edge = Edge.parse(text)
+        if edge.jid in given:
+            continue
+        given[edge.jid] = edge
+        job = store.jobs.get(edge.jid)
+        if job is None and edge.jid not in wanted:
+            raise refuse("DEPENDENCY_NOT_FOUND", jid, edge.jid)
+        if edge.jid in wanted or (job is not None and job.state not in ("complete", "failed")):
+            unmet.append(edge)
+        elif job is not None and job.state == "failed":
+            unmet.append(edge._replace(on_failure="fail") if edge.on_failure == "cancel" else edge)
+        elif edge.name:
+            met.append(edge)
+    return Edges(tuple(given.values()), tuple(unmet), tuple(met))
 
 
 def _check_room(store: Store, jid: str, others: Iterable[str], more: dict[str, int]) -> None:
@@ -84,7 +123,7 @@ def _waits_for(store: Store, wanted: dict[str, list[str]], jid: str) -> list[str
     if jid in wanted:
         return wanted[jid]
     job = store.jobs.get(jid)
-    return sorted(job.dependencies)[: EDGES + 1] if job is not None else []
+    return _in_order(job.dependencies)[: EDGES + 1] if job is not None else []
 
 
 def _find_cycle(store: Store, wanted: dict[str, list[str]], starts: list[str]) -> set[str]:
@@ -136,44 +175,101 @@ def _path(came_from: dict[str, str], at: str, jid: str) -> list[str]:
     return path if path[-1] == jid and len(path) > 1 else [jid, jid]
 
 
-def link(store: Store, job: Job, others: Iterable[str]) -> None:
-    """Let a job depend on others."""
-    for other in others:
-        far = store.jobs[other]
+def _mark(edge: Edge) -> int:
+    return 2 * POLICIES.index(edge.on_failure) + (edge.name != "")
+
+
+def _policy(mark: int) -> str:
+    return POLICIES[mark // 2]
+
+
+def _in_order(edges: dict[str, int]) -> list[str]:
+    return sorted(edges, key=lambda jid: (edges[jid], jid))
+
+
+def link(store: Store, job: Job, edges: Edges) -> None:
+    """Let a job depend on others. An edge that it has already is from now on as it is given here.
+
+    One that is to follow a failure, to a job that has failed already, is seen to at the end of the operation.
+    """
+    _remember(job, edges.given)
+    for edge in edges.unmet:
+        far = store.jobs[edge.jid]
+        mark = _mark(edge)
         job.dependencies = job.dependencies or {}
-        job.dependencies[other] = None
         far.dependents = far.dependents or {}
-        far.dependents[job.jid] = None
+        results.drop(store, job, edge.jid, job.dependencies.get(edge.jid, 0))
+        job.dependencies[edge.jid] = far.dependents[job.jid] = mark
+        if edge.name:
+            results.expect(store, job, edge)
+        if far.state == "failed" and _policy(mark) != "block":
+            cascade.push(store, far)
+    for edge in edges.met:
+        results.expect(store, job, edge)
+        results.keep(store, job, edge.jid, "complete", store.jobs[edge.jid].result)
+
+
+def _remember(job: Job, edges: tuple[Edge, ...]) -> None:
+    """Keep all that the job was given, when any of it says more than an id: so a flow that is done can be drawn."""
+    if any(_mark(edge) for edge in edges):
+        after = options.get(job, "after") or ""
+        for edge in edges:
+            said = f"{edge.on_failure}:{edge.name}" if edge.name else edge.on_failure
+            more = f"{after} {edge.jid} {said}".lstrip()
+            after = more if len(more) <= AFTER_BYTES else after
+        options.set(job, "after", after)
+
+
+def forget(store: Store, job: Job) -> None:
+    """Let a job depend on nothing, as if it never had."""
+    unlink(store, job, of(job))
+    results.forget(store, job)
+    options.drop(job, "after")
 
 
 def unlink(store: Store, job: Job, others: Iterable[str]) -> None:
     """Let a job no longer depend on others."""
     for other in list(others):
         if other in job.dependencies:
-            del job.dependencies[other]
+            results.drop(store, job, other, job.dependencies.pop(other))
             del store.jobs[other].dependents[job.jid]
 
 
+def ignore(store: Store, job: Job, other_job: Job, state: str, message: str) -> None:
+    """Let a dependency that will not complete count as met."""
+    mark = job.dependencies.pop(other_job.jid)
+    del other_job.dependents[job.jid]
+    if mark % 2:
+        results.keep(store, job, other_job.jid, state, message)
+
+
 def resolve(store: Store, job: Job) -> list[Job]:
-    """Take a finished job out of what others wait for; give those that wait for nothing more, by id."""
+    """Take a finished job out of what others wait for; give those that wait for nothing more, in order."""
     freed = []
-    for jid in sorted(job.dependents):
+    for jid in _in_order(job.dependents):
         waiting = store.jobs[jid]
-        del waiting.dependencies[job.jid]
-        if not waiting.dependencies:
+        mark = waiting.dependencies.pop(job.jid)
+        if mark % 2:
+            results.keep(store, waiting, job.jid, "complete", job.result)
+        if not waiting.dependencies and waiting.state == "depends":
             freed.append(waiting)
     job.dependents.clear()
     return freed
 
 
 def of(job: Job) -> tuple[str, ...]:
-    """The unfinished jobs that a job waits for, by id; the first 1000."""
-    return tuple(sorted(job.dependencies)[:MOST])
+    """The unfinished jobs that a job waits for, in order; the first 1000."""
+    return tuple(_in_order(job.dependencies)[:MOST])
 
 
 def dependents(job: Job) -> tuple[str, ...]:
-    """The jobs that wait for a job, by id."""
-    return tuple(sorted(job.dependents))
+    """The jobs that wait for a job, in order."""
+    return tuple(_in_order(job.dependents))
+
+
+def under(job: Job, policy: str) -> list[str]:
+    """The jobs that wait for a job by edges of one policy, in order."""
+    return [jid for jid in _in_order(job.dependents) if _policy(job.dependents[jid]) == policy]
 
 
 def check_bounded(job: Job) -> None:

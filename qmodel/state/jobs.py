@@ -8,7 +8,7 @@ from typing import Any, Final
 from qmodel import replies
 from qmodel.lifecycle import seen_at
 from qmodel.refusals import refuse
-from qmodel.state import dependencies, expiring, gates, history, options, places, requests, tags
+from qmodel.state import dependencies, expiring, gates, history, options, places, requests, results, tags
 from qmodel.state.store import Store, record
 
 
@@ -45,8 +45,8 @@ class Job:
         self.tags: dict[str, int] = NONE
         self.options: dict[str, str] = NONE
         self.failure: replies.Failure | None = None
-        self.dependencies: dict[str, None] = NONE
-        self.dependents: dict[str, None] = NONE
+        self.dependencies: dict[str, int] = NONE
+        self.dependents: dict[str, int] = NONE
         self.history: list[replies.Kept] = []
 
 
@@ -148,6 +148,7 @@ def remove(store: Store, job: Job) -> None:
     places.leave(store, job)
     expiring.leave(store, job)
     tags.drop(store, job)
+    results.forget(store, job)
     del store.jobs[job.jid]
 
 

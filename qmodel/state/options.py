@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from qmodel.state.jobs import Job
 
 OPTIONS: Final[dict[str, str]] = {
+    "after": "kept: the dependencies that it was given, as edges, each as `<jid> <policy>` or `<jid> <policy>:<name>`",
+    "results": "kept: how many of its dependencies were named, whose results are kept with it",
     "lifo": "put: it stands before the others of its priority, newest first",
     "lease_ms": "put: how long a lease lasts, instead of the queue's heartbeat",
     "dead_queue": "put: where a dead letter of it is put when it fails",
@@ -35,6 +37,9 @@ OPTIONS: Final[dict[str, str]] = {
 
 OF_PUT: Final = tuple(name for name, about in OPTIONS.items() if about.startswith("put: "))
 """Those that an argument of `put` of the same name gives. Such an argument is None where it is left out."""
+
+KEPT: Final = tuple(name for name, about in OPTIONS.items() if about.startswith("kept: "))
+"""Those of the engine that outlive a put."""
 
 _ABSENT: Final = (None,) * len(OF_PUT)
 
@@ -70,7 +75,7 @@ def assign(job: Job, op: Put) -> None:
     given = _given(op)
     if given == _ABSENT and not job.options:
         return
-    job.options = {}
+    job.options = {name: job.options[name] for name in KEPT if name in job.options}
     for name, value in zip(OF_PUT, given, strict=True):
         if value is not None and value is not False and value != "" and value != ():
             job.options[name] = _text(value)

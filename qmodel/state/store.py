@@ -38,8 +38,8 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "completed", "config", "crons", "days", "events", "groups", "jobs", "lines", "queues", "requests", "schedules",
-        "seq", "tags", "throttles", "tracked", "workers", "workers_passed",
+        "cascade", "completed", "config", "crons", "days", "events", "groups", "jobs", "lines", "queues", "requests",
+        "results", "schedules", "seq", "tags", "throttles", "tracked", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -60,6 +60,8 @@ class Store:
         self.days: SortedDict[tuple[int, str], Day] = SortedDict()
         self.config: dict[str, int] = {}
         self.requests: dict[str, object] = {}
+        self.cascade: dict[tuple[int, str, bool], None] = {}
+        self.results: dict[str, dict[str, tuple[str, str, str]]] = {}
 
 
 def emit(store: Store, now: int, event: str, *facts: str | int) -> int:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-from qmodel.conformance.directed import Named, wire
+from qmodel.conformance.directed import wire
 from qmodel.conformance.mutation import model, python, replay, suite
+from qmodel.conformance.script import Named
 
 
 class Fault(NamedTuple):

@@ -10,11 +10,12 @@ import pytest
 
 from qmodel import engine
 from qmodel.backends.bundle import read
-from qmodel.conformance.directed import Named, directed, wire
+from qmodel.conformance.directed import directed, wire
 from qmodel.conformance.kit import vectors
 from qmodel.conformance.mutation import distil, lua, model, python, replay, suite
 from qmodel.conformance.mutation.report import Result, Summary, show
 from qmodel.conformance.mutation.triage import FILE, Triage, path
+from qmodel.conformance.script import Named
 from qmodel.conformance.snapshot import difference, of
 from qmodel.conformance.subjects import Step
 from qmodel.state.store import Store

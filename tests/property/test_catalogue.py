@@ -50,6 +50,7 @@ def _limits() -> tuple[tuple[str, str], ...]:
     step(store, ops.Complete(jid, token, next="q", depends=("root",)))
     step(store, ops.CompleteAndPop(jid, token, "q", "w", next="q", depends=("root",)))
     step(store, ops.CompleteAndPop(jid, token, "q", "w", next="q", depends=("nobody",)))
+    step(store, ops.Release(jid, token, depends=("root",)))
     step(store, ops.Put("q", "z", "k", "", depends=("c1",)))
     step(store, ops.DependsOn("z", ("root",)))
     step(store, ops.ThrottleSet("x", capacity=1, refill=1, refill_ms=1))
@@ -74,7 +75,10 @@ def _limits() -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-ENDS = [one.steps for one in directed() if one.name in ("ends_of_runs", "ends_that_end_it", "bounds_of_runs")]
+FOLLOWS = ("following", "in_any_order", "whoever_fails_it")
+"""In which each operation that may fail a job frees, fails and cancels others."""
+
+ENDS = [one.steps for one in directed() if one.name in ("ends_of_runs", "ends_that_end_it", "bounds_of_runs", *FOLLOWS)]
 """In which whoever waits for a job learns of every way in which it can end, and what is over is deleted."""
 
 
@@ -150,6 +154,15 @@ def _who(event: Event) -> str:
     return "line" if str(event.facts[-1]).startswith("ordered:") else "pop"
 
 
+def _follows_a_failure(operation: str, was: str, event: Event) -> bool:
+    """Whether it happened to a job because of what happened to another one."""
+    if event.event == "failed":
+        return was == "depends" and str(event.named["group"]).startswith("failed-dependencies-")
+    if event.event == "unblocked":
+        return not operation.startswith(("complete", "depends_off"))
+    return event.event == "canceled" and operation not in ("cancel", "drain")
+
+
 def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ...]) -> Iterator[tuple[str, str, str]]:
     """Fold events into the state of each job, as a reader of the stream does; tell each change."""
     lapsed = set()
@@ -168,6 +181,8 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
             "throttled": _who(event), "unthrottled": _who(event),
             "unblocked": "depends_off" if operation == "depends_off" else "complete",
         }.get(event.event, "timeout")  # fmt: skip
+        if _follows_a_failure(operation, was, event):
+            by = "dependency failed"
         if event.event == "lock_lost":
             if facts["cause"] == "lapsed" or (facts["cause"] == "timeout" and operation != "timeout"):
                 lapsed.add(jid)
@@ -204,7 +219,7 @@ FAILS = {
 }  # fmt: skip
 
 STATE_AFTER = {
-    "promoted": "waiting", "unfailed": "waiting", "popped": "running", "completed": "complete",
+    "promoted": "waiting", "popped": "running", "completed": "complete",
     "failed": "failed", "throttled": "throttled", "unthrottled": "waiting",
 }  # fmt: skip
 

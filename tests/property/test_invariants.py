@@ -18,8 +18,9 @@ from qmodel.state.store import Store
 
 def healthy() -> Snapshot:
     """A state with a job in each place: w waiting, s scheduled, d depends (on r), r running, t
-    stalled, c complete, f failed, m parked behind l, i at a throttle that h holds, and e-1, a run of e;
-    o waits for its run o-1, and l has moments to come; with tags, tracking, a grant and statistics.
+    stalled, c complete, f failed, n, which waits for r by name, m parked behind l, i at a throttle that h
+    holds, and e-1, a run of e; o waits for its run o-1, and l has moments to come; with tags, tracking, a
+    grant and statistics.
     """
     store = Store()
     for op in (
@@ -30,6 +31,7 @@ def healthy() -> Snapshot:
         ops.Put("o", "l", "k", "", ordered="z"),
         ops.Put("o", "m", "k", "", ordered="z"),
         ops.Put("q", "d", "k", "", depends=("r",)),
+        ops.Put("q", "n", "k", "", depends=("r ignore name",)),
         ops.Track("w"),
         ops.Timeout(("t",)),
     ):
@@ -89,6 +91,9 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "edges_lead_to_unfinished_jobs": _set("jobs", "c", "dependents", ("d",)),
     "a_job_waits_for_others_iff_it_has_dependencies": _set("jobs", "d", "dependencies", ()),
     "nobody_waits_for_itself": _set("jobs", "r", "dependencies", ("d",)),
+    "edges_that_follow_a_failure_have_followed": _set("jobs", "r", "state", "failed"),
+    "results_are_those_of_named_edges": _set("results", "n", (("r", "name", "complete", ""),)),
+    "the_cascade_is_of_the_past": _set("cascade", ((10**6, "f", False),)),
     "dependents_are_bounded": _set("jobs", "r", "dependents", tuple(f"j{n}" for n in range(1001))),
     "retries_remain_within_bounds": _set("jobs", "w", "remaining", -1),
     "an_ended_job_says_when": _set("jobs", "w", "ended_at", 1),

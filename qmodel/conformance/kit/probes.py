@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from qmodel import operations as ops
-from qmodel.conformance.directed import START, Script
 from qmodel.conformance.kit.vectors import Vector, made
+from qmodel.conformance.script import START, Script
 
 Probe = Callable[[Script], None]
 

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Sequence
 from qmodel import engine
 from qmodel import operations as ops
 from qmodel.arguments import MOST
-from qmodel.conformance.directed import SCRIPTS, Named
+from qmodel.conformance.directed import SCRIPTS
 from qmodel.conformance.kit.vectors import Vector, made, path_of
+from qmodel.conformance.script import Named
 from qmodel.conformance.subjects import Step
 from qmodel.operations import Operation
 from qmodel.state.store import Store

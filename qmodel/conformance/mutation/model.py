@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 from qmodel import engine
 from qmodel.conformance import snapshot
-from qmodel.conformance.directed import Named
 from qmodel.conformance.mutation import python
 from qmodel.conformance.mutation.mutants import Mutant
 from qmodel.conformance.mutation.replay import Kill, Verdict
+from qmodel.conformance.script import Named
 from qmodel.conformance.snapshot import Snapshot
 from qmodel.conformance.subjects import Step
 from qmodel.state.store import Store, events_after

@@ -23,8 +23,9 @@ from qmodel.backends.bundle import FILES, function_name, library, read
 from qmodel.backends.keyspace import Keyspace, SortedSet, Stream
 from qmodel.backends.lua_host import LuaHost, ReplyError
 from qmodel.conformance import rawkeys
-from qmodel.conformance.directed import SERVER_CLOCK, Named, Wire
+from qmodel.conformance.directed import SERVER_CLOCK, Wire
 from qmodel.conformance.mutation.mutants import Mutant
+from qmodel.conformance.script import Named
 from qmodel.conformance.snapshot import Snapshot
 from qmodel.conformance.subjects import Step
 from qmodel.operations import CATALOGUE

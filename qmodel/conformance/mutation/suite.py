@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.directed import Named, directed
+from qmodel.conformance.directed import directed
 from qmodel.conformance.runner import draw
+from qmodel.conformance.script import Named
 
 HISTORIES = 300
 STEPS = 60

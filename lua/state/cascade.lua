@@ -1,0 +1,49 @@
+-- The cascade: failed jobs whose dependents have not followed yet. What holds of it is told in qmodel/state/cascade.py.
+--
+-- Within an operation it is a list in store.cascade, which also says what is in it. What is left at the end stands in a
+-- sorted set, scored by minus the place in the stack, and how many these are among the counters: so where nothing is left
+-- nothing is asked.
+
+local cascade = {}
+
+-- Let a failed job's dependents be seen to, or the job be canceled, unless that is asked for already.
+function cascade.push(job, cancels)
+  local entry = (cancels and 'c' or 'f') .. keys.member(job.seq, job.jid)
+  store.cascade = store.cascade or {}
+  local list = store.cascade
+  if not list[entry] and not (store.cascade_left() > 0 and store.sorted('ZSCORE', keys.cascade, entry)) then
+    list[#list + 1], list[entry] = entry, true
+  end
+end
+
+-- Whether there is any.
+function cascade.is_left()
+  return store.cascade and #store.cascade > 0 or store.cascade_left() > 0
+end
+
+-- What was pushed last, taken off: the job, or false if it is not as it was, and whether it is to be canceled.
+function cascade.take()
+  local entry = store.cascade and table.remove(store.cascade)
+  if entry then
+    store.cascade[entry] = nil
+  else
+    entry = store.sorted('ZPOPMIN', keys.cascade)[1]
+    store.bound('cascade', store.cascade_left() - 1)
+  end
+  local kind, member = string.sub(entry, 1, 1), string.sub(entry, 2)
+  local job = jobs.get(keys.jid_of(member))
+  local is_as_it_was = job and job.state == 'failed' and keys.member(job.seq, job.jid) == member
+  return is_as_it_was and job, kind == 'c'
+end
+
+-- Leave what there is to the next operation.
+function cascade.flush()
+  local list = store.cascade
+  if list and #list > 0 then
+    local left = store.cascade_left()
+    for i, entry in ipairs(list) do
+      store.add(keys.cascade, -left - i, entry)
+    end
+    store.bound('cascade', left + #list)
+  end
+end

@@ -1,0 +1,76 @@
+-- Results: what became of the named dependencies of a job. What holds of them is told in qmodel/state/results.py.
+--
+-- A hash for each job that has any: id -> `<number><TAB><state><TAB><name><LF><text>`. The number is that of the naming, and
+-- the state is empty for one that is unfinished.
+
+local results = {}
+
+local VALUE = '^(%d+)\t(%l*)\t([^\n]*)\n(.*)$'
+
+local function key_of(job)
+  return job.key .. '-results'
+end
+
+local function named(job)
+  return tonumber(options.get(job, 'results') or 0)
+end
+
+-- Refuse a job more than 1000 names.
+function results.check_room(jid, more)
+  if more > 0 and named(jobs.load(jid)) + more > catalogue.most then
+    refusals.refuse('DEPENDENCY_LIMIT', jid)
+  end
+end
+
+-- Let the result of a dependency be kept under a name; it is the last of them.
+function results.expect(job, edge)
+  local number = store.text(named(job) + 1)
+  options.set(job, 'results', number)
+  redis.call('HSET', key_of(job), edge.jid, number .. '\t\t' .. edge.name .. '\n')
+end
+
+-- Keep what became of a dependency.
+function results.keep(job, other, state, text)
+  local number, _, name = string.match(redis.call('HGET', key_of(job), other), VALUE)
+  redis.call('HSET', key_of(job), other, number .. '\t' .. state .. '\t' .. name .. '\n' .. text)
+end
+
+-- Keep nothing of a dependency any more, if its edge has a name.
+function results.drop(job, other, mark)
+  if mark % 2 == 1 then
+    redis.call('HDEL', key_of(job), other)
+  end
+end
+
+-- Keep nothing any more.
+function results.forget(job)
+  if options.get(job, 'results') then
+    options.drop(job, 'results')
+    redis.call('DEL', key_of(job))
+  end
+end
+
+local function before(one, other)
+  return one.number < other.number
+end
+
+-- What became of the named dependencies; of one that is unfinished, its state at `now`.
+function results.view(now, job)
+  local found, jids = {}, {}
+  local kept = options.get(job, 'results') and redis.call('HGETALL', key_of(job)) or {}
+  for i = 1, #kept, 2 do
+    local number, state, name, text = string.match(kept[i + 1], VALUE)
+    found[#found + 1] = {number = tonumber(number), name, kept[i], state, text}
+    jids[#jids + 1] = state == '' and kept[i] or nil
+  end
+  records.prefetch(jids)
+  for _, one in ipairs(found) do
+    if one[3] == '' then
+      local other_job = jobs.load(one[2])
+      one[3] = jobs.seen_at(now, other_job)
+      one[4] = one[3] == 'failed' and other_job.message or ''
+    end
+  end
+  table.sort(found, before)
+  return found
+end
