@@ -45,6 +45,7 @@ LONG_FILES = {
     "qmodel/conformance/directed.py": "a list of histories",
     "qmodel/conformance/generator.py": "a generator for each operation",
     "qmodel/conformance/kit/probes.py": "a list of histories",
+    "qmodel/conformance/rawkeys.py": "a reader for each key of the schema",
     "qmodel/conformance/matrix.py": "a list of probes, and the search",
     "qmodel/conformance/mutation/replay.py": "the harness of a replay, on either side",
     "backends/keyspace.py": "the commands of Redis, a method each",

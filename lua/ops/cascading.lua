@@ -85,7 +85,6 @@ end
 -- See to the dependents of jobs that failed, the last one first, as far as an operation goes.
 function cascading.go_on(now)
   store.gather_no_more()
-  records.shown_no_more()
   local room, doomed = catalogue.most, {}
   while room > 0 and (#doomed > 0 or cascade.is_left()) do
     if #doomed > 0 then

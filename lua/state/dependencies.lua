@@ -342,6 +342,7 @@ local function strike(job, other_job)
   store.remove(edges_to(other_job.jid), job.jid)
   job.waits = store.text(job.waits - 1)
   other_job.waited_for = store.text(other_job.waited_for - 1)
+  other_job.shown = false -- this very operation may have handed it out
 end
 
 -- Let a job no longer depend on others.

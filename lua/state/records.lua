@@ -239,15 +239,6 @@ function records.remove(job)
   end
 end
 
--- Forget how records were shown, for they may change yet.
-function records.shown_no_more()
-  for _, job in pairs(known) do
-    if job then
-      job.shown = false
-    end
-  end
-end
-
 -- Write every record that has changed. One that was shown has been encoded already.
 function records.flush()
   for _, job in pairs(known) do
