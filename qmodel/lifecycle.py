@@ -73,7 +73,7 @@ TRANSITIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("failed", "waiting"): ("unfail", "put"),
     ("failed", "scheduled"): ("put",),
     ("failed", "depends"): ("unfail", "put"),
-    ("failed", "throttled"): ("put",),
+    ("failed", "throttled"): ("unfail", "put"),
     ("failed", ""): ("cancel", "dependency failed"),
 }
 """What may follow what, and by which operation. The empty state is a job that does not exist."""

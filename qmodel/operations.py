@@ -498,7 +498,7 @@ class Drain(Operation):
 # ---- dependencies
 
 
-@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE " + _DEPENDENCY, "blocked" + _CASCADE + _ENDS)
+@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE " + _DEPENDENCY, "blocked skipped unrecurred" + _CASCADE)
 class DependsOn(Operation):
     """Add dependencies to a job that waits for others; replies all that it now waits for.
 

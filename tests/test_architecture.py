@@ -41,6 +41,7 @@ LONG_FILES = {
     "qmodel/client.py": "generated from aio.py",
     "qmodel/objects.py": "the fields of a job, a property each",
     "qmodel/cli/demo.py": "a program of its own",
+    "qmodel/replies.py": "a record for each shape of reply",
     "qmodel/invariants.py": "a predicate for each thing that holds",
     "qmodel/conformance/directed.py": "a list of histories",
     "qmodel/conformance/generator.py": "a generator for each operation",

@@ -119,7 +119,7 @@ def added_late(s: Script) -> None:
 
 def _awaited(s: Script) -> Any:
     """A job that is leased, and those who wait for it: to be freed, failed and canceled; two runs, one the last of its
-    recurring job; one that is freed into a line, and one that holds another line up.
+    recurring job; and one that is freed into a line.
     """
     s.put("j", retries=0)
     s.put("c", depends=("j cancel", "bad"))
@@ -127,11 +127,10 @@ def _awaited(s: Script) -> Any:
     s.put("f", "ff", depends=("j fail",), dead_queue="dead")
     s.do(ops.Recur("runs", "m", "k", "", 1000, overlap="skip"))
     s.do(ops.Recur("runs", "e", "k", "", 1000, overlap="skip", end_at=s.now + 1500))
-    s.put("first", "second", queue="runs", ordered="line")
     for run in s.pop(9, queue="runs"):
         s.do(ops.Release(run.jid, run.token, depends=("j fail",)))
-    s.put("before", queue="lines", ordered="other")
-    s.put("i", depends=("j ignore it",), ordered="other")
+    s.put("before", queue="lines", ordered="line")
+    s.put("i", depends=("j ignore it",), ordered="line")
     return s.pop()[0]
 
 

@@ -160,7 +160,7 @@ def _follows_a_failure(operation: str, was: str, event: Event) -> bool:
         return was == "depends" and str(event.named["group"]).startswith("failed-dependencies-")
     if event.event == "unblocked":
         return not operation.startswith(("complete", "depends_off"))
-    return event.event == "canceled" and operation not in ("cancel", "drain")
+    return event.event == "canceled" and CATALOGUE[operation].cascades
 
 
 def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ...]) -> Iterator[tuple[str, str, str]]:
