@@ -946,6 +946,20 @@ catalogue.operations = {
       count = kinds[15],
     },
   },
+  why = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local jid = args[at]
+      if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
+      local op = {jid = jid}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.why, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      jid = kinds[2],
+    },
+  },
   get = {
     reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)

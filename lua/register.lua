@@ -26,7 +26,7 @@ register.verbs = {
   recurring_unset = scheduling.recurring_unset, recurring = scheduling.recurring, fire = firing.fire,
   throttle_set = throttling.throttle_set, throttle_unset = throttling.throttle_unset,
   throttle_get = throttling.throttle_get, throttles = throttling.list_throttles,
-  get = looking.get, multiget = looking.multiget,
+  why = explaining.why, get = looking.get, multiget = looking.multiget,
   waiting = looking.waiting, scheduled = looking.scheduled, depending = looking.depending,
   throttled = looking.throttled, running = looking.running, stalled = looking.stalled, completed = looking.list_completed,
   queues = looking.list_queues, queue = looking.queue, length = looking.length, workers = looking.list_workers,

@@ -53,6 +53,7 @@ from qmodel.objects import (
     with_request,
 )
 from qmodel.outcomes import result_of
+from qmodel.reasons import Reason
 from qmodel.refusals import Refusal
 
 
@@ -926,6 +927,13 @@ class AsyncJob(AsyncJobFields):
         self._now_is(progress=text)
 
     # ---- changing
+
+    async def why(self) -> list[Reason]:
+        """Why it does not run: each reason has a `code`, its facts by name (`named`), and a `sentence`.
+
+        No reason means that the next pop of its queue gives it.
+        """
+        return list(await self.client.execute(ops.Why(self.jid)))
 
     async def log(self, message: str) -> None:
         """Add a line of up to 1024 bytes to its history."""

@@ -51,6 +51,7 @@ from qmodel.objects import (
     with_request,
 )
 from qmodel.outcomes import result_of
+from qmodel.reasons import Reason
 from qmodel.refusals import Refusal
 from qmodel.results import Results
 
@@ -921,6 +922,13 @@ class Job(JobFields):
         self._now_is(progress=text)
 
     # ---- changing
+
+    def why(self) -> list[Reason]:
+        """Why it does not run: each reason has a `code`, its facts by name (`named`), and a `sentence`.
+
+        No reason means that the next pop of its queue gives it.
+        """
+        return list(self.client.execute(ops.Why(self.jid)))
 
     def log(self, message: str) -> None:
         """Add a line of up to 1024 bytes to its history."""

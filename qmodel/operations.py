@@ -854,6 +854,16 @@ class Throttles(Operation):
 # ---- looking
 
 
+@operation("reasons", "read", "JOB_NOT_FOUND")
+class Why(Operation):
+    """Say why a job does not run: its state, its throttles, those before it, its queue's pauses, and workers.
+
+    Nothing is said of a job that the next pop of its queue gives.
+    """
+
+    jid: Jid
+
+
 @operation("job", "read")
 class Get(Operation):
     """Show a job, or nothing."""

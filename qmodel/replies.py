@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple, SupportsIndex, overload
 
 from qmodel.events import Event, Fact
+from qmodel.reasons import Reason
 
 
 class Stage(NamedTuple):
@@ -391,6 +392,7 @@ SHAPES: dict[str, Any] = {
     "schedule": Schedule | None,
     "schedules": tuple[Schedule, ...],
     "drained": Drained,
+    "reasons": tuple[Reason, ...],
     "throttle": Throttle,
     "throttles": tuple[Throttle, ...],
     "queues": tuple[QueueCounts, ...],

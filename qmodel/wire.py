@@ -16,6 +16,7 @@ from qmodel.arguments import Flag, ListOf, Operations
 from qmodel.events import EVENTS, WHOLE, Event, Fact
 from qmodel.lua_catalogue import named, positional
 from qmodel.operations import CATALOGUE, Operation, Spec
+from qmodel.reasons import Reason
 from qmodel.refusals import Refusal
 from qmodel.replies import HISTORY, Failure, Job, Stage, Stages
 from qmodel.state.store import record
@@ -247,6 +248,10 @@ def _schedule(raw: Raw) -> replies.Schedule:
     )  # fmt: skip
 
 
+def _reason(raw: Raw) -> Reason:
+    return Reason(raw[0].decode(), tuple(map(_str, raw[1:])))
+
+
 def _throttle(raw: Raw) -> replies.Throttle:
     name, *numbers, holders = raw
     return record(replies.Throttle, (name.decode(), *numbers, _strs(holders)))
@@ -280,6 +285,7 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "tracked": lambda raw: replies.TrackedJobs(_jobs(raw[0]), _strs(raw[1])),
     "schedule": lambda raw: None if raw is None else _schedule(raw),
     "schedules": _each(_schedule),
+    "reasons": _each(_reason),
     "throttle": _throttle,
     "throttles": _each(_throttle),
     "drained": lambda raw: replies.Drained(*raw),

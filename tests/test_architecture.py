@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("arguments", "events", "lifecycle", "operations", "ordered", "refusals", "replies"),
+    ("arguments", "events", "lifecycle", "operations", "ordered", "reasons", "refusals", "replies"),
     ("state",),
     ("ops",),
     ("engine",),

@@ -204,6 +204,15 @@ function gates.is_behind(job, name)
     and redis.call('ZCOUNT', keys.gate(job.queue, name, '-parked'), '-inf', job.priority) > 0
 end
 
+-- How many jobs of its queue are before a job at the gate at which it is parked, if it is at one.
+function gates.ahead(job)
+  local name = options.get(job, 'gate')
+  if not name or job.state ~= 'throttled' then
+    return 0
+  end
+  return redis.call('ZRANK', keys.gate(job.queue, name, '-parked'), parked_at(job))
+end
+
 -- How many jobs are parked at a throttle, in the first 1000 of its queues.
 function gates.count_parked(name)
   local count = 0

@@ -51,6 +51,15 @@ function lines.first(name, most)
   return found
 end
 
+-- The first jobs that have a place in a line, by id.
+function lines.holders(name, most)
+  local jids = {}
+  for i, member in ipairs(store.sorted('ZRANGEBYSCORE', keys.line(name), FIRST, FIRST, 'LIMIT', 0, most)) do
+    jids[i] = keys.jid_of(member)
+  end
+  return jids
+end
+
 -- Give a job a place; it keeps the sequence as of which it has it.
 function lines.enter(name, job)
   store.add(keys.line(name), FIRST, keys.member(0, job.jid))

@@ -468,6 +468,14 @@ function queues.order(name, offset, count)
   return jids
 end
 
+-- How many jobs are before a job in its queue's order, if it stands there.
+function queues.ahead(job)
+  if job.state ~= 'waiting' then
+    return 0
+  end
+  return store.sorted('ZRANK', keys.queue(job.queue, '-work'), queues.rank(job))
+end
+
 -- The next moment at which a job becomes ready by itself, or 0.
 function queues.next_at(name, now, grace)
   local function after(part, moment)

@@ -124,6 +124,12 @@ function workers.silent_holders(lively)
   return holders
 end
 
+-- When any worker was seen last; 0, if none is on the list.
+function workers.last_seen()
+  local found = redis.call('ZREVRANGE', keys.workers, 0, 0, 'WITHSCORES')
+  return tonumber(found[2] or 0)
+end
+
 -- The jobs that a worker holds, oldest claim first.
 function workers.held(name)
   local all = store.hashed('HGETALL', keys.worker(name))

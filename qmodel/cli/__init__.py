@@ -44,6 +44,7 @@ SECTIONS = {
     "scheduling": "Recurring jobs",
     "firing": "Runs of recurring jobs",
     "throttling": "Throttles",
+    "explaining": "Why a job does not run",
     "looking": "Looking",
     "pausing": "Pauses",
     "configuring": "Queues, workers, configuration",

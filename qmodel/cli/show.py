@@ -12,6 +12,7 @@ from qmodel.cli.convert import format_duration, format_moment
 from qmodel.cli.session import Session
 from qmodel.events import Event
 from qmodel.operations import Operation
+from qmodel.reasons import Reason
 from qmodel.refusals import Refusal
 from qmodel.state.config import OPTIONS, PER_QUEUE
 
@@ -284,6 +285,17 @@ def _throttle(at: Session, op: Any, found: replies.Throttle) -> None:
         click.echo("Held by: " + ", ".join(found.holders))
 
 
+def _reasons(at: Session, op: Any, found: tuple[Reason, ...]) -> None:
+    for one in found:
+        moments = (f"{name} {format_moment(int(fact))}" for name, fact in one.named.items() if name in MOMENTS)
+        click.echo(" ".join([one.sentence, *(f"({moment})" for moment in moments)]))
+    if not found:
+        click.echo("Nothing is in its way: the next pop of its queue gives it.")
+
+
+MOMENTS = ("ended_at", "expires_at", "free_at", "ready_at", "opens_at", "until", "seen_at")
+
+
 def _drained(at: Session, op: Any, found: replies.Drained) -> None:
     click.echo(f"{found.canceled} canceled, {found.left} left")
 
@@ -316,6 +328,7 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "settings": _settings,
     "lease": _lease,
     "tracked": _tracked,
+    "reasons": _reasons,
     "throttle": _throttle,
     "throttles": _throttles,
     "drained": _drained,

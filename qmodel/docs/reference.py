@@ -15,6 +15,7 @@ from qmodel.cli import SECTIONS
 from qmodel.engine import VERBS, step
 from qmodel.events import EVENTS, WHOLE, Event
 from qmodel.operations import CATALOGUE, Argument, Spec
+from qmodel.reasons import Reason
 from qmodel.refusals import REASONS, Refusal
 from qmodel.state.config import OPTIONS
 from qmodel.state.store import Store
@@ -40,6 +41,7 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "tracked": ("a TrackedJobs", replies.TrackedJobs),
     "schedule": ("a Schedule, or nothing", replies.Schedule),
     "schedules": ("a list of Schedules", replies.Schedule),
+    "reasons": ("a list of Reasons", Reason),
     "throttle": ("a Throttle", replies.Throttle),
     "throttles": ("a list of Throttles", replies.Throttle),
     "drained": ("a Drained", replies.Drained),

@@ -118,6 +118,8 @@ STORY: tuple[Operation, ...] = (
     ops.ThrottleGet("smtp"),
     ops.Throttles(),
     ops.ThrottleUnset("smtp"),
+    ops.Put("emails", "j6", "SendEmail", "", delay_ms=60_000),
+    ops.Why("j6"),
     ops.Drain("emails"),
     ops.Pause(("emails",)),
     ops.Queues(),

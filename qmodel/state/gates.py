@@ -178,6 +178,14 @@ def is_behind(store: Store, job: Job, name: str) -> bool:
     return gate is not None and gate.parked.count_until(job.priority) > 0
 
 
+def ahead(store: Store, job: Job) -> int:
+    """How many jobs of its queue are before a job at the gate at which it is parked, if it is at one."""
+    name = options.get(job, "gate")
+    if name is None or job.state != "throttled":
+        return 0
+    return list(store.queues[job.queue].gates[name].parked).index(_parked_at(job))
+
+
 def count_parked(store: Store, name: str) -> int:
     """How many jobs are parked at a throttle, in the first 1000 of its queues."""
     return sum(len(store.queues[queue].gates[name].parked) for queue in sorted(of(store, name).queues)[:MOST])

@@ -75,6 +75,12 @@ def first(store: Store, name: str, most: int) -> list[Job]:
     return [store.jobs[jid] for _, _, jid in line.parked[:most]] if line is not None and most > 0 else []
 
 
+def holders(store: Store, name: str, most: int) -> tuple[str, ...]:
+    """The first jobs that have a place in a line, by id."""
+    line = store.lines.get(name)
+    return tuple(sorted(line.active)[:most]) if line is not None else ()
+
+
 def _made(store: Store, name: str) -> Line:
     line = store.lines.get(name)
     if line is None:

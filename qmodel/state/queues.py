@@ -274,6 +274,11 @@ def order(queue: Queue, offset: int, count: int) -> list[str]:
     return [place[-1] for place in queue.ready[offset : offset + count]]
 
 
+def ahead(store: Store, job: Job) -> int:
+    """How many jobs are before a job in its queue's order, if it stands there."""
+    return list(of(store, job.queue).ready).index(rank(job)) if job.state == "waiting" else 0
+
+
 def next_at(queue: Queue, now: int, grace: int) -> int:
     """The next moment at which a job becomes ready by itself, or 0."""
     soon = []

@@ -118,6 +118,11 @@ def listed(store: Store, now: int) -> list[tuple[int, str]]:
     return ordered[:lively] + [one for one in ordered[lively : lively + MOST] if store.workers[one[1]].held]
 
 
+def last_seen(store: Store) -> int:
+    """When any worker was seen last; 0, if none is on the list."""
+    return max((worker.seen_at or 0 for worker in store.workers.values()), default=0)
+
+
 def held(store: Store, name: str) -> list[str]:
     """The jobs that a worker holds, oldest claim first."""
     worker = store.workers.get(name)

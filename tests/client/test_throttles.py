@@ -24,6 +24,9 @@ def test_a_throttle_holds_for_all_jobs_that_name_it_wherever_they_are(client: Cl
     shown = mails.show()
     assert (shown.concurrency, shown.running, shown.parked, shown.holders) == (1, 1, 1, ("q",))
     assert client.jobs["r"].state == "throttled"
+    assert [(one.code, one.sentence) for one in client.jobs["r"].why()] == [
+        ("full", "Throttle mails is full: 1 of 1, q.")
+    ]
     first.complete()
     second = client.queues["r"].pop()
     assert second is not None and second.jid == "r"

@@ -475,6 +475,7 @@ for _name, *_looks in (
         ops.RecurGet("nobody"),
     ),
     ("throttle", ops.ThrottleSet("x", 1, 2, 1000, 3, 1, 1000), ops.ThrottleGet("x"), ops.ThrottleGet("queue/q")),
+    ("reasons", ops.Why("a"), ops.Why("b"), ops.Why("c"), ops.Why("d")),
     ("throttles", ops.ThrottleSet("x", 1), ops.ThrottleSet("queue/q", rate=1, rate_ms=5), ops.Throttles()),
     ("drained", ops.Drain("r"), ops.Drain("q", 1)),
     ("queues", ops.Queues(), ops.Queues(1, 1)),
