@@ -89,8 +89,8 @@ OTHER_WORDS = {
 
 STORAGE_CALLS = {
     "completed.look_again", "config.all", "config.get", "config.option", "config.special", "history.quote",
-    "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "queues.due", "queues.has_gates", "queues.is_due",
-    "queues.lapsed", "queues.look_due", "queues.of", "queues.rank", "queues.prefetch", "queues.size",
+    "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "queues.due", "queues.has_gates",
+    "queues.is_due", "queues.lapsed", "queues.look_due", "queues.of", "queues.rank", "queues.prefetch", "queues.size",
     "records.clear_failure", "records.data", "records.prefetch", "records.set_data", "records.set_failure",
     "store.events_after", "store.gather_no_more", "store.last", "store.text", "tags.has", "tags.of",
 }  # fmt: skip

@@ -398,7 +398,9 @@ function queues.await_work(name)
   local wakes = redis.call('LLEN', keys.queue(name, '-wake'))
   queue.idle = store.text(math.min(queue.idle + wakes + 1, IDLE_MOST))
   write(queue)
-  store.write(keys.queue(name, '-wake'), false)
+  if wakes > 0 then
+    redis.call('DEL', keys.queue(name, '-wake')) -- at once: one may be left in this very step
+  end
 end
 
 -- Turn all idle workers into wake-ups: the moment until which they sleep may be wrong.
