@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from qmodel.errors import DependencyLimit as DependencyLimit
     from qmodel.errors import DependencyNotFound as DependencyNotFound
     from qmodel.errors import DuplicateJid as DuplicateJid
+    from qmodel.errors import FlowError as FlowError
     from qmodel.errors import HasDependents as HasDependents
     from qmodel.errors import JobCanceled as JobCanceled
     from qmodel.errors import JobExpired as JobExpired
@@ -71,7 +72,7 @@ _HOME = {
     "arguments": "Edge",
     "client": "Client Job Queue",
     "errors": "BadArgument BadValue CancelLimit ConnectError DataError DependencyCycle "
-    "DependencyLimit DependencyNotFound DuplicateJid HasDependents JobCanceled JobExpired JobFailed "
+    "DependencyLimit DependencyNotFound DuplicateJid FlowError HasDependents JobCanceled JobExpired JobFailed "
     "JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded NotLoadedError OverCapacity QmodelError "
     "QueueNotEmpty RefusedError ResultNotKept ScheduleNotFound ScheduleOver UnknownOption WrongState",
     "events": "Event",

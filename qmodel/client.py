@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
+from qmodel import flows, replies
 from qmodel import operations as ops
-from qmodel import replies
 from qmodel.arguments import MOST
 from qmodel.backends import Backend, open_backend
 from qmodel.errors import JobNotFound, LockLost, QmodelError, ScheduleNotFound, error_of
 from qmodel.events import Event
+from qmodel.flows import Flow
+from qmodel.graph import Graph
 from qmodel.objects import (
     BY_HAND,
     KEEP,
@@ -124,6 +126,32 @@ class Client:
             return []
         self.execute(ops.PutMany(new))
         return [Job(self, op.jid, given=op) for op in new]
+
+    def put_flow(self, jobs: Flow | Iterable[ops.Put], flow: str | None = None) -> list[Job]:
+        """Put jobs that wait for each other, made by `qmodel.flows` or `Queue.new`, in any order and number.
+
+        Up to 1000 are put in one step, all of them or none; more in several, none before those for which it waits.
+        With the id of a `flow` the jobs get ids made of that, `<flow>-1` and so on, and the same flow may be put again,
+        to go on where it broke off: nothing is doubled as long as complete jobs are kept (options jobs-history and
+        jobs-history-count).
+
+        Refused with FlowError, DependencyNotFound, DependencyCycle or DependencyLimit.
+        """
+        given = jobs.jobs if isinstance(jobs, Flow) else tuple(jobs)
+        given = given if flow is None else flows.named(given, flow)
+        for number, part in enumerate(flows.in_parts(given)):
+            self.execute(ops.PutMany(part, "" if flow is None else f"{flow}-{number}"))
+        return [Job(self, op.jid, given=op) for op in given]
+
+    def flow(self, job: HasJid | str, most: int = MOST) -> Graph:
+        """Look at the flow of a job, as it is now: up to `most` jobs, and the edges between them.
+
+        See `qmodel.graph` for how far that goes, and `svg()` and `mermaid()` for pictures.
+        """
+        graph = Graph(jid_of(job), most)
+        while wanted := graph.wanted():
+            graph.add(wanted, self.execute(ops.Multiget(wanted)))
+        return graph
 
     @overload
     def pop(

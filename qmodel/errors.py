@@ -42,6 +42,18 @@ class DataError(QmodelError, ValueError):
     """Data or a result that is not JSON, or cannot become JSON; `text` is for any other text."""
 
 
+class FlowError(QmodelError, ValueError):
+    """Jobs that cannot be put together: what is wrong in a sentence, and what to do next in another."""
+
+    def __init__(self, sentence: str, next_step: str) -> None:
+        super().__init__(sentence, next_step)
+        self.sentence = sentence
+        self.next_step = next_step
+
+    def __str__(self) -> str:
+        return f"{self.sentence} {self.next_step}"
+
+
 class NotLoadedError(QmodelError, AttributeError):
     """Only the id of a job is known so far; `await job.refresh()` fetches the rest."""
 

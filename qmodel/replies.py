@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple, SupportsIndex, overload
 
+from qmodel.arguments import Edge
 from qmodel.events import Event, Fact
 from qmodel.reasons import Reason
 
@@ -107,6 +108,13 @@ class Job(NamedTuple):
     dependents: tuple[str, ...]
     history: tuple[Stage, ...]
     options: tuple[tuple[str, str], ...]
+
+    @property
+    def after(self) -> tuple[Edge, ...]:
+        """The dependencies that it was given, met or not, if one of them had a policy or a name; of many, the first."""
+        words = dict(self.options).get("after", "").split(" ")
+        pairs = zip(words[::2], words[1::2], strict=False)
+        return tuple(Edge(jid, *said.split(":", 1)) for jid, said in pairs)
 
     @property
     def spawned_from(self) -> str:

@@ -21,6 +21,7 @@ OWN = {
     "demo": "Count a folder's lines, words and characters as jobs. Begin here: it needs no server.",
     "run": "Execute a history: JSON lines, one operation each.",
     "wait": "Wait until jobs have ended, and print their results.",
+    "flow": "Show a job's flow: which jobs wait for which, as text or as a picture.",
     "advance-schedules": "Tell the next moments of jobs that recur by cron.",
     "doctor": "Check the environment, the server and the jobs; say what to do.",
     "qless-lua": "Print the script that a binding of qless loads in place of its own.",
