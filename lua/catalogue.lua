@@ -33,6 +33,9 @@ local kinds = {
   {kind = 'text', most = 65536},
   {kind = 'list', item = {kind = 'id', most = 128}, least = 1},
   {kind = 'text', most = 1024},
+  {kind = 'choice', words = {scheduled = true, depends = true, waiting = true, throttled = true, running = true, stalled = true, complete = true, failed = true}},
+  {kind = 'text', most = 256},
+  {kind = 'choice', words = {complete = true, failed = true}},
   {kind = 'list', item = {kind = 'edge'}, least = 1},
   {kind = 'list', item = {kind = 'id', most = 128}, least = 0, optional = true},
   {kind = 'whole', low = 0, high = 1000000000},
@@ -445,6 +448,50 @@ catalogue.operations = {
       request = kinds[13],
     },
   },
+  cancel_many = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {cursor = '', count = 1000, preview = false, request = ''}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.cancel_many, op, args, at + 0, last) end
+      return op
+    end,
+    arguments = {
+      queue = kinds[1],
+      state = kinds[23],
+      klass = kinds[1],
+      tag = kinds[1],
+      worker = kinds[1],
+      group = kinds[19],
+      cursor = kinds[24],
+      count = kinds[15],
+      preview = kinds[9],
+      request = kinds[13],
+    },
+  },
+  clean = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local state = args[at]
+      state = state and arguments.accept(kinds[25], state)
+      if state == nil then arguments.refuse(operation, 'state') end
+      local op = {state = state, older_ms = 0, cursor = '', count = 1000, preview = false, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.clean, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      state = kinds[25],
+      older_ms = kinds[5],
+      queue = kinds[1],
+      klass = kinds[1],
+      tag = kinds[1],
+      group = kinds[19],
+      cursor = kinds[24],
+      count = kinds[15],
+      preview = kinds[9],
+      request = kinds[13],
+    },
+  },
   depends_on = {
     reads = false, memo = true, asks = true, cascades = true, lists = {'dependencies'},
     decode = function(operation, args, at, last)
@@ -457,7 +504,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[23],
+      dependencies = kinds[26],
       request = kinds[13],
     },
   },
@@ -473,7 +520,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[24],
+      dependencies = kinds[27],
       all = kinds[9],
       request = kinds[13],
     },
@@ -536,7 +583,7 @@ catalogue.operations = {
     end,
     arguments = {
       tag = kinds[1],
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -548,7 +595,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -590,7 +637,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -602,7 +649,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -618,7 +665,7 @@ catalogue.operations = {
     end,
     arguments = {
       group = kinds[19],
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -655,6 +702,24 @@ catalogue.operations = {
       request = kinds[13],
     },
   },
+  retry_many = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {cursor = '', count = 1000, preview = false, request = ''}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.retry_many, op, args, at + 0, last) end
+      return op
+    end,
+    arguments = {
+      queue = kinds[1],
+      klass = kinds[1],
+      tag = kinds[1],
+      group = kinds[19],
+      cursor = kinds[24],
+      count = kinds[15],
+      preview = kinds[9],
+      request = kinds[13],
+    },
+  },
   recur = {
     reads = false, memo = true, asks = true, cascades = false, lists = {'tags', 'due_at'},
     decode = function(operation, args, at, last)
@@ -672,7 +737,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      jid = kinds[26],
+      jid = kinds[29],
       klass = kinds[1],
       data = kinds[3],
       interval_ms = kinds[5],
@@ -681,15 +746,15 @@ catalogue.operations = {
       retries = kinds[6],
       tags = kinds[7],
       backlog = kinds[6],
-      kind = kinds[27],
+      kind = kinds[30],
       cron = kinds[22],
-      due_at = kinds[28],
+      due_at = kinds[31],
       start_at = kinds[17],
       end_at = kinds[17],
-      limit = kinds[25],
-      missed = kinds[29],
+      limit = kinds[28],
+      missed = kinds[32],
       catchup_ms = kinds[5],
-      overlap = kinds[30],
+      overlap = kinds[33],
       restart = kinds[9],
       request = kinds[13],
     },
@@ -705,7 +770,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[26],
+      jid = kinds[29],
       request = kinds[13],
     },
   },
@@ -720,7 +785,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[26],
+      jid = kinds[29],
     },
   },
   recur_update = {
@@ -734,7 +799,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[26],
+      jid = kinds[29],
       queue = kinds[1],
       klass = kinds[1],
       data = kinds[3],
@@ -756,7 +821,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[26],
+      jid = kinds[29],
       tags = kinds[16],
       request = kinds[13],
     },
@@ -772,7 +837,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[26],
+      jid = kinds[29],
       tags = kinds[16],
       request = kinds[13],
     },
@@ -788,7 +853,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[26],
+      jid = kinds[29],
       request = kinds[13],
     },
   },
@@ -803,7 +868,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[26],
+      jid = kinds[29],
       request = kinds[13],
     },
   },
@@ -818,7 +883,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[26],
+      jid = kinds[29],
       request = kinds[13],
     },
   },
@@ -835,9 +900,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[26],
+      jid = kinds[29],
       after = kinds[17],
-      due_at = kinds[28],
+      due_at = kinds[31],
     },
   },
   recurring_unset = {
@@ -864,7 +929,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -895,13 +960,13 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[31],
+      throttle = kinds[34],
       concurrency = kinds[12],
-      rate = kinds[32],
+      rate = kinds[35],
       rate_ms = kinds[10],
       capacity = kinds[12],
       refill = kinds[12],
-      refill_ms = kinds[33],
+      refill_ms = kinds[36],
       request = kinds[13],
     },
   },
@@ -916,7 +981,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[31],
+      throttle = kinds[34],
       request = kinds[13],
     },
   },
@@ -931,7 +996,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[31],
+      throttle = kinds[34],
     },
   },
   throttles = {
@@ -942,7 +1007,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -985,6 +1050,24 @@ catalogue.operations = {
       jids = kinds[21],
     },
   },
+  search = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {cursor = '', count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.search, op, args, at + 0, last) end
+      return op
+    end,
+    arguments = {
+      queue = kinds[1],
+      state = kinds[23],
+      klass = kinds[1],
+      tag = kinds[1],
+      worker = kinds[1],
+      group = kinds[19],
+      cursor = kinds[24],
+      count = kinds[15],
+    },
+  },
   waiting = {
     reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
@@ -997,7 +1080,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -1013,7 +1096,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -1029,7 +1112,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -1045,7 +1128,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -1061,7 +1144,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -1077,7 +1160,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -1089,7 +1172,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -1101,7 +1184,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },
@@ -1141,7 +1224,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[25],
+      offset = kinds[28],
       count = kinds[15],
     },
   },

@@ -172,6 +172,15 @@ function keys.lifo_member(ready_at, seq, jid)
   return string.char(string.byte(at) - 15) .. string.sub(at, 2) .. ZEROS[#text] .. text .. jid
 end
 
+-- The two numbers by which a ready job's member orders it; of a lifo job they are below zero.
+function keys.ready_rank(member)
+  local first, seq = string.byte(member), tonumber(string.sub(member, 15, 28))
+  if first < 48 then
+    return tonumber(string.char(first + 15) .. string.sub(member, 2, 14)) - LAST - 1, seq - LAST
+  end
+  return tonumber(string.sub(member, 1, 14)), seq
+end
+
 function keys.jid_of(member)
   return string.sub(member, 15)
 end

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from qmodel.errors import ResultNotKept as ResultNotKept
     from qmodel.errors import ScheduleNotFound as ScheduleNotFound
     from qmodel.errors import ScheduleOver as ScheduleOver
+    from qmodel.errors import TooWide as TooWide
     from qmodel.errors import UnknownOption as UnknownOption
     from qmodel.errors import WrongState as WrongState
     from qmodel.events import Event as Event
@@ -74,7 +75,7 @@ _HOME = {
     "errors": "BadArgument BadValue CancelLimit ConnectError DataError DependencyCycle "
     "DependencyLimit DependencyNotFound DuplicateJid FlowError HasDependents JobCanceled JobExpired JobFailed "
     "JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded NotLoadedError OverCapacity QmodelError "
-    "QueueNotEmpty RefusedError ResultNotKept ScheduleNotFound ScheduleOver UnknownOption WrongState",
+    "QueueNotEmpty RefusedError ResultNotKept ScheduleNotFound ScheduleOver TooWide UnknownOption WrongState",
     "events": "Event",
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names.split()}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
@@ -27,6 +28,7 @@ from qmodel.objects import (
     KEEP,
     LONGEST_SLEEP,
     NOTHING,
+    PART,
     AsyncJobFields,
     AsyncOptions,
     Day,
@@ -327,6 +329,16 @@ class AsyncClient:
         seconds = seconds_of(timeout)
         ended = await self._results.wait(jids, seconds) if jids else {}
         return [result_of(jid, ended.get(jid), seconds) for jid in jids]
+
+    async def _bulk(self, op: ops.CancelMany | ops.Clean | ops.RetryMany) -> replies.Bulk:
+        """Go through all that an operation on many jobs is to look at, a step for each 1000."""
+        done = passed = 0
+        while True:
+            part: replies.Bulk = await self.execute(op)
+            done, passed = done + part.done, passed + part.passed
+            if not part.cursor:
+                return replies.Bulk(done, passed, "")
+            op = replace(op, cursor=part.cursor)
 
     async def close(self) -> None:
         """Give back the connection."""
@@ -1085,6 +1097,69 @@ class AsyncJobs:
             found += self._client._jobs(await self._client.execute(op))
         return found
 
+    async def search(
+        self,
+        queue: str | None = None,
+        *,
+        state: str | None = None,
+        klass: str | None = None,
+        tag: str | None = None,
+        worker: str | None = None,
+        group: str | None = None,
+    ) -> AsyncIterator[AsyncJob]:
+        """Go through the jobs that are all of this, list by list; what does not move in the meantime is
+        found once.
+
+        A queue, a tag, a group, a worker, or the state complete or failed has to be given: else it is
+        refused with TooWide.
+        """
+        cursor = ""
+        while True:
+            op = ops.Search(queue, state, klass, tag, worker, group, cursor, PART)
+            found: replies.Found = await self._client.execute(op)
+            for known in found.jobs:
+                yield AsyncJob(self._client, known.jid, known)
+            cursor = found.cursor
+            if not cursor:
+                return
+
+    async def cancel_many(
+        self,
+        queue: str | None = None,
+        *,
+        state: str | None = None,
+        klass: str | None = None,
+        tag: str | None = None,
+        worker: str | None = None,
+        group: str | None = None,
+        preview: bool = False,
+    ) -> replies.Bulk:
+        """Cancel the jobs that `search` finds, but complete ones, and those on which others depend.
+
+        `passed` tells how many of these stay. With `preview` nothing changes, and `done` is how many fit.
+        """
+        op = ops.CancelMany(queue, state, klass, tag, worker, group, preview=preview)
+        return await self._client._bulk(op)
+
+    async def clean(
+        self,
+        state: Literal["complete", "failed"] = "complete",
+        older: Duration = 0,
+        *,
+        queue: str | None = None,
+        klass: str | None = None,
+        tag: str | None = None,
+        group: str | None = None,
+        preview: bool = False,
+    ) -> replies.Bulk:
+        """Delete complete or failed jobs that ended at least so long ago.
+
+        Failed jobs on which others depend stay, and are counted as `passed`. With `preview` nothing
+        changes, and `done` is how many fit.
+        """
+        op = ops.Clean(state, milliseconds(older), queue, klass, tag, group, preview=preview)
+        return await self._client._bulk(op)
+
     async def cancel(self, *jobs: HasJid | str, cascade: bool = False) -> tuple[str, ...]:
         """Delete up to 1000 unfinished jobs in one step, all of them or none; gives the ids of
         those deleted.
@@ -1127,6 +1202,22 @@ class AsyncFailed:
     async def unfail(self, queue: str, group: str, count: int = 25) -> int:
         """Move the longest failed jobs of a group to a queue, to be tried anew; give how many."""
         return int(await self._client.execute(ops.Unfail(queue, group, count)))
+
+    async def retry(
+        self,
+        queue: str | None = None,
+        *,
+        klass: str | None = None,
+        tag: str | None = None,
+        group: str | None = None,
+        preview: bool = False,
+    ) -> int:
+        """Put failed jobs back into their own queues, to be tried anew; give how many.
+
+        All of them, or those of a queue, klass, tag or group. With `preview` nothing changes.
+        """
+        op = ops.RetryMany(queue, klass, tag, group, preview=preview)
+        return (await self._client._bulk(op)).done
 
 
 class AsyncWorkers:

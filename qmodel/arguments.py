@@ -13,6 +13,8 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
+from qmodel.lifecycle import STATES
+
 MOST = 1000
 """The most of anything that one operation takes or gives."""
 
@@ -325,5 +327,8 @@ Sequence = Annotated[int, Whole(0, TIME_END - 1)]
 Option = Annotated[str, Name(160)]
 Value = Annotated[int, Whole(0, TIME_END - 1)]
 Reason = Annotated[str, Name()]
+State = Annotated[str, Choice(tuple(STATES))]
+Ended = Annotated[str, Choice(("complete", "failed"))]
+Cursor = Annotated[str, Text(256)]
 Switch = Annotated[bool, Flag()]
 RequestId = Annotated[str, REQUEST]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
@@ -25,6 +26,7 @@ from qmodel.objects import (
     KEEP,
     LONGEST_SLEEP,
     NOTHING,
+    PART,
     Day,
     DependencyResults,
     Duration,
@@ -326,6 +328,16 @@ class Client:
         seconds = seconds_of(timeout)
         ended = self._results.wait(jids, seconds) if jids else {}
         return [result_of(jid, ended.get(jid), seconds) for jid in jids]
+
+    def _bulk(self, op: ops.CancelMany | ops.Clean | ops.RetryMany) -> replies.Bulk:
+        """Go through all that an operation on many jobs is to look at, a step for each 1000."""
+        done = passed = 0
+        while True:
+            part: replies.Bulk = self.execute(op)
+            done, passed = done + part.done, passed + part.passed
+            if not part.cursor:
+                return replies.Bulk(done, passed, "")
+            op = replace(op, cursor=part.cursor)
 
     def close(self) -> None:
         """Give back the connection."""
@@ -1078,6 +1090,69 @@ class Jobs:
             found += self._client._jobs(self._client.execute(op))
         return found
 
+    def search(
+        self,
+        queue: str | None = None,
+        *,
+        state: str | None = None,
+        klass: str | None = None,
+        tag: str | None = None,
+        worker: str | None = None,
+        group: str | None = None,
+    ) -> Iterator[Job]:
+        """Go through the jobs that are all of this, list by list; what does not move in the meantime is
+        found once.
+
+        A queue, a tag, a group, a worker, or the state complete or failed has to be given: else it is
+        refused with TooWide.
+        """
+        cursor = ""
+        while True:
+            op = ops.Search(queue, state, klass, tag, worker, group, cursor, PART)
+            found: replies.Found = self._client.execute(op)
+            for known in found.jobs:
+                yield Job(self._client, known.jid, known)
+            cursor = found.cursor
+            if not cursor:
+                return
+
+    def cancel_many(
+        self,
+        queue: str | None = None,
+        *,
+        state: str | None = None,
+        klass: str | None = None,
+        tag: str | None = None,
+        worker: str | None = None,
+        group: str | None = None,
+        preview: bool = False,
+    ) -> replies.Bulk:
+        """Cancel the jobs that `search` finds, but complete ones, and those on which others depend.
+
+        `passed` tells how many of these stay. With `preview` nothing changes, and `done` is how many fit.
+        """
+        op = ops.CancelMany(queue, state, klass, tag, worker, group, preview=preview)
+        return self._client._bulk(op)
+
+    def clean(
+        self,
+        state: Literal["complete", "failed"] = "complete",
+        older: Duration = 0,
+        *,
+        queue: str | None = None,
+        klass: str | None = None,
+        tag: str | None = None,
+        group: str | None = None,
+        preview: bool = False,
+    ) -> replies.Bulk:
+        """Delete complete or failed jobs that ended at least so long ago.
+
+        Failed jobs on which others depend stay, and are counted as `passed`. With `preview` nothing
+        changes, and `done` is how many fit.
+        """
+        op = ops.Clean(state, milliseconds(older), queue, klass, tag, group, preview=preview)
+        return self._client._bulk(op)
+
     def cancel(self, *jobs: HasJid | str, cascade: bool = False) -> tuple[str, ...]:
         """Delete up to 1000 unfinished jobs in one step, all of them or none; gives the ids of
         those deleted.
@@ -1120,6 +1195,22 @@ class Failed:
     def unfail(self, queue: str, group: str, count: int = 25) -> int:
         """Move the longest failed jobs of a group to a queue, to be tried anew; give how many."""
         return int(self._client.execute(ops.Unfail(queue, group, count)))
+
+    def retry(
+        self,
+        queue: str | None = None,
+        *,
+        klass: str | None = None,
+        tag: str | None = None,
+        group: str | None = None,
+        preview: bool = False,
+    ) -> int:
+        """Put failed jobs back into their own queues, to be tried anew; give how many.
+
+        All of them, or those of a queue, klass, tag or group. With `preview` nothing changes.
+        """
+        op = ops.RetryMany(queue, klass, tag, group, preview=preview)
+        return (self._client._bulk(op)).done
 
 
 class Workers:

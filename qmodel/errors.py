@@ -226,6 +226,11 @@ class ScheduleOver(RefusedError):
     jid: str
 
 
+class TooWide(RefusedError):
+    code = "TOO_WIDE"
+    operation: str
+
+
 class LimitReached(RefusedError):
     code = "LIMIT_REACHED"
     what: str

@@ -33,6 +33,9 @@ Day = datetime | date | int
 
 T = TypeVar("T")
 
+PART: Final = 100
+"""How many jobs a search fetches at a time."""
+
 BY_HAND: Final = "by hand"
 """Why a queue is paused when nobody says why."""
 

@@ -35,9 +35,11 @@ from qmodel.arguments import (
     Cost,
     Count,
     Cron,
+    Cursor,
     Daily,
     Data,
     Dependencies,
+    Ended,
     Group,
     Instant,
     Instants,
@@ -68,6 +70,7 @@ from qmodel.arguments import (
     ScheduleId,
     ScheduleKind,
     Sequence,
+    State,
     Switch,
     Tag,
     Tags,
@@ -495,6 +498,46 @@ class Drain(Operation):
     request: RequestId = ""
 
 
+@operation("bulk", "memo", "TOO_WIDE", "canceled lock_lost" + _ENDS, finishes=True)
+class CancelMany(Operation):
+    """Cancel the jobs that `search` finds for the same arguments, but complete ones, and those on which others depend.
+
+    Up to 1000 jobs are looked at, from `cursor` on, and up to `count` canceled. With `preview` nothing changes, and the
+    reply says how many fit.
+    """
+
+    queue: QueueName | None = None
+    state: State | None = None
+    klass: Klass | None = None
+    tag: Tag | None = None
+    worker: WorkerName | None = None
+    group: Group | None = None
+    cursor: Cursor = ""
+    count: Count = 1000
+    preview: Switch = False
+    request: RequestId = ""
+
+
+@operation("bulk", "memo", "", "retired canceled", finishes=True)
+class Clean(Operation):
+    """Delete complete or failed jobs that ended at least `older_ms` ago, but those on which others depend.
+
+    Up to 1000 jobs are looked at, oldest first, from `cursor` on, and up to `count` deleted: the complete jobs of all
+    queues stand in one list. With `preview` nothing changes, and the reply says how many fit.
+    """
+
+    state: Ended
+    older_ms: Milliseconds = 0
+    queue: QueueName | None = None
+    klass: Klass | None = None
+    tag: Tag | None = None
+    group: Group | None = None
+    cursor: Cursor = ""
+    count: Count = 1000
+    preview: Switch = False
+    request: RequestId = ""
+
+
 # ---- dependencies
 
 
@@ -631,6 +674,24 @@ class Replay(Operation):
     """
 
     jid: Jid
+    request: RequestId = ""
+
+
+@operation("bulk", "memo", "", "unfailed throttled")
+class RetryMany(Operation):
+    """Put failed jobs back into their own queues, to be tried anew: of a queue, klass, tag or group, or all.
+
+    Up to 1000 jobs are looked at, from `cursor` on, and up to `count` retried. With `preview` nothing changes, and the
+    reply says how many fit.
+    """
+
+    queue: QueueName | None = None
+    klass: Klass | None = None
+    tag: Tag | None = None
+    group: Group | None = None
+    cursor: Cursor = ""
+    count: Count = 1000
+    preview: Switch = False
     request: RequestId = ""
 
 
@@ -876,6 +937,25 @@ class Multiget(Operation):
     """Show several jobs in the order asked for; those that do not exist are left out."""
 
     jids: Jids
+
+
+@operation("found", "read", "TOO_WIDE")
+class Search(Operation):
+    """Find jobs by queue, state, klass, tag, worker and group, any of them; list by list, each in its order.
+
+    The jobs of a worker, of a group, of a tag, of a queue, complete or failed ones stand in lists, so one of these has
+    to be given. Up to 1000 jobs are looked at, all of them before anything is left out. The reply has a cursor, to go
+    on from there, or none at the end. What stays where it is in the meantime is found exactly once.
+    """
+
+    queue: QueueName | None = None
+    state: State | None = None
+    klass: Klass | None = None
+    tag: Tag | None = None
+    worker: WorkerName | None = None
+    group: Group | None = None
+    cursor: Cursor = ""
+    count: Count = 25
 
 
 @operation("page", "read")

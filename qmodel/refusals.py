@@ -72,6 +72,11 @@ REASONS: dict[str, Reason] = {
     "SCHEDULE_NOT_FOUND": Reason(
         ("jid",), "There is no recurring job {jid}.", "`qmodel recurring QUEUE` lists those of a queue."
     ),
+    "TOO_WIDE": Reason(
+        ("operation",),
+        "No list has just the jobs that {operation} is to look at.",
+        "Name a queue, a tag, a group or a worker, or the state complete or failed.",
+    ),
     "LIMIT_REACHED": Reason(
         ("what", "most"),
         "There are {most} {what} already, and there may be no more.",

@@ -321,6 +321,21 @@ class Drained(NamedTuple):
     left: int
 
 
+class Found(NamedTuple):
+    """Jobs that were found, and the cursor with which the search goes on; empty at its end."""
+
+    cursor: str
+    jobs: tuple[Job, ...]
+
+
+class Bulk(NamedTuple):
+    """How many jobs something was done to, how many fit but were passed over, and the cursor to go on from."""
+
+    done: int
+    passed: int
+    cursor: str
+
+
 class WorkerCounts(NamedTuple):
     """A worker, when it was last seen, and how many leases it holds, valid and lapsed."""
 
@@ -403,6 +418,8 @@ SHAPES: dict[str, Any] = {
     "reasons": tuple[Reason, ...],
     "throttle": Throttle,
     "throttles": tuple[Throttle, ...],
+    "found": Found,
+    "bulk": Bulk,
     "queues": tuple[QueueCounts, ...],
     "queue": QueueCounts,
     "workers": tuple[WorkerCounts, ...],

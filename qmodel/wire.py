@@ -288,6 +288,8 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "reasons": _each(_reason),
     "throttle": _throttle,
     "throttles": _each(_throttle),
+    "found": lambda raw: replies.Found(raw[0].decode(), _jobs(raw[1])),
+    "bulk": lambda raw: replies.Bulk(raw[0], raw[1], raw[2].decode()),
     "drained": lambda raw: replies.Drained(*raw),
     "queues": _each(_queue),
     "queue": _queue,

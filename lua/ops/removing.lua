@@ -97,3 +97,46 @@ function removing.drain(now, op)
   end
   return {canceled, queues.length(op.queue)}
 end
+
+-- What cancels a job, if it may; it ends at most 1000 dependencies.
+local function canceler(now)
+  local ended = 0
+  return function(job)
+    ended = ended + job.waits
+    if job.waited_for ~= '0' or ended > catalogue.most then
+      return false
+    end
+    removing.delete(now, job)
+    return true
+  end
+end
+
+-- What deletes a complete job.
+local function retirer(now)
+  return function(job)
+    store.emit(now, 'retired', job.jid)
+    jobs.remove(job)
+    return true
+  end
+end
+
+-- Cancel the jobs that fit, unless others depend on them; the dependencies that this ends are bounded.
+function removing.cancel_many(now, op)
+  local found, cursor = searching.find(now, 'cancel_many', op, searching.filter(op, op.state))
+  local unfinished = {}
+  for _, job in ipairs(found) do
+    if is_unfinished(job) then
+      unfinished[#unfinished + 1] = job
+    end
+  end
+
+  return searching.bulk(op.preview, unfinished, cursor, canceler(now))
+end
+
+-- Delete finished jobs by age.
+function removing.clean(now, op)
+  local wanted = searching.filter(op, op.state, now - op.older_ms)
+  local found, cursor = searching.find(now, 'clean', op, wanted)
+
+  return searching.bulk(op.preview, found, cursor, op.state == 'complete' and retirer(now) or canceler(now))
+end

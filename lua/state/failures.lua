@@ -34,6 +34,20 @@ function failures.groups(offset, count)
   return page
 end
 
+-- The first groups by name, from one on.
+function failures.names(first, most)
+  local low, high = 0, store.sorted('ZCARD', keys.failures)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if config.before(store.sorted('ZRANGE', keys.failures, middle, middle)[1], first) then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return store.sorted('ZRANGE', keys.failures, low, low + most - 1)
+end
+
 -- How many jobs a group has, and a page of them, latest first.
 function failures.page(name, offset, count)
   local key = keys.group(name)

@@ -115,6 +115,18 @@ function jobs.seen_at(now, job)
   return job.state
 end
 
+-- Whether a job is what a search looks for.
+function jobs.fits(now, job, wanted)
+  local failed = job.state == 'failed'
+  return (not wanted.state or jobs.seen_at(now, job) == wanted.state)
+    and (not wanted.queue or job.queue == wanted.queue)
+    and (not wanted.klass or job.klass == wanted.klass)
+    and (not wanted.tag or tags.has(job, wanted.tag))
+    and (not wanted.worker or job.worker == wanted.worker)
+    and (not wanted.group or failed and job.group == wanted.group)
+    and (not wanted.before or tonumber(job.ended_at) <= wanted.before)
+end
+
 -- Everything about a job, true at `now`: its id, its state, its record as it is stored; and, where there is anything to
 -- say of them: its data if they stand apart, whether it is tracked, what it waits for and what waits for it.
 function jobs.view(now, job)

@@ -46,6 +46,7 @@ SECTIONS = {
     "firing": "Runs of recurring jobs",
     "throttling": "Throttles",
     "explaining": "Why a job does not run",
+    "searching": "Searching",
     "looking": "Looking",
     "pausing": "Pauses",
     "configuring": "Queues, workers, configuration",

@@ -300,6 +300,19 @@ def _drained(at: Session, op: Any, found: replies.Drained) -> None:
     click.echo(f"{found.canceled} canceled, {found.left} left")
 
 
+def _found(at: Session, op: Any, found: replies.Found) -> None:
+    jobs(at, found.jobs)
+    if found.cursor:
+        click.echo(f"More may follow: --cursor '{found.cursor}'")
+
+
+def _bulk(at: Session, op: Any, found: replies.Bulk) -> None:
+    done = "fit" if op.preview else {"cancel_many": "canceled", "clean": "deleted"}.get(op.spec.name, "retried")
+    click.echo(f"{found.done} {done}" + (f", {found.passed} passed over" if found.passed else ""))
+    if found.cursor:
+        click.echo(f"More may follow: --cursor '{found.cursor}'")
+
+
 def _events(at: Session, op: Any, found: tuple[Event, ...]) -> None:
     for event in found:
         facts = " ".join(f"{name}={fact}" for name, fact in event.named.items())
@@ -332,6 +345,8 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "throttle": _throttle,
     "throttles": _throttles,
     "drained": _drained,
+    "found": _found,
+    "bulk": _bulk,
     "events": _events,
     "stats": _stats,
 }

@@ -40,6 +40,7 @@ from qmodel.arguments import (
 from qmodel.arguments import Operations as OperationsKind
 from qmodel.conformance.chooser import Chooser, pick
 from qmodel.conformance.subjects import Step
+from qmodel.lifecycle import STATES
 from qmodel.operations import CATALOGUE, Operation
 from qmodel.refusals import Refusal
 from qmodel.state import config, queues
@@ -95,6 +96,11 @@ PACES = ((1, 1), (450, 1), (1000, 2), (60_000, 1), (60_000, 3), (DAY, 2), (31 * 
 """Intervals, each with a backlog that keeps a jump of the clock from making a thousand runs: directed.py does that."""
 LIVES = (1, 1, 450, 1000, 59_999, DAY, 3660 * DAY)
 LEASES = (1, 500, 1000, 60_000, 61_000, 3660 * DAY)
+CURSORS = (
+    "x", "ready", "ready 0 0", "ready 0 0 0", "ready -5 1 2", "scheduled 0 0", "locks -inf 0", "locks -inf -1 ",
+    "tag 0", "tag 01", "held 0 ", "group 0 0", "group 0 0 g", "group 0 0 g h", "completed 99999999999999 0",
+    "completed 1e3 0",
+)  # fmt: skip
 REASONS = ("by hand", "by hand", "rate", "deploy")
 SPANS = (0, 0, 1, 1000, 1000, 60_000)
 """How long pauses last."""
@@ -118,14 +124,15 @@ SETTINGS: dict[str, tuple[int, ...]] = {
 OPTIONS = tuple(SETTINGS)
 
 WEIGHTS = {
-    "put": 14, "put_many": 5, "pop": 12, "pop_any": 5, "peek": 3, "complete": 6, "complete_many": 3,
+    "put": 14, "put_many": 5, "pop": 12, "pop_any": 9, "peek": 3, "complete": 6, "complete_many": 3,
     "complete_and_pop": 6, "fail": 5, "retry": 5, "release": 4, "heartbeat": 4, "timeout": 4, "revoke": 3, "replay": 3,
-    "update": 2, "priority": 3, "delay": 3, "promote": 3, "log": 3, "progress": 2, "cancel": 4,
+    "update": 2, "priority": 3, "delay": 3, "promote": 3, "log": 3, "progress": 2, "cancel": 7,
     "drain": 2, "depends_on": 4, "depends_off": 4, "tag_add": 3, "tag_remove": 3, "track": 3,
     "untrack": 3, "unfail": 4, "pause": 2, "unpause": 3, "forget": 2, "deregister": 2,
     "config_set": 3, "config_unset": 2, "recur": 3, "unrecur": 3, "recur_update": 2, "recur_tag": 2, "recur_untag": 2,
     "fire": 2, "recur_pause": 1, "recur_unpause": 2, "recur_now": 2, "recur_advance": 3,
     "throttle_set": 3, "throttle_unset": 2, "throttled": 2,
+    "search": 3, "cancel_many": 6, "clean": 3, "retry_many": 3,
 }  # fmt: skip
 """How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
 
@@ -139,6 +146,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "scheduled": 88, "top_tags": 85, "failed_groups": 90, "forget": 85, "recur_untag": 80,
     "recur_pause": 50, "recur_unpause": 92, "recur_advance": 92, "waiting": 60,
     "recurring": 65, "recurring_unset": 78, "throttle_set": 30, "why": 40, "throttle_get": 40, "throttled": 92,
+    "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 
@@ -153,9 +161,9 @@ NEEDS = {
     "throttled": ("throttled", "pop"),
     **dict.fromkeys(("throttle_unset", "throttle_get", "throttles"), ("", "throttle_set")),
     **dict.fromkeys(("promote", "scheduled"), ("scheduled", "put")),
-    **dict.fromkeys(("unfail", "failed", "failed_groups"), ("failed", "fail")),
+    **dict.fromkeys(("unfail", "retry_many", "failed", "failed_groups"), ("failed", "fail")),
     "stalled": ("running", "pop"),
-    "completed": ("complete", "complete"),
+    **dict.fromkeys(("completed", "clean"), ("complete", "complete")),
     "results": ("", "put"),
     "untrack": ("", "track"),
     "tracked": ("", "track"),
@@ -908,6 +916,68 @@ class Generator:
     def multiget(self) -> Operation:
         return ops.Multiget(self._several(self._any))
 
+    # ---- searching
+
+    def _found(self, *states: str) -> dict[str, Any]:
+        """A filter, aimed at a job in these states, or in any."""
+        below = self._below
+        fit = [job for job in self._store.jobs.values() if not states or job.state in states] if self._aimed else []
+        if not fit:
+            names = self._names
+            return {
+                "queue": self._maybe(names.queues), "klass": self._maybe(names.klasses), "tag": self._maybe(names.tags),
+                "group": self._maybe(names.groups), "cursor": "" if below(8) else pick(self._chooser, CURSORS),
+            }  # fmt: skip
+        job = pick(self._chooser, fit)
+        failure = job.failure if job.state == "failed" else None
+        return {
+            "queue": job.queue if below(3) else None,
+            "klass": job.klass if below(4) == 1 else None,
+            "tag": next(iter(job.tags)) if job.tags and below(2) else None,
+            "group": failure.group if failure is not None and below(2) else None,
+            "cursor": self._cursor(),
+        }
+
+    def _cursor(self) -> str:
+        """Where a search begins: at the beginning, mostly."""
+        if self._below(8):
+            return ""
+        store, choose = self._store, self._chooser
+        jobs = list(store.jobs.values())
+        if not jobs or self._below(3) == 1:
+            return pick(choose, CURSORS)
+        job = pick(choose, jobs)
+        group = job.failure.group if job.failure is not None else "g"
+        return pick(choose, (
+            f"ready {job.priority} {job.ready_at} {job.seq - 1}", f"scheduled {job.ready_at} {job.seq}",
+            f"locks {job.expires_at} {job.seq - 1}", f"completed {job.ended_at} {job.seq - 1}", f"tag {job.seq}",
+            f"held {job.seq - 1}", f"group {job.ended_at} {job.seq} {group}", f"depends {job.put_at} {job.seq}",
+        ))  # fmt: skip
+
+    def search(self) -> Operation:
+        found = self._found()
+        state = self._maybe(tuple(STATES)) if self._below(2) else None
+        worker = self._worker() if self._below(8) == 1 else None
+        return ops.Search(**found, state=state, worker=worker, count=pick(self._chooser, COUNTS))
+
+    def cancel_many(self) -> Operation:
+        found = self._found("waiting", "scheduled", "running", "stalled", "failed")
+        found["state"] = self._maybe(tuple(STATES)) if self._below(4) == 1 else None
+        found["worker"] = self._worker() if self._below(8) == 1 else None
+        count, preview = pick(self._chooser, COUNTS), self._below(6) == 1
+        return ops.CancelMany(**found, count=count, preview=preview, request=self._request())
+
+    def clean(self) -> Operation:
+        ended = [job.state for job in self._store.jobs.values() if job.state in ("complete", "failed")]
+        state = pick(self._chooser, ended or ("complete", "failed"))
+        age = pick(self._chooser, DELAYS) if self._below(2) else 0
+        count, preview = pick(self._chooser, COUNTS), self._below(6) == 1
+        return ops.Clean(state, age, **self._found(state), count=count, preview=preview, request=self._request())
+
+    def retry_many(self) -> Operation:
+        count, preview = pick(self._chooser, COUNTS), self._below(6) == 1
+        return ops.RetryMany(**self._found("failed"), count=count, preview=preview, request=self._request())
+
     def waiting(self) -> Operation:
         return ops.Waiting(self._queue_with("ready"), *self._page())
 
@@ -1112,6 +1182,8 @@ def succeeds(op: Operation, outcome: Any, moved: bool) -> bool:
     if not op.spec.reads or outcome is None or outcome == ():
         return False
     first = outcome[0] if isinstance(outcome, tuple) else outcome
+    if op.spec.reply == "found":
+        return bool(outcome.jobs)
     if op.spec.reply == "stats":
         return bool(outcome.wait.count or outcome.failures)
     if op.spec.reply in ("queue", "worker", "tracked", "throttle"):

@@ -284,6 +284,20 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
         yield (ops.Failed(group),)
         yield (ops.Unfail("r", group, **again),)
     yield (ops.Get("a"),)
+    for clean in ("complete", "failed"):
+        yield (ops.Clean(clean, **again),)
+        yield (ops.Clean(clean, 1000, queue="nowhere", **again),)
+    yield (ops.RetryMany(**again),)
+    yield (ops.RetryMany(klass="nobody"),)
+    for more in ({}, {"preview": True}, {"state": "waiting"}, {"klass": "nobody"}):
+        yield (ops.CancelMany(queue, **more, **again),)
+    yield (ops.CancelMany(),)
+    yield (ops.Search(),)
+    yield (ops.Search(queue),)
+    yield (ops.Search(queue, klass="nobody"),)
+    yield (ops.Search(worker="u"),)
+    yield (ops.Search(state="complete"),)
+    yield (ops.Search(state="failed"),)
     yield (ops.Multiget(("b", "a")),)
     lists = (ops.Waiting, ops.Scheduled, ops.Depending, ops.Throttled, ops.Running, ops.Stalled)
     for look in (*lists, ops.Queue, ops.Length, ops.Stats):

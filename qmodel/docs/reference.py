@@ -45,6 +45,8 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "throttle": ("a Throttle", replies.Throttle),
     "throttles": ("a list of Throttles", replies.Throttle),
     "drained": ("a Drained", replies.Drained),
+    "found": ("a Found", replies.Found),
+    "bulk": ("a Bulk", replies.Bulk),
     "queues": ("a list of QueueCounts", replies.QueueCounts),
     "queue": ("a QueueCounts", replies.QueueCounts),
     "workers": ("a list of WorkerCounts", replies.WorkerCounts),

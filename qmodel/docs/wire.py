@@ -159,6 +159,8 @@ SHAPES = {
     "reasons": "a list of reasons: a code and its facts",
     "throttle, throttles": "name, concurrency, rate, rate_ms, capacity, refill, refill_ms, running, claims, tokens, "
     "parked, opens_at, a list of ids; a list of those",
+    "found": "the cursor; a list of jobs as below",
+    "bulk": "how many were done, how many were passed over, the cursor",
     "drained": "two whole numbers: how many were canceled, how many are left",
     "queue, queues": "name, waiting, scheduled, depends, running, stalled, paused (1 or 0), next_at, recurring, due; a "
     "list of those",

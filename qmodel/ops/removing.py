@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from qmodel.arguments import MOST
-from qmodel.operations import Cancel, Drain
+from qmodel.operations import Cancel, CancelMany, Clean, Drain
+from qmodel.ops.searching import bulk, filter, find
 from qmodel.ops.settling import settle
 from qmodel.refusals import refuse
-from qmodel.replies import Drained
+from qmodel.replies import Bulk, Drained
 from qmodel.state import dependencies, jobs, queues, stats
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
@@ -75,3 +78,47 @@ def drain(store: Store, now: int, op: Drain) -> Drained:
             delete(store, now, job)
             canceled += 1
     return Drained(canceled, queues.length(queues.of(store, op.queue)))
+
+
+def _canceler(store: Store, now: int) -> Callable[[Job], bool]:
+    """What cancels a job, if it may; it ends at most 1000 dependencies."""
+    ended = 0
+
+    def act(job: Job) -> bool:
+        nonlocal ended
+        ended += len(job.dependencies)
+        if job.dependents or ended > MOST:
+            return False
+        delete(store, now, job)
+        return True
+
+    return act
+
+
+def _retirer(store: Store, now: int) -> Callable[[Job], bool]:
+    """What deletes a complete job."""
+
+    def act(job: Job) -> bool:
+        emit(store, now, "retired", job.jid)
+        jobs.remove(store, job)
+        return True
+
+    return act
+
+
+def cancel_many(store: Store, now: int, op: CancelMany) -> Bulk:
+    """Cancel the jobs that fit, unless others depend on them; the dependencies that this ends are bounded."""
+    found, cursor = find(store, now, "cancel_many", op, filter(op, op.state))
+    unfinished = [job for job in found if _is_unfinished(job)]
+
+    return bulk(store, op.preview, unfinished, cursor, _canceler(store, now))
+
+
+def clean(store: Store, now: int, op: Clean) -> Bulk:
+    """Delete finished jobs by age."""
+    wanted = filter(op, op.state, now - op.older_ms)
+    found, cursor = find(store, now, "clean", op, wanted)
+
+    return bulk(
+        store, op.preview, found, cursor, _retirer(store, now) if op.state == "complete" else _canceler(store, now)
+    )

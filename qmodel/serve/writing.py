@@ -161,6 +161,8 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "throttle": _same,
     "throttles": _same,
     "drained": _same,
+    "found": lambda found, store: [found.cursor, _jobs(found.jobs, store)],
+    "bulk": _same,
     "queues": _each(_queue),
     "queue": _queue,
     "workers": _same,

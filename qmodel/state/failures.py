@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from qmodel.ordered import Ordered
@@ -45,6 +46,11 @@ def of(store: Store, name: str) -> Ordered[Place]:
 def groups(store: Store, offset: int, count: int) -> list[tuple[str, int]]:
     """A page of the groups by name, with their sizes."""
     return [(name, len(store.groups[name])) for name in store.groups.keys()[offset : offset + count]]
+
+
+def names(store: Store, first: str, most: int) -> list[str]:
+    """The first groups by name, from one on."""
+    return list(islice(store.groups.irange(first), most))
 
 
 def page(store: Store, name: str, offset: int, count: int) -> tuple[int, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from qmodel import replies
 from qmodel.lifecycle import seen_at
@@ -48,6 +48,18 @@ class Job:
         self.dependencies: dict[str, int] = NONE
         self.dependents: dict[str, int] = NONE
         self.history: list[replies.Kept] = []
+
+
+class Filter(NamedTuple):
+    """What a search looks for; what is None may be anything. `before` is when a job had ended at the latest."""
+
+    queue: str | None
+    state: str | None
+    klass: str | None
+    tag: str | None
+    worker: str | None
+    group: str | None
+    before: int | None
 
 
 def get(store: Store, jid: str) -> Job | None:
@@ -150,6 +162,20 @@ def remove(store: Store, job: Job) -> None:
     tags.drop(store, job)
     results.forget(store, job)
     del store.jobs[job.jid]
+
+
+def fits(now: int, job: Job, wanted: Filter) -> bool:
+    """Whether a job is what a search looks for."""
+    failure = job.failure if job.state == "failed" else None
+    return (
+        (wanted.state is None or seen_at(now, job.state, job.ready_at, job.expires_at) == wanted.state)
+        and (wanted.queue is None or job.queue == wanted.queue)
+        and (wanted.klass is None or job.klass == wanted.klass)
+        and (wanted.tag is None or wanted.tag in job.tags)
+        and (wanted.worker is None or job.worker == wanted.worker)
+        and (wanted.group is None or (failure is not None and failure.group == wanted.group))
+        and (wanted.before is None or job.ended_at <= wanted.before)
+    )
 
 
 def view(store: Store, now: int, job: Job) -> replies.Job:

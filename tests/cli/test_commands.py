@@ -91,6 +91,12 @@ def test_the_common_options_stand_before_or_after_the_command(run: Run) -> None:
         (["delay", "a", "10m"], ["scheduled"]),
         (["tag-add", "a", "x", "y"], ["x", "y"]),
         (["pause", "q", "p"], ["2"]),
+        (["pause", "q", "--reason", "deploy", "--for", "1m"], ["1"]),
+        (["search", "--queue", "q", "--klass", "A"], ["jid", "a"]),
+        (["cancel-many", "--queue", "q", "--preview"], ["1 fit"]),
+        (["cancel-many", "--queue", "q"], ["1 canceled"]),
+        (["clean", "complete", "--older", "1d"], ["0 deleted"]),
+        (["retry-many"], ["0 retried"]),
     ],
 )
 def test_replies_can_be_read(run: Run, arguments: list[str], shown: list[str]) -> None:

@@ -776,3 +776,46 @@ def test_two_clients_of_one_name_share_their_jobs() -> None:
     qmodel.connect("memory://two-clients").queues["q"].put("A")
 
     assert qmodel.connect("memory://two-clients").queues["q"].length() == 1
+
+
+# ---- searching
+
+
+def test_jobs_are_found_by_what_they_are(client: Client) -> None:
+    queue = client.queues["q"]
+    queue.put_many([("A", n) for n in range(150)])
+    queue.put("B", jid="b", tags=["red"])
+
+    assert len(list(client.jobs.search("q", klass="A"))) == 150
+    assert [job.jid for job in client.jobs.search(tag="red")] == ["b"]
+    assert [job.jid for job in client.jobs.search("q", state="waiting", klass="B")] == ["b"]
+    with pytest.raises(RefusedError, match="No list has just the jobs"):
+        list(client.jobs.search(klass="A"))
+
+
+def test_many_jobs_are_canceled_or_tried_again_by_what_they_are(client: Client) -> None:
+    queue = client.queues["q"]
+    queue.put_many([("A", n) for n in range(1200 // 2)])
+    queue.put_many([("A", n) for n in range(1200 // 2)])
+    queue.put("B", jid="b", priority=-1)
+    got(queue.pop()).fail("g", "no")
+
+    assert client.failed.retry(klass="B", preview=True) == 1
+    assert client.failed.retry(klass="B") == 1
+    assert client.jobs.cancel_many("q", klass="A", preview=True).done == 1200
+    assert client.jobs.cancel_many("q", klass="A") == (1200, 0, "")
+    assert [job.jid for job in queue.waiting()] == ["b"]
+
+
+def test_finished_jobs_are_deleted_by_age(client: Client) -> None:
+    queue = client.queues["q"]
+    for _ in range(3):
+        queue.put("A")
+    for job in queue.pop(2):
+        job.complete()
+    got(queue.pop()).fail("g", "no")
+
+    assert client.jobs.clean(older=60).done == 0
+    assert client.jobs.clean(queue="nowhere").done == 0
+    assert client.jobs.clean().done == 2
+    assert client.jobs.clean("failed").done == 1

@@ -100,3 +100,83 @@ def test_nothing_is_left_of_a_queue_whose_pauses_are_over() -> None:
     store = Store()
     done(store, 1, ops.Pause(("q",)), ops.Pause(("q",), "rate", 5), ops.Pop("q", "w"), ops.Unpause(("q",)))
     assert snapshot.of(store).queues == {}
+
+
+# ---- searching
+
+
+def test_what_does_not_fit_is_left_out_before_the_page_is_cut() -> None:
+    """glide-mq looked at the first hundred jobs only, and missed all matches behind them."""
+    store = Store()
+    done(store, 1, *put("q", *(f"a{n}" for n in range(300))), ops.Put("q", "b", "rare", ""))
+    assert [job.jid for job in done(store, 1, ops.Search("q", klass="rare", count=1)).jobs] == ["b"]
+
+
+def test_a_search_looks_at_a_thousand_jobs_and_says_where_to_go_on() -> None:
+    store = Store()
+    for begin in range(0, 1500, 500):
+        done(store, 1, *put("q", *(f"a{n}" for n in range(begin, begin + 500))))
+    done(store, 1, ops.Put("q", "b", "rare", ""))
+    first = done(store, 1, ops.Search("q", klass="rare"))
+    assert (first.jobs, first.cursor) == ((), "ready 0 1 1000")
+    rest = done(store, 1, ops.Search("q", klass="rare", cursor=first.cursor))
+    assert ([job.jid for job in rest.jobs], rest.cursor) == (["b"], "")
+
+
+def test_what_stays_is_found_once_whatever_goes_in_between() -> None:
+    store = Store()
+    done(store, 1, *put("q", *"abcdef"))
+    first = done(store, 1, ops.Search("q", count=2))
+    done(store, 1, ops.Cancel(("a", "b", "c")), *put("q", "g"))
+    rest = done(store, 1, ops.Search("q", count=9, cursor=first.cursor))
+    assert [job.jid for job in (*first.jobs, *rest.jobs)] == ["a", "b", "d", "e", "f", "g"]
+
+
+def test_a_search_without_a_list_to_walk_through_is_refused() -> None:
+    store = Store()
+    for op in (ops.Search(klass="k"), ops.Search(state="running"), ops.CancelMany(klass="k")):
+        assert engine.step(store, 1, op) == Refusal("TOO_WIDE", (op.spec.name,))
+    for cursor in ("x", "tag 5", "ready 1", "ready 0 0 0 "):
+        assert engine.step(store, 1, ops.Search("q", cursor=cursor)) == Refusal("BAD_ARGUMENT", ("search", "cursor"))
+
+
+def test_every_state_is_found_by_its_name() -> None:
+    store = Store()
+    done(store, 1, *put("q", "c", "f", "r", "t"), ops.Pop("q", "u", 4), ops.Timeout(("t",)))
+    done(store, 1, ops.Complete("c", store.jobs["c"].token), ops.Fail("f", store.jobs["f"].token, "g", ""))
+    done(store, 1, *put("q", "w"), *put("q", "s", delay_ms=10), *put("q", "d", depends=("w",)))
+    known = {"complete": "c", "failed": "f", "running": "r", "stalled": "t", "waiting": "w", "scheduled": "s"}
+    for state, jid in {**known, "depends": "d"}.items():
+        assert [job.jid for job in done(store, 1, ops.Search("q", state=state)).jobs] == [jid]
+    assert [job.jid for job in done(store, 1, ops.Search("q")).jobs] == ["w", "s", "d", "t", "r", "c", "f"]
+    assert [job.jid for job in done(store, 11, ops.Search("q", state="waiting")).jobs] == ["w", "s"]
+    assert [job.jid for job in done(store, 10**6, ops.Search(worker="u", state="stalled")).jobs] == ["r"]
+
+
+def test_retrying_many_passes_over_none_and_counts_without_changing() -> None:
+    store = Store()
+    done(store, 1, *put("q", "a", "b"), *put("r", "c"), ops.Pop("q", "u", 2), ops.Pop("r", "u"))
+    done(store, 1, *(ops.Fail(jid, store.jobs[jid].token, f"group {jid}", "") for jid in "abc"))
+    before = snapshot.of(store)
+    assert done(store, 2, ops.RetryMany(preview=True)) == (3, 0, "")
+    assert snapshot.of(store) == before
+    assert done(store, 2, ops.RetryMany(queue="r")) == (1, 0, "")
+    assert done(store, 2, ops.RetryMany(count=1)) == (1, 0, "group 1 7 group a")
+    assert {jid: job.state for jid, job in store.jobs.items()} == {"a": "waiting", "b": "failed", "c": "waiting"}
+
+
+def test_canceling_many_leaves_those_on_which_others_depend() -> None:
+    store = Store()
+    done(store, 1, *put("q", "a", "b"), ops.Put("r", "d", "k", "", depends=("a",)))
+    assert done(store, 2, ops.CancelMany("q")) == (1, 1, "")
+    assert sorted(store.jobs) == ["a", "d"]
+
+
+def test_cleaning_takes_the_oldest_and_only_those_old_enough() -> None:
+    store = Store()
+    for at, jid in enumerate("abc"):
+        done(store, at, *put("q", jid), ops.Pop("q", "u"))
+        done(store, at, ops.Complete(jid, store.jobs[jid].token))
+    assert done(store, 100, ops.Clean("complete", 99)).done == 2
+    assert sorted(store.jobs) == ["c"]
+    assert done(store, 100, ops.Clean("complete", queue="r")) == (0, 0, "")
