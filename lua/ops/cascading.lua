@@ -25,19 +25,20 @@ local function doom(now, job, message, doomed)
   end
 end
 
--- Let the dependents of a failed job follow, but those that are to be canceled; give how many there were.
+-- Let the dependents of a failed job follow, but those that are to be canceled; give how much there was to do.
 local function follow(now, job, doomed)
-  local size = tonumber(job.waited_for)
-  for _, jid in ipairs(dependencies.under(job, 'fail')) do
+  local failing, ignoring = dependencies.under(job, 'fail'), dependencies.under(job, 'ignore')
+  for _, jid in ipairs(failing) do
     fail(now, jobs.load(jid), 'Its dependency ' .. job.jid .. ' failed.')
   end
-  for _, jid in ipairs(dependencies.under(job, 'ignore')) do
+  for _, jid in ipairs(ignoring) do
     ignore(now, jobs.load(jid), job, 'failed', job.message)
   end
   for _, jid in ipairs(dependencies.under(job, 'cancel')) do
     doom(now, jobs.load(jid), 'Its dependency ' .. job.jid .. ' failed.', doomed)
   end
-  return size + 1
+  local size = #failing + #ignoring
+  return (size > 0 or #doomed > 0) and size or 1
 end
 
 -- Let those that wait for a job that is canceled go their ways.
@@ -62,7 +63,8 @@ local function cancel(now, doomed)
   if not job or #dependencies.under(job, 'block') > 0 then -- two ways led to it; or somebody came to wait for it
     return 1
   end
-  local size = job.waited_for + job.waits + 1
+  local canceled = #dependencies.under(job, 'cancel')
+  local size = job.waited_for - canceled + math.max(tonumber(job.waits), 1)
   leave(now, job, doomed)
   if tonumber(job.waits) > catalogue.most then
     dependencies.unlink(job, dependencies.of(job))

@@ -41,16 +41,16 @@ def go_on(store: Store, now: int) -> None:
 
 
 def _follow(store: Store, now: int, job: Job, doomed: list[str]) -> int:
-    """Let the dependents of a failed job follow, but those that are to be canceled; give how many there were."""
+    """Let the dependents of a failed job follow, but those that are to be canceled; give how much there was to do."""
     assert job.failure is not None
-    size = len(job.dependents)
-    for jid in dependencies.under(job, "fail"):
+    failing, ignoring = dependencies.under(job, "fail"), dependencies.under(job, "ignore")
+    for jid in failing:
         _fail(store, now, jobs.load(store, jid), f"Its dependency {job.jid} failed.")
-    for jid in dependencies.under(job, "ignore"):
+    for jid in ignoring:
         _ignore(store, now, jobs.load(store, jid), job, "failed", job.failure.message)
     for jid in dependencies.under(job, "cancel"):
         _doom(store, now, jobs.load(store, jid), f"Its dependency {job.jid} failed.", doomed)
-    return size + 1
+    return len(failing) + len(ignoring) or int(not doomed)
 
 
 def _fail(store: Store, now: int, job: Job, message: str) -> None:
@@ -77,7 +77,8 @@ def _cancel(store: Store, now: int, doomed: list[str]) -> int:
     job = jobs.get(store, doomed.pop())
     if job is None or dependencies.under(job, "block"):  # two ways led to it; or somebody came to wait for it
         return 1
-    size = len(job.dependents) + len(job.dependencies) + 1
+    canceled = len(dependencies.under(job, "cancel"))
+    size = len(job.dependents) - canceled + max(len(job.dependencies), 1)
     _leave(store, now, job, doomed)
     if len(job.dependencies) > MOST:
         dependencies.unlink(store, job, dependencies.of(job))
