@@ -41,6 +41,7 @@
 --   <p>w:<worker>:jobs           hash: `` -> last seen, `j<jid>` -> sequence, `r<request>` -> jids granted, by spaces
 --   <p>cascade                   zset: failed jobs whose dependents have not followed yet (state/cascade.lua)
 --   <p>completed                 zset: score ended at, member <sequence:14><jid>
+--   <p>failed                    zset: failed jobs that may be deleted; score ended at, member <sequence:14><jid>
 --   <p>failures                  zset: the failure groups, score 0
 --   <p>f:<group>                 zset: score ended at, member <sequence:14><jid>
 --   <p>t:<tag>                   zset: score sequence of the tagging, member jid
@@ -59,8 +60,8 @@
 local keys = {}
 
 local ALONE = {
-  'cascade', 'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failures', 'tags', 'tracked', 's',
-  'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles',
+  'cascade', 'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
+  's', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles',
 }
 
 local MOST = 200 -- keys that are kept

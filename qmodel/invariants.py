@@ -119,7 +119,7 @@ def places_hold_only_jobs_that_exist(s: Snapshot) -> Iterator[str]:
 @invariant
 def places_are_in_order(s: Snapshot) -> Iterator[str]:
     """Every sorted list is sorted."""
-    lists: list[tuple[str, tuple[Any, ...]]] = [("completed", s.completed)]
+    lists: list[tuple[str, tuple[Any, ...]]] = [("completed", s.completed), ("failed", s.failed)]
     lists += s.groups.items()
     lists += s.tags.items()
     for name, queue in s.queues.items():
@@ -362,6 +362,19 @@ def a_lease_ends_once(s: Snapshot) -> Iterator[str]:
     for jid, job in s.jobs.items():
         tokens = Counter(facts[ends[w]] for w, _, facts in job["history"] if w in ends)
         yield from (f"{jid}: {t} ended {c} times" for t, c in tokens.items() if c > 1 and t)
+
+
+@invariant
+def failed_jobs_may_be_deleted_unless_they_are_kept(s: Snapshot) -> Iterator[str]:
+    """The list of failed jobs has each of them under the moment of its failure, but for those marked as kept."""
+    wanted = set()
+    for jid, job in s.jobs.items():
+        kept = ("kept", "1") in job["options"]
+        if kept and job["state"] != "failed":
+            yield f"{jid} is {job['state']}, and marked as kept"
+        if job["state"] == "failed" and not kept:
+            wanted.add((job["ended_at"], job["seq"], jid))
+    yield from (f"{place} is listed as failed, or should be" for place in sorted(wanted ^ set(s.failed)))
 
 
 @invariant

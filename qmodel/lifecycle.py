@@ -74,7 +74,7 @@ TRANSITIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("failed", "scheduled"): ("put",),
     ("failed", "depends"): ("unfail", "put"),
     ("failed", "throttled"): ("unfail", "put"),
-    ("failed", ""): ("cancel", "dependency failed"),
+    ("failed", ""): ("cancel", "dependency failed", "retention"),
 }
 """What may follow what, and by which operation. The empty state is a job that does not exist."""
 

@@ -127,7 +127,7 @@ class Operation:
     spec: ClassVar[Spec]
 
 
-_BURIED = " failed dead_lettered put"
+_BURIED = " failed dead_lettered put retired"
 _CASCADE = _BURIED + " canceled unblocked throttled"
 """What an operation may cause that fails a job, or goes on with what follows from a failure before it."""
 
@@ -293,7 +293,7 @@ class Peek(Operation):
 # ---- finishing
 
 
-@operation("state", "lease", _HELD + " " + _DEPENDENCY, "completed advanced retired" + _CASCADE + _ENDS, finishes=True)
+@operation("state", "lease", _HELD + " " + _DEPENDENCY, "completed advanced" + _CASCADE + _ENDS, finishes=True)
 class Complete(Operation):
     """Complete a leased job, and release the jobs that waited for it; or send it on to a `next` queue.
 
@@ -309,7 +309,7 @@ class Complete(Operation):
     depends: AnyDependencies = ()
 
 
-@operation("names", "lease", _HELD + " DUPLICATE_JID", "completed retired" + _CASCADE + _ENDS, finishes=True)
+@operation("names", "lease", _HELD + " DUPLICATE_JID", "completed" + _CASCADE + _ENDS, finishes=True)
 class CompleteMany(Operation):
     """Complete up to 1000 leased jobs in one step; all of them or none."""
 
@@ -320,7 +320,7 @@ class CompleteMany(Operation):
     "completed_and_popped",
     "grant",
     _HELD + " " + _DEPENDENCY,
-    "completed advanced retired " + _TAKEN,
+    "completed advanced " + _TAKEN,
 )
 class CompleteAndPop(Operation):
     """Complete a leased job as `complete` does, and lease the next ones as `pop` does, in one step."""

@@ -2,6 +2,8 @@
 
 local burying = {}
 
+local SWEEP = 3
+
 local OF_LETTER = {'lifo', 'lease_ms', 'timeout_ms'}
 
 -- Let a dead letter be what its job was.
@@ -39,6 +41,19 @@ local function write_letter(now, job)
   jobs.place(letter_job, state)
 end
 
+-- Delete failed jobs that are kept no longer: more than fail, so that they come down to a lower limit.
+local function retire(now)
+  for _, job in ipairs(failures.expired(now, SWEEP)) do
+    if job.waited_for ~= '0' or job.waits ~= '0' then
+      failures.keep(job)
+    else
+      store.emit(now, 'retired', job.jid)
+      stats.recovered(job.ended_at, job.queue)
+      jobs.remove(job)
+    end
+  end
+end
+
 -- Fail a lifted job into a group. `ended` is the token of the lease that ended so by its holder's own word, if any: a
 -- holder who lost the lease must not be told that it failed the job.
 function burying.bury(now, job, group, message, ended)
@@ -61,6 +76,7 @@ function burying.bury(now, job, group, message, ended)
   if job.options ~= '' then
     write_letter(now, job)
   end
+  retire(now)
 end
 
 -- Whether somebody called a job off while it was running.

@@ -159,6 +159,7 @@ function finishing.fail(now, op)
   else
     burying.bury(now, job, op.group, op.message, job.token)
   end
+  jobs.remember(job, 'failed', op.group)
   return op.jid
 end
 
@@ -178,13 +179,14 @@ function finishing.retry(now, op)
   jobs.lift(job)
   local revoked = burying.is_revoked(job)
   history.add(now, job, 'retried', job.token, revoked and -1 or job.remaining - 1)
-  if revoked then
-    burying.bury_revoked(now, job, op.message)
-    return -1
-  end
-  if tonumber(job.remaining) == 0 then
-    local message = op.message ~= '' and op.message or 'No retries remained.'
-    burying.bury(now, job, op.group or 'failed-retries-' .. job.queue, message)
+  if revoked or tonumber(job.remaining) == 0 then
+    if revoked then
+      burying.bury_revoked(now, job, op.message)
+    else
+      local message = op.message ~= '' and op.message or 'No retries remained.'
+      burying.bury(now, job, op.group or 'failed-retries-' .. job.queue, message)
+    end
+    jobs.remember(job, 'retried', '-1')
     return -1
   end
   job.remaining = job.remaining - 1
@@ -214,6 +216,7 @@ function finishing.release(now, op)
   if burying.is_revoked(job) then
     history.add(now, job, 'released', job.token, 'failed')
     burying.bury_revoked(now, job)
+    jobs.remember(job, 'released', 'failed')
     return 'failed'
   end
   if #depends.given > 0 then

@@ -1,19 +1,51 @@
--- Failed jobs by group.
+-- Failed jobs: by group, and all of them by the moment at which they failed, for those that are kept no longer
+-- (qmodel/state/failures.py). A job may fail and be deleted in one step, so what was gathered is written before.
 
 local failures = {}
+
+local NONE = {} -- of jobs
 
 -- Enter a failed job.
 function failures.add(job)
   store.add(keys.group(job.group), job.ended_at, keys.member(job.seq, job.jid))
   store.add(keys.failures, 0, job.group)
+  store.add(keys.failed, job.ended_at, keys.member(job.seq, job.jid))
 end
 
 -- Strike a failed job, and its group when it was the last.
 function failures.discard(job)
-  store.remove(keys.group(job.group), keys.member(job.seq, job.jid))
+  local member = keys.member(job.seq, job.jid)
+  store.sorted('ZREM', keys.group(job.group), member)
   if store.sorted('ZCARD', keys.group(job.group)) == 0 then
-    store.remove(keys.failures, job.group)
+    store.sorted('ZREM', keys.failures, job.group)
   end
+  if not options.get(job, 'kept') then
+    store.sorted('ZREM', keys.failed, member)
+  end
+  options.drop(job, 'kept')
+end
+
+-- Let a failed job be kept for as long as it is failed.
+function failures.keep(job)
+  store.sorted('ZREM', keys.failed, keys.member(job.seq, job.jid))
+  options.set(job, 'kept', 1)
+end
+
+-- The failed jobs that are past failed-history or beyond failed-history-count, longest failed first.
+function failures.expired(now, most)
+  local age, count = config.value('failed-history'), config.value('failed-history-count')
+  if age == 0 and count == 0 then
+    return NONE
+  end
+  local found = age > 0 and store.sorted('ZRANGEBYSCORE', keys.failed, '-inf', now - age, 'LIMIT', 0, most) or {}
+  local surplus = count > 0 and store.sorted('ZCARD', keys.failed) - count or 0
+  if surplus > #found then
+    found = store.sorted('ZRANGE', keys.failed, 0, math.min(surplus, most) - 1)
+  end
+  for i, member in ipairs(found) do
+    found[i] = jobs.load(keys.jid_of(member))
+  end
+  return found
 end
 
 -- The longest failed jobs of a group.

@@ -426,6 +426,7 @@ _ENDS: tuple[Callable[[Any], Operation], ...] = (
     lambda run: ops.Pop("q", "v"), lambda run: ops.PopAny(("q",), "v"), lambda run: ops.Drain("q"),
     lambda run: ops.CompleteAndPop(run.jid, run.token, "q", "w", 2), lambda run: ops.Release(run.jid, run.token),
     lambda run: ops.Timeout((run.jid,)), lambda run: ops.Revoke((run.jid,)),
+    lambda run: ops.CancelMany("q"),
 )  # fmt: skip
 """Every way in which a run that is leased, or lapsed, or given back, or revoked, may end."""
 

@@ -115,6 +115,8 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "grace-period": (0, 0, 1, 500, 10_000),
     "jobs-history": (0, 1, 1000, 7 * DAY),
     "jobs-history-count": (0, 1, 2, 3),
+    "failed-history": (0, 1, 1000, 7 * DAY),
+    "failed-history-count": (0, 1, 2, 3),
     "stats-history": (0, 1, 2),
     "histogram-history": (0, 1, 2),
     "max-job-history": (4, 5, 6, 7),

@@ -110,6 +110,7 @@ class _Reader:
             workers=self.workers(),
             workers_passed=int(self.text("workers-passed", "0")),
             completed=completed,
+            failed=self.places("failed"),
             groups=groups,
             tags=tags,
             tracked=tracked,

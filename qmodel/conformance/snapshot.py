@@ -75,6 +75,7 @@ class Snapshot:
                 grants: {request: (jid, ...)}}
     workers_passed  how many silent workers that hold leases the sweep has passed
     completed   ((ended_at, sequence, jid), ...)
+    failed      ((ended_at, sequence, jid), ...), those that may be deleted
     groups      name -> ((ended_at, sequence, jid), ...)
     tags        tag -> ((sequence, jid), ...)
     tracked     jid -> sequence
@@ -99,6 +100,7 @@ class Snapshot:
     workers: dict[str, Record]
     workers_passed: int
     completed: tuple[Place, ...]
+    failed: tuple[Place, ...]
     groups: dict[str, tuple[Place, ...]]
     tags: dict[str, tuple[tuple[int, str], ...]]
     tracked: dict[str, int]
@@ -129,6 +131,7 @@ def of(store: Store) -> Snapshot:
         workers={name: _worker(worker) for name, worker in store.workers.items()},
         workers_passed=store.workers_passed,
         completed=tuple(store.completed),
+        failed=tuple(store.failed),
         groups={name: tuple(jobs) for name, jobs in store.groups.items()},
         tags={tag: tuple(jobs) for tag, jobs in store.tags.items()},
         tracked=dict(store.tracked),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmodel.ops.putting import enter
 from qmodel.ops.settling import settle
 from qmodel.replies import Failure
-from qmodel.state import cascade, dependencies, expiring, gates, history, jobs, options, queues, stats, tags
+from qmodel.state import cascade, dependencies, expiring, failures, gates, history, jobs, options, queues, stats, tags
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
@@ -30,7 +30,22 @@ def bury(store: Store, now: int, job: Job, group: str, message: str, ended: int 
     settle(store, now, job)
     if job.options:
         _write_letter(store, now, job)
+    _retire(store, now)
 
+
+def _retire(store: Store, now: int) -> None:
+    """Delete failed jobs that are kept no longer: more than fail, so that they come down to a lower limit."""
+    for old in failures.expired(store, now, SWEEP):
+        if old.dependents or old.dependencies:
+            failures.keep(store, old)
+        else:
+            emit(store, now, "retired", old.jid)
+            stats.recovered(store, old.ended_at, old.queue)
+            jobs.remove(store, old)
+
+
+SWEEP = 3
+"""The most failed jobs that one failure retires."""
 
 OF_LETTER = ("lifo", "lease_ms", "timeout_ms")
 """What a dead letter has of the options with which its job was put."""

@@ -155,6 +155,7 @@ def fail(store: Store, now: int, op: Fail) -> str:
         bury_revoked(store, now, job, op.message, job.token)
     else:
         bury(store, now, job, op.group, op.message, job.token)
+    jobs.remember(store, job, "failed", op.group)
     return op.jid
 
 
@@ -167,11 +168,12 @@ def retry(store: Store, now: int, op: Retry) -> int:
     jobs.lift(store, job)
     revoked = is_revoked(job)
     history.add(store, now, job, "retried", job.token, -1 if revoked else job.remaining - 1)
-    if revoked:
-        bury_revoked(store, now, job, op.message)
-        return -1
-    if job.remaining == 0:
-        bury(store, now, job, op.group or "failed-retries-" + job.queue, op.message or "No retries remained.")
+    if revoked or job.remaining == 0:
+        if revoked:
+            bury_revoked(store, now, job, op.message)
+        else:
+            bury(store, now, job, op.group or "failed-retries-" + job.queue, op.message or "No retries remained.")
+        jobs.remember(store, job, "retried", "-1")
         return -1
     job.remaining -= 1
     stats.retried(store, now, job.queue)
@@ -197,6 +199,7 @@ def release(store: Store, now: int, op: Release) -> str:
     if is_revoked(job):
         history.add(store, now, job, "released", job.token, "failed")
         bury_revoked(store, now, job)
+        jobs.remember(store, job, "released", "failed")
         return "failed"
     if depends.given:
         dependencies.link(store, job, depends)

@@ -30,6 +30,8 @@ OPTIONS: dict[str, Option] = {
     "grace-period": Option(10_000, 0, YEAR, "ms", "How long a lapsed lease stays its owner's before a pop takes it."),
     "jobs-history": Option(7 * DAY, 0, 10 * YEAR, "ms", "How long complete jobs are kept."),
     "jobs-history-count": Option(50_000, 0, 10**9, "jobs", "How many complete jobs are kept."),
+    "failed-history": Option(0, 0, 10 * YEAR, "ms", "How long failed jobs are kept; 0: for ever."),
+    "failed-history-count": Option(0, 0, 10**9, "jobs", "How many failed jobs are kept; 0: all."),
     "stats-history": Option(30, 0, 3660, "days", "How many days before today statistics are kept."),
     "histogram-history": Option(7, 0, 3660, "days", "How many days before today histograms are shown."),
     "max-job-history": Option(100, 4, 1000, "stages", "How many stages a history keeps: the first, and the last."),

@@ -1,11 +1,17 @@
-"""Failed jobs by group."""
+"""Failed jobs: by group, and all of them by the moment at which they failed, for those that are kept no longer.
+
+A failed job on which others depend, or that depends on others, is never deleted by age or count: there is more to come
+of it. When its turn comes it is struck off the list of all, and marked as kept.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from qmodel.ordered import Ordered
+from qmodel.state import config, options
 from qmodel.state.store import Place, Store
 
 if TYPE_CHECKING:
@@ -23,6 +29,7 @@ def add(store: Store, job: Job) -> None:
     if group is None:
         group = store.groups[_group(job)] = Ordered()
     group.add((job.ended_at, job.seq, job.jid))
+    store.failed.add((job.ended_at, job.seq, job.jid))
 
 
 def discard(store: Store, job: Job) -> None:
@@ -31,6 +38,27 @@ def discard(store: Store, job: Job) -> None:
     group.remove((job.ended_at, job.seq, job.jid))
     if not group:
         del store.groups[_group(job)]
+    if options.get(job, "kept") is None:
+        store.failed.remove((job.ended_at, job.seq, job.jid))
+    options.drop(job, "kept")
+
+
+def keep(store: Store, job: Job) -> None:
+    """Let a failed job be kept for as long as it is failed."""
+    store.failed.remove((job.ended_at, job.seq, job.jid))
+    options.set(job, "kept", 1)
+
+
+def expired(store: Store, now: int, most: int) -> Sequence[Job]:
+    """The failed jobs that are past failed-history or beyond failed-history-count, longest failed first."""
+    age, count = config.value(store, "failed-history"), config.value(store, "failed-history-count")
+    if not age and not count:
+        return ()
+    found = store.failed.until(now - age, most) if age else []
+    surplus = len(store.failed) - count if count else 0
+    if surplus > len(found):
+        found = store.failed[: min(surplus, most)]
+    return [store.jobs[jid] for _, _, jid in found]
 
 
 def oldest(store: Store, name: str, count: int) -> list[Job]:

@@ -24,6 +24,7 @@ OPTIONS: Final[dict[str, str]] = {
     "origin": "engine: the job of which it is a dead letter",
     "origin_queue": "engine: the queue in which that failed",
     "origin_dead_queue": "engine: the dead queue of that one",
+    "kept": "engine: it failed, and is past keeping, but for its dependents or dependencies",
     "revoked": "engine: however its lease ends, it fails; gone when it has",
     "schedule": "engine: the recurring job that waits for the end of this run, and since which sequence it recurs",
     "throttles": "put: the throttles that it passes, with spaces between",

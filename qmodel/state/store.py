@@ -38,8 +38,8 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "cascade", "completed", "config", "crons", "days", "events", "groups", "jobs", "lines", "queues", "requests",
-        "results", "schedules", "seq", "tags", "throttles", "tracked", "workers", "workers_passed",
+        "cascade", "completed", "config", "crons", "days", "events", "failed", "groups", "jobs", "lines", "queues",
+        "requests", "results", "schedules", "seq", "tags", "throttles", "tracked", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -52,6 +52,7 @@ class Store:
         self.workers: dict[str, Worker] = {}
         self.workers_passed = 0
         self.completed: Ordered[Place] = Ordered()
+        self.failed: Ordered[Place] = Ordered()
         self.crons: Ordered[Place] = Ordered()
         self.groups: SortedDict[str, Ordered[Place]] = SortedDict()
         self.tags: dict[str, Ordered[tuple[int, str]]] = {}

@@ -82,19 +82,28 @@ ENDS = [one.steps for one in directed() if one.name in ("ends_of_runs", "ends_th
 """In which whoever waits for a job learns of every way in which it can end, and what is over is deleted."""
 
 
-RARE = [
-    Step(0, ops.Put("q", "a", "k", "", dead_queue="dead")),
-    Step(0, ops.Pop("q", "w")),
-    Step(0, ops.Revoke(("a",))),
-    Step(0, ops.CompleteMany((ops.Complete("a", 2),))),
-    Step(0, ops.Put("q", "a", "k", "", dead_queue="dead")),
-    Step(0, ops.Pop("q", "w")),
-    Step(0, ops.Revoke(("a",))),
-    Step(0, ops.Timeout(("a",))),
-    Step(0, ops.Put("q", "b", "k", "", dead_queue="dead", ttl_ms=1)),
-    Step(2, ops.Fire("q")),
-]
-"""What seldom comes about by chance: dead letters by complete_many, by timeout and by fire."""
+def _rare() -> Iterator[list[Step]]:
+    """What seldom comes about by chance: dead letters, and failed jobs that are kept no longer, by all that fails."""
+    keep = Step(0, ops.ConfigSet("failed-history-count", 1))
+    put, pop = ops.Put("q", "a", "k", "", retries=0, dead_queue="dead"), ops.Pop("q", "w")
+    old = [Step(0, ops.Put("r", "old", "k", "")), Step(0, ops.Revoke(("old",)))]
+    running = [keep, *old, Step(0, put), Step(0, pop)]
+    done = ops.Complete("a", 6)
+    revoked = [*running, Step(0, ops.Revoke(("a",)))]
+    for end in (
+        done, ops.CompleteMany((done,)), ops.CompleteAndPop("a", 6, "s", "w"), ops.Release("a", 6), ops.Timeout(("a",)),
+    ):  # fmt: skip
+        yield [*revoked, Step(0, end)]
+    for end in (ops.Fail("a", 6, "g", ""), ops.Retry("a", 6)):
+        yield [*running, Step(0, end)]
+    for end in (pop, ops.PopAny(("q",), "w")):
+        yield [*running, Step(10**6, end)]
+    yield [keep, *old, Step(0, put), Step(0, ops.Revoke(("a",)))]
+    failed = [*old, Step(0, ops.Put("r", "f", "k", "")), Step(0, ops.Revoke(("f",))), keep]
+    yield [*failed, Step(0, ops.PutMany((ops.Put("q", "a", "k", "", depends=("f fail",)),)))]
+    waits = [Step(0, ops.Put("q", "b", "k", "")), Step(0, ops.Put("q", "a", "k", "", depends=("b",)))]
+    yield [*failed, *waits, Step(0, ops.DependsOn("a", ("f fail",)))]
+    yield [keep, *old, Step(0, ops.Put("q", "a", "k", "", dead_queue="dead", ttl_ms=1)), Step(2, ops.Fire("q"))]
 
 
 def _in_a_line() -> Iterator[list[Step]]:
@@ -134,7 +143,7 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
     transitions: set[tuple[str, str, str]] = set()
     real, configuring.keep_events = configuring.keep_events, lambda store, most: None
     try:
-        for history in (*bulk(COUNT), *ENDS, RARE, *_in_a_line()):
+        for history in (*bulk(COUNT), *ENDS, *_rare(), *_in_a_line()):
             states: dict[str, str] = {}
             for moment in walk(history):
                 events[moment.name].update(event.event for event in moment.events)

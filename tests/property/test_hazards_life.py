@@ -554,3 +554,83 @@ def test_nobodys_job_is_overwritten_by_a_letter(scene: Played) -> None:
 def test_a_letter_of_a_plain_job_is_not_written(scene: Played) -> None:
     scene.failed()
     assert scene.events("dead_lettered") == []
+
+
+# ---- how long failed jobs are kept
+
+
+def failed_jobs(scene: Played) -> list[str]:
+    """The jobs that are failed, longest first."""
+    groups = [tally.name for tally in scene(ops.FailedGroups())]
+    listed = [jid for name in groups for jid in scene(ops.Failed(name)).jids]
+    return [jid for jid, _ in sorted(((jid, scene.get(jid).ended_at) for jid in listed), key=lambda pair: pair[1])]
+
+
+def test_nothing_that_failed_is_lost_unless_somebody_says_so(scene: Played) -> None:
+    for jid in "ab":
+        scene.failed(jid)
+        scene.now += 3000 * DAY
+    assert failed_jobs(scene) == ["a", "b"]
+    assert (scene(ops.ConfigGet("failed-history")), scene(ops.ConfigGet("failed-history-count"))) == (0, 0)
+
+
+def test_the_newest_failed_jobs_are_kept_and_of_equals_those_that_failed_last(scene: Played) -> None:
+    scene(ops.ConfigSet("failed-history-count", 2))
+    for jid in "dcba":
+        scene.failed(jid)
+    assert scene(ops.Failed("g")).jids == ("a", "b")
+    assert [event.facts[0] for event in scene.events("retired")] == ["d", "c"]
+    assert (scene.stats().failures, scene.stats().failed) == (4, 2)
+    assert (scene.get("d"), scene(ops.Tagged("t")).total) == (None, 0)
+
+
+def test_failed_jobs_of_all_groups_grow_too_old(scene: Played) -> None:
+    for jid, group in (("a", "g"), ("b", "h"), ("c", "i")):
+        scene(ops.Fail(jid, scene.running(jid, tags=("t",)), group, "m"))
+        scene.now += 10
+    scene(ops.ConfigSet("failed-history", 1000))
+    scene.now += 980
+    scene.failed("d")
+    assert failed_jobs(scene) == ["c", "d"] and [one.name for one in scene(ops.FailedGroups())] == ["g", "i"]
+    assert scene(ops.Tagged("t")).total == 1
+
+
+def test_failed_jobs_come_down_to_a_limit_that_was_lowered(scene: Played) -> None:
+    for n in range(9):
+        scene.failed(f"a{n}")
+    scene(ops.ConfigSet("failed-history-count", 1))
+    left = []
+    for n in range(5):
+        scene.failed(f"b{n}")
+        left.append(scene(ops.Failed("g")).total)
+    assert left == [7, 5, 3, 1, 1]
+
+
+def test_a_failed_job_on_which_others_depend_is_kept_until_it_is_tried_again(scene: Played) -> None:
+    scene(ops.ConfigSet("failed-history-count", 1))
+    scene.failed("a")
+    scene.put("z", "other", depends=("a",))
+    for jid in "bcd":
+        scene.failed(jid)
+    assert set(failed_jobs(scene)) == {"a", "d"}
+    assert scene(ops.Unfail("q", "g")) == 2
+    scene(ops.Complete("a", scene.pop()[0].token))
+    assert scene.get("z").state == "waiting"
+    scene(ops.Fail("d", scene.pop()[0].token, "g", "m"))
+    scene.failed("e")
+    assert failed_jobs(scene) == ["e"]
+
+
+@pytest.mark.parametrize("end", ["fail", "retry", "release"])
+def test_a_failure_that_was_not_kept_may_be_sent_again(scene: Played, end: str) -> None:
+    scene(ops.ConfigSet("failed-history-count", 1))
+    scene.failed("newer")
+    token = scene.running("a", retries=0)
+    scene(ops.Revoke(("a",)))
+    scene.now -= 1000
+    op = {"fail": ops.Fail("a", token, "g", ""), "retry": ops.Retry("a", token), "release": ops.Release("a", token)}[
+        end
+    ]
+    first = scene(op)
+    assert scene.get() is None
+    assert scene(op) == first == {"fail": "a", "retry": -1, "release": "failed"}[end]

@@ -100,6 +100,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "every_job_was_put": _set("jobs", "w", "queue", ""),
     "history_is_bounded_and_well_formed": _set("jobs", "w", "history", ()),
     "a_lease_ends_once": lambda s: _set("jobs", "c", "history", s.jobs["c"]["history"] * 2)(s),
+    "failed_jobs_may_be_deleted_unless_they_are_kept": _set("failed", ()),
     "only_a_running_job_is_marked_as_revoked": _set("jobs", "w", "options", (("revoked", "1"),)),
     "who_may_expire_is_on_the_list": _set("jobs", "w", "options", (("ttl_ms", "5"),)),
     "a_place_in_a_throttle_is_what_a_leased_job_has": _set("throttles", "limit", "held", ()),
