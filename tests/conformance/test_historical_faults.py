@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from qmodel.conformance.directed import wire
+from qmodel.conformance.directed import directed, wire
 from qmodel.conformance.mutation import model, python, replay, suite
 from qmodel.conformance.script import Named
 
@@ -148,13 +148,13 @@ LUA = [
     Fault("M15", "nobody sees to the jobs that are due", "ops/taking", "    queues.promote(job)\n", ""),
 ]  # fmt: skip
 
-MOST_OPERATIONS = 12_000
+MOST_OPERATIONS = 40_000
 operations: list[int] = []
 
 
 @pytest.fixture(scope="module")
 def generated() -> list[Named]:
-    return suite.generated(200)
+    return [*suite.generated(200), *(named for named in directed() if len(named.steps) < 200)]
 
 
 @pytest.fixture(scope="module")
