@@ -23,6 +23,7 @@ local kinds = {
   {kind = 'whole', low = 1, high = 316224000000},
   {kind = 'list', item = {kind = 'id', most = 128}, least = 0, most = 8, optional = true},
   {kind = 'whole', low = 1, high = 1000000},
+  {kind = 'choice', words = {pending = true, window = true, debounce = true, again = true}},
   {kind = 'id', most = 64},
   {kind = 'operations', of = 'put', least = 1},
   {kind = 'whole', low = 1, high = 1000},
@@ -81,7 +82,11 @@ catalogue.operations = {
       throttles = kinds[11],
       cost = kinds[12],
       ordered = kinds[1],
-      request = kinds[13],
+      unique = kinds[2],
+      unique_mode = kinds[13],
+      unique_ms = kinds[10],
+      unique_max_ms = kinds[10],
+      request = kinds[14],
     },
   },
   put_many = {
@@ -92,8 +97,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[14],
-      request = kinds[13],
+      jobs = kinds[15],
+      request = kinds[14],
     },
   },
   pop = {
@@ -110,9 +115,9 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       worker = kinds[1],
-      count = kinds[15],
+      count = kinds[16],
       wait = kinds[9],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   pop_any = {
@@ -126,11 +131,11 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[16],
+      queues = kinds[17],
       worker = kinds[1],
-      count = kinds[15],
+      count = kinds[16],
       wait = kinds[9],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   peek = {
@@ -145,7 +150,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[15],
+      count = kinds[16],
     },
   },
   complete = {
@@ -162,7 +167,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[17],
+      token = kinds[18],
       result = kinds[3],
       data = kinds[3],
       next = kinds[1],
@@ -178,7 +183,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[18],
+      jobs = kinds[19],
     },
   },
   complete_and_pop = {
@@ -197,17 +202,17 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[17],
+      token = kinds[18],
       queue = kinds[1],
       worker = kinds[1],
-      count = kinds[15],
+      count = kinds[16],
       wait = kinds[9],
       result = kinds[3],
       data = kinds[3],
       next = kinds[1],
       delay_ms = kinds[5],
       depends = kinds[8],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   fail = {
@@ -226,9 +231,9 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[17],
-      group = kinds[19],
-      message = kinds[20],
+      token = kinds[18],
+      group = kinds[20],
+      message = kinds[21],
       data = kinds[3],
     },
   },
@@ -246,10 +251,10 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[17],
+      token = kinds[18],
       delay_ms = kinds[5],
-      group = kinds[19],
-      message = kinds[20],
+      group = kinds[20],
+      message = kinds[21],
     },
   },
   release = {
@@ -266,7 +271,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[17],
+      token = kinds[18],
       delay_ms = kinds[5],
       data = kinds[3],
       depends = kinds[8],
@@ -286,7 +291,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[17],
+      token = kinds[18],
       data = kinds[3],
     },
   },
@@ -298,8 +303,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[21],
-      request = kinds[13],
+      jids = kinds[22],
+      request = kinds[14],
     },
   },
   revoke = {
@@ -310,8 +315,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[21],
-      request = kinds[13],
+      jids = kinds[22],
+      request = kinds[14],
     },
   },
   update = {
@@ -328,7 +333,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       data = kinds[3],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   priority = {
@@ -346,7 +351,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       priority = kinds[4],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   delay = {
@@ -364,7 +369,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       delay_ms = kinds[5],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   promote = {
@@ -379,7 +384,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   log = {
@@ -395,8 +400,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      message = kinds[22],
-      request = kinds[13],
+      message = kinds[23],
+      request = kinds[14],
     },
   },
   progress = {
@@ -414,9 +419,9 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[17],
-      progress = kinds[22],
-      request = kinds[13],
+      token = kinds[18],
+      progress = kinds[23],
+      request = kinds[14],
     },
   },
   cancel = {
@@ -427,9 +432,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[21],
+      jids = kinds[22],
       cascade = kinds[9],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   drain = {
@@ -444,8 +449,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[15],
-      request = kinds[13],
+      count = kinds[16],
+      request = kinds[14],
     },
   },
   cancel_many = {
@@ -457,15 +462,15 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      state = kinds[23],
+      state = kinds[24],
       klass = kinds[1],
       tag = kinds[1],
       worker = kinds[1],
-      group = kinds[19],
-      cursor = kinds[24],
-      count = kinds[15],
+      group = kinds[20],
+      cursor = kinds[25],
+      count = kinds[16],
       preview = kinds[9],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   clean = {
@@ -473,23 +478,23 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local state = args[at]
-      state = state and arguments.accept(kinds[25], state)
+      state = state and arguments.accept(kinds[26], state)
       if state == nil then arguments.refuse(operation, 'state') end
       local op = {state = state, older_ms = 0, cursor = '', count = 1000, preview = false, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.clean, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      state = kinds[25],
+      state = kinds[26],
       older_ms = kinds[5],
       queue = kinds[1],
       klass = kinds[1],
       tag = kinds[1],
-      group = kinds[19],
-      cursor = kinds[24],
-      count = kinds[15],
+      group = kinds[20],
+      cursor = kinds[25],
+      count = kinds[16],
       preview = kinds[9],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   depends_on = {
@@ -504,8 +509,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[26],
-      request = kinds[13],
+      dependencies = kinds[27],
+      request = kinds[14],
     },
   },
   depends_off = {
@@ -520,9 +525,9 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[27],
+      dependencies = kinds[28],
       all = kinds[9],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   results = {
@@ -539,6 +544,35 @@ catalogue.operations = {
       jid = kinds[2],
     },
   },
+  unique_get = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local unique = args[at]
+      if not arguments.is_id(unique, 128) then arguments.refuse(operation, 'unique') end
+      local op = {unique = unique}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.unique_get, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      unique = kinds[2],
+    },
+  },
+  unique_release = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local unique = args[at]
+      if not arguments.is_id(unique, 128) then arguments.refuse(operation, 'unique') end
+      local op = {unique = unique, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.unique_release, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      unique = kinds[2],
+      request = kinds[14],
+    },
+  },
   tag_add = {
     reads = false, memo = true, asks = true, cascades = false, lists = {'tags'},
     decode = function(operation, args, at, last)
@@ -551,8 +585,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[16],
-      request = kinds[13],
+      tags = kinds[17],
+      request = kinds[14],
     },
   },
   tag_remove = {
@@ -567,8 +601,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[16],
-      request = kinds[13],
+      tags = kinds[17],
+      request = kinds[14],
     },
   },
   tagged = {
@@ -583,8 +617,8 @@ catalogue.operations = {
     end,
     arguments = {
       tag = kinds[1],
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   top_tags = {
@@ -595,8 +629,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   track = {
@@ -611,7 +645,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   untrack = {
@@ -626,7 +660,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   tracked = {
@@ -637,8 +671,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   failed_groups = {
@@ -649,8 +683,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   failed = {
@@ -664,9 +698,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      group = kinds[19],
-      offset = kinds[28],
-      count = kinds[15],
+      group = kinds[20],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   unfail = {
@@ -682,9 +716,9 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      group = kinds[19],
-      count = kinds[15],
-      request = kinds[13],
+      group = kinds[20],
+      count = kinds[16],
+      request = kinds[14],
     },
   },
   replay = {
@@ -699,7 +733,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   retry_many = {
@@ -713,11 +747,11 @@ catalogue.operations = {
       queue = kinds[1],
       klass = kinds[1],
       tag = kinds[1],
-      group = kinds[19],
-      cursor = kinds[24],
-      count = kinds[15],
+      group = kinds[20],
+      cursor = kinds[25],
+      count = kinds[16],
       preview = kinds[9],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   recur = {
@@ -737,7 +771,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      jid = kinds[29],
+      jid = kinds[30],
       klass = kinds[1],
       data = kinds[3],
       interval_ms = kinds[5],
@@ -746,17 +780,17 @@ catalogue.operations = {
       retries = kinds[6],
       tags = kinds[7],
       backlog = kinds[6],
-      kind = kinds[30],
-      cron = kinds[22],
-      due_at = kinds[31],
-      start_at = kinds[17],
-      end_at = kinds[17],
-      limit = kinds[28],
-      missed = kinds[32],
+      kind = kinds[31],
+      cron = kinds[23],
+      due_at = kinds[32],
+      start_at = kinds[18],
+      end_at = kinds[18],
+      limit = kinds[29],
+      missed = kinds[33],
       catchup_ms = kinds[5],
-      overlap = kinds[33],
+      overlap = kinds[34],
       restart = kinds[9],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   unrecur = {
@@ -770,8 +804,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[29],
-      request = kinds[13],
+      jid = kinds[30],
+      request = kinds[14],
     },
   },
   recur_get = {
@@ -785,7 +819,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[29],
+      jid = kinds[30],
     },
   },
   recur_update = {
@@ -799,7 +833,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[29],
+      jid = kinds[30],
       queue = kinds[1],
       klass = kinds[1],
       data = kinds[3],
@@ -807,7 +841,7 @@ catalogue.operations = {
       priority = kinds[4],
       retries = kinds[6],
       backlog = kinds[6],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   recur_tag = {
@@ -821,9 +855,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[29],
-      tags = kinds[16],
-      request = kinds[13],
+      jid = kinds[30],
+      tags = kinds[17],
+      request = kinds[14],
     },
   },
   recur_untag = {
@@ -837,9 +871,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[29],
-      tags = kinds[16],
-      request = kinds[13],
+      jid = kinds[30],
+      tags = kinds[17],
+      request = kinds[14],
     },
   },
   recur_pause = {
@@ -853,8 +887,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[29],
-      request = kinds[13],
+      jid = kinds[30],
+      request = kinds[14],
     },
   },
   recur_unpause = {
@@ -868,8 +902,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[29],
-      request = kinds[13],
+      jid = kinds[30],
+      request = kinds[14],
     },
   },
   recur_now = {
@@ -883,8 +917,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[29],
-      request = kinds[13],
+      jid = kinds[30],
+      request = kinds[14],
     },
   },
   recur_advance = {
@@ -900,9 +934,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[29],
-      after = kinds[17],
-      due_at = kinds[31],
+      jid = kinds[30],
+      after = kinds[18],
+      due_at = kinds[32],
     },
   },
   recurring_unset = {
@@ -914,7 +948,7 @@ catalogue.operations = {
     end,
     arguments = {
       ahead_ms = kinds[5],
-      count = kinds[15],
+      count = kinds[16],
     },
   },
   recurring = {
@@ -929,8 +963,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   fire = {
@@ -945,8 +979,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[15],
-      request = kinds[13],
+      count = kinds[16],
+      request = kinds[14],
     },
   },
   throttle_set = {
@@ -960,14 +994,14 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[34],
+      throttle = kinds[35],
       concurrency = kinds[12],
-      rate = kinds[35],
+      rate = kinds[36],
       rate_ms = kinds[10],
       capacity = kinds[12],
       refill = kinds[12],
-      refill_ms = kinds[36],
-      request = kinds[13],
+      refill_ms = kinds[37],
+      request = kinds[14],
     },
   },
   throttle_unset = {
@@ -981,8 +1015,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[34],
-      request = kinds[13],
+      throttle = kinds[35],
+      request = kinds[14],
     },
   },
   throttle_get = {
@@ -996,7 +1030,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[34],
+      throttle = kinds[35],
     },
   },
   throttles = {
@@ -1007,8 +1041,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   why = {
@@ -1047,7 +1081,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[21],
+      jids = kinds[22],
     },
   },
   search = {
@@ -1059,13 +1093,13 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      state = kinds[23],
+      state = kinds[24],
       klass = kinds[1],
       tag = kinds[1],
       worker = kinds[1],
-      group = kinds[19],
-      cursor = kinds[24],
-      count = kinds[15],
+      group = kinds[20],
+      cursor = kinds[25],
+      count = kinds[16],
     },
   },
   waiting = {
@@ -1080,8 +1114,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   scheduled = {
@@ -1096,8 +1130,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   depending = {
@@ -1112,8 +1146,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   throttled = {
@@ -1128,8 +1162,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   running = {
@@ -1144,8 +1178,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   stalled = {
@@ -1160,8 +1194,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   completed = {
@@ -1172,8 +1206,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   queues = {
@@ -1184,8 +1218,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   queue = {
@@ -1224,8 +1258,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[28],
-      count = kinds[15],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   worker = {
@@ -1254,7 +1288,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[17],
+      at = kinds[18],
     },
   },
   events = {
@@ -1265,8 +1299,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[17],
-      count = kinds[15],
+      after = kinds[18],
+      count = kinds[16],
     },
   },
   newest = {
@@ -1287,10 +1321,10 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[16],
+      queues = kinds[17],
       reason = kinds[1],
       for_ms = kinds[5],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   unpause = {
@@ -1301,9 +1335,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[16],
+      queues = kinds[17],
       reason = kinds[1],
-      request = kinds[13],
+      request = kinds[14],
     },
   },
   forget = {
@@ -1314,8 +1348,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[16],
-      request = kinds[13],
+      queues = kinds[17],
+      request = kinds[14],
     },
   },
   deregister = {
@@ -1326,8 +1360,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      workers = kinds[16],
-      request = kinds[13],
+      workers = kinds[17],
+      request = kinds[14],
     },
   },
   config = {
@@ -1351,7 +1385,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[19],
+      option = kinds[20],
     },
   },
   config_set = {
@@ -1367,9 +1401,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[19],
-      value = kinds[17],
-      request = kinds[13],
+      option = kinds[20],
+      value = kinds[18],
+      request = kinds[14],
     },
   },
   config_unset = {
@@ -1383,8 +1417,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[19],
-      request = kinds[13],
+      option = kinds[20],
+      request = kinds[14],
     },
   },
 }

@@ -51,6 +51,8 @@
 --   <p>s:wait:<day>:<queue>, <p>s:run:<day>:<queue>            text: folded statistics (state/stats.lua)
 --   <p>s:wait-new:<day>:<queue>, <p>s:run-new:<day>:<queue>    list: durations not yet folded in
 --   <p>s:stats:<day>:<queue>     hash: failures, failed, retries
+--   <p>uniques                   hash: key -> who holds it (state/uniques.lua)
+--   <p>unique-ends               zset: score the end of a key that has one of its own, member key
 --   <p>requests                  hash: <operation> <request> -> reply
 --   <p>requests-order            zset: score order, member <operation> <request>
 --
@@ -61,7 +63,7 @@ local keys = {}
 
 local ALONE = {
   'cascade', 'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
-  's', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles',
+  's', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends',
 }
 
 local MOST = 200 -- keys that are kept

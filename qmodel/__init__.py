@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from qmodel.errors import DependencyLimit as DependencyLimit
     from qmodel.errors import DependencyNotFound as DependencyNotFound
     from qmodel.errors import DuplicateJid as DuplicateJid
+    from qmodel.errors import DuplicateKey as DuplicateKey
     from qmodel.errors import FlowError as FlowError
     from qmodel.errors import HasDependents as HasDependents
     from qmodel.errors import JobCanceled as JobCanceled
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from qmodel.errors import UnknownOption as UnknownOption
     from qmodel.errors import WrongState as WrongState
     from qmodel.events import Event as Event
+    from qmodel.objects import fingerprint as fingerprint
 
 # Loaded when first used: `import qmodel` alone costs next to nothing.
 _HOME = {
@@ -73,10 +75,12 @@ _HOME = {
     "arguments": "Edge",
     "client": "Client Job Queue",
     "errors": "BadArgument BadValue CancelLimit ConnectError DataError DependencyCycle "
-    "DependencyLimit DependencyNotFound DuplicateJid FlowError HasDependents JobCanceled JobExpired JobFailed "
+    "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey FlowError HasDependents JobCanceled JobExpired "
+    "JobFailed "
     "JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded NotLoadedError OverCapacity QmodelError "
     "QueueNotEmpty RefusedError ResultNotKept ScheduleNotFound ScheduleOver TooWide UnknownOption WrongState",
     "events": "Event",
+    "objects": "fingerprint",
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names.split()}
 

@@ -90,6 +90,7 @@ class AsyncClient:
         self.tags = AsyncTags(self)
         self.throttles = AsyncThrottles(self)
         self.tracked = AsyncTracked(self)
+        self.uniques = AsyncUniques(self)
         self.config = AsyncConfig(self)
         self._results = AsyncResults(self)
 
@@ -127,8 +128,16 @@ class AsyncClient:
         new = tuple(jobs)
         if not new:
             return []
-        await self.execute(ops.PutMany(new))
-        return [AsyncJob(self, op.jid, given=op) for op in new]
+        stand = await self.execute(ops.PutMany(new))
+        return [self._put(op, jid) for op, jid in zip(new, stand, strict=True)]
+
+    def _put(self, op: ops.Put, jid: str) -> AsyncJob:
+        """The job that stands for one that was put: itself, or another one."""
+        if jid == op.jid:
+            return AsyncJob(self, jid, given=op)
+        job = AsyncJob(self, jid)
+        job.deduplicated = True
+        return job
 
     async def put_flow(self, jobs: Flow | Iterable[ops.Put], flow: str | None = None) -> list[AsyncJob]:
         """Put jobs that wait for each other, made by `qmodel.flows` or `Queue.new`, in any order and number.
@@ -443,6 +452,10 @@ class AsyncQueue:
         throttles: Iterable[str] | str = (),
         cost: int | None = None,
         dead_queue: str | None = None,
+        unique: str | None = None,
+        unique_mode: str | None = None,
+        unique_for: Duration | None = None,
+        unique_max: Duration | None = None,
     ) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known at once."""
         return new_job(
@@ -464,6 +477,10 @@ class AsyncQueue:
             throttles=throttles,
             cost=cost,
             dead_queue=dead_queue,
+            unique=unique,
+            unique_mode=unique_mode,
+            unique_for=unique_for,
+            unique_max=unique_max,
         )
 
     async def put(
@@ -486,6 +503,10 @@ class AsyncQueue:
         throttles: Iterable[str] | str = (),
         cost: int | None = None,
         dead_queue: str | None = None,
+        unique: str | None = None,
+        unique_mode: str | None = None,
+        unique_for: Duration | None = None,
+        unique_max: Duration | None = None,
     ) -> AsyncJob:
         """Put a job here: a new one, or with the `jid` of an existing one, that one, which moves
         here.
@@ -505,6 +526,13 @@ class AsyncQueue:
         ready until it ends. `throttles`: the names of up to 8 throttles that it passes whenever it is
         claimed. `cost`: the tokens that it takes from their buckets, 1 by default. `dead_queue`: where
         a dead letter of it is put when it fails in the end.
+
+        `unique`: a key (`qmodel.fingerprint` makes one of klass and data). Where another job stands for this
+        one under that key, nothing is put, and the job given is that other one, with `deduplicated` True. It
+        does so until it has ended, or for `unique_for`. `unique_mode`: `pending`, that; `window`, for
+        `unique_for` from its put whatever becomes of it; `debounce`, while it has not begun its data become
+        these and its delay starts again, until `unique_max` from its put; `again`, the same without a delay,
+        and when it has begun this job is put and kept until it has ended. See docs/semantics.md.
 
         Refused with DependencyNotFound, DependencyCycle, DependencyLimit or OverCapacity.
         """
@@ -526,9 +554,12 @@ class AsyncQueue:
             throttles=throttles,
             cost=cost,
             dead_queue=dead_queue,
+            unique=unique,
+            unique_mode=unique_mode,
+            unique_for=unique_for,
+            unique_max=unique_max,
         )
-        await self.client.execute(op)
-        return AsyncJob(self.client, op.jid, given=op)
+        return self.client._put(op, await self.client.execute(op))
 
     async def recur(
         self,
@@ -1399,6 +1430,22 @@ class AsyncThrottles:
         return list(await self._client.execute(ops.Throttles(offset, count)))
 
 
+class AsyncUniques:
+    """The keys under which a job stands for others."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    async def get(self, key: str) -> replies.Unique | None:
+        """Who holds a key, since when and until when; None when nobody does."""
+        held: replies.Unique | None = await self._client.execute(ops.UniqueGet(key))
+        return held
+
+    async def release(self, key: str) -> bool:
+        """Let nobody hold a key, and let the job go on that is kept for after its holder; says whether it was held."""
+        return bool(await self._client.execute(ops.UniqueRelease(key)))
+
+
 class AsyncTags:
     """The jobs by tag."""
 
@@ -1488,5 +1535,6 @@ __all__ = [
     "AsyncThrottles",
     "AsyncTracked",
     "AsyncTrackedJobs",
+    "AsyncUniques",
     "AsyncWorkers",
 ]

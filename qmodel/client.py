@@ -89,6 +89,7 @@ class Client:
         self.tags = Tags(self)
         self.throttles = Throttles(self)
         self.tracked = Tracked(self)
+        self.uniques = Uniques(self)
         self.config = Config(self)
         self._results = Results(self)
 
@@ -126,8 +127,16 @@ class Client:
         new = tuple(jobs)
         if not new:
             return []
-        self.execute(ops.PutMany(new))
-        return [Job(self, op.jid, given=op) for op in new]
+        stand = self.execute(ops.PutMany(new))
+        return [self._put(op, jid) for op, jid in zip(new, stand, strict=True)]
+
+    def _put(self, op: ops.Put, jid: str) -> Job:
+        """The job that stands for one that was put: itself, or another one."""
+        if jid == op.jid:
+            return Job(self, jid, given=op)
+        job = Job(self, jid)
+        job.deduplicated = True
+        return job
 
     def put_flow(self, jobs: Flow | Iterable[ops.Put], flow: str | None = None) -> list[Job]:
         """Put jobs that wait for each other, made by `qmodel.flows` or `Queue.new`, in any order and number.
@@ -442,6 +451,10 @@ class Queue:
         throttles: Iterable[str] | str = (),
         cost: int | None = None,
         dead_queue: str | None = None,
+        unique: str | None = None,
+        unique_mode: str | None = None,
+        unique_for: Duration | None = None,
+        unique_max: Duration | None = None,
     ) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known at once."""
         return new_job(
@@ -463,6 +476,10 @@ class Queue:
             throttles=throttles,
             cost=cost,
             dead_queue=dead_queue,
+            unique=unique,
+            unique_mode=unique_mode,
+            unique_for=unique_for,
+            unique_max=unique_max,
         )
 
     def put(
@@ -485,6 +502,10 @@ class Queue:
         throttles: Iterable[str] | str = (),
         cost: int | None = None,
         dead_queue: str | None = None,
+        unique: str | None = None,
+        unique_mode: str | None = None,
+        unique_for: Duration | None = None,
+        unique_max: Duration | None = None,
     ) -> Job:
         """Put a job here: a new one, or with the `jid` of an existing one, that one, which moves
         here.
@@ -504,6 +525,13 @@ class Queue:
         ready until it ends. `throttles`: the names of up to 8 throttles that it passes whenever it is
         claimed. `cost`: the tokens that it takes from their buckets, 1 by default. `dead_queue`: where
         a dead letter of it is put when it fails in the end.
+
+        `unique`: a key (`qmodel.fingerprint` makes one of klass and data). Where another job stands for this
+        one under that key, nothing is put, and the job given is that other one, with `deduplicated` True. It
+        does so until it has ended, or for `unique_for`. `unique_mode`: `pending`, that; `window`, for
+        `unique_for` from its put whatever becomes of it; `debounce`, while it has not begun its data become
+        these and its delay starts again, until `unique_max` from its put; `again`, the same without a delay,
+        and when it has begun this job is put and kept until it has ended. See docs/semantics.md.
 
         Refused with DependencyNotFound, DependencyCycle, DependencyLimit or OverCapacity.
         """
@@ -525,9 +553,12 @@ class Queue:
             throttles=throttles,
             cost=cost,
             dead_queue=dead_queue,
+            unique=unique,
+            unique_mode=unique_mode,
+            unique_for=unique_for,
+            unique_max=unique_max,
         )
-        self.client.execute(op)
-        return Job(self.client, op.jid, given=op)
+        return self.client._put(op, self.client.execute(op))
 
     def recur(
         self,
@@ -1392,6 +1423,22 @@ class Throttles:
         return list(self._client.execute(ops.Throttles(offset, count)))
 
 
+class Uniques:
+    """The keys under which a job stands for others."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def get(self, key: str) -> replies.Unique | None:
+        """Who holds a key, since when and until when; None when nobody does."""
+        held: replies.Unique | None = self._client.execute(ops.UniqueGet(key))
+        return held
+
+    def release(self, key: str) -> bool:
+        """Let nobody hold a key, and let the job go on that is kept for after its holder; says whether it was held."""
+        return bool(self._client.execute(ops.UniqueRelease(key)))
+
+
 class Tags:
     """The jobs by tag."""
 
@@ -1481,5 +1528,6 @@ __all__ = [
     "Throttles",
     "Tracked",
     "TrackedJobs",
+    "Uniques",
     "Workers",
 ]

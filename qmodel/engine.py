@@ -32,6 +32,7 @@ from qmodel.ops import (
     tagging,
     taking,
     throttling,
+    uniquing,
 )
 from qmodel.refusals import Refusal, Refused
 from qmodel.state import requests
@@ -67,6 +68,8 @@ VERBS: dict[str, Verb] = {
     "depends_on": depending.depends_on,
     "depends_off": depending.depends_off,
     "results": depending.show_results,
+    "unique_get": uniquing.unique_get,
+    "unique_release": uniquing.unique_release,
     "tag_add": tagging.tag_add,
     "tag_remove": tagging.tag_remove,
     "tagged": tagging.tagged,

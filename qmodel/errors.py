@@ -205,6 +205,12 @@ class NotADeadLetter(RefusedError):
     jid: str
 
 
+class DuplicateKey(RefusedError):
+    code = "DUPLICATE_KEY"
+    jid: str
+    unique: str
+
+
 class HasDependents(RefusedError):
     code = "HAS_DEPENDENTS"
     jid: str

@@ -13,6 +13,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "put": ("jid", "queue", "klass", "state"),
     "promoted": ("jid", "queue"),
     "unblocked": ("jid", "queue", "state"),
+    "deduplicated": ("jid", "queue", "unique", "mode", "state"),  # the job that stands for one that was not put
     "delayed": ("jid", "queue", "ready_at"),
     "unfailed": ("jid", "queue", "group", "state"),
     "throttled": ("jid", "queue", "throttle"),
@@ -54,6 +55,8 @@ EVENTS: dict[str, tuple[str, ...]] = {
     # throttles
     "limited": ("throttle", "concurrency", "rate", "rate_ms", "capacity", "refill", "refill_ms"),
     "unlimited": ("throttle",),
+    # keys
+    "unique_released": ("unique", "jid"),
     # queues, workers, configuration
     "paused": ("queue", "reason", "until"),  # 0 where it does not end by itself
     "unpaused": ("queue", "reason", "left"),  # without a reason: all that were left

@@ -594,6 +594,33 @@ def a_run_says_whose_it_is(s: Snapshot) -> Iterator[str]:
                 yield f"{jid} is a run of {schedule}"
 
 
+# ---- keys
+
+
+@invariant
+def a_key_is_held_by_a_job_that_has_not_ended(s: Snapshot) -> Iterator[str]:
+    """Who holds a key has it, and has not ended; but a window is kept to its end whatever became of the job."""
+    for key, one in s.uniques.items():
+        job = s.jobs.get(one["jid"])
+        ended = job is None or job["state"] in ("complete", "failed") or ("unique", key) not in job["options"]
+        if one["mode"] == "window" and not one["ends"]:
+            yield f"{key} is a window without an end"
+        if one["mode"] != "window" and (ended or (one["ends"] and one["mode"] != "pending")):
+            yield f"{key} is held by {one}"
+
+
+@invariant
+def who_comes_after_the_holder_says_so(s: Snapshot) -> Iterator[str]:
+    """The job that is kept until the holder has ended says so, and no other job does."""
+    wanted = {one["next"]: (key, one["jid"]) for key, one in s.uniques.items() if one["next"]}
+    for jid, job in s.jobs.items():
+        options = dict(job["options"])
+        said = (options.get("unique"), options["holder"]) if "holder" in options else None
+        if said != wanted.get(jid):
+            yield f"{jid} says {said}, and is kept for {wanted.get(jid)}"
+    yield from (f"{jid} is kept for {wanted[jid]}, and gone" for jid in wanted.keys() - s.jobs.keys())
+
+
 # ---- tags, tracking, statistics, options
 
 

@@ -7,6 +7,7 @@ milliseconds, objects into JSON, jobs into ids), and replies back again.
 from __future__ import annotations
 
 import binascii
+import hashlib
 import json
 import math
 import os
@@ -162,6 +163,10 @@ def new_job(
     throttles: Iterable[str] | str = (),
     cost: int | None = None,
     dead_queue: str | None = None,
+    unique: str | None = None,
+    unique_mode: str | None = None,
+    unique_for: Duration | None = None,
+    unique_max: Duration | None = None,
 ) -> Put:
     """The operation that puts a job, as `Queue.put` describes it."""
     if text is not None and data is not None:
@@ -179,6 +184,10 @@ def new_job(
         lifo=True if lifo else None,
         lease_ms=_maybe_milliseconds(lease),
         timeout_ms=_maybe_milliseconds(timeout),
+        unique=unique,
+        unique_mode=unique_mode,
+        unique_ms=_maybe_milliseconds(unique_for),
+        unique_max_ms=_maybe_milliseconds(unique_max),
         ttl_ms=_maybe_milliseconds(ttl),
         ordered=ordered,
         throttles=_several(throttles) or None,
@@ -189,6 +198,19 @@ def new_job(
 
 def _maybe_milliseconds(duration: Duration | None) -> int | None:
     return None if duration is None else milliseconds(duration)
+
+
+def fingerprint(klass: str, data: object = None) -> str:
+    """A key for `put(unique=...)` that is the same for the same klass and data, and for no others, all but certainly.
+
+    The order of a dictionary's keys does not matter. What is hashed says how long each part is, so that none runs into
+    the next.
+
+    >>> fingerprint("Send", {"to": 1, "cc": 2}) == fingerprint("Send", {"cc": 2, "to": 1})
+    True
+    """
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(f"{len(klass)}:{klass}{len(text)}:{text}".encode()).hexdigest()
 
 
 def new_recurring(
@@ -359,6 +381,9 @@ class Fields:
     Times are aware datetimes in UTC, or None for never; the same names with `_ms` give the stored
     milliseconds.
     """
+
+    deduplicated = False
+    """Whether it stands for the job that was put, which was not put because of it."""
 
     def __init__(self, jid: str, known: replies.Job | None = None, given: Put | None = None) -> None:
         self.jid: Final = jid
@@ -534,6 +559,16 @@ class Fields:
     def ordered(self) -> str | None:
         """The key of which one job after the other starts, if it has one."""
         return self._load().ordered
+
+    @property
+    def unique(self) -> str:
+        """The key with which it was put, or empty."""
+        return self._load().unique
+
+    @property
+    def holder(self) -> str:
+        """The id of the job that holds its key, where it is kept until that one has ended; or empty."""
+        return self._load().holder
 
     @property
     def spawned_from(self) -> str:

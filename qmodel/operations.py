@@ -77,6 +77,8 @@ from qmodel.arguments import (
     ThrottleIds,
     ThrottleName,
     Token,
+    UniqueKey,
+    UniqueMode,
     Value,
     WorkerName,
     WorkerNames,
@@ -191,7 +193,7 @@ _TAKEN = "popped promoted lock_lost unpaused" + _CASCADE + " " + _RUNS
 # ---- putting
 
 
-@operation("jid", "job", _DEPENDENCY + " OVER_CAPACITY", "lock_lost" + _CASCADE + _ENDS)
+@operation("jid", "job", _DEPENDENCY + " OVER_CAPACITY", "lock_lost deduplicated" + _CASCADE + _ENDS)
 class Put(Operation):
     """Put a job into a queue: a new one, or an existing one, which moves there.
 
@@ -212,6 +214,12 @@ class Put(Operation):
     A dependency may be an edge, `<jid> <policy> <name>`: what its failure does to this job (block: it waits on; fail:
     it fails too, into `failed-dependencies-<queue>`; ignore: the dependency counts as met; cancel: it is canceled), and
     perhaps a name under which its result is kept with this job until that is complete.
+
+    With a key (`unique`) nothing is put where another job stands for this one: then the reply names that one. It does
+    so until it has ended, or for `unique_ms`; in the mode `window` for `unique_ms` from its put, whatever becomes of
+    it. The mode of who comes says what else happens. `debounce`: while the other has not begun, its data become the
+    ones that came last and its delay starts again, until `unique_max_ms` from its put. `again`: while it has not begun,
+    its data become the ones that came last; if it has, this job is put, and kept until the other has ended.
     """
 
     queue: QueueName
@@ -231,10 +239,19 @@ class Put(Operation):
     throttles: ThrottleIds | None = None
     cost: Cost | None = None
     ordered: LineKey | None = None
+    unique: UniqueKey | None = None
+    unique_mode: UniqueMode | None = None
+    unique_ms: Interval | None = None
+    unique_max_ms: Interval | None = None
     request: RequestId = ""
 
 
-@operation("jids", "job", _DEPENDENCY + " DUPLICATE_JID OVER_CAPACITY", "lock_lost" + _CASCADE + _ENDS)
+@operation(
+    "jids",
+    "job",
+    _DEPENDENCY + " DUPLICATE_JID DUPLICATE_KEY OVER_CAPACITY",
+    "lock_lost deduplicated" + _CASCADE + _ENDS,
+)
 class PutMany(Operation):
     """Put up to 1000 jobs in one step; they may depend on each other in any order."""
 
@@ -476,7 +493,9 @@ class Progress(Operation):
 # ---- removing
 
 
-@operation("jids", "memo", "HAS_DEPENDENTS CANCEL_LIMIT", "canceled lock_lost" + _ENDS, finishes=True)
+@operation(
+    "jids", "memo", "HAS_DEPENDENTS CANCEL_LIMIT", "canceled lock_lost unblocked throttled" + _ENDS, finishes=True
+)
 class Cancel(Operation):
     """Delete jobs that are not complete; running ones are lost to their workers.
 
@@ -489,7 +508,7 @@ class Cancel(Operation):
     request: RequestId = ""
 
 
-@operation("drained", "memo", "", "canceled" + _ENDS, finishes=True)
+@operation("drained", "memo", "", "canceled unblocked throttled" + _ENDS, finishes=True)
 class Drain(Operation):
     """Cancel up to `count` jobs of a queue that have not begun; those on which others depend stay."""
 
@@ -571,6 +590,27 @@ class Results(Operation):
     """
 
     jid: Jid
+
+
+# ---- deduplication
+
+
+@operation("unique", "read")
+class UniqueGet(Operation):
+    """Show which job holds a key, or nothing."""
+
+    unique: UniqueKey
+
+
+@operation("number", "memo", "", "unique_released unblocked throttled")
+class UniqueRelease(Operation):
+    """Let nobody hold a key: the next put with it is accepted. A job that was kept for after the holder goes on.
+
+    Replies 1, or 0 if nobody held it.
+    """
+
+    unique: UniqueKey
+    request: RequestId = ""
 
 
 # ---- tags and tracking

@@ -59,6 +59,11 @@ REASONS: dict[str, Reason] = {
     "NOT_A_DEAD_LETTER": Reason(
         ("jid",), "Job {jid} is no dead letter.", "A dead letter is put when a job fails that has a `dead_queue`."
     ),
+    "DUPLICATE_KEY": Reason(
+        ("jid", "unique"),
+        "Job {jid} has the key {unique}, with which another job is put in the same operation.",
+        "Put the two one after the other.",
+    ),
     "HAS_DEPENDENTS": Reason(
         ("jid", "dependent"),
         "Job {jid} cannot be canceled: {dependent} depends on it.",

@@ -186,6 +186,16 @@ class Job(NamedTuple):
         """The key of which one job after the other starts, if it has one."""
         return self.option("ordered")
 
+    @property
+    def unique(self) -> str:
+        """The key with which it was put, or empty."""
+        return self.option("unique") or ""
+
+    @property
+    def holder(self) -> str:
+        """The id of the job that holds its key, where it is kept until that one has ended; or empty."""
+        return self.option("holder") or ""
+
 
 def _whole(text: str | None) -> int | None:
     return None if text is None else int(text)
@@ -314,6 +324,19 @@ class Throttle(NamedTuple):
     holders: tuple[str, ...]
 
 
+class Unique(NamedTuple):
+    """A key that is held: the mode and the id of the job that holds it, since when, until when (0: until it has ended),
+    and the id of the job that is kept for after it, or empty.
+    """
+
+    unique: str
+    mode: str
+    jid: str
+    since: int
+    until: int
+    next: str
+
+
 class Drained(NamedTuple):
     """How many jobs a drain canceled, and how many the queue still has."""
 
@@ -414,6 +437,7 @@ SHAPES: dict[str, Any] = {
     "tracked": TrackedJobs,
     "schedule": Schedule | None,
     "schedules": tuple[Schedule, ...],
+    "unique": Unique | None,
     "drained": Drained,
     "reasons": tuple[Reason, ...],
     "throttle": Throttle,

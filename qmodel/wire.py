@@ -257,6 +257,11 @@ def _throttle(raw: Raw) -> replies.Throttle:
     return record(replies.Throttle, (name.decode(), *numbers, _strs(holders)))
 
 
+def _unique(raw: Raw) -> replies.Unique:
+    key, mode, jid, since, until, following = raw
+    return replies.Unique(_str(key), _str(mode), _str(jid), since, until, _str(following))
+
+
 def _tally(raw: Raw) -> replies.Tally:
     return replies.Tally(raw[0].decode(), raw[1])
 
@@ -290,6 +295,7 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "throttles": _each(_throttle),
     "found": lambda raw: replies.Found(raw[0].decode(), _jobs(raw[1])),
     "bulk": lambda raw: replies.Bulk(raw[0], raw[1], raw[2].decode()),
+    "unique": lambda raw: None if raw is None else _unique(raw),
     "drained": lambda raw: replies.Drained(*raw),
     "queues": _each(_queue),
     "queue": _queue,

@@ -28,17 +28,21 @@ function putting.enter(now, job, queue, delay_ms)
   return putting.begins(now, job)
 end
 
-local function put(now, op, edges, request)
-  local job = jobs.get(op.jid) or jobs.create(op.jid)
-  queues.register(now, op.queue)
+-- Take a job out of its stage, wherever it is.
+local function leave(now, job)
   if job.state == 'running' then
     store.emit(now, 'lock_lost', job.jid, job.queue, job.worker, job.token, 'put')
   elseif job.state == 'failed' then
     stats.recovered(job.ended_at, job.queue)
   end
-
   jobs.lift(job)
   settling.settle(now, job)
+end
+
+local function put(now, op, edges, request)
+  local job = jobs.get(op.jid) or jobs.create(op.jid)
+  queues.register(now, op.queue)
+  leave(now, job)
   options.assign(job, op)
   job.klass = op.klass
   records.set_data(job, op.data)
@@ -49,6 +53,9 @@ local function put(now, op, edges, request)
   if edges then
     dependencies.forget(job)
     dependencies.link(job, edges)
+  end
+  if op.unique then
+    uniquing.claim(now, job, op)
   end
   local state = putting.enter(now, job, op.queue, op.delay_ms)
   store.emit(now, 'put', job.jid, op.queue, op.klass, state)
@@ -93,10 +100,41 @@ local function is_resend(jid, request)
   return job and job.put_request == request
 end
 
+-- Put a job, unless another one stands for it; give the one that does.
+local function put_unless(now, op, stands, edges, request)
+  if stands == op.jid then
+    put(now, op, op.depends and edges, request)
+  else
+    uniquing.deduplicate(now, op, stands)
+  end
+  return stands
+end
+
+-- Put a job that has a key.
+local function put_unique(now, op)
+  local again = uniquing.recall('put', op.request)
+  if again then
+    return again
+  end
+  local stands = uniquing.plan(now, {op}, 'put')
+  local edges = check(uniquing.redirect(now, {op}, stands))
+  gating.check_throttles(op, 'put')
+
+  local jid = put_unless(now, op, stands[op.jid], edges[op.jid], op.request)
+  uniquing.remember('put', op.request, jid)
+  return jid
+end
+
 -- Put a job into a queue, or move it there.
 function putting.put(now, op)
   if is_resend(op.jid, op.request) then
     return op.jid
+  end
+  if op.unique then
+    return put_unique(now, op)
+  end
+  if op.named then
+    uniquing.check(op, 'put')
   end
   local edges = op.depends and check({op}) or {}
   gating.check_throttles(op, 'put')
@@ -105,30 +143,53 @@ function putting.put(now, op)
   return op.jid
 end
 
--- Put several jobs, which may depend on each other.
-function putting.put_many(now, op)
-  local jids = {}
-  for i = 1, #op.jobs do
-    jids[i] = op.jobs[i].jid
+-- What the same request was replied before, or nil.
+local function answered(op, jids, keyed)
+  local again = keyed and uniquing.recall('put_many', op.request)
+  if again then
+    return again
   end
   for i = 1, #jids do
     if is_resend(jids[i], op.request) then
       return jids
     end
   end
+end
+
+-- Create those that do not exist: what is put may depend on what is put after it.
+local function create_all(puts)
+  for i = 1, #puts do
+    if not jobs.get(puts[i].jid) then
+      jobs.create(puts[i].jid)
+    end
+  end
+end
+
+-- Put several jobs, which may depend on each other.
+function putting.put_many(now, op)
+  local jids, keyed = {}, false
+  for i = 1, #op.jobs do
+    jids[i] = op.jobs[i].jid
+    keyed = keyed or op.jobs[i].unique
+  end
+  local again = answered(op, jids, keyed)
+  if again then
+    return again
+  end
   putting.check_distinct(op.jobs)
-  local edges = check(op.jobs)
+  local stands = uniquing.plan(now, op.jobs, 'put_many')
+  local accepted = keyed and uniquing.redirect(now, op.jobs, stands) or op.jobs
+  local edges = check(accepted)
   for i = 1, #op.jobs do
     gating.check_throttles(op.jobs[i], 'put_many')
   end
 
-  for i = 1, #jids do
-    if not jobs.get(jids[i]) then
-      jobs.create(jids[i])
-    end
+  create_all(accepted)
+  for i, one in ipairs(op.jobs) do
+    jids[i] = put_unless(now, one, stands[one.jid] or one.jid, edges[one.jid], op.request)
   end
-  for i = 1, #jids do
-    put(now, op.jobs[i], edges[jids[i]], op.request)
+  if keyed then
+    uniquing.remember('put_many', op.request, jids)
   end
   return jids
 end

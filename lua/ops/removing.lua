@@ -13,7 +13,7 @@ local function closed(named)
     known[jid] = true
   end
   for _, jid in ipairs(named) do
-    for _, dependent in ipairs(dependencies.dependents(jobs.load(jid))) do
+    for _, dependent in ipairs(uniquing.dependents(jobs.load(jid))) do
       if not known[dependent] then
         refusals.refuse('HAS_DEPENDENTS', jid, dependent)
       end
@@ -30,7 +30,7 @@ local function with_dependents(named)
     queue[i] = jid
   end
   while queue[at] do
-    for _, dependent in ipairs(dependencies.dependents(jobs.load(queue[at]))) do
+    for _, dependent in ipairs(uniquing.dependents(jobs.load(queue[at]))) do
       if not found[dependent] then
         if #queue == catalogue.most then
           refusals.refuse('CANCEL_LIMIT', named[1])
@@ -90,7 +90,7 @@ function removing.drain(now, op)
   local canceled = 0
   for _, jid in ipairs(queues.not_begun(op.queue, op.count)) do
     local job = jobs.load(jid)
-    if job.waited_for == '0' then
+    if job.waited_for == '0' or #uniquing.dependents(job) == 0 then
       removing.delete(now, job)
       canceled = canceled + 1
     end

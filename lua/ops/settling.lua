@@ -16,4 +16,5 @@ function settling.settle(now, job)
   if job.state == 'complete' then
     results.forget(job)
   end
+  uniquing.let_go(now, job)
 end

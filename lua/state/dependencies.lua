@@ -330,6 +330,11 @@ function dependencies.link(job, found)
   end
 end
 
+-- Let a job depend on another one, unfinished, by a plain edge.
+function dependencies.wait_for(job, other)
+  dependencies.link(job, {given = NONE, unmet = {{jid = other, policy = 'block', name = '', mark = 0}}, met = NONE})
+end
+
 -- Let a job depend on nothing, as if it never had.
 function dependencies.forget(job)
   dependencies.unlink(job, dependencies.of(job))

@@ -297,7 +297,7 @@ end
 -- Drop a field, and another if there is one.
 function store.drop_fields(key, one, two)
   if not store.many and not store.set then
-    redis.call('HDEL', key, one, two)
+    redis.call('HDEL', key, one, two or one)
   else
     gather('dropped', key, one)
     gather('dropped', key, two)

@@ -40,6 +40,7 @@ SECTIONS = {
     "changing": "Changing",
     "removing": "Removing",
     "depending": "Dependencies",
+    "uniquing": "Deduplication",
     "tagging": "Tags and tracking",
     "failing": "Failures",
     "scheduling": "Recurring jobs",

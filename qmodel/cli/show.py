@@ -285,6 +285,16 @@ def _throttle(at: Session, op: Any, found: replies.Throttle) -> None:
         click.echo("Held by: " + ", ".join(found.holders))
 
 
+def _unique(at: Session, op: Any, found: replies.Unique | None) -> None:
+    if found is None:
+        click.echo("Nobody holds it.")
+        return
+    until = f"until {format_moment(found.until)}" if found.until else "until it has ended"
+    click.echo(f"{found.jid} holds it since {format_moment(found.since)} ({found.mode}), {until}")
+    if found.next:
+        click.echo(f"{found.next} comes after it")
+
+
 def _reasons(at: Session, op: Any, found: tuple[Reason, ...]) -> None:
     for one in found:
         moments = (f"{name} {format_moment(int(fact))}" for name, fact in one.named.items() if name in MOMENTS)
@@ -344,6 +354,7 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "reasons": _reasons,
     "throttle": _throttle,
     "throttles": _throttles,
+    "unique": _unique,
     "drained": _drained,
     "found": _found,
     "bulk": _bulk,

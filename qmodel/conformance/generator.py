@@ -95,6 +95,7 @@ DELAYS = (0,) * 8 + (1, 500, 1000, 1000, 60_000, DAY, 3660 * DAY)
 PACES = ((1, 1), (450, 1), (1000, 2), (60_000, 1), (60_000, 3), (DAY, 2), (31 * DAY, 0), (3660 * DAY, 1_000_000))
 """Intervals, each with a backlog that keeps a jump of the clock from making a thousand runs: directed.py does that."""
 LIVES = (1, 1, 450, 1000, 59_999, DAY, 3660 * DAY)
+UNIQUE_MODES = (None, "pending", "window", "debounce", "debounce", "again", "again", "again")
 LEASES = (1, 500, 1000, 60_000, 61_000, 3660 * DAY)
 CURSORS = (
     "x", "ready", "ready 0 0", "ready 0 0 0", "ready -5 1 2", "scheduled 0 0", "locks -inf 0", "locks -inf -1 ",
@@ -133,7 +134,7 @@ WEIGHTS = {
     "untrack": 3, "unfail": 4, "pause": 2, "unpause": 3, "forget": 2, "deregister": 2,
     "config_set": 3, "config_unset": 2, "recur": 3, "unrecur": 3, "recur_update": 2, "recur_tag": 2, "recur_untag": 2,
     "fire": 2, "recur_pause": 1, "recur_unpause": 2, "recur_now": 2, "recur_advance": 3,
-    "throttle_set": 3, "throttle_unset": 2, "throttled": 2,
+    "throttle_set": 3, "throttle_unset": 2, "throttled": 2, "unique_release": 2,
     "search": 3, "cancel_many": 6, "clean": 3, "retry_many": 3,
 }  # fmt: skip
 """How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
@@ -179,6 +180,8 @@ NEEDS = {
     "recur_unpause": ("", "recur_pause"),
     "workers": ("", "pop"),
     "stats": ("", "pop"),
+    "unique_get": ("", "put"),
+    "unique_release": ("", "put"),
 }  # fmt: skip
 """The state that an aimed operation needs some job to be in (or, without one, what THERE says), and the
 operation that leads there."""
@@ -206,6 +209,7 @@ THERE: dict[str, Callable[[Store], object]] = {
     ),
     "workers": lambda store: store.workers,
     "stats": lambda store: store.days,
+    **dict.fromkeys(("unique_get", "unique_release"), lambda store: store.uniques),
 }
 
 HOSTILE_PERCENT = 5
@@ -326,6 +330,8 @@ class Generator:
             if queue.locks and (lapse := queue.locks[self._below(len(queue.locks))][0]) > 0:
                 moments += (int(lapse), *3 * (int(lapse) + grace,))
         moments += [int(one.claims[0][0]) + one.rate_ms for one in store.throttles.values() if one.claims]
+        if store.unique_ends:
+            moments.append(int(store.unique_ends[self._below(len(store.unique_ends))][0]))
         if store.completed:
             kept = config.value(store, "jobs-history")
             moments.append(int(store.completed[0][0]) + kept)
@@ -511,6 +517,7 @@ class Generator:
             request=request,
             **self._way_of_life(),
             **self._throttled_by(),
+            **self._unique(),
         )
 
     def _way_of_life(self) -> dict[str, Any]:
@@ -540,6 +547,18 @@ class Generator:
             return {}
         named = self._names.throttles[: 1 + self._below(2)] if self._below(4) else self._names.throttles[1:]
         return {"throttles": named, "cost": pick(self._chooser, COSTS)}
+
+    def _unique(self) -> dict[str, Any]:
+        """The key of a job, which few puts have, and mostly what its mode needs."""
+        if self._below(5):
+            return {}
+        mode = pick(self._chooser, UNIQUE_MODES)
+        found: dict[str, Any] = {"unique": pick(self._chooser, self._names.jids[:2]), "unique_mode": mode}
+        if mode == "window" or (mode != "again" and self._below(4) == 0):
+            found["unique_ms"] = pick(self._chooser, LEASES)
+        if self._below(3 if mode == "debounce" else 40) == 0:
+            found["unique_max_ms"] = pick(self._chooser, LEASES)
+        return found
 
     def put(self) -> Operation:
         recurring = [one for one in self._store.schedules.values() if self._below(4) == 1]
@@ -707,6 +726,18 @@ class Generator:
     def results(self) -> Operation:
         known = tuple(self._store.results) if self._aimed else ()
         return ops.Results(pick(self._chooser, known or self._names.jids))
+
+    def _key(self) -> str:
+        uniques = self._store.uniques
+        if self._aimed and uniques:
+            return pick(self._chooser, [key for key, one in uniques.items() if one.next] or list(uniques))
+        return pick(self._chooser, self._names.jids[:2])
+
+    def unique_get(self) -> Operation:
+        return ops.UniqueGet(self._key())
+
+    def unique_release(self) -> Operation:
+        return ops.UniqueRelease(self._key(), self._request())
 
     def tag_add(self) -> Operation:
         return ops.TagAdd(self._any(), self._tags(), self._request())

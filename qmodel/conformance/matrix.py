@@ -50,7 +50,7 @@ SITUATIONS = {
 
 JOBLESS = {
     "config", "config_get", "config_set", "config_unset", "deregister", "pause", "unpause", "top_tags", "events",
-    "newest",
+    "newest", "unique_get", "unique_release",
     "recur", "unrecur", "recur_get", "recur_update", "recur_tag", "recur_untag", "recur_pause",
     "recur_unpause", "recur_now", "recur_advance", "recurring_unset", "recurring", "fire",
 }  # fmt: skip
@@ -318,6 +318,7 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Deregister(("u",)),)
     yield from _recurring(again)
     yield from _other_times(again)
+    yield from _unique(again)
     yield (ops.Config(),)
     for option in ("heartbeat", "heartbeat-q", "heartbeat-", "x"):
         yield (ops.ConfigGet(option),)
@@ -336,6 +337,25 @@ def _grown(store: Store, operations: tuple[Operation, ...]) -> int:
     for op in operations:
         engine.step(later, 0, op)
     return later.seq
+
+
+def _unique(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
+    b = ops.Put("q", "b", "k", "", unique="u")
+    for more in (
+        {},
+        {"unique_mode": "window", "unique_ms": 1000},
+        {"unique_mode": "debounce"},
+        {"unique_mode": "again"},
+    ):
+        a = ops.Put("q", "a", "k", "x", unique="u", **more, **again)
+        yield (a,)
+        yield (b, a)
+        yield (b, ops.Pop("q", "w", 9), a)
+    yield (b, ops.Pop("q", "w", 9), a, ops.UniqueGet("u"))
+    yield (b, ops.Pop("q", "w", 9), a, ops.UniqueRelease("u"))
+    yield (ops.PutMany((ops.Put("q", "a", "k", "", unique="u"), b)),)
+    yield (ops.UniqueGet("u"),)
+    yield (ops.UniqueRelease("u"),)
 
 
 def _recurring(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qmodel import wire
-from qmodel.conformance.snapshot import DEFAULT_QUEUE, SCHEDULE, Record, Snapshot
+from qmodel.conformance.snapshot import DEFAULT_QUEUE, SCHEDULE, UNIQUE, Record, Snapshot
 from qmodel.state.config import OPTIONS
 from qmodel.state.stats import bin_of
 from qmodel.state.throttles import LIMITS, OWN
@@ -116,6 +116,7 @@ class _Reader:
             tracked=tracked,
             throttles=self.throttles({name[1:] for name, _ in lines if name[0] == "\1"}),
             days=self.days(),
+            uniques=self.uniques(),
             config=config,
             cascade=cascade,
             results={jid: self.results(jid) for jid in self.names("j:", "-results")},
@@ -235,6 +236,17 @@ class _Reader:
             "paused": paused == b"1",
             **{name: int(value) for name, value in raw.items()},
         }
+
+    def uniques(self) -> dict[str, Record]:
+        found = {key: self.unique(key, text) for key, text in self.fields("uniques").items()}
+        ends = {key: int(score) for score, key in self.members("unique-ends")}
+        if ends != {key: one["ends"] for key, one in found.items() if one["ends"]}:
+            raise Corrupt(f"the keys with an end of their own are listed as {ends}")
+        return found
+
+    def unique(self, key: str, text: str) -> Record:
+        record: Record = dict(zip(UNIQUE, text.split("\t"), strict=True))
+        return {**record, **{name: int(record[name]) for name in ("since", "ends", "token")}}
 
     # ---- workers
 

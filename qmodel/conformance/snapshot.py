@@ -53,6 +53,9 @@ SCHEDULE = (
 )  # fmt: skip
 """The fields of a recurring job's record, all as in `state.schedules.Schedule`."""
 
+UNIQUE = ("mode", "jid", "since", "ends", "token", "next")
+"""The fields of a key's record, all as in `state.uniques.Unique`."""
+
 DEFAULT_QUEUE: Record = {
     "first_seen": None, "pauses": {}, "idle": 0, "wakes": 0,
     "ready": (), "scheduled": (), "depends": (), "locks": (), "throttled": (), "expires": (), "recur": (),
@@ -83,6 +86,7 @@ class Snapshot:
                 claims: ((moment, token), ...), queues: names of those with jobs parked there, sorted}
     days        (day, queue) -> {wait: sample, run: sample, failures, failed, retries}, where a sample
                 is {count, mean, squares, bins: {bin: count}} without empty bins
+    uniques     key -> {mode, jid, since, ends, token, next}
     config      option -> value, of those that are set
     cascade     ((sequence, jid, whether it is to be canceled), ...): failed jobs whose dependents have not followed
                 yet, the last one last
@@ -106,6 +110,7 @@ class Snapshot:
     tracked: dict[str, int]
     throttles: dict[str, Record]
     days: dict[tuple[int, str], Record]
+    uniques: dict[str, Record]
     config: dict[str, int]
     cascade: tuple[tuple[int, str, bool], ...]
     results: dict[str, tuple[tuple[str, str, str, str], ...]]
@@ -137,6 +142,7 @@ def of(store: Store) -> Snapshot:
         tracked=dict(store.tracked),
         throttles={name: _throttle(throttle) for name, throttle in store.throttles.items()},
         days={key: _day(day) for key, day in store.days.items()},
+        uniques={key: {field: getattr(one, field) for field in UNIQUE} for key, one in store.uniques.items()},
         config=dict(store.config),
         cascade=tuple(store.cascade),
         results={jid: tuple((other, *one) for other, one in kept.items()) for jid, kept in store.results.items()},

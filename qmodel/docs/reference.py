@@ -44,6 +44,7 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "reasons": ("a list of Reasons", Reason),
     "throttle": ("a Throttle", replies.Throttle),
     "throttles": ("a list of Throttles", replies.Throttle),
+    "unique": ("a Unique, or nothing", replies.Unique),
     "drained": ("a Drained", replies.Drained),
     "found": ("a Found", replies.Found),
     "bulk": ("a Bulk", replies.Bulk),

@@ -161,6 +161,7 @@ SHAPES = {
     "parked, opens_at, a list of ids; a list of those",
     "found": "the cursor; a list of jobs as below",
     "bulk": "how many were done, how many were passed over, the cursor",
+    "unique": "nil, or: unique, mode, jid, since, until, next",
     "drained": "two whole numbers: how many were canceled, how many are left",
     "queue, queues": "name, waiting, scheduled, depends, running, stalled, paused (1 or 0), next_at, recurring, due; a "
     "list of those",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from qmodel.operations import DependsOff, DependsOn, Results
+from qmodel.ops import putting
 from qmodel.ops.lining import place
-from qmodel.ops.putting import begins
 from qmodel.refusals import refuse
 from qmodel.replies import Result
 from qmodel.state import dependencies, jobs, results
@@ -50,6 +50,6 @@ def unblock(store: Store, now: int, job: Job) -> None:
     """Let a job go on that waits for nothing more, when its time has come."""
     jobs.lift(store, job)
     job.ready_at = max(job.ready_at, now)
-    state = begins(store, now, job)
+    state = putting.begins(store, now, job)
     emit(store, now, "unblocked", job.jid, job.queue, state)
     place(store, now, job, state)

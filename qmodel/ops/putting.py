@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qmodel.operations import Put, PutMany
+from qmodel.ops import uniquing
 from qmodel.ops.gating import check_throttles
 from qmodel.ops.lining import admit, give_up, place
 from qmodel.ops.settling import settle
@@ -17,6 +18,9 @@ def put(store: Store, now: int, op: Put) -> str:
     """Put a job into a queue, or move it there."""
     if _is_resend(store, op.jid, op.request):
         return op.jid
+    if op.unique is not None:
+        return _put_unique(store, now, op)
+    uniquing.check(op, "put")
     edges = _check(store, (op,))[op.jid] if op.depends is not None else None
     check_throttles(store, op, "put")
 
@@ -24,22 +28,68 @@ def put(store: Store, now: int, op: Put) -> str:
     return op.jid
 
 
+def _put_unique(store: Store, now: int, op: Put) -> str:
+    """Put a job that has a key."""
+    again: str | None = uniquing.recall(store, "put", op.request)
+    if again is not None:
+        return again
+    stands = uniquing.plan(store, now, (op,), "put")
+    edges = _check(store, uniquing.redirect(store, now, (op,), stands))
+    check_throttles(store, op, "put")
+
+    jid = _put_unless(store, now, op, stands[op.jid], edges.get(op.jid), op.request)
+    uniquing.remember(store, "put", op.request, jid)
+    return jid
+
+
+def _put_unless(store: Store, now: int, op: Put, stands: str, edges: Edges | None, request: str) -> str:
+    """Put a job, unless another one stands for it; give the one that does."""
+    if stands == op.jid:
+        _put(store, now, op, edges if op.depends is not None else None, request)
+    else:
+        uniquing.deduplicate(store, now, op, stands)
+    return stands
+
+
 def put_many(store: Store, now: int, op: PutMany) -> tuple[str, ...]:
     """Put several jobs, which may depend on each other."""
     jids = tuple(one.jid for one in op.jobs)
-    if any(_is_resend(store, jid, op.request) for jid in jids):
-        return jids
+    keyed = any(one.unique is not None for one in op.jobs)
+    again = _answered(store, op, jids, keyed)
+    if again is not None:
+        return again
     check_distinct(jids)
-    edges = _check(store, op.jobs)
+    stands = uniquing.plan(store, now, op.jobs, "put_many")
+    accepted = uniquing.redirect(store, now, op.jobs, stands) if keyed else op.jobs
+    edges = _check(store, accepted)
     for one in op.jobs:
         check_throttles(store, one, "put_many")
 
-    for jid in jids:
-        if jobs.get(store, jid) is None:
-            jobs.create(store, jid)
-    for one in op.jobs:
-        _put(store, now, one, edges.get(one.jid), op.request)
+    _create_all(store, accepted)
+    jids = tuple(
+        _put_unless(store, now, one, stands.get(one.jid, one.jid), edges.get(one.jid), op.request) for one in op.jobs
+    )
+    if keyed:
+        uniquing.remember(store, "put_many", op.request, jids)
     return jids
+
+
+def _create_all(store: Store, puts: tuple[Put, ...]) -> None:
+    """Create those that do not exist: what is put may depend on what is put after it."""
+    for op in puts:
+        if jobs.get(store, op.jid) is None:
+            jobs.create(store, op.jid)
+
+
+def _answered(store: Store, op: PutMany, jids: tuple[str, ...], keyed: bool) -> tuple[str, ...] | None:
+    """What the same request was replied before, or None."""
+    again: tuple[str, ...] | None = uniquing.recall(store, "put_many", op.request) if keyed else None
+    if again is not None:
+        return again
+    for jid in jids:
+        if _is_resend(store, jid, op.request):
+            return jids
+    return None
 
 
 def _is_resend(store: Store, jid: str, request: str) -> bool:
@@ -73,13 +123,7 @@ def _check(store: Store, puts: tuple[Put, ...]) -> dict[str, Edges]:
 def _put(store: Store, now: int, op: Put, edges: Edges | None, request: str) -> None:
     job = jobs.get(store, op.jid) or jobs.create(store, op.jid)
     queues.register(store, now, op.queue)
-    if job.state == "running":
-        emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "put")
-    elif job.state == "failed":
-        stats.recovered(store, job.ended_at, job.queue)
-
-    jobs.lift(store, job)
-    settle(store, now, job)
+    _leave(store, now, job)
     options.assign(job, op)
     job.klass = op.klass
     job.data = op.data
@@ -92,11 +136,23 @@ def _put(store: Store, now: int, op: Put, edges: Edges | None, request: str) -> 
     if edges is not None:
         dependencies.forget(store, job)
         dependencies.link(store, job, edges)
+    if op.unique is not None:
+        uniquing.claim(store, now, job, op)
     state = enter(store, now, job, op.queue, op.delay_ms)
     emit(store, now, "put", job.jid, op.queue, op.klass, state)
     if op.tags is not None:
         tags.assign(store, job, op.tags)
     place(store, now, job, state)
+
+
+def _leave(store: Store, now: int, job: Job) -> None:
+    """Take a job out of its stage, wherever it is."""
+    if job.state == "running":
+        emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "put")
+    elif job.state == "failed":
+        stats.recovered(store, job.ended_at, job.queue)
+    jobs.lift(store, job)
+    settle(store, now, job)
 
 
 def enter(store: Store, now: int, job: Job, queue: str, delay_ms: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from qmodel.arguments import MOST
 from qmodel.operations import Cancel, CancelMany, Clean, Drain
+from qmodel.ops import uniquing
 from qmodel.ops.searching import bulk, filter, find
 from qmodel.ops.settling import settle
 from qmodel.refusals import refuse
@@ -35,7 +36,7 @@ def _closed(store: Store, named: list[str]) -> list[str]:
     """The same jobs, or refuse when another depends on one of them."""
     known = set(named)
     for jid in named:
-        for dependent in dependencies.dependents(jobs.load(store, jid)):
+        for dependent in uniquing.dependents(store, jobs.load(store, jid)):
             if dependent not in known:
                 raise refuse("HAS_DEPENDENTS", jid, dependent)
     return named
@@ -46,7 +47,7 @@ def _with_dependents(store: Store, named: list[str]) -> list[str]:
     found = dict.fromkeys(named)
     queue = list(named)
     for jid in queue:
-        for dependent in dependencies.dependents(jobs.load(store, jid)):
+        for dependent in uniquing.dependents(store, jobs.load(store, jid)):
             if dependent not in found:
                 if len(found) == MOST:
                     raise refuse("CANCEL_LIMIT", named[0])
@@ -74,7 +75,7 @@ def drain(store: Store, now: int, op: Drain) -> Drained:
     canceled = 0
     for jid in queues.not_begun(store, op.queue, op.count):
         job = jobs.load(store, jid)
-        if not job.dependents:
+        if not job.dependents or not uniquing.dependents(store, job):
             delete(store, now, job)
             canceled += 1
     return Drained(canceled, queues.length(queues.of(store, op.queue)))

@@ -7,6 +7,7 @@ go of what is still held, and of nothing else.
 
 from __future__ import annotations
 
+from qmodel.ops import uniquing
 from qmodel.ops.lining import give_up
 from qmodel.ops.resuming import run_ended
 from qmodel.state import results
@@ -22,3 +23,4 @@ def settle(store: Store, now: int, job: Job) -> None:
     give_up(store, now, job)
     if job.state == "complete":
         results.forget(store, job)
+    uniquing.let_go(store, now, job)

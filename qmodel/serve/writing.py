@@ -160,6 +160,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "reasons": _each(lambda one: [one.code, *one.facts]),
     "throttle": _same,
     "throttles": _same,
+    "unique": _same,
     "drained": _same,
     "found": lambda found, store: [found.cursor, _jobs(found.jobs, store)],
     "bulk": _same,

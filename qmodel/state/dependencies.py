@@ -209,6 +209,11 @@ def link(store: Store, job: Job, edges: Edges) -> None:
         results.keep(store, job, edge.jid, "complete", store.jobs[edge.jid].result)
 
 
+def wait_for(store: Store, job: Job, other: str) -> None:
+    """Let a job depend on another one, unfinished, by a plain edge."""
+    link(store, job, Edges((), (Edge(other),), ()))
+
+
 def _remember(job: Job, edges: tuple[Edge, ...]) -> None:
     """Keep all that the job was given, when any of it says more than an id: so a flow that is done can be drawn."""
     if any(_mark(edge) for edge in edges):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from qmodel.state.schedules import Schedule
     from qmodel.state.stats import Day
     from qmodel.state.throttles import Throttle
+    from qmodel.state.uniques import Unique
     from qmodel.state.workers import Worker
 
 Place = tuple[float, int, str]
@@ -39,7 +40,8 @@ class Store:
 
     __slots__ = (
         "cascade", "completed", "config", "crons", "days", "events", "failed", "groups", "jobs", "lines", "queues",
-        "requests", "results", "schedules", "seq", "tags", "throttles", "tracked", "workers", "workers_passed",
+        "requests", "results", "schedules", "seq", "tags", "throttles", "tracked", "unique_ends", "uniques",
+        "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -60,6 +62,8 @@ class Store:
         self.throttles: dict[str, Throttle] = {}
         self.days: SortedDict[tuple[int, str], Day] = SortedDict()
         self.config: dict[str, int] = {}
+        self.uniques: dict[str, Unique] = {}
+        self.unique_ends: Ordered[Place] = Ordered()
         self.requests: dict[str, object] = {}
         self.cascade: dict[tuple[int, str, bool], None] = {}
         self.results: dict[str, dict[str, tuple[str, str, str]]] = {}

@@ -19,7 +19,7 @@ from qmodel.lifecycle import STATES, TRANSITIONS
 from qmodel.operations import CATALOGUE
 from qmodel.ops import configuring
 from qmodel.refusals import REASONS, Refusal
-from qmodel.state.store import Store
+from qmodel.state.store import Store, events_after
 from tests.property.support import bulk, fails, plant, walk
 
 COUNT = 1200
@@ -155,6 +155,8 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
         configuring.keep_events = real
     for name, code in _limits():
         refusals[name].add(code)
+    for name in ("put", "put_many", "pop", "pop_any", "retry", "release", "cancel", "drain", "unique_release"):
+        events[name].update(event.event for event in _end_of_a_holder(name))
     return events, refusals, transitions
 
 
@@ -170,6 +172,30 @@ def _follows_a_failure(operation: str, was: str, event: Event) -> bool:
     if event.event == "unblocked":
         return not operation.startswith(("complete", "depends_off"))
     return event.event == "canceled" and CATALOGUE[operation].cascades
+
+
+def _end_of_a_holder(name: str) -> tuple[Event, ...]:
+    """The events of what ends the holder of a key for whose end another job waits: many things at once."""
+    store = Store()
+    retries = 1 if name == "drain" else 0
+    engine.step(store, 0, ops.Put("r", "c", "k", "", ordered="o"))  # so that the one that goes on is parked
+    for jid, mode, line in (("a", None, None), ("b", "again", "o")):
+        engine.step(store, 0, ops.Put("q", jid, "k", "", retries=retries, unique="u", unique_mode=mode, ordered=line))
+        engine.step(store, 0, ops.Pop("q", "w"))
+    put = ops.Put("q", "a", "k", "")
+    retry = ops.Retry("a", store.jobs["a"].token)
+    if name == "drain":
+        engine.step(store, 0, retry)
+    elif name == "release":
+        engine.step(store, 0, ops.Revoke(("a",)))
+    seq = store.seq
+    ends = {
+        "pop": ops.Pop("q", "w"), "pop_any": ops.PopAny(("q",), "w"), "retry": retry, "drain": ops.Drain("q", 1),
+        "unique_release": ops.UniqueRelease("u"), "put": put, "cancel": ops.Cancel(("a",)),
+        "release": ops.Release("a", store.jobs["a"].token), "put_many": ops.PutMany((put,)),
+    }  # fmt: skip
+    engine.step(store, 100_000, ends[name])
+    return events_after(store, seq, store.seq - seq)
 
 
 def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ...]) -> Iterator[tuple[str, str, str]]:
@@ -188,7 +214,7 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
             "delayed": "delay", "released": "release", "popped": "pop",
             "failed": FAILS.get(operation, "retry"),
             "throttled": _who(event), "unthrottled": _who(event),
-            "unblocked": "depends_off" if operation == "depends_off" else "complete",
+            "unblocked": "depends_off" if operation == "depends_off" else "complete", "deduplicated": "put",
         }.get(event.event, "timeout")  # fmt: skip
         if _follows_a_failure(operation, was, event):
             by = "dependency failed"
@@ -213,6 +239,8 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
             continue
         if event.event == "failed" and facts["group"] == f"expired-{facts['queue']}" and was != "running":
             by = "time to live ran out"
+        if event.event == "deduplicated" and state == was:
+            continue
         if jid in lapsed and event.event in ("popped", "failed", "throttled"):
             by = "lease ran out"
             lapsed.discard(jid)

@@ -46,6 +46,9 @@ def healthy() -> Snapshot:
     for jid in ("h", "i"):
         engine.step(store, 1, ops.Put("x", jid, "k", "", throttles=("limit",)))
     engine.step(store, 1, ops.Pop("x", "u", 2))
+    for jid, mode in (("k", None), ("n", "again")):
+        engine.step(store, 1, ops.Put("k", jid, "k", "", unique="u", unique_mode=mode))
+        engine.step(store, 1, ops.Pop("k", "u", request="k"))
     engine.step(store, 1, ops.Recur("y", "e", "k", "", 1))
     engine.step(store, 1, ops.Fire("y"))
     engine.step(store, 1, ops.Recur("y", "l", "k", "", 0, kind="cron", cron="* * * * * UTC", due_at=(60_000, 120_000)))
@@ -118,6 +121,8 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "the_index_of_tags_is_the_tags_of_jobs": _set("jobs", "w", "tags", (("x", 1),)),
     "samples_add_up": _set("days", (0, "q"), "wait", "count", 100),
     "failures_add_up": _set("days", (0, "q"), "failed", 2),
+    "a_key_is_held_by_a_job_that_has_not_ended": _set("uniques", "u", "jid", "c"),
+    "who_comes_after_the_holder_says_so": _set("jobs", "n", "options", (("unique", "u"),)),
     "options_are_in_their_range": _set("config", "heartbeat", 0),
     "memories_are_bounded": _set("requests", (("r", "x"),) * 2),
 }  # fmt: skip

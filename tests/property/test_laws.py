@@ -635,7 +635,9 @@ def test_no_job_is_lost_and_none_comes_from_nothing() -> None:
         known: set[str] = set()
         for moment in walk(history):
             if not moment.refused and moment.name in ("put", "put_many"):
-                known |= {one.jid for one in getattr(moment.op, "jobs", (moment.op,))}
+                puts = getattr(moment.op, "jobs", (moment.op,))
+                stands = moment.outcome if moment.name == "put_many" else (moment.outcome,)
+                known |= {one.jid for one, jid in zip(puts, stands, strict=True) if one.jid == jid}
             for event in moment.events:  # in turn: a run may have the id of a job that the same step has deleted
                 if event.event == "fired":
                     known.add(str(event.facts[2]))

@@ -1,0 +1,71 @@
+-- Unique keys: which job stands for a key, and for how long. What holds of them is told in qmodel/state/uniques.py.
+--
+-- A key is a field of one hash: mode, job, since, end, token and the next job, with tabs between. Those with an end of
+-- their own stand in a sorted set by that.
+
+local uniques = {}
+
+local SWEEP = 2 -- keys that are past their moment are deleted when one is taken
+
+-- A key that was held last by somebody, or false.
+function uniques.load(key)
+  local text = store.hashed('HGET', keys.uniques, key)
+  if not text then
+    return false
+  end
+  local mode, jid, since, ends, token, next_jid = string.match(text, '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)$')
+  return {
+    key = key, mode = mode, jid = jid, since = tonumber(since), ends = tonumber(ends), token = token, next = next_jid,
+  }
+end
+
+local function write(unique)
+  store.set_field(keys.uniques, unique.key, unique.mode .. '\t' .. unique.jid .. '\t' .. store.text(unique.since) .. '\t'
+    .. store.text(unique.ends) .. '\t' .. unique.token .. '\t' .. unique.next)
+end
+
+-- A key, if it is held, or false.
+function uniques.get(now, key)
+  local unique = uniques.load(key)
+  return unique and (unique.ends == 0 or now < unique.ends) and unique
+end
+
+-- Let a job hold a key, and nobody else.
+function uniques.hold(key, mode, job, since, ends)
+  write({
+    key = key, mode = mode, jid = job.jid, since = since, ends = ends, token = job.token, next = '',
+  })
+  if ends > 0 then
+    store.add(keys['unique-ends'], ends, key)
+  else
+    store.remove(keys['unique-ends'], key)
+  end
+end
+
+-- Let a job be the one that is kept until the holder has ended, or nobody.
+function uniques.keep_next(unique, jid)
+  unique.next = jid
+  write(unique)
+end
+
+-- Let nobody hold a key.
+function uniques.remove(unique)
+  store.drop_fields(keys.uniques, unique.key)
+  if unique.ends > 0 then
+    store.remove(keys['unique-ends'], unique.key)
+  end
+end
+
+-- Delete keys that are past their moment, the earliest first.
+function uniques.sweep(now)
+  local past = store.sorted('ZRANGEBYSCORE', keys['unique-ends'], '-inf', now, 'LIMIT', 0, SWEEP)
+  for _, key in ipairs(past) do
+    store.drop_fields(keys.uniques, key)
+    store.remove(keys['unique-ends'], key)
+  end
+end
+
+-- Everything about a key.
+function uniques.view(unique)
+  return {unique.key, unique.mode, unique.jid, unique.since, unique.ends, unique.next}
+end
