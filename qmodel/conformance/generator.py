@@ -149,12 +149,11 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "scheduled": 88, "top_tags": 85, "failed_groups": 90, "forget": 85, "recur_untag": 80,
     "recur_pause": 50, "recur_unpause": 92, "recur_advance": 92, "waiting": 60,
     "recurring": 65, "recurring_unset": 78, "throttle_set": 30, "why": 40, "throttle_get": 40, "throttled": 92,
-    "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90,
+    "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90, "replay": 93,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 
 NEEDS = {
-    "replay": ("", "fail"),
     "revoke": ("running", "pop"),
     **dict.fromkeys(
         ("complete", "complete_many", "complete_and_pop", "fail", "retry", "release", "heartbeat", "timeout",
@@ -187,7 +186,6 @@ NEEDS = {
 operation that leads there."""
 
 THERE: dict[str, Callable[[Store], object]] = {
-    "replay": lambda store: any("origin" in job.options for job in store.jobs.values()),
     "results": lambda store: store.results,
     "untrack": lambda store: store.tracked,
     "tracked": lambda store: store.tracked,
@@ -673,8 +671,25 @@ class Generator:
         return ops.Timeout(jids, self._request())
 
     def replay(self) -> Operation:
-        letters = [jid for jid, job in self._store.jobs.items() if "origin" in job.options] if self._aimed else []
-        return ops.Replay(pick(self._chooser, letters) if letters else self._any(), self._request())
+        if not self._aimed:
+            return ops.Replay(self._any(), self._request())
+        jobs = self._store.jobs
+        letters = [
+            jid
+            for jid, job in jobs.items()
+            if "origin" in job.options and job.state != "complete" and not job.dependents
+            if (of := jobs.get(job.options["origin"])) is None or of.state == "failed"
+        ]
+        if letters:
+            return ops.Replay(pick(self._chooser, letters), self._request())
+        mortal = [job for job in jobs.values() if "dead_queue" in job.options]
+        for job in mortal:  # what leads there
+            if job.state == "running":
+                return ops.Fail(job.jid, job.token, self._group(), "")
+            if job.state not in ("complete", "failed"):
+                return ops.Revoke((job.jid,), self._request())
+        queue, dead = self._queue(), pick(self._chooser, self._names.queues)
+        return ops.Put(queue, self._jid(), self._names.klasses[0], "", dead_queue=dead)
 
     def revoke(self) -> Operation:
         states = pick(self._chooser, (("running",), ("running",), ("waiting", "scheduled", "depends", "stalled")))
