@@ -21,14 +21,12 @@ end
 -- Pass over what was due while one stood still that is in no list, and keep it.
 function resuming.go_on(now, schedule, event)
   if not schedules.stands_still(schedule) then
-    local passed = schedules.before(schedule, now)
+    local passed = schedules.before(schedule, now + 1)
     schedules.skip(schedule, passed)
     if passed > 0 then
       store.emit(now, event, schedule.jid, schedule.queue, passed, schedules.next_due(schedule))
     end
-    if schedule.kind == 'after' then
-      schedule.next_at = math.max(schedule.next_at, now)
-    end
+    schedule.next_at = math.max(schedule.next_at, now) -- of the kind `after`; all others are passed over by now
   end
   resuming.keep(now, schedule)
 end

@@ -210,7 +210,8 @@ function scheduling.recur_advance(now, op)
   local told = schedules.draft(schedule, op.jid)
   local learned = schedules.learn(told, op.due_at)
   if #op.due_at == 0 then
-    told.end_at = math.max(told.last_at, 1)
+    told.last_at = math.max(told.last_at, 1) -- 0 would be no end
+    told.end_at = told.last_at
   end
   if told.last_at == schedule.last_at and told.end_at == schedule.end_at then
     return schedule.last_at

@@ -54,7 +54,7 @@ end
 -- A copy of one that exists, or a new one, in no queue yet.
 function schedules.draft(before, jid)
   if not before then
-    return {jid = jid, runs = 0, made = 0, open = 0, paused = false, last_at = 0, later = {}}
+    return {jid = jid, runs = 0, open = 0, paused = false}
   end
   local copy = {}
   for field, value in pairs(before) do
@@ -96,20 +96,13 @@ local function expect(name)
   queues.expect_runs(name, first[2] and tonumber(first[2]) or NEVER)
 end
 
--- (Asking for the score writes what was gathered: it may have been added in this very operation.)
-local function wants_no_times(schedule)
-  if schedule.kind == 'cron' and store.sorted('ZSCORE', keys['recur-crons'], member(schedule)) then
-    store.remove(keys['recur-crons'], member(schedule))
-  end
-end
-
 local function add(schedule)
   local moment = schedules.stands_still(schedule) and queues.NO_TIME or schedule.next_at
   store.add(list_of(schedule.queue), moment, member(schedule))
   if wants_times(schedule) then
     store.add(keys['recur-crons'], schedule.last_at, member(schedule))
-  else
-    wants_no_times(schedule)
+  elseif schedule.kind == 'cron' then
+    store.remove(keys['recur-crons'], member(schedule))
   end
 end
 
@@ -138,7 +131,9 @@ end
 -- Take it out of its queue's list. Do so before anything changes by which its place is found.
 function schedules.leave(schedule)
   store.remove(list_of(schedule.queue), member(schedule))
-  wants_no_times(schedule)
+  if schedule.kind == 'cron' then
+    store.remove(keys['recur-crons'], member(schedule))
+  end
   expect(schedule.queue)
 end
 
@@ -230,9 +225,7 @@ end
 -- Pass over so many runs.
 function schedules.skip(schedule, count)
   if schedule.kind == 'cron' then
-    if count > 0 then
-      set_times(schedule, known_times(schedule), count + 1)
-    end
+    set_times(schedule, known_times(schedule), count + 1)
   else
     schedule.next_at = schedule.next_at + count * schedule.interval_ms
   end
@@ -261,10 +254,10 @@ function schedules.over(schedule)
   if schedule.limit > 0 and schedule.made >= schedule.limit then
     return 'limit'
   end
-  if schedule.end_at > 0 and schedule.next_at > schedule.end_at then
-    return (schedule.next_at < queues.NO_TIME or schedule.last_at >= schedule.end_at) and 'end' or nil
+  local known = schedule.next_at < queues.NO_TIME or schedule.last_at >= schedule.end_at
+  if schedule.end_at > 0 and schedule.next_at > schedule.end_at and known then
+    return 'end'
   end
-  return nil
 end
 
 -- Skip the runs that were missed and are not to be made; give how many.

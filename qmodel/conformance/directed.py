@@ -505,6 +505,11 @@ def after_the_end(s: Script) -> None:
     run = s.do(ops.Pop("q", "w"), 50)
     s.do(ops.Complete(run[0].jid, run[0].token), 1)
     _recur(s, "late", kind="after", start_at=s.now - 50)
+    _recur(s, "two", "t", kind="after")
+    s.do(ops.Fire("t"))
+    s.do(ops.RecurNow("two"))
+    for run in s.pop(2, queue="t"):
+        s.do(ops.Complete(run.jid, run.token), 100)
     s.look()
 
 
@@ -574,8 +579,11 @@ def lists_of_moments(s: Script) -> None:
     _recur(s, "b", start_at=now + 10, end_at=now + 30, due_at=(now + 9, now + 10, now + 30, now + 31), **listed)
     s.do(ops.RecurringUnset(10**9))
     _recur(s, "s", start_at=now + 10, **listed)
-    s.do(ops.RecurAdvance("s", now + 9, (now + 12,)))
-    s.do(ops.RecurAdvance("s", now + 12, ()))
+    for after in (now + 5, now + 12, now + 9):
+        s.do(ops.RecurAdvance("s", after, (now + 12,)))
+        s.do(ops.RecurGet("s"))
+    s.do(ops.RecurAdvance("s", now + 12, (now + 12, now + 13)))
+    s.do(ops.RecurAdvance("s", now + 13, ()))
     _recur(s, "n", due_at=(now + 5,), **listed)
     _recur(s, "e", end_at=now + 1, **listed)
     s.do(ops.RecurAdvance("e", now, (now + 2,)))
@@ -585,6 +593,28 @@ def lists_of_moments(s: Script) -> None:
     s.do(ops.RecurringUnset())
     s.do(ops.RecurAdvance("n", now + 5, ()))
     s.do(ops.Fire("q"), 1000)
+    s.look()
+
+
+def lists_at_the_beginning(s: Script) -> None:
+    """At the beginning of time, too, a list that has no more moments ends, and 0 is no bound."""
+    s.now = 0
+    for jid, moments in (("a", ()), ("b", (0,)), ("c", (0, 1)), ("d", (0,))):
+        _recur(s, jid, interval_ms=0, kind="cron", cron="x", due_at=moments)
+    s.do(ops.RecurringUnset())
+    for jid in "abc":
+        s.do(ops.RecurAdvance(jid, s.store.schedules[jid].last_at))
+    s.do(ops.RecurAdvance("d", 0, (1, 2)))
+    _recur(s, "i")
+    _recur(s, "x", end_at=1)
+    s.look()
+    s.do(ops.Fire("q"), 1)
+    _recur(s, "y", interval_ms=1, end_at=1, missed="one")
+    s.do(ops.Fire("q"), 5)
+    s.now = 1000
+    _recur(s, "z", interval_ms=0, kind="cron", cron="x", due_at=(0,), missed="none", catchup_ms=1000)
+    s.do(ops.RecurGet("z"))
+    s.do(ops.Fire("q"))
     s.look()
 
 
@@ -627,7 +657,7 @@ def bounds_of_runs(s: Script) -> None:
     wrong: tuple[dict[str, Any], ...] = (
         {"kind": "cron"}, {"cron": "x"}, {"interval_ms": 0}, {"kind": "cron", "cron": "x"}, {"due_at": (1,)},
         {"kind": "cron", "cron": "x", "interval_ms": 0, "offset_ms": 1},
-        {"kind": "after", "interval_ms": 0},
+        {"kind": "after", "interval_ms": 0}, {"start_at": 2, "end_at": 1},
     )  # fmt: skip
     for arguments in wrong:
         _recur(s, "x", **arguments)
@@ -639,8 +669,8 @@ def as_it_was(s: Script) -> None:
     _recur(s, limit=5, offset_ms=10)
     s.do(ops.Fire("q"), 2500)
     more: tuple[dict[str, Any], ...] = (
-        {}, {"limit": 4}, {"limit": 2}, {"restart": True}, {"interval_ms": 999}, {"start_at": s.now - 7},
-        {"kind": "after"}, {"offset_ms": 0}, {"overlap": "skip"},
+        {}, {"limit": 4}, {"limit": 2}, {"restart": True}, {"interval_ms": 999}, {}, {"start_at": s.now - 7}, {},
+        {"kind": "after"}, {}, {"offset_ms": 0}, {}, {"overlap": "skip"},
     )  # fmt: skip
     for again in more:
         _recur(s, **{"limit": 5, "offset_ms": 10, **again})
@@ -1575,8 +1605,8 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     four_thousand_dependencies, four_thousand_edges, a_thousand_jobs, a_thousand_scheduled, a_thousand_failed,
     a_thousand_runs, runs_of_many, a_run_among_equals, missed_runs, run_ids_that_are_taken,
     a_run_instead_of_a_job_that_is_gone, changing_what_recurs, ends_of_runs, ends_that_end_it, after_the_end,
-    another_of_the_same_name, two_of_its_runs_in_one_step, lists_of_moments, policies_of_missed_runs, bounds_of_runs,
-    as_it_was, runs_at_once, a_thousand_idle_workers, a_thousand_requests,
+    another_of_the_same_name, two_of_its_runs_in_one_step, lists_of_moments, lists_at_the_beginning,
+    policies_of_missed_runs, bounds_of_runs, as_it_was, runs_at_once, a_thousand_idle_workers, a_thousand_requests,
     a_thousand_silent_workers, ten_thousand_events, *directed_flows.SCRIPTS,
 )  # fmt: skip
 

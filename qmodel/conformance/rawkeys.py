@@ -233,7 +233,7 @@ class _Reader:
             **texts,
             "tags": tuple(tag.decode() for tag in tags.split(b"\xff")) if tags else (),
             "later": tuple(map(int, later.split())),
-            "paused": paused == b"1",
+            "paused": {b"0": False, b"1": True}[paused],
             **{name: int(value) for name, value in raw.items()},
         }
 

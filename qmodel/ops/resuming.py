@@ -25,14 +25,15 @@ def keep(store: Store, now: int, schedule: Schedule) -> None:
 
 
 def go_on(store: Store, now: int, schedule: Schedule, event: str) -> None:
-    """Pass over what was due while one stood still that is in no list, and keep it."""
+    """Pass over what was due while one stood still that is in no list, and keep it. What is due at this very moment is
+    passed over as well: else the end of a run in a pop would let that pop make another one, of which peek cannot know.
+    """
     if not schedules.stands_still(schedule):
-        passed = schedules.before(schedule, now)
+        passed = schedules.before(schedule, now + 1)
         schedules.skip(schedule, passed)
         if passed:
             emit(store, now, event, schedule.jid, schedule.queue, passed, schedules.next_due(schedule))
-        if schedule.kind == "after":
-            schedule.next_at = max(schedule.next_at, now)
+        schedule.next_at = max(schedule.next_at, now)  # of the kind `after`; all others are passed over by now
     keep(store, now, schedule)
 
 

@@ -209,7 +209,7 @@ def recur_advance(store: Store, now: int, op: RecurAdvance) -> int:
     told = schedules.draft(schedule, op.jid)
     learned = schedules.learn(told, op.due_at)
     if not op.due_at:
-        told.end_at = max(told.last_at, 1)
+        told.last_at = told.end_at = max(told.last_at, 1)  # 0 would be no end
     if told.last_at == schedule.last_at and told.end_at == schedule.end_at:
         return schedule.last_at
 

@@ -212,8 +212,7 @@ def before(schedule: Schedule, moment: int) -> int:
 def skip(schedule: Schedule, count: int) -> None:
     """Pass over so many runs."""
     if schedule.kind == "cron":
-        if count:
-            _set_times(schedule, [schedule.next_at, *schedule.later][count:])
+        _set_times(schedule, [schedule.next_at, *schedule.later][count:])
     else:
         schedule.next_at += count * schedule.interval_ms
 
@@ -238,9 +237,8 @@ def over(schedule: Schedule) -> str:
     """Why it has no more runs, if it has none."""
     if schedule.limit and schedule.made >= schedule.limit:
         return "limit"
-    if schedule.end_at and schedule.next_at > schedule.end_at:
-        return "end" if schedule.next_at < NO_TIME or schedule.last_at >= schedule.end_at else ""
-    return ""
+    known = schedule.next_at < NO_TIME or schedule.last_at >= schedule.end_at
+    return "end" if schedule.end_at and schedule.next_at > schedule.end_at and known else ""
 
 
 def pass_over(now: int, schedule: Schedule) -> int:

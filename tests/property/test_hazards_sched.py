@@ -179,8 +179,8 @@ def test_a_pause_makes_no_crowd_when_it_ends(queue: Queue) -> None:
     counts = queue.do(ops.Queue("q"), HOUR)
     assert (counts.recurring, counts.due, counts.next_at) == (1, 0, 0)
     queue.do(ops.RecurUnpause("r"))
-    assert queue.told("missed") == [("r", "q", 3599, START + HOUR)]
-    assert queue.do(ops.Fire("q")) == 1
+    assert queue.told("missed") == [("r", "q", 3600, START + HOUR + 1000)]
+    assert queue.do(ops.Fire("q"), 1000) == 1
 
 
 def test_moments_are_taken_from_the_last_one_known_and_from_no_other(queue: Queue) -> None:

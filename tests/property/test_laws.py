@@ -490,9 +490,6 @@ def test_pops_come_in_the_order_of_priority_readiness_and_sequence() -> None:
         if any(event.event in ("throttled", "unthrottled") for event in moment.events):
             continue  # who of a line goes on is told in test_hazards_lines.py
         assert moment.before is not None
-        waits = any(one["open"] for one in moment.before.schedules.values())
-        if waits and any(event.event == "failed" for event in moment.events):
-            continue  # a run that ends in this very step may let another one be due
         if _throttled(moment.before, moment.op.queue):
             continue
         wanted = _wanted(moment.before, moment.now, moment.op.queue, moment.op.count)
