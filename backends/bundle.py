@@ -26,11 +26,12 @@ FILES = (
     "state/throttles", "state/gates", "state/dependencies", "state/failures", "state/completed", "state/workers",
     "state/queues", "state/pauses", "state/schedules", "state/lines", "state/places", "state/tags", "state/tracking",
     "state/stats", "state/requests", "state/uniques", "state/options", "state/results", "state/cascade",
-    "state/expiring", "state/jobs", "state/walks", "ops/searching", "ops/resuming", "ops/lining", "ops/uniquing",
+    "state/expiring", "state/jobs", "state/walks", "state/metadata",
+    "ops/searching", "ops/resuming", "ops/lining", "ops/uniquing",
     "ops/settling", "ops/burying", "ops/gating", "ops/throttling", "ops/explaining", "ops/pausing", "ops/putting",
     "ops/firing", "ops/scheduling", "ops/taking", "ops/depending", "ops/finishing", "ops/leasing", "ops/changing",
     "ops/removing", "ops/revoking", "ops/replaying", "ops/cascading", "ops/tagging", "ops/failing", "ops/looking",
-    "ops/configuring", "register",
+    "ops/configuring", "ops/noting", "register",
 )  # fmt: skip
 """The engine."""
 

@@ -48,6 +48,7 @@ local kinds = {
   {kind = 'name', most = 134},
   {kind = 'whole', low = 1, high = 10000},
   {kind = 'whole', low = 1, high = 86400000},
+  {kind = 'whole', low = -99999999999999, high = 99999999999999},
 }
 
 catalogue.operations = {
@@ -1418,6 +1419,74 @@ catalogue.operations = {
     end,
     arguments = {
       option = kinds[20],
+      request = kinds[14],
+    },
+  },
+  metadata_get = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local klass = args[at]
+      if not (arguments.names[klass] or arguments.is_name(klass, 128)) then arguments.refuse(operation, 'klass') end
+      local op = {klass = klass}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.metadata_get, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      klass = kinds[1],
+    },
+  },
+  metadata_set = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 2 then args = arguments.only(args, at, last) end
+      local klass, key, value = args[at], args[at + 1], args[at + 2]
+      if not (arguments.names[klass] or arguments.is_name(klass, 128)) then arguments.refuse(operation, 'klass') end
+      if not (arguments.names[key] or arguments.is_name(key, 128)) then arguments.refuse(operation, 'key') end
+      if not (value and #value <= 1024) then arguments.refuse(operation, 'value') end
+      local op = {klass = klass, key = key, value = value, request = ''}
+      if last >= at + 3 then arguments.named(operation, catalogue.operations.metadata_set, op, args, at + 3, last) end
+      return op
+    end,
+    arguments = {
+      klass = kinds[1],
+      key = kinds[1],
+      value = kinds[23],
+      request = kinds[14],
+    },
+  },
+  metadata_increment = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local klass, key = args[at], args[at + 1]
+      if not (arguments.names[klass] or arguments.is_name(klass, 128)) then arguments.refuse(operation, 'klass') end
+      if not (arguments.names[key] or arguments.is_name(key, 128)) then arguments.refuse(operation, 'key') end
+      local op = {klass = klass, key = key, by = 1, request = ''}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.metadata_increment, op, args, at + 2, last) end
+      return op
+    end,
+    arguments = {
+      klass = kinds[1],
+      key = kinds[1],
+      by = kinds[38],
+      request = kinds[14],
+    },
+  },
+  metadata_unset = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local klass, key = args[at], args[at + 1]
+      if not (arguments.names[klass] or arguments.is_name(klass, 128)) then arguments.refuse(operation, 'klass') end
+      if not (arguments.names[key] or arguments.is_name(key, 128)) then arguments.refuse(operation, 'key') end
+      local op = {klass = klass, key = key, request = ''}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.metadata_unset, op, args, at + 2, last) end
+      return op
+    end,
+    arguments = {
+      klass = kinds[1],
+      key = kinds[1],
       request = kinds[14],
     },
   },

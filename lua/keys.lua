@@ -53,6 +53,7 @@
 --   <p>s:stats:<day>:<queue>     hash: failures, failed, retries
 --   <p>uniques                   hash: key -> who holds it (state/uniques.lua)
 --   <p>unique-ends               zset: score the end of a key that has one of its own, member key
+--   <p>m:<klass>                 hash: key -> text, what all jobs of a klass share
 --   <p>requests                  hash: <operation> <request> -> reply
 --   <p>requests-order            zset: score order, member <operation> <request>
 --
@@ -123,6 +124,10 @@ end
 
 function keys.group(name)
   return keys.prefix .. 'f:' .. name
+end
+
+function keys.metadata(klass)
+  return keys.prefix .. 'm:' .. klass
 end
 
 function keys.tag(name)

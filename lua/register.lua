@@ -36,7 +36,8 @@ register.verbs = {
   worker = looking.worker, stats = looking.show_stats, events = looking.events, newest = looking.newest, pause = pausing.pause,
   unpause = pausing.unpause, forget = configuring.forget, deregister = configuring.deregister,
   config = configuring.list_config, config_get = configuring.config_get, config_set = configuring.config_set,
-  config_unset = configuring.config_unset,
+  config_unset = configuring.config_unset, metadata_get = noting.metadata_get, metadata_set = noting.metadata_set,
+  metadata_increment = noting.metadata_increment, metadata_unset = noting.metadata_unset,
 }
 
 local last, last_text -- the server's last millisecond, in which many operations may fall

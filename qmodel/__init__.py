@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from qmodel.errors import NotADeadLetter as NotADeadLetter
     from qmodel.errors import NotEnded as NotEnded
     from qmodel.errors import NotLoadedError as NotLoadedError
+    from qmodel.errors import NotWhole as NotWhole
     from qmodel.errors import OverCapacity as OverCapacity
     from qmodel.errors import QmodelError as QmodelError
     from qmodel.errors import QueueNotEmpty as QueueNotEmpty
@@ -77,8 +78,9 @@ _HOME = {
     "errors": "BadArgument BadValue CancelLimit ConnectError DataError DependencyCycle "
     "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey FlowError HasDependents JobCanceled JobExpired "
     "JobFailed "
-    "JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded NotLoadedError OverCapacity QmodelError "
-    "QueueNotEmpty RefusedError ResultNotKept ScheduleNotFound ScheduleOver TooWide UnknownOption WrongState",
+    "JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded NotLoadedError NotWhole OverCapacity "
+    "QmodelError QueueNotEmpty RefusedError ResultNotKept ScheduleNotFound ScheduleOver TooWide "
+    "UnknownOption WrongState",
     "events": "Event",
     "objects": "fingerprint",
 }

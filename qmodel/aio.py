@@ -92,6 +92,7 @@ class AsyncClient:
         self.tracked = AsyncTracked(self)
         self.uniques = AsyncUniques(self)
         self.config = AsyncConfig(self)
+        self.metadata = AsyncKlasses(self)
         self._results = AsyncResults(self)
 
     @property
@@ -1249,6 +1250,41 @@ class AsyncFailed:
         """
         op = ops.RetryMany(queue, klass, tag, group, preview=preview)
         return (await self._client._bulk(op)).done
+
+
+class AsyncMetadata:
+    """What all jobs of a klass share: texts by key."""
+
+    def __init__(self, client: AsyncClient, klass: str) -> None:
+        self._client = client
+        self.klass = klass
+
+    async def all(self) -> dict[str, str]:
+        """All keys with their texts, by key."""
+        return dict(await self._client.execute(ops.MetadataGet(self.klass)))
+
+    async def set(self, key: str, value: str) -> bool:
+        """Note a text; say whether the key is new. Refused with LimitReached at 1000 keys."""
+        return bool(await self._client.execute(ops.MetadataSet(self.klass, key, value)))
+
+    async def increment(self, key: str, by: int = 1) -> int:
+        """Add to a whole number, 0 where nothing is noted; give the sum. Refused with NotWhole."""
+        return int(await self._client.execute(ops.MetadataIncrement(self.klass, key, by)))
+
+    async def unset(self, key: str) -> bool:
+        """Forget a text; say whether there was one."""
+        return bool(await self._client.execute(ops.MetadataUnset(self.klass, key)))
+
+
+class AsyncKlasses:
+    """What jobs of a klass share, by klass: `client.metadata[klass]`."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    def __getitem__(self, klass: str) -> AsyncMetadata:
+        """The metadata of a klass, whether or not there are any."""
+        return AsyncMetadata(self._client, klass)
 
 
 class AsyncWorkers:

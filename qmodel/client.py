@@ -91,6 +91,7 @@ class Client:
         self.tracked = Tracked(self)
         self.uniques = Uniques(self)
         self.config = Config(self)
+        self.metadata = Klasses(self)
         self._results = Results(self)
 
     @property
@@ -1242,6 +1243,41 @@ class Failed:
         """
         op = ops.RetryMany(queue, klass, tag, group, preview=preview)
         return (self._client._bulk(op)).done
+
+
+class Metadata:
+    """What all jobs of a klass share: texts by key."""
+
+    def __init__(self, client: Client, klass: str) -> None:
+        self._client = client
+        self.klass = klass
+
+    def all(self) -> dict[str, str]:
+        """All keys with their texts, by key."""
+        return dict(self._client.execute(ops.MetadataGet(self.klass)))
+
+    def set(self, key: str, value: str) -> bool:
+        """Note a text; say whether the key is new. Refused with LimitReached at 1000 keys."""
+        return bool(self._client.execute(ops.MetadataSet(self.klass, key, value)))
+
+    def increment(self, key: str, by: int = 1) -> int:
+        """Add to a whole number, 0 where nothing is noted; give the sum. Refused with NotWhole."""
+        return int(self._client.execute(ops.MetadataIncrement(self.klass, key, by)))
+
+    def unset(self, key: str) -> bool:
+        """Forget a text; say whether there was one."""
+        return bool(self._client.execute(ops.MetadataUnset(self.klass, key)))
+
+
+class Klasses:
+    """What jobs of a klass share, by klass: `client.metadata[klass]`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getitem__(self, klass: str) -> Metadata:
+        """The metadata of a klass, whether or not there are any."""
+        return Metadata(self._client, klass)
 
 
 class Workers:

@@ -22,6 +22,7 @@ from qmodel.ops import (
     firing,
     leasing,
     looking,
+    noting,
     pausing,
     putting,
     removing,
@@ -126,6 +127,10 @@ VERBS: dict[str, Verb] = {
     "config_get": configuring.config_get,
     "config_set": configuring.config_set,
     "config_unset": configuring.config_unset,
+    "metadata_get": noting.metadata_get,
+    "metadata_set": noting.metadata_set,
+    "metadata_increment": noting.metadata_increment,
+    "metadata_unset": noting.metadata_unset,
 }
 
 

@@ -237,6 +237,12 @@ class TooWide(RefusedError):
     operation: str
 
 
+class NotWhole(RefusedError):
+    code = "NOT_WHOLE"
+    klass: str
+    key: str
+
+
 class LimitReached(RefusedError):
     code = "LIMIT_REACHED"
     what: str

@@ -61,6 +61,8 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "paused": ("queue", "reason", "until"),  # 0 where it does not end by itself
     "unpaused": ("queue", "reason", "left"),  # without a reason: all that were left
     "forgotten": ("queue",),
+    "noted": ("klass", "key"),
+    "unnoted": ("klass", "key"),
     "deregistered": ("worker",),
     "configured": ("option", "value"),
 }

@@ -148,6 +148,7 @@ def nothing_is_kept_empty(s: Snapshot) -> Iterator[str]:
     """No group, tag, worker or queue is kept of which there is nothing to say."""
     yield from (f"group {name} is empty" for name, entries in s.groups.items() if not entries)
     yield from (f"tag {name} is empty" for name, entries in s.tags.items() if not entries)
+    yield from (f"klass {name} has no metadata" for name, notes in s.metadata.items() if not notes)
     for name, worker in s.workers.items():
         if worker["seen_at"] is None and not worker["held"]:
             yield f"worker {name} is not on the list and holds nothing"
@@ -668,6 +669,12 @@ def options_are_in_their_range(s: Snapshot) -> Iterator[str]:
         known = OPTIONS.get("heartbeat" if name.startswith(PER_QUEUE) else name)
         if known is None or not known.low <= value <= known.high:
             yield f"{name} is {value}"
+
+
+@invariant
+def metadata_are_bounded(s: Snapshot) -> Iterator[str]:
+    """A klass has at most 1000 keys."""
+    yield from (f"klass {name} has {len(notes)} keys" for name, notes in s.metadata.items() if len(notes) > MOST)
 
 
 @invariant

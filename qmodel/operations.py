@@ -26,6 +26,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform, get_type_hints
 
 from qmodel.arguments import (
+    Amount,
     AnyDependencies,
     AnyJids,
     AnyTags,
@@ -53,6 +54,8 @@ from qmodel.arguments import (
     LineKey,
     LogLine,
     Message,
+    MetadataKey,
+    MetadataValue,
     Milliseconds,
     Missed,
     Offset,
@@ -1186,4 +1189,43 @@ class ConfigUnset(Operation):
     """Set an option back to its default; replies that."""
 
     option: Option
+    request: RequestId = ""
+
+
+# ---- what all runs of a klass share
+
+
+@operation("entries", "read")
+class MetadataGet(Operation):
+    """Show what was noted for a klass, by key."""
+
+    klass: Klass
+
+
+@operation("number", "memo", "LIMIT_REACHED", "noted")
+class MetadataSet(Operation):
+    """Note a text for a klass, which all its jobs share; replies 1 if the key is new, or 0. At most 1000 keys."""
+
+    klass: Klass
+    key: MetadataKey
+    value: MetadataValue
+    request: RequestId = ""
+
+
+@operation("number", "memo", "LIMIT_REACHED NOT_WHOLE", "noted")
+class MetadataIncrement(Operation):
+    """Add to a whole number that is noted for a klass, 0 where nothing is; replies the sum."""
+
+    klass: Klass
+    key: MetadataKey
+    by: Amount = 1
+    request: RequestId = ""
+
+
+@operation("number", "memo", "", "unnoted")
+class MetadataUnset(Operation):
+    """Forget what is noted for a klass under a key; replies 1, or 0 if nothing was."""
+
+    klass: Klass
+    key: MetadataKey
     request: RequestId = ""

@@ -82,6 +82,11 @@ REASONS: dict[str, Reason] = {
         "No list has just the jobs that {operation} is to look at.",
         "Name a queue, a tag, a group or a worker, or the state complete or failed.",
     ),
+    "NOT_WHOLE": Reason(
+        ("klass", "key"),
+        "What is noted for {klass} under {key} is no whole number of at most 14 digits, or the sum would be none.",
+        "`qmodel metadata-get {klass}` shows it; set it to a number first.",
+    ),
     "LIMIT_REACHED": Reason(
         ("what", "most"),
         "There are {most} {what} already, and there may be no more.",

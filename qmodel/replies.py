@@ -351,6 +351,13 @@ class Found(NamedTuple):
     jobs: tuple[Job, ...]
 
 
+class Entry(NamedTuple):
+    """A key, and the text that is noted under it."""
+
+    key: str
+    value: str
+
+
 class Bulk(NamedTuple):
     """How many jobs something was done to, how many fit but were passed over, and the cursor to go on from."""
 
@@ -444,6 +451,7 @@ SHAPES: dict[str, Any] = {
     "throttles": tuple[Throttle, ...],
     "found": Found,
     "bulk": Bulk,
+    "entries": tuple[Entry, ...],
     "queues": tuple[QueueCounts, ...],
     "queue": QueueCounts,
     "workers": tuple[WorkerCounts, ...],

@@ -294,6 +294,7 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "throttle": _throttle,
     "throttles": _each(_throttle),
     "found": lambda raw: replies.Found(raw[0].decode(), _jobs(raw[1])),
+    "entries": _each(lambda raw: replies.Entry(*_strs(raw))),
     "bulk": lambda raw: replies.Bulk(raw[0], raw[1], raw[2].decode()),
     "unique": lambda raw: None if raw is None else _unique(raw),
     "drained": lambda raw: replies.Drained(*raw),

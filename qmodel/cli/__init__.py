@@ -51,6 +51,7 @@ SECTIONS = {
     "looking": "Looking",
     "pausing": "Pauses",
     "configuring": "Queues, workers, configuration",
+    "noting": "Metadata",
 }
 """A heading for each module of verbs."""
 

@@ -310,6 +310,10 @@ def _drained(at: Session, op: Any, found: replies.Drained) -> None:
     click.echo(f"{found.canceled} canceled, {found.left} left")
 
 
+def _entries(at: Session, op: Any, found: tuple[replies.Entry, ...]) -> None:
+    table(at, ("key", "text"), found) if found else click.echo("None.")
+
+
 def _found(at: Session, op: Any, found: replies.Found) -> None:
     jobs(at, found.jobs)
     if found.cursor:
@@ -358,6 +362,7 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "drained": _drained,
     "found": _found,
     "bulk": _bulk,
+    "entries": _entries,
     "events": _events,
     "stats": _stats,
 }

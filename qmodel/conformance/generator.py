@@ -102,6 +102,9 @@ CURSORS = (
     "tag 0", "tag 01", "held 0 ", "group 0 0", "group 0 0 g", "group 0 0 g h", "completed 99999999999999 0",
     "completed 1e3 0",
 )  # fmt: skip
+NOTES = ("n", "key", "é :")
+NUMBERS_NOTED = ("0", "7", "-5", "99999999999999", "-99999999999999", "007", "1.0", "-0", " 1", "100000000000000")
+AMOUNTS = (1, 1, 1, -1, 0, 5, 10**14 - 1, -(10**14) + 1)
 REASONS = ("by hand", "by hand", "rate", "deploy")
 SPANS = (0, 0, 1, 1000, 1000, 60_000)
 """How long pauses last."""
@@ -135,6 +138,7 @@ WEIGHTS = {
     "config_set": 3, "config_unset": 2, "recur": 3, "unrecur": 3, "recur_update": 2, "recur_tag": 2, "recur_untag": 2,
     "fire": 2, "recur_pause": 1, "recur_unpause": 2, "recur_now": 2, "recur_advance": 3,
     "throttle_set": 3, "throttle_unset": 2, "throttled": 2, "unique_release": 2,
+    "metadata_set": 2, "metadata_increment": 2, "metadata_unset": 2,
     "search": 3, "cancel_many": 6, "clean": 3, "retry_many": 3,
 }  # fmt: skip
 """How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
@@ -150,6 +154,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "recur_pause": 50, "recur_unpause": 92, "recur_advance": 92, "waiting": 60,
     "recurring": 65, "recurring_unset": 78, "throttle_set": 30, "why": 40, "throttle_get": 40, "throttled": 92,
     "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90, "replay": 93,
+    "metadata_set": 50, "metadata_unset": 80, "metadata_get": 80,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 
@@ -178,6 +183,7 @@ NEEDS = {
     **dict.fromkeys(("recur_pause", "recur_now", "recur_advance", "recurring_unset"), ("", "recur")),
     "recur_unpause": ("", "recur_pause"),
     "workers": ("", "pop"),
+    **dict.fromkeys(("metadata_get", "metadata_unset"), ("", "metadata_set")),
     "stats": ("", "pop"),
     "unique_get": ("", "put"),
     "unique_release": ("", "put"),
@@ -206,6 +212,7 @@ THERE: dict[str, Callable[[Store], object]] = {
         ("throttle_unset", "throttle_get", "throttles"), lambda store: any(map(is_set, store.throttles.values()))
     ),
     "workers": lambda store: store.workers,
+    **dict.fromkeys(("metadata_get", "metadata_unset"), lambda store: store.metadata),
     "stats": lambda store: store.days,
     **dict.fromkeys(("unique_get", "unique_release"), lambda store: store.uniques),
 }
@@ -963,6 +970,28 @@ class Generator:
 
     def multiget(self) -> Operation:
         return ops.Multiget(self._several(self._any))
+
+    # ---- metadata
+
+    def _note(self) -> tuple[str, str]:
+        """A klass and a key, aimed at one under which something is noted."""
+        known = [(klass, key) for klass, notes in self._store.metadata.items() for key in notes] if self._aimed else []
+        if known and self._below(4):
+            return pick(self._chooser, known)
+        return pick(self._chooser, self._names.klasses), pick(self._chooser, NOTES)
+
+    def metadata_get(self) -> Operation:
+        return ops.MetadataGet(self._note()[0])
+
+    def metadata_set(self) -> Operation:
+        value = pick(self._chooser, DATA if self._below(3) == 1 else NUMBERS_NOTED)
+        return ops.MetadataSet(*self._note(), value[:1024], self._request())
+
+    def metadata_increment(self) -> Operation:
+        return ops.MetadataIncrement(*self._note(), pick(self._chooser, AMOUNTS), self._request())
+
+    def metadata_unset(self) -> Operation:
+        return ops.MetadataUnset(*self._note(), self._request())
 
     # ---- searching
 

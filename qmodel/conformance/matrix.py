@@ -49,6 +49,7 @@ SITUATIONS = {
 }
 
 JOBLESS = {
+    "metadata_get", "metadata_set", "metadata_increment", "metadata_unset",
     "config", "config_get", "config_set", "config_unset", "deregister", "pause", "unpause", "top_tags", "events",
     "newest", "unique_get", "unique_release",
     "recur", "unrecur", "recur_get", "recur_update", "recur_tag", "recur_untag", "recur_pause",
@@ -320,6 +321,14 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield from _other_times(again)
     yield from _unique(again)
     yield (ops.Config(),)
+    note = ops.MetadataSet("k", "n", "5", **again)
+    yield (note,)
+    yield (note, ops.MetadataGet("k"))
+    yield (ops.MetadataGet("k"),)
+    yield (ops.MetadataIncrement("k", "n", **again),)
+    yield (ops.MetadataSet("k", "n", "x"), ops.MetadataIncrement("k", "n"))
+    yield (note, ops.MetadataUnset("k", "n"))
+    yield (ops.MetadataUnset("k", "n"),)
     for option in ("heartbeat", "heartbeat-q", "heartbeat-", "x"):
         yield (ops.ConfigGet(option),)
         yield (ops.ConfigSet(option, 5),)

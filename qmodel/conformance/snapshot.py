@@ -88,6 +88,7 @@ class Snapshot:
                 is {count, mean, squares, bins: {bin: count}} without empty bins
     uniques     key -> {mode, jid, since, ends, token, next}
     config      option -> value, of those that are set
+    metadata    klass -> {key: text}
     cascade     ((sequence, jid, whether it is to be canceled), ...): failed jobs whose dependents have not followed
                 yet, the last one last
     results     jid -> ((jid, name, state, text), ...): what became of its named dependencies, in their order
@@ -112,6 +113,7 @@ class Snapshot:
     days: dict[tuple[int, str], Record]
     uniques: dict[str, Record]
     config: dict[str, int]
+    metadata: dict[str, dict[str, str]]
     cascade: tuple[tuple[int, str, bool], ...]
     results: dict[str, tuple[tuple[str, str, str, str], ...]]
     requests: tuple[tuple[str, Any], ...]
@@ -144,6 +146,7 @@ def of(store: Store) -> Snapshot:
         days={key: _day(day) for key, day in store.days.items()},
         uniques={key: {field: getattr(one, field) for field in UNIQUE} for key, one in store.uniques.items()},
         config=dict(store.config),
+        metadata={klass: dict(notes) for klass, notes in store.metadata.items()},
         cascade=tuple(store.cascade),
         results={jid: tuple((other, *one) for other, one in kept.items()) for jid, kept in store.results.items()},
         requests=tuple((request, plain(reply)) for request, reply in store.requests.items()),

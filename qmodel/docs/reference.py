@@ -48,6 +48,7 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "drained": ("a Drained", replies.Drained),
     "found": ("a Found", replies.Found),
     "bulk": ("a Bulk", replies.Bulk),
+    "entries": ("a list of Entries", replies.Entry),
     "queues": ("a list of QueueCounts", replies.QueueCounts),
     "queue": ("a QueueCounts", replies.QueueCounts),
     "workers": ("a list of WorkerCounts", replies.WorkerCounts),

@@ -160,6 +160,7 @@ SHAPES = {
     "throttle, throttles": "name, concurrency, rate, rate_ms, capacity, refill, refill_ms, running, claims, tokens, "
     "parked, opens_at, a list of ids; a list of those",
     "found": "the cursor; a list of jobs as below",
+    "entries": "a list of pairs: a key, a text",
     "bulk": "how many were done, how many were passed over, the cursor",
     "unique": "nil, or: unique, mode, jid, since, until, next",
     "drained": "two whole numbers: how many were canceled, how many are left",

@@ -164,6 +164,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "drained": _same,
     "found": lambda found, store: [found.cursor, _jobs(found.jobs, store)],
     "bulk": _same,
+    "entries": _same,
     "queues": _each(_queue),
     "queue": _queue,
     "workers": _same,

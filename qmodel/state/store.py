@@ -39,9 +39,9 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "cascade", "completed", "config", "crons", "days", "events", "failed", "groups", "jobs", "lines", "queues",
-        "requests", "results", "schedules", "seq", "tags", "throttles", "tracked", "unique_ends", "uniques",
-        "workers", "workers_passed",
+        "cascade", "completed", "config", "crons", "days", "events", "failed", "groups", "jobs", "lines", "metadata",
+        "queues", "requests", "results", "schedules", "seq", "tags", "throttles", "tracked", "unique_ends",
+        "uniques", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -64,6 +64,7 @@ class Store:
         self.config: dict[str, int] = {}
         self.uniques: dict[str, Unique] = {}
         self.unique_ends: Ordered[Place] = Ordered()
+        self.metadata: dict[str, dict[str, str]] = {}
         self.requests: dict[str, object] = {}
         self.cascade: dict[tuple[int, str, bool], None] = {}
         self.results: dict[str, dict[str, tuple[str, str, str]]] = {}

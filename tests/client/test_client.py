@@ -819,3 +819,15 @@ def test_finished_jobs_are_deleted_by_age(client: Client) -> None:
     assert client.jobs.clean(queue="nowhere").done == 0
     assert client.jobs.clean().done == 2
     assert client.jobs.clean("failed").done == 1
+
+
+def test_jobs_of_a_klass_share_texts(client: Client) -> None:
+    notes = client.metadata["Send"]
+
+    assert notes.set("template", "v2") is True
+    assert (notes.increment("sent"), notes.increment("sent", 41)) == (1, 42)
+    assert notes.all() == {"sent": "42", "template": "v2"}
+    assert notes.unset("template") is True
+    assert notes.unset("template") is False
+    with pytest.raises(RefusedError, match="whole number"):
+        notes.increment("sent", 10**14 - 1)

@@ -56,6 +56,9 @@ def _limits() -> tuple[tuple[str, str], ...]:
     step(store, ops.ThrottleSet("x", capacity=1, refill=1, refill_ms=1))
     step(store, ops.Put("q", "dear", "k", "", throttles=("x",), cost=2))
     step(store, ops.PutMany((ops.Put("q", "dear", "k", "", throttles=("x",), cost=2),)))
+    for n in range(1001):
+        step(store, ops.MetadataSet("k", f"key {n}", ""))
+    step(store, ops.MetadataIncrement("k", "another"))
     for n in range(11):
         step(store, ops.Pause(("full",), f"reason {n}"))
     # one job that waits for more than can be ended at once

@@ -180,3 +180,21 @@ def test_cleaning_takes_the_oldest_and_only_those_old_enough() -> None:
     assert done(store, 100, ops.Clean("complete", 99)).done == 2
     assert sorted(store.jobs) == ["c"]
     assert done(store, 100, ops.Clean("complete", queue="r")) == (0, 0, "")
+
+
+# ---- metadata
+
+
+def test_nothing_is_left_of_metadata_that_are_unset() -> None:
+    store = Store()
+    done(store, 1, ops.MetadataSet("k", "n", "5"), ops.MetadataIncrement("k", "n", -7), ops.MetadataUnset("k", "n"))
+    assert store.metadata == {}
+
+
+def test_a_sum_that_is_no_number_any_more_is_refused_before_anything_is_written() -> None:
+    store = Store()
+    done(store, 1, ops.MetadataSet("k", "n", "99999999999999"), ops.MetadataSet("k", "x", "1.0"))
+    before = snapshot.of(store)
+    for key in ("n", "x"):
+        assert engine.step(store, 1, ops.MetadataIncrement("k", key)) == Refusal("NOT_WHOLE", ("k", key))
+    assert snapshot.of(store) == before

@@ -1,0 +1,42 @@
+-- Metadata: texts by key that all jobs of a klass share. What is empty is not kept.
+
+local metadata = {}
+
+metadata.MOST = 1000
+
+-- The keys and texts of a klass, by key.
+function metadata.all(klass)
+  local found, pairs_ = store.hashed('HGETALL', keys.metadata(klass)), {}
+  for i = 1, #found, 2 do
+    pairs_[#pairs_ + 1] = {found[i], found[i + 1]}
+  end
+  table.sort(pairs_, function(a, b)
+    return config.before(a[1], b[1])
+  end)
+  return pairs_
+end
+
+-- The text under a key, or nil.
+function metadata.get(klass, key)
+  return store.hashed('HGET', keys.metadata(klass), key) or nil
+end
+
+-- The whole number of at most 14 digits that a text says, or nil.
+function metadata.whole(text)
+  return arguments.whole(text, -99999999999999, 99999999999999)
+end
+
+-- Whether a klass can have no further key.
+function metadata.is_full(klass)
+  return store.hashed('HLEN', keys.metadata(klass)) >= metadata.MOST
+end
+
+-- Note a text.
+function metadata.assign(klass, key, value)
+  store.set_field(keys.metadata(klass), key, value)
+end
+
+-- Forget a text that is there.
+function metadata.drop(klass, key)
+  store.hashed('HDEL', keys.metadata(klass), key)
+end
