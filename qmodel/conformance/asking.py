@@ -64,9 +64,11 @@ class Asker:
         """Put a job, or move it from whoever has it; sometimes two in one step."""
         depends = (self._jid(),) if self.random.random() < 0.1 else None
         delay = self.random.choice((0, 0, 0, 2))
+        throttles = ("t",) if self.random.random() < 0.2 else None
         one = ops.Put(
-            queue, self._jid(), "k", "{}", delay_ms=delay, retries=1, depends=depends, request=self._request()
-        )
+            queue, self._jid(), "k", "{}", delay_ms=delay, retries=1, depends=depends, request=self._request(),
+            throttles=throttles,
+        )  # fmt: skip
         other = self._jid()
         if other == one.jid or depends or self.random.random() < 0.8:
             return one
@@ -104,6 +106,8 @@ class Asker:
                 ops.Priority(jid, self.random.randrange(-2, 3), request),
                 ops.Promote(jid, request),
                 ops.Unfail(queue, "g", 2, request),
+                ops.ThrottleSet("t", self.random.choice((1, 2)), request=request),
+                ops.ThrottleUnset("t", request),
                 ops.Get(jid),
                 ops.Get(jid),
                 ops.Queue(queue),
