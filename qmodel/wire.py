@@ -249,7 +249,7 @@ def _schedule(raw: Raw) -> replies.Schedule:
 
 
 def _reason(raw: Raw) -> Reason:
-    return Reason(raw[0].decode(), tuple(map(_str, raw[1:])))
+    return Reason(raw[0].decode(), _strs(raw[1]))
 
 
 def _throttle(raw: Raw) -> replies.Throttle:

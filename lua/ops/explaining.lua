@@ -82,10 +82,13 @@ function explaining.why(now, op)
   if state == 'waiting' or state == 'throttled' or state == 'stalled' then
     of_queue(found, now, job)
   end
-  for _, reason in ipairs(found) do
-    for i = 2, #reason do
-      reason[i] = type(reason[i]) == 'number' and store.text(reason[i]) or reason[i]
+  local shown = {}
+  for i, reason in ipairs(found) do
+    local facts = {}
+    for k = 2, #reason do
+      facts[k - 1] = type(reason[k]) == 'number' and store.text(reason[k]) or reason[k]
     end
+    shown[i] = {reason[1], facts}
   end
-  return found
+  return shown
 end

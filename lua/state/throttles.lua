@@ -59,7 +59,8 @@ end
 
 -- The queue whose own throttle this is, or false.
 function throttles.queue_of(name)
-  return string.sub(name, 1, #throttles.OWN) == throttles.OWN and string.sub(name, #throttles.OWN + 1)
+  return #name > #throttles.OWN and string.sub(name, 1, #throttles.OWN) == throttles.OWN
+    and string.sub(name, #throttles.OWN + 1)
 end
 
 -- The throttles that a job names.

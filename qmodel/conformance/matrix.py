@@ -54,6 +54,7 @@ JOBLESS = {
     "newest", "unique_get", "unique_release",
     "recur", "unrecur", "recur_get", "recur_update", "recur_tag", "recur_untag", "recur_pause",
     "recur_unpause", "recur_now", "recur_advance", "recurring_unset", "recurring", "fire",
+    "throttle_set", "throttle_unset", "throttle_get", "throttles",
 }  # fmt: skip
 """Operations that no situation of a job matters to."""
 
@@ -320,6 +321,8 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield from _recurring(again)
     yield from _other_times(again)
     yield from _unique(again)
+    yield from _throttling(again)
+    yield (ops.Why("a"),)
     yield (ops.Config(),)
     note = ops.MetadataSet("k", "n", "5", **again)
     yield (note,)
@@ -365,6 +368,27 @@ def _unique(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
     yield (ops.PutMany((ops.Put("q", "a", "k", "", unique="u"), b)),)
     yield (ops.UniqueGet("u"),)
     yield (ops.UniqueRelease("u"),)
+
+
+def _throttling(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
+    limit, bucket = ops.ThrottleSet("x", 1), ops.ThrottleSet("x", capacity=1, refill=1, refill_ms=1)
+    yield (ops.ThrottleSet("x", 1, 1, 1, 1, 1, 1, **again),)
+    for one in ({"rate": 1}, {"rate_ms": 1}, {"capacity": 1, "refill": 1}, {"capacity": 1}, {"refill": 1}, {}):
+        yield (ops.ThrottleSet("x", request="", **one),)
+    yield (ops.ThrottleUnset("x"),)
+    yield (limit, ops.ThrottleUnset("x", **again))
+    yield (ops.ThrottleGet("x"),)
+    yield (limit, ops.ThrottleGet("x"))
+    yield (ops.Throttles(),)
+    yield (limit, ops.Throttles())
+    dear = ops.Put("q", "a", "k", "", throttles=("x",), cost=2)
+    yield (bucket, dear)
+    yield (bucket, ops.PutMany((dear,)))
+    pair = tuple(ops.Put("q", jid, "k", "", throttles=("x",)) for jid in "za")
+    for pop in (ops.Pop("q", "w", 9), ops.PopAny(("q", "r"), "w", 9)):
+        yield (limit, ops.PutMany(pair), pop)
+        yield (limit, ops.PutMany(pair), ops.Pop("q", "w", 9), ops.ThrottleUnset("x"), pop)
+    yield (limit, ops.PutMany(pair), ops.Pop("q", "w", 9), ops.Why("a"))
 
 
 def _recurring(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:

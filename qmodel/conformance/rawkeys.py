@@ -199,7 +199,7 @@ class _Reader:
         limited = {name for _, name in self.members("throttles")}
         if limited != set(self.names("th:", "-state")):
             raise Corrupt(f"the list of throttles with limits is {sorted(limited)}")
-        if owners != {name.removeprefix(OWN) for name in limited if name.startswith(OWN)}:
+        if owners != {name.removeprefix(OWN) for name in limited if name.startswith(OWN) and name != OWN}:
             raise Corrupt(f"the queues {sorted(owners)} are said to have throttles of their own")
         found = limited | set(self.names("th:", "-held")) | set(self.names("th:", "-queues"))
         return {name: self.throttle(name) for name in found}

@@ -157,7 +157,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "tracked": lambda tracked, store: [_jobs(tracked.jobs, store), tracked.expired],
     "schedule": lambda found, _: None if found is None else _schedule(found),
     "schedules": _each(_schedule),
-    "reasons": _each(lambda one: [one.code, *one.facts]),
+    "reasons": _same,
     "throttle": _same,
     "throttles": _same,
     "unique": _same,

@@ -474,7 +474,13 @@ for _name, *_looks in (
         ops.RecurGet("s"),
         ops.RecurGet("nobody"),
     ),
-    ("throttle", ops.ThrottleSet("x", 1, 2, 1000, 3, 1, 1000), ops.ThrottleGet("x"), ops.ThrottleGet("queue/q")),
+    (
+        "throttle",
+        ops.ThrottleSet("x", 1, 2, 1000, 3, 1, 1000),
+        ops.ThrottleGet("x"),
+        ops.ThrottleGet("queue/q"),
+        ops.Put("q", "dear", "k", "", throttles=("x",), cost=4),
+    ),
     ("reasons", ops.Why("a"), ops.Why("b"), ops.Why("c"), ops.Why("d")),
     ("throttles", ops.ThrottleSet("x", 1), ops.ThrottleSet("queue/q", rate=1, rate_ms=5), ops.Throttles()),
     (
