@@ -883,6 +883,97 @@ def about_a_lease(s: Script) -> None:
     s.look()
 
 
+def keys_of_jobs(s: Script) -> None:
+    """Keys in every mode: who stands, what becomes of who comes, and what goes on at each end."""
+    held = {"unique": "u", "unique_mode": "again"}
+
+    def put(jid: str, data: str = "", **more: Any) -> None:
+        s.do(ops.Put("q", jid, "k", data, **{**held, **more}))
+        s.do(ops.UniqueGet("u"))
+
+    for end in range(8):
+        a, b, c = f"a{end}", f"b{end}", f"c{end}"
+        put(a, "1", retries=0)
+        put(b, "2")
+        taken = s.pop()
+        put(b, "y" * 2000)
+        put(c, "4", unique_mode="debounce", delay_ms=5, request=f"r{end}")
+        put(c, "4", unique_mode="debounce", delay_ms=5, request=f"r{end}")
+        put(b, "5", delay_ms=1000, request=f"s{end}")
+        token = taken[0].token if taken else 0
+        s.do(ops.Drain("q"))
+        put(b, "6", depends=("c0",) if end == 7 else None)
+        put(a, "7", unique_mode=None)
+        s.do((
+            ops.Complete(a, token), ops.Fail(a, token, "g", ""), ops.Retry(a, token), ops.Cancel((a,)),
+            ops.Put("r", a, "k", ""), ops.UniqueRelease("u", "x"), ops.Cancel((a, b)), ops.Revoke((a,)),
+        )[end])  # fmt: skip
+        s.do(ops.UniqueGet("u"))
+        s.do(ops.UniqueRelease("u", "x"))
+        s.do(ops.Multiget((a, b, c)))
+        s.do(ops.Cancel((a, b, c)), 500)
+        s.do(ops.UniqueRelease("u"))
+    s.look()
+
+
+def keys_with_an_end(s: Script) -> None:
+    """Windows and other keys that end by themselves, at the very moment; and how they are swept."""
+    for at, mode in enumerate(("window", "pending")):
+        for jid, after in (("a", 0), ("b", 999), ("c", 1), ("d", 0)):
+            s.now += after
+            s.do(ops.Put("q", f"{jid}{at}", "k", "", unique="u", unique_mode=mode, unique_ms=1000))
+            s.do(ops.UniqueGet("u"))
+        s.do(ops.Put("q", "e", "k", "x", unique="u", unique_mode="again"))
+        s.pop(9)
+        s.do(ops.Put("q", "e", "k", "x", unique="u", unique_mode="again"))
+        s.do(ops.Put("q", "f", "k", "x", unique="u", unique_mode="debounce", unique_max_ms=10))
+        s.do(ops.Cancel((f"a{at}", f"c{at}")))
+        s.do(ops.UniqueGet("u"))
+        s.now += 1000
+        s.do(ops.UniqueGet("u"))
+        s.do(ops.UniqueRelease("u"))
+    for number in range(9):
+        s.do(ops.Put("q", f"w{number}", "k", "", unique=f"k{number}", unique_mode="window", unique_ms=10 + number % 3))
+        s.now += 7
+    s.do(ops.Put("q", "w9", "k", "", unique="k3", unique_ms=5), 50)
+    s.do(ops.Put("q", "w9", "k", "", unique="k3"))
+    s.do(ops.Put("q", "x", "k", "", unique="k9", unique_mode="debounce", delay_ms=50, unique_max_ms=120))
+    for data in ("2", "3", "4", "5"):
+        s.do(ops.Put("q", "y", "k", data, unique="k9", unique_mode="debounce", delay_ms=50, unique_max_ms=120), 40)
+        s.do(ops.Get("x"))
+    s.look()
+
+
+def keys_of_a_batch(s: Script) -> None:
+    """What is put together with keys: the first one stands, edges lead to it, and what cannot be said is refused."""
+    new = [ops.Put("q", jid, "k", jid, unique="u") for jid in "ab"]
+    c = ops.Put("q", "c", "k", "", depends=("b fail x", "a"))
+    s.do(ops.PutMany((*new, c), "r"))
+    s.do(ops.PutMany((*new, c), "r"))
+    s.do(ops.Get("c"))
+    s.do(ops.PutMany((ops.Put("q", "a", "k", ""), new[1])))
+    s.do(ops.PutMany((ops.Put("q", "a", "k", "", unique="u"), ops.Put("q", "d", "k", "", unique="v"))))
+    taken = s.pop()
+    late = [ops.Put("q", jid, "k", jid, unique="u", unique_mode="again") for jid in "efg"]
+    s.do(ops.PutMany((*late, ops.Put("q", "h", "k", "", depends=("g",)))))
+    s.do(ops.PutMany((ops.Put("q", "a", "k", "", depends=("h",)), ops.Put("q", "i", "k", ""))))
+    s.do(ops.Get("h"))
+    for job in taken:
+        s.complete(job)
+    s.do(ops.Put("r", "w", "k", "", unique="x", unique_mode="window", unique_ms=1000))
+    s.do(ops.Cancel(("w",)))
+    s.do(ops.PutMany((ops.Put("q", "v", "k", "", unique="x"), ops.Put("q", "z", "k", "", depends=("v",)))))
+    s.do(ops.PutMany((ops.Put("q", "l", "k", "", unique="u", depends=("n",)), ops.Put("q", "m", "k", "", unique="y"),
+                      ops.Put("q", "n", "k", "", depends=("m",)))))  # fmt: skip
+    wrong: tuple[dict[str, Any], ...] = ({"unique_mode": "again"}, {"unique_ms": 5}, {"unique_max_ms": 5})
+    for bad in wrong:
+        s.do(ops.PutMany((ops.Put("q", "o", "k", "", **bad),)))
+        s.do(ops.Put("q", "o", "k", "", **bad))
+        s.do(ops.Put("q", "o", "k", "", unique="w", **{**bad, "unique_mode": "debounce"}))
+    s.do(ops.Put("q", "o", "k", "", unique="w", unique_mode="window"))
+    s.look()
+
+
 def about_a_schedule(s: Script) -> None:
     """The very moments at which jobs are due, and in which order."""
     s.put("late", delay_ms=2000, priority=0)
@@ -1597,6 +1688,7 @@ def next_queues(s: Script) -> None:
 
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
     completing_wrongly, sending_twice, retries_run_out, cycles, reversed_edges, two_ways_round, about_a_lease,
+    keys_of_jobs, keys_with_an_end, keys_of_a_batch,
     about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts,
     repeated, wakes, waking, fewer_events, trimmed_events, options, odd_texts, short_histories, big_data, retiring,
     not_kept, retiring_by_count, old_statistics, old_workers, ten_silent_holders, small_numbers, at_the_beginning,

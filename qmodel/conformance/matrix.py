@@ -366,6 +366,7 @@ def _unique(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
     yield (b, ops.Pop("q", "w", 9), a, ops.UniqueGet("u"))
     yield (b, ops.Pop("q", "w", 9), a, ops.UniqueRelease("u"))
     yield (ops.PutMany((ops.Put("q", "a", "k", "", unique="u"), b)),)
+    yield (ops.Put("q", "a", "k", "", unique="u"), ops.PutMany((ops.Put("q", "a", "k", ""), b)))
     yield (ops.UniqueGet("u"),)
     yield (ops.UniqueRelease("u"),)
 
