@@ -1046,6 +1046,138 @@ catalogue.operations = {
       count = kinds[16],
     },
   },
+  publish = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 1 then args = arguments.only(args, at, last) end
+      local subject, data = args[at], args[at + 1]
+      if not (arguments.names[subject] or arguments.is_name(subject, 128)) then arguments.refuse(operation, 'subject') end
+      if not (data and #data <= 1048576) then arguments.refuse(operation, 'data') end
+      local op = {subject = subject, data = data, delay_ms = 0, request = ''}
+      if last >= at + 2 then arguments.named(operation, catalogue.operations.publish, op, args, at + 2, last) end
+      return op
+    end,
+    arguments = {
+      subject = kinds[1],
+      data = kinds[3],
+      delay_ms = kinds[5],
+      request = kinds[14],
+    },
+  },
+  subscribe = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {'patterns', 'tags'},
+    decode = function(operation, args, at, last)
+      if last < at + 2 then args = arguments.only(args, at, last) end
+      local subscription, queue, klass = args[at], args[at + 1], args[at + 2]
+      if not arguments.is_id(subscription, 112) then arguments.refuse(operation, 'subscription') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
+      if not (arguments.names[klass] or arguments.is_name(klass, 128)) then arguments.refuse(operation, 'klass') end
+      local op = {subscription = subscription, queue = queue, klass = klass, priority = 0, delay_ms = 0, retries = 5, tags = NONE, lifo = false, count = 1000, request = ''}
+      arguments.named(operation, catalogue.operations.subscribe, op, args, at + 3, last)
+      return op
+    end,
+    arguments = {
+      subscription = kinds[30],
+      patterns = kinds[17],
+      queue = kinds[1],
+      klass = kinds[1],
+      priority = kinds[4],
+      delay_ms = kinds[5],
+      retries = kinds[6],
+      tags = kinds[7],
+      lifo = kinds[9],
+      lease_ms = kinds[10],
+      timeout_ms = kinds[10],
+      ttl_ms = kinds[10],
+      dead_queue = kinds[1],
+      ordered = kinds[1],
+      after = kinds[18],
+      since = kinds[18],
+      count = kinds[16],
+      request = kinds[14],
+    },
+  },
+  catch_up = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local subscription = args[at]
+      if not arguments.is_id(subscription, 112) then arguments.refuse(operation, 'subscription') end
+      local op = {subscription = subscription, count = 1000, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.catch_up, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      subscription = kinds[30],
+      count = kinds[16],
+      request = kinds[14],
+    },
+  },
+  unsubscribe = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local subscription = args[at]
+      if not arguments.is_id(subscription, 112) then arguments.refuse(operation, 'subscription') end
+      local op = {subscription = subscription, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.unsubscribe, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      subscription = kinds[30],
+      request = kinds[14],
+    },
+  },
+  subscription_get = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local subscription = args[at]
+      if not arguments.is_id(subscription, 112) then arguments.refuse(operation, 'subscription') end
+      local op = {subscription = subscription}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.subscription_get, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      subscription = kinds[30],
+    },
+  },
+  subscriptions = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {offset = 0, count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.subscriptions, op, args, at + 0, last) end
+      return op
+    end,
+    arguments = {
+      offset = kinds[29],
+      count = kinds[16],
+    },
+  },
+  messages = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {after = 0, count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.messages, op, args, at + 0, last) end
+      return op
+    end,
+    arguments = {
+      after = kinds[18],
+      count = kinds[16],
+    },
+  },
+  trim = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {count = 1000, request = ''}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.trim, op, args, at + 0, last) end
+      return op
+    end,
+    arguments = {
+      count = kinds[16],
+      request = kinds[14],
+    },
+  },
   why = {
     reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
@@ -1501,6 +1633,8 @@ catalogue.options = {
   ['failed-history-count'] = {default = 0, low = 0, high = 1000000000},
   ['stats-history'] = {default = 30, low = 0, high = 3660},
   ['histogram-history'] = {default = 7, low = 0, high = 3660},
+  ['messages-history'] = {default = 604800000, low = 0, high = 316224000000},
+  ['messages-history-count'] = {default = 1000, low = 0, high = 1000000},
   ['max-job-history'] = {default = 100, low = 4, high = 1000},
   ['max-worker-age'] = {default = 86400000, low = 0, high = 316224000000},
   ['max-events'] = {default = 10000, low = 1, high = 10000000},
@@ -1515,6 +1649,8 @@ catalogue.option_names = {
   'failed-history-count',
   'stats-history',
   'histogram-history',
+  'messages-history',
+  'messages-history-count',
   'max-job-history',
   'max-worker-age',
   'max-events',

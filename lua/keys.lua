@@ -35,6 +35,9 @@
 --   <p>recur-crons               zset: those that will want more moments; score last known, member <sequence:14><jid>
 --   <p>l:<line>                  zset: jobs of a line: score -inf and sequence 0 when they have a place in it, else
 --                                score ready at; member <sequence:14><jid> (state/lines.lua)
+--   <p>subscriptions             hash: name -> a subscription (state/subscriptions.lua)
+--   <p>messages                  zset: published messages that are kept; score number, member <at:14><number>
+--   <p>m:<number>                text: when a message is due, its subject, its data (state/messages.lua)
 --   <p>queues                    zset: queues by time first seen
 --   <p>workers                   zset: workers by time last seen
 --   <p>workers-passed            text: how many silent workers that hold leases the sweep has passed (state/workers.lua)
@@ -64,7 +67,8 @@ local keys = {}
 
 local ALONE = {
   'cascade', 'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
-  's', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends',
+  's', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends', 'messages',
+  'subscriptions',
 }
 
 local MOST = 200 -- keys that are kept
@@ -100,6 +104,10 @@ end
 
 function keys.line(name)
   return keys.prefix .. 'l:' .. name
+end
+
+function keys.message(seq)
+  return keys.prefix .. 'm:' .. seq
 end
 
 function keys.queue(name, part)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from qmodel.client import Job as Job
     from qmodel.client import Queue as Queue
     from qmodel.errors import BadArgument as BadArgument
+    from qmodel.errors import BadPattern as BadPattern
+    from qmodel.errors import BadSubject as BadSubject
     from qmodel.errors import BadValue as BadValue
     from qmodel.errors import CancelLimit as CancelLimit
     from qmodel.errors import ConnectError as ConnectError
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from qmodel.errors import ResultNotKept as ResultNotKept
     from qmodel.errors import ScheduleNotFound as ScheduleNotFound
     from qmodel.errors import ScheduleOver as ScheduleOver
+    from qmodel.errors import SubscriptionNotFound as SubscriptionNotFound
     from qmodel.errors import TooWide as TooWide
     from qmodel.errors import UnknownOption as UnknownOption
     from qmodel.errors import WrongState as WrongState
@@ -75,11 +78,11 @@ _HOME = {
     "aio": "AsyncClient AsyncJob AsyncQueue",
     "arguments": "Edge",
     "client": "Client Job Queue",
-    "errors": "BadArgument BadValue CancelLimit ConnectError DataError DependencyCycle "
+    "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError DataError DependencyCycle "
     "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey FlowError HasDependents JobCanceled JobExpired "
     "JobFailed "
     "JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded NotLoadedError NotWhole OverCapacity "
-    "QmodelError QueueNotEmpty RefusedError ResultNotKept ScheduleNotFound ScheduleOver TooWide "
+    "QmodelError QueueNotEmpty RefusedError ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound TooWide "
     "UnknownOption WrongState",
     "events": "Event",
     "objects": "fingerprint",

@@ -17,7 +17,7 @@ from qmodel import flows, replies
 from qmodel import operations as ops
 from qmodel.arguments import MOST
 from qmodel.backends import Backend, open_backend
-from qmodel.errors import JobNotFound, LockLost, QmodelError, ScheduleNotFound, error_of
+from qmodel.errors import JobNotFound, LockLost, QmodelError, ScheduleNotFound, SubscriptionNotFound, error_of
 from qmodel.events import Event
 from qmodel.flows import Flow
 from qmodel.graph import Graph
@@ -35,6 +35,7 @@ from qmodel.objects import (
     Listing,
     Options,
     RecurringFields,
+    SubscriptionFields,
     default_worker,
     edges_of,
     encode,
@@ -47,7 +48,9 @@ from qmodel.objects import (
     jids_of,
     milliseconds,
     new_job,
+    new_message,
     new_recurring,
+    new_subscription,
     note_lost,
     seconds_of,
     shuffled,
@@ -86,6 +89,7 @@ class Client:
         self.failed = Failed(self)
         self.workers = Workers(self)
         self.recurring = Recurring(self)
+        self.subscriptions = Subscriptions(self)
         self.tags = Tags(self)
         self.throttles = Throttles(self)
         self.tracked = Tracked(self)
@@ -119,6 +123,19 @@ class Client:
         """
         sent = self.backend.execute_many([with_request(op) for op in operations])
         return [error_of(reply) if type(reply) is Refusal else reply for reply in sent]
+
+    def publish(self, subject: str, data: object = None, *, text: str | None = None, delay: Duration = 0) -> int:
+        """Publish a message; give its number.
+
+        Each subscription that wants its subject gets a job `<subscription>:<number>` for it, ready after
+        `delay`, with these data and `job.subject`. It is kept for those who subscribe later. Refused with
+        BadSubject.
+        """
+        return int(self.execute(new_message(subject, data, text=text, delay=delay)))
+
+    def messages(self, after: int = 0, count: int = 25) -> list[replies.Message]:
+        """Give the messages that are kept, after a number, oldest first."""
+        return list(self.execute(ops.Messages(after, count)))
 
     def put_many(self, jobs: Iterable[ops.Put]) -> list[Job]:
         """Put up to 1000 jobs, made by `Queue.new`, in one step: all of them or none.
@@ -1473,6 +1490,104 @@ class Uniques:
     def release(self, key: str) -> bool:
         """Let nobody hold a key, and let the job go on that is kept for after its holder; says whether it was held."""
         return bool(self._client.execute(ops.UniqueRelease(key)))
+
+
+class Subscription(SubscriptionFields):
+    """A subscription. Its fields are as they were when it was read."""
+
+    def __init__(self, client: Client, raw: replies.Subscription) -> None:
+        super().__init__(raw)
+        self.client = client
+
+    def catch_up(self) -> None:
+        """Give it all messages that it has not got, up to 1000 a step. Refused with SubscriptionNotFound."""
+        while self.client.execute(ops.CatchUp(self.name)):
+            pass
+        self.raw = (self.client.subscriptions[self.name]).raw
+
+    def unsubscribe(self) -> bool:
+        """End it; its jobs stay. Says whether it was there."""
+        return self.client.subscriptions.remove(self.name)
+
+
+class Subscriptions:
+    """The subscriptions, by name: `client.subscriptions[name]`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getitem__(self, name: str) -> Subscription:
+        """Fetch a subscription. Raises SubscriptionNotFound."""
+        found = self.get(name)
+        if found is None:
+            raise SubscriptionNotFound(Refusal("SUBSCRIPTION_NOT_FOUND", (name,)))
+        return found
+
+    def get(self, name: str) -> Subscription | None:
+        """Fetch a subscription, or None when there is none."""
+        known: replies.Subscription | None = self._client.execute(ops.SubscriptionGet(name))
+        return Subscription(self._client, known) if known is not None else None
+
+    def page(self, offset: int = 0, count: int = 25) -> list[Subscription]:
+        """List the subscriptions, oldest first."""
+        found = self._client.execute(ops.Subscriptions(offset, count))
+        return [Subscription(self._client, one) for one in found]
+
+    def add(
+        self,
+        name: str,
+        patterns: Iterable[str] | str,
+        queue: str,
+        klass: str,
+        *,
+        priority: int = 0,
+        delay: Duration = 0,
+        retries: int = 5,
+        tags: Iterable[str] = (),
+        lifo: bool = False,
+        lease: Duration | None = None,
+        timeout: Duration | None = None,
+        ttl: Duration | None = None,
+        dead_queue: str | None = None,
+        ordered: str | None = None,
+        after: int | None = None,
+        since: Day | None = None,
+    ) -> Subscription:
+        """Let each message that fits a pattern become a job of a queue; or change a subscription.
+
+        In a pattern a segment `*` stands for any one, and `>` at the end for one or more. What the
+        jobs are like is said as for `put`. A new subscription gets what is published from now on; with
+        `after` or `since` also the messages that are kept after that number (0 for all), or not before
+        that moment. One that exists goes on where it is: so a program can subscribe at each start.
+        Refused with BadPattern and LimitReached.
+        """
+        op = new_subscription(
+            name,
+            patterns,
+            queue,
+            klass,
+            priority=priority,
+            delay=delay,
+            retries=retries,
+            tags=tags,
+            lifo=lifo,
+            lease=lease,
+            timeout=timeout,
+            ttl=ttl,
+            dead_queue=dead_queue,
+            ordered=ordered,
+            after=after,
+            since=since,
+        )
+        left = self._client.execute(op)
+        subscription = self[name]
+        if left:
+            subscription.catch_up()
+        return subscription
+
+    def remove(self, name: str) -> bool:
+        """End a subscription; its jobs stay. Says whether it was there."""
+        return bool(self._client.execute(ops.Unsubscribe(name)))
 
 
 class Tags:

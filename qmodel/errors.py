@@ -227,6 +227,22 @@ class ScheduleNotFound(RefusedError):
     jid: str
 
 
+class SubscriptionNotFound(RefusedError):
+    code = "SUBSCRIPTION_NOT_FOUND"
+    subscription: str
+
+
+class BadSubject(RefusedError):
+    code = "BAD_SUBJECT"
+    subject: str
+
+
+class BadPattern(RefusedError):
+    code = "BAD_PATTERN"
+    pattern: str
+    segment: str
+
+
 class ScheduleOver(RefusedError):
     code = "SCHEDULE_OVER"
     jid: str

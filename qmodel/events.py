@@ -57,6 +57,13 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "unlimited": ("throttle",),
     # keys
     "unique_released": ("unique", "jid"),
+    # messages, and who subscribes to them
+    "published": ("subject", "subscriptions"),  # its sequence is the message's number
+    "subscribed": ("subscription", "queue", "klass"),
+    "unsubscribed": ("subscription", "queue"),
+    "caught_up": ("subscription", "last", "left"),  # all up to that message; so many are left
+    "passed_over": ("subscription", "jid"),  # a job of that id was there already
+    "trimmed": ("messages", "last"),  # how many, and the last of them
     # queues, workers, configuration
     "paused": ("queue", "reason", "until"),  # 0 where it does not end by itself
     "unpaused": ("queue", "reason", "left"),  # without a reason: all that were left
@@ -70,9 +77,9 @@ EVENTS: dict[str, tuple[str, ...]] = {
 
 WHOLE = frozenset(
     {
-        "capacity", "concurrency", "dependencies", "due_at", "last_at", "left", "next_at", "priority", "rate",
-        "rate_ms", "ready_at", "refill", "refill_ms", "remaining", "run_ms", "runs", "times", "token", "until", "value",
-        "wait_ms",
+        "capacity", "concurrency", "dependencies", "due_at", "last", "last_at", "left", "messages", "next_at",
+        "priority", "rate", "rate_ms", "ready_at", "refill", "refill_ms", "remaining", "run_ms", "runs",
+        "subscriptions", "times", "token", "until", "value", "wait_ms",
     }
 )  # fmt: skip
 """The facts, of events and of stages, that are whole numbers."""

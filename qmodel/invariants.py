@@ -622,6 +622,42 @@ def who_comes_after_the_holder_says_so(s: Snapshot) -> Iterator[str]:
     yield from (f"{jid} is kept for {wanted[jid]}, and gone" for jid in wanted.keys() - s.jobs.keys())
 
 
+# ---- messages, and who subscribes to them
+
+
+@invariant
+def messages_are_in_order(s: Snapshot) -> Iterator[str]:
+    """Each message has a greater number than the one before it, and is not older."""
+    before = (0, 0)
+    for seq, at, due_at, subject, _ in s.messages:
+        if not before[0] < seq <= s.seq or at < before[1] or due_at < 0 or not subject:
+            yield f"message {seq} of {at}, due at {due_at}, about {subject!r}, stands behind {before}"
+        before = (seq, at)
+
+
+@invariant
+def subscriptions_are_within_bounds(s: Snapshot) -> Iterator[str]:
+    """There are at most 100, each since a moment of its own and with one to ten patterns."""
+    if len(s.subscriptions) > 100:
+        yield f"there are {len(s.subscriptions)} subscriptions"
+    counts = Counter(one["seq"] for one in s.subscriptions.values())
+    for name, one in s.subscriptions.items():
+        least = min(one["seq"] - 1, one["retries"], one["delay_ms"])
+        if counts[one["seq"]] > 1 or one["seq"] > s.seq or least < 0 or not (one["queue"] and one["klass"]):
+            yield f"{name}: {one}"
+        if not 1 <= len(one["patterns"]) <= 10 or len(set(one["patterns"])) != len(one["patterns"]):
+            yield f"{name} has the patterns {one['patterns']}"
+
+
+@invariant
+def who_is_behind_has_messages_to_get(s: Snapshot) -> Iterator[str]:
+    """A subscription has a position only while there is a message after it."""
+    last = s.messages[-1][0] if s.messages else 0
+    for name, one in s.subscriptions.items():
+        if one["position"] is not None and not 0 <= one["position"] < last:
+            yield f"{name} is at {one['position']}, and the last message is {last}"
+
+
 # ---- tags, tracking, statistics, options
 
 

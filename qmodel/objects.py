@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 from qmodel import replies
 from qmodel.arguments import NAME_BYTES, Edge
 from qmodel.errors import DataError, NotLoadedError, RefusedError
-from qmodel.operations import CATALOGUE, Operation, Put, Recur, Spec
+from qmodel.operations import CATALOGUE, Operation, Publish, Put, Recur, Spec, Subscribe
 from qmodel.state.config import OPTIONS, PER_QUEUE
 
 Duration = float | timedelta
@@ -255,6 +255,53 @@ def new_recurring(
         end_at=instant(end) or 0,
         catchup_ms=milliseconds(catchup),
         **others,
+    )
+
+
+def new_message(subject: str, data: object = None, *, text: str | None = None, delay: Duration = 0) -> Publish:
+    """The operation that publishes a message, as `Client.publish` describes it."""
+    if text is not None and data is not None:
+        raise TypeError("give either data, which is stored as JSON, or text, which is stored as it is")
+    return Publish(subject, encode(data) if text is None else text, milliseconds(delay))
+
+
+def new_subscription(
+    name: str,
+    patterns: Iterable[str] | str,
+    queue: str,
+    klass: str,
+    *,
+    priority: int = 0,
+    delay: Duration = 0,
+    retries: int = 5,
+    tags: Iterable[str] = (),
+    lifo: bool = False,
+    lease: Duration | None = None,
+    timeout: Duration | None = None,
+    ttl: Duration | None = None,
+    dead_queue: str | None = None,
+    ordered: str | None = None,
+    after: int | None = None,
+    since: Day | None = None,
+) -> Subscribe:
+    """The operation that begins a subscription, as `Subscriptions.add` describes it."""
+    return Subscribe(
+        name,
+        _several(patterns),
+        queue,
+        klass,
+        priority,
+        milliseconds(delay),
+        retries,
+        _several(tags),
+        lifo=lifo,
+        lease_ms=_maybe_milliseconds(lease),
+        timeout_ms=_maybe_milliseconds(timeout),
+        ttl_ms=_maybe_milliseconds(ttl),
+        dead_queue=dead_queue,
+        ordered=ordered,
+        after=after,
+        since=instant(since),
     )
 
 
@@ -506,6 +553,11 @@ class Fields:
         return failure and Failure(failure.group, failure.message, _at(failure.at), failure.worker)
 
     @property
+    def subject(self) -> str | None:
+        """What the message was about that became this job; None for one that was put."""
+        return self._load().subject
+
+    @property
     def lifo(self) -> bool:
         """Whether it stands before the others of its priority, newest first."""
         return self._load().lifo
@@ -670,6 +722,41 @@ def _at(at: int) -> datetime:
 
 def _duration(duration: int | None) -> timedelta | None:
     return None if duration is None else timedelta(milliseconds=duration)
+
+
+class SubscriptionFields:
+    """The fields of a subscription, as they were when it was read."""
+
+    def __init__(self, raw: replies.Subscription) -> None:
+        self.raw = raw
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {' '.join(self.patterns)} to {self.queue}>"
+
+    @property
+    def name(self) -> str:
+        """Its name; its jobs are called `<name>:<number of the message>`."""
+        return self.raw.name
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """What it wants."""
+        return self.raw.patterns
+
+    @property
+    def queue(self) -> str:
+        """The queue into which its jobs are put."""
+        return self.raw.queue
+
+    @property
+    def klass(self) -> str:
+        """The code that performs its jobs."""
+        return self.raw.klass
+
+    @property
+    def behind(self) -> int:
+        """How many messages of the past it has not been given yet."""
+        return self.raw.behind
 
 
 class RecurringFields:

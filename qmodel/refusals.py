@@ -87,6 +87,20 @@ REASONS: dict[str, Reason] = {
         "What is noted for {klass} under {key} is no whole number of at most 14 digits, or the sum would be none.",
         "`qmodel metadata-get {klass}` shows it; set it to a number first.",
     ),
+    "SUBSCRIPTION_NOT_FOUND": Reason(
+        ("subscription",), "There is no subscription {subscription}.", "`qmodel subscriptions` lists them."
+    ),
+    "BAD_SUBJECT": Reason(
+        ("subject",),
+        "'{subject}' is not a subject.",
+        "Write segments with dots between, none of them empty, without * and >: orders.eu.created, say.",
+    ),
+    "BAD_PATTERN": Reason(
+        ("pattern", "segment"),
+        "'{pattern}' is not a pattern, because of its segment '{segment}'.",
+        "A segment is * for any one, or > for all that follow, which must be the last; or else is not empty, and holds "
+        "neither.",
+    ),
     "LIMIT_REACHED": Reason(
         ("what", "most"),
         "There are {most} {what} already, and there may be no more.",

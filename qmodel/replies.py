@@ -177,6 +177,11 @@ class Job(NamedTuple):
         return _whole(self.option("ttl_ms"))
 
     @property
+    def subject(self) -> str | None:
+        """What the message was about that became this job; None for one that was put."""
+        return self.option("subject")
+
+    @property
     def timeout_ms(self) -> int | None:
         """How long a claim lasts at most, if that is limited."""
         return _whole(self.option("timeout_ms"))
@@ -337,6 +342,31 @@ class Unique(NamedTuple):
     next: str
 
 
+class Subscription(NamedTuple):
+    """A subscription: what it wants, what its jobs are like, and how many messages of the past it is behind."""
+
+    name: str
+    patterns: tuple[str, ...]
+    queue: str
+    klass: str
+    priority: int
+    retries: int
+    delay_ms: int
+    tags: tuple[str, ...]
+    options: tuple[tuple[str, str], ...]
+    behind: int
+
+
+class Message(NamedTuple):
+    """A message: its number, when it was published, when it is due, what it is about, and its data."""
+
+    seq: int
+    at: int
+    due_at: int
+    subject: str
+    data: str
+
+
 class Drained(NamedTuple):
     """How many jobs a drain canceled, and how many the queue still has."""
 
@@ -445,6 +475,9 @@ SHAPES: dict[str, Any] = {
     "schedule": Schedule | None,
     "schedules": tuple[Schedule, ...],
     "unique": Unique | None,
+    "subscription": Subscription | None,
+    "subscriptions": tuple[Subscription, ...],
+    "messages": tuple[Message, ...],
     "drained": Drained,
     "reasons": tuple[Reason, ...],
     "throttle": Throttle,

@@ -262,6 +262,19 @@ def _unique(raw: Raw) -> replies.Unique:
     return replies.Unique(_str(key), _str(mode), _str(jid), since, until, _str(following))
 
 
+def _subscription(raw: Raw) -> replies.Subscription:
+    name, patterns, queue, klass, priority, retries, delay_ms, tags, given, behind = raw
+    lists = _strs(patterns), _strs(tags)
+    return replies.Subscription(
+        _str(name), lists[0], _str(queue), _str(klass), priority, retries, delay_ms, lists[1], options(given), behind
+    )
+
+
+def _message(raw: Raw) -> replies.Message:
+    seq, at, due_at, subject, data = raw
+    return replies.Message(seq, at, due_at, _str(subject), _str(data))
+
+
 def _tally(raw: Raw) -> replies.Tally:
     return replies.Tally(raw[0].decode(), raw[1])
 
@@ -297,6 +310,9 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "entries": _each(lambda raw: replies.Entry(*_strs(raw))),
     "bulk": lambda raw: replies.Bulk(raw[0], raw[1], raw[2].decode()),
     "unique": lambda raw: None if raw is None else _unique(raw),
+    "subscription": lambda raw: None if raw is None else _subscription(raw),
+    "subscriptions": _each(_subscription),
+    "messages": _each(_message),
     "drained": lambda raw: replies.Drained(*raw),
     "queues": _each(_queue),
     "queue": _queue,

@@ -76,6 +76,7 @@ LISTS = (
 LONG_FUNCTIONS = {
     "qmodel/cli/show.py:_job": "a table, line by line",
     "qmodel/conformance/matrix.py:_probes": "a list of probes",
+    "qmodel/conformance/snapshot.py:of": "a part of the snapshot a line",
     "qmodel/conformance/rawkeys.py:snapshot": "a part of the snapshot a line",
     "qmodel/conformance/rawkeys.py:job": "a field a line",
     "backends/keyspace.py:bind": "one closure for each way to reply",

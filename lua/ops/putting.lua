@@ -143,6 +143,12 @@ function putting.put(now, op)
   return op.jid
 end
 
+-- Put a job that the engine makes of something else, which nothing refuses; give it.
+function putting.put_made(now, op)
+  put(now, op, nil, '')
+  return jobs.load(op.jid)
+end
+
 -- What the same request was replied before, or nil.
 local function answered(op, jids, keyed)
   local again = keyed and uniquing.recall('put_many', op.request)

@@ -48,6 +48,7 @@ SECTIONS = {
     "throttling": "Throttles",
     "explaining": "Why a job does not run",
     "searching": "Searching",
+    "publishing": "Messages and subscriptions",
     "looking": "Looking",
     "pausing": "Pauses",
     "configuring": "Queues, workers, configuration",

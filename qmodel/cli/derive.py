@@ -111,7 +111,7 @@ def _type(argument: Argument) -> click.ParamType[Any] | None:
         return click.File()
     if argument.name.endswith("_ms"):
         return DURATION
-    if argument.name in ("at", "start_at", "end_at", "due_at"):
+    if argument.name in ("at", "since", "start_at", "end_at", "due_at"):
         return MOMENT
     if isinstance(kind, Choice):
         return click.Choice(kind.words)
@@ -126,7 +126,7 @@ def _help(spec: Spec, argument: Argument) -> str:
     kind = argument.kind
     if argument.name.endswith("_ms"):
         expected = "a duration: 90 (seconds), 1.5s, 10m, 2h, 1d"
-    elif argument.name in ("at", "start_at", "end_at"):
+    elif argument.name in ("at", "since", "start_at", "end_at"):
         expected = "milliseconds since the epoch, an ISO time, today or yesterday"
     elif isinstance(kind, ListOf):
         expected = f"may be given several times; each {kind.item.expected}"

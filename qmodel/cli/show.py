@@ -183,6 +183,31 @@ def _schedules(at: Session, op: Any, found: tuple[replies.Schedule, ...]) -> Non
     table(at, ("recurring job", "queue", "cron", "known until"), rows) if found else click.echo("None.")
 
 
+def _subscription(at: Session, op: Any, found: replies.Subscription | None) -> None:
+    if found is None:
+        click.echo(f"There is no subscription {op.subscription}.")
+        return
+    rows = found._asdict() | {
+        "patterns": " ".join(found.patterns),
+        "delay_ms": format_duration(found.delay_ms),
+        "tags": ", ".join(found.tags) or "-",
+        "options": ", ".join(f"{name}={value}" for name, value in found.options) or "-",
+        "behind": f"{found.behind} messages",
+    }
+    for name, value in rows.items():
+        click.echo(f"{name.removesuffix('_ms'):>9}  {value}")
+
+
+def _subscriptions(at: Session, op: Any, found: tuple[replies.Subscription, ...]) -> None:
+    rows = ((one.name, " ".join(one.patterns), one.queue, one.klass, one.behind) for one in found)
+    table(at, ("subscription", "patterns", "queue", "klass", ">behind"), rows) if found else click.echo("None.")
+
+
+def _messages(at: Session, op: Any, found: tuple[replies.Message, ...]) -> None:
+    rows = ((one.seq, format_moment(one.at), one.subject, shortened(one.data)) for one in found)
+    table(at, (">number", "published at", "subject", "data"), rows) if found else click.echo("None.")
+
+
 def _tallies(at: Session, op: Any, found: tuple[replies.Tally, ...]) -> None:
     first = "group" if op.spec.name == "failed_groups" else "tag"
     table(at, (first, ">jobs"), found) if found else click.echo("None.")
@@ -347,6 +372,9 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "results": _results,
     "schedule": _schedule,
     "schedules": _schedules,
+    "subscription": _subscription,
+    "subscriptions": _subscriptions,
+    "messages": _messages,
     "tallies": _tallies,
     "queues": _queues,
     "queue": _queue,

@@ -15,7 +15,7 @@ from typing import Any
 from sortedcontainers import SortedDict
 
 from qmodel.conformance import snapshot
-from qmodel.operations import Operation
+from qmodel.operations import Operation, Put
 from qmodel.ordered import Ordered
 from qmodel.state.jobs import Nothing
 from qmodel.state.store import Store
@@ -73,7 +73,7 @@ class _Copiers(dict[type[Any], Copier]):
 COPIERS = _Copiers(dict.fromkeys(UNCHANGING, _same))
 COPIERS[dict] = _dictionary
 COPIERS[SortedDict] = lambda value: SortedDict(_dictionary(value))
-COPIERS[Nothing] = _same
+COPIERS[Nothing] = COPIERS[Put] = _same
 for _list in (list, set, deque, Ordered):
     COPIERS[_list] = _list.copy
 

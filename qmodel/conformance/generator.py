@@ -110,6 +110,10 @@ SPANS = (0, 0, 1, 1000, 1000, 60_000)
 """How long pauses last."""
 COSTS = (None,) * 8 + (1, 2, 3, 1_000_000)
 PERIODS = (1, 1000, 1000, 86_400_000)
+SUBJECTS = ("a", "a.b", "a.b.c", "a.b", "b.b", "é.b", "a.%s")
+PATTERNS = ("a", "a.*", "a.>", "*", ">", "*.b", "a.*.c", "*.*", "é.>", "*.>")
+BAD_SUBJECTS = ("a..b", ".", "a.*", ">", "a.b.")
+BAD_PATTERNS = ("a..b", "a.>.b", "a*", "*.b.", "x>")
 PRIORITIES = (0, 1, -1, 5, 5, -(2**31), 2**31 - 1)
 COUNTS = (1, 1, 1, 1, 2, 2, 3, 25, MOST)
 OFFSETS = (0,) * 12 + (1, 1, 2, 25, 10**9)
@@ -126,6 +130,8 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "max-job-history": (4, 5, 6, 7),
     "max-worker-age": (0, 1, 2000, DAY),
     "max-events": (1, 2, 5, 20),
+    "messages-history": (0, 1, 1000, DAY),
+    "messages-history-count": (0, 1, 2, 5),
 }
 OPTIONS = tuple(SETTINGS)
 
@@ -140,6 +146,7 @@ WEIGHTS = {
     "throttle_set": 3, "throttle_unset": 2, "throttled": 2, "unique_release": 2,
     "metadata_set": 2, "metadata_increment": 2, "metadata_unset": 2,
     "search": 3, "cancel_many": 6, "clean": 3, "retry_many": 3,
+    "publish": 4, "subscribe": 3, "catch_up": 5, "unsubscribe": 2, "trim": 2,
 }  # fmt: skip
 """How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
 
@@ -155,6 +162,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "recurring": 65, "recurring_unset": 78, "throttle_set": 30, "why": 40, "throttle_get": 40, "throttled": 92,
     "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90, "replay": 93,
     "metadata_set": 50, "metadata_unset": 80, "metadata_get": 80,
+    "publish": 80, "subscribe": 80, "catch_up": 97, "messages": 60, "subscriptions": 60,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 
@@ -182,6 +190,8 @@ NEEDS = {
     "recur_untag": ("", "recur_tag"),
     **dict.fromkeys(("recur_pause", "recur_now", "recur_advance", "recurring_unset"), ("", "recur")),
     "recur_unpause": ("", "recur_pause"),
+    **dict.fromkeys(("unsubscribe", "subscription_get", "subscriptions"), ("", "subscribe")),
+    **dict.fromkeys(("messages", "trim"), ("", "publish")),
     "workers": ("", "pop"),
     **dict.fromkeys(("metadata_get", "metadata_unset"), ("", "metadata_set")),
     "stats": ("", "pop"),
@@ -211,6 +221,8 @@ THERE: dict[str, Callable[[Store], object]] = {
     **dict.fromkeys(
         ("throttle_unset", "throttle_get", "throttles"), lambda store: any(map(is_set, store.throttles.values()))
     ),
+    **dict.fromkeys(("unsubscribe", "subscription_get", "subscriptions"), lambda store: store.subscriptions),
+    **dict.fromkeys(("messages", "trim"), lambda store: store.messages.size),
     "workers": lambda store: store.workers,
     **dict.fromkeys(("metadata_get", "metadata_unset"), lambda store: store.metadata),
     "stats": lambda store: store.days,
@@ -565,9 +577,16 @@ class Generator:
             found["unique_max_ms"] = pick(self._chooser, LEASES)
         return found
 
+    def _made_jid(self) -> str:
+        """The id that a job made by the engine will perhaps have."""
+        subscriptions = list(self._store.subscriptions)
+        return f"{pick(self._chooser, subscriptions)}:{self._store.seq + 2}" if subscriptions else self._jid()
+
     def put(self) -> Operation:
         recurring = [one for one in self._store.schedules.values() if self._below(4) == 1]
         jid = f"{recurring[0].jid}-{recurring[0].runs + self._below(2)}" if recurring else self._jid()
+        if not self._below(8):
+            jid = self._made_jid()
         return self._put_one(jid, self._depends(), self._request())
 
     def put_many(self) -> Operation:
@@ -964,6 +983,84 @@ class Generator:
 
     def why(self) -> Operation:
         return ops.Why(self._any())
+
+    def publish(self) -> Operation:
+        subject = pick(self._chooser, SUBJECTS if self._aimed or self._below(3) else BAD_SUBJECTS)
+        return ops.Publish(subject, pick(self._chooser, DATA), pick(self._chooser, DELAYS), self._request())
+
+    def subscribe(self) -> Operation:
+        choose = self._chooser
+        patterns = self._several(lambda: pick(choose, PATTERNS))
+        if not self._aimed and self._below(3) == 0:
+            patterns += (pick(choose, BAD_PATTERNS),)
+        after, since = self._start()
+        name = self._jid()
+        if not self._below(4) and (left := self._left_behind()):
+            name, patterns, after, since = pick(choose, left), (">",), 0, None
+        return ops.Subscribe(
+            name,
+            patterns,
+            pick(choose, self._names.queues),
+            pick(choose, self._names.klasses),
+            pick(choose, PRIORITIES),
+            pick(choose, DELAYS),
+            pick(choose, (0, 1, 5)),
+            pick(choose, ((), (), self._tags())),
+            **self._way_of_life(),
+            after=after,
+            since=since,
+            count=pick(choose, (1, 1, 2, MOST)),
+            request=self._request(),
+        )
+
+    def _left_behind(self) -> list[str]:
+        """The names of subscriptions that are gone, of which there are jobs yet."""
+        named = {jid.rpartition(":")[0] for jid, job in self._store.jobs.items() if "subject" in job.options}
+        return sorted(named - self._store.subscriptions.keys())
+
+    def _start(self) -> tuple[int | None, int | None]:
+        """The message after which a subscription begins, and the moment from which on."""
+        way, known = self._below(8), self._store.messages
+        if way < 2 or not known.size:
+            return None, None
+        if way < 5:
+            return 0, None
+        one = known[self._below(known.size)]
+        if way == 5:
+            return one.seq - self._below(2), None
+        return (one.seq if way == 7 else None), min(one.at + self._below(2), TIME_END - 1)
+
+    def _subscription(self, *, behind: bool = False) -> str:
+        """A subscription, aimed at those that exist."""
+        known = self._store.subscriptions.values() if self._aimed else ()
+        found = [one.name for one in known if one.position is not None or not behind]
+        return pick(self._chooser, found or self._names.jids)
+
+    def catch_up(self) -> Operation:
+        if self._aimed and all(one.position is None for one in self._store.subscriptions.values()):
+            fresh = [name for name in self._names.jids if name not in self._store.subscriptions]
+            if fresh and self._store.messages.size > 1:
+                queue = pick(self._chooser, self._names.queues)
+                return ops.Subscribe(fresh[0], (pick(self._chooser, (">", "a.>")),), queue, "k", after=0, count=1)
+            return self.publish()
+        return ops.CatchUp(self._subscription(behind=True), pick(self._chooser, COUNTS), self._request())
+
+    def unsubscribe(self) -> Operation:
+        return ops.Unsubscribe(self._subscription(), self._request())
+
+    def subscription_get(self) -> Operation:
+        return ops.SubscriptionGet(self._subscription())
+
+    def subscriptions(self) -> Operation:
+        return ops.Subscriptions(*self._short_page())
+
+    def messages(self) -> Operation:
+        known = self._store.messages
+        after = known[self._below(known.size)].seq if known.size and self._below(2) else 0
+        return ops.Messages(after - self._below(2) if after else 0, pick(self._chooser, COUNTS))
+
+    def trim(self) -> Operation:
+        return ops.Trim(pick(self._chooser, COUNTS), self._request())
 
     def get(self) -> Operation:
         return ops.Get(self._any())

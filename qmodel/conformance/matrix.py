@@ -55,6 +55,7 @@ JOBLESS = {
     "recur", "unrecur", "recur_get", "recur_update", "recur_tag", "recur_untag", "recur_pause",
     "recur_unpause", "recur_now", "recur_advance", "recurring_unset", "recurring", "fire",
     "throttle_set", "throttle_unset", "throttle_get", "throttles",
+    "publish", "subscribe", "catch_up", "unsubscribe", "subscription_get", "subscriptions", "messages", "trim",
 }  # fmt: skip
 """Operations that no situation of a job matters to."""
 
@@ -323,6 +324,7 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield from _unique(again)
     yield from _throttling(again)
     yield (ops.Why("a"),)
+    yield from _publishing(again)
     yield (ops.Config(),)
     note = ops.MetadataSet("k", "n", "5", **again)
     yield (note,)
@@ -432,6 +434,25 @@ def _other_times(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
     yield (replace(recur, limit=1), ops.Fire("q", **again))
     yield (recur, ops.RecurPause("z"), ops.RecurUnpause("z", **again))
     yield (recur, ops.Put("q", "z-1", "k", ""), ops.RecurNow("z", **again))
+
+
+def _publishing(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
+    first, second = ops.Publish("m.n", "1"), ops.Publish("m.o", "2")
+    new = ops.Subscribe("s", ("m.*",), "q", "k", **again)
+    behind = ops.Subscribe("s", ("m.*",), "q", "k", after=0, count=1)
+    yield (ops.Publish("m.n", "", **again),)
+    yield (ops.Publish("m..n", ""),)
+    yield (new,)
+    yield (ops.Subscribe("s", ("m.>.n",), "q", "k"),)
+    yield (new, ops.Publish("m.n", "", **again))
+    yield (first, ops.Subscribe("s", (">",), "q", "k", after=0, **again))
+    yield (first, ops.Subscribe("s", (">",), "q", "k", since=10**12, **again))
+    for look in (
+        ops.CatchUp("s", **again), ops.Unsubscribe("s", **again), ops.SubscriptionGet("s"), ops.Subscriptions(),
+        ops.Messages(), ops.Trim(1, **again),
+    ):  # fmt: skip
+        yield (look,)
+        yield (first, second, behind, look)
 
 
 def _good(kind: Any) -> Any:

@@ -107,6 +107,8 @@ class _Reader:
             lines={name: self.line(name) for name in self.names("l:")},
             schedules=self.schedules(),
             crons=self.places("recur-crons"),
+            subscriptions=self.subscriptions(),
+            messages=self.messages(),
             workers=self.workers(),
             workers_passed=int(self.text("workers-passed", "0")),
             completed=completed,
@@ -248,6 +250,21 @@ class _Reader:
     def unique(self, key: str, text: str) -> Record:
         record: Record = dict(zip(UNIQUE, text.split("\t"), strict=True))
         return {**record, **{name: int(record[name]) for name in ("since", "ends", "token")}}
+
+    # ---- messages, and who subscribes to them
+
+    def subscriptions(self) -> dict[str, Record]:
+        found = self.take("subscriptions", "hash", {})
+        return {name.decode(): _subscription(value.split(b"\t")) for name, value in found.items()}
+
+    def messages(self) -> tuple[tuple[int, int, int, str, str], ...]:
+        return tuple(self.message(int(score), member) for score, member in self.members("messages"))
+
+    def message(self, seq: int, member: str) -> tuple[int, int, int, str, str]:
+        if member[14:] != str(seq):
+            raise Corrupt(f"the message {member} has the score {seq}")
+        due_at, subject, data = self.text(f"m:{seq}").split("\n", 2)
+        return seq, int(member[:14]), int(due_at), subject, data
 
     # ---- workers
 
@@ -405,6 +422,26 @@ def _more(jid: str, raw: bytes) -> tuple[dict[str, bytes], list[str]]:
     if at != len(rest):
         raise Corrupt(f"job {jid} has {len(rest)} bytes of texts, {at} are counted")
     return more, texts
+
+
+def _subscription(fields: list[bytes]) -> Record:
+    seq, position, queue, klass, priority, delay_ms, retries, tags, options, patterns = fields
+    return {
+        "seq": int(seq),
+        "position": int(position) if position else None,
+        "patterns": _list(patterns),
+        "queue": queue.decode(),
+        "klass": klass.decode(),
+        "priority": int(priority),
+        "retries": int(retries),
+        "delay_ms": int(delay_ms),
+        "tags": _list(tags),
+        "options": wire.options(options),
+    }
+
+
+def _list(raw: bytes) -> tuple[str, ...]:
+    return tuple(one.decode() for one in raw.split(b"\xff")) if raw else ()
 
 
 def _ready(member: str) -> tuple[int, int, str]:

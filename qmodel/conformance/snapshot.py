@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
+from qmodel.state import subscriptions
 from qmodel.state.jobs import Job
 from qmodel.state.queues import Queue
 from qmodel.state.stats import Day, Sample
 from qmodel.state.store import Place, Store
+from qmodel.state.subscriptions import Subscription
 from qmodel.state.throttles import LIMITS, Throttle, limits
 from qmodel.state.workers import Worker
 
@@ -74,6 +76,9 @@ class Snapshot:
     lines       name -> {active: (jid, ...) by id, parked: ((ready_at, sequence, jid), ...)}
     schedules   jid -> record of a recurring job (SCHEDULE)
     crons       ((last known moment, sequence, jid), ...) of those that will want more
+    subscriptions   name -> {seq, position, patterns, queue, klass, priority, retries, delay_ms, tags, options}, where
+                position is None for one that is up to date, and options are as a job's
+    messages    ((number, at, due_at, subject, data), ...)
     workers     name -> {seen_at: moment or None, held: {jid: sequence},
                 grants: {request: (jid, ...)}}
     workers_passed  how many silent workers that hold leases the sweep has passed
@@ -102,6 +107,8 @@ class Snapshot:
     lines: dict[str, Record]
     schedules: dict[str, Record]
     crons: tuple[Place, ...]
+    subscriptions: dict[str, Record]
+    messages: tuple[tuple[int, int, int, str, str], ...]
     workers: dict[str, Record]
     workers_passed: int
     completed: tuple[Place, ...]
@@ -135,6 +142,8 @@ def of(store: Store) -> Snapshot:
             jid: {field: getattr(schedule, field) for field in SCHEDULE} for jid, schedule in store.schedules.items()
         },
         crons=tuple(store.crons),
+        subscriptions={name: _subscription(one) for name, one in store.subscriptions.items()},
+        messages=tuple((*message,) for message in store.messages),
         workers={name: _worker(worker) for name, worker in store.workers.items()},
         workers_passed=store.workers_passed,
         completed=tuple(store.completed),
@@ -212,6 +221,17 @@ def _throttle(throttle: Throttle) -> Record:
         "held": tuple(throttle.held),
         "claims": tuple(throttle.claims),
         "queues": tuple(sorted(throttle.queues)),
+    }
+
+
+def _subscription(subscription: Subscription) -> Record:
+    put = subscription.put
+    return {
+        "seq": subscription.seq,
+        "position": subscription.position,
+        "patterns": subscription.patterns,
+        **{name: getattr(put, name) for name in ("queue", "klass", "priority", "retries", "delay_ms", "tags")},
+        "options": subscriptions.options(subscription),
     }
 
 

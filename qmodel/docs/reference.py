@@ -45,6 +45,9 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "throttle": ("a Throttle", replies.Throttle),
     "throttles": ("a list of Throttles", replies.Throttle),
     "unique": ("a Unique, or nothing", replies.Unique),
+    "subscription": ("a Subscription, or nothing", replies.Subscription),
+    "subscriptions": ("a list of Subscriptions", replies.Subscription),
+    "messages": ("a list of Messages", replies.Message),
     "drained": ("a Drained", replies.Drained),
     "found": ("a Found", replies.Found),
     "bulk": ("a Bulk", replies.Bulk),
@@ -87,7 +90,7 @@ def unit(argument: Argument) -> str:
     """The unit of a whole number, if it has one."""
     if argument.name.endswith("_ms"):
         return "milliseconds"
-    return "milliseconds since the epoch" if argument.name == "at" else ""
+    return "milliseconds since the epoch" if argument.name in ("at", "since") else ""
 
 
 def described(cls: type[Any]) -> str:

@@ -92,6 +92,12 @@ def _answered(store: Store, op: PutMany, jids: tuple[str, ...], keyed: bool) -> 
     return None
 
 
+def put_made(store: Store, now: int, op: Put) -> Job:
+    """Put a job that the engine makes of something else, which nothing refuses; give it."""
+    _put(store, now, op, None, "")
+    return jobs.load(store, op.jid)
+
+
 def _is_resend(store: Store, jid: str, request: str) -> bool:
     job = jobs.get(store, jid)
     return job is not None and request != "" and job.put_request == request

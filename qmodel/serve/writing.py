@@ -89,12 +89,16 @@ def _more(view: replies.Job, stored: Job | None, apart: bool) -> str:
     """What few jobs have; between tags is the byte 255, which no text in UTF-8 holds."""
     waits = len(stored.dependencies if stored is not None else view.dependencies)
     group, message, failed_at, failed_worker = view.failure or _NO_FAILURE
-    options = _BETWEEN_TAGS.join(f"{name}={value}" for name, value in view.options)
+    options = _options(view.options)
     sizes = f"{size(view.result)}\t{size(view.progress)}\t{size(message)}"
     return (
         f"{waits}\t{len(view.dependents)}\t{_BETWEEN_TAGS.join(view.tags)}\t{group}\t{failed_at}\t{failed_worker}\t"
         f"{1 if apart else 0}\t{sizes}\t{options}\n{view.result}{view.progress}{message}"
     )
+
+
+def _options(given: tuple[tuple[str, str], ...]) -> str:
+    return _BETWEEN_TAGS.join(f"{name}={value}" for name, value in given)
 
 
 _NO_FAILURE: Final = ("", "", 0, "")
@@ -137,6 +141,10 @@ def _schedule(found: replies.Schedule) -> Raw:
     return [*found[:-1], 1 if found.paused else 0]
 
 
+def _subscription(found: replies.Subscription) -> Raw:
+    return [*found[:-2], _options(found.options), found.behind]
+
+
 def _each(write: Callable[[Any], Raw]) -> Callable[[Any, Store | None], Raw]:
     return lambda values, _: [write(one) for one in values]
 
@@ -161,6 +169,9 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "throttle": _same,
     "throttles": _same,
     "unique": _same,
+    "subscription": lambda found, _: None if found is None else _subscription(found),
+    "subscriptions": _each(_subscription),
+    "messages": _same,
     "drained": _same,
     "found": lambda found, store: [found.cursor, _jobs(found.jobs, store)],
     "bulk": _same,

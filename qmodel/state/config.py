@@ -34,6 +34,10 @@ OPTIONS: dict[str, Option] = {
     "failed-history-count": Option(0, 0, 10**9, "jobs", "How many failed jobs are kept; 0: all."),
     "stats-history": Option(30, 0, 3660, "days", "How many days before today statistics are kept."),
     "histogram-history": Option(7, 0, 3660, "days", "How many days before today histograms are shown."),
+    "messages-history": Option(
+        7 * DAY, 0, 10 * YEAR, "ms", "How long published messages are kept for who subscribes later."
+    ),
+    "messages-history-count": Option(1000, 0, 10**6, "messages", "How many published messages are kept."),
     "max-job-history": Option(100, 4, 1000, "stages", "How many stages a history keeps: the first, and the last."),
     "max-worker-age": Option(DAY, 0, 10 * YEAR, "ms", "How long a silent worker without a job stays on the list."),
     "max-events": Option(10_000, 1, 10**7, "events", "How many events are kept."),

@@ -18,9 +18,11 @@ from qmodel.ordered import Ordered
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
     from qmodel.state.lines import Line
+    from qmodel.state.messages import Message
     from qmodel.state.queues import Queue
     from qmodel.state.schedules import Schedule
     from qmodel.state.stats import Day
+    from qmodel.state.subscriptions import Subscription
     from qmodel.state.throttles import Throttle
     from qmodel.state.uniques import Unique
     from qmodel.state.workers import Worker
@@ -39,9 +41,9 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "cascade", "completed", "config", "crons", "days", "events", "failed", "groups", "jobs", "lines", "metadata",
-        "queues", "requests", "results", "schedules", "seq", "tags", "throttles", "tracked", "unique_ends",
-        "uniques", "workers", "workers_passed",
+        "cascade", "completed", "config", "crons", "days", "events", "failed", "groups", "jobs", "lines", "messages",
+        "metadata", "queues", "requests", "results", "schedules", "seq", "subscriptions", "tags", "throttles",
+        "tracked", "unique_ends", "uniques", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -51,6 +53,8 @@ class Store:
         self.queues: dict[str, Queue] = {}
         self.lines: dict[str, Line] = {}
         self.schedules: dict[str, Schedule] = {}
+        self.subscriptions: dict[str, Subscription] = {}
+        self.messages: Ordered[Message] = Ordered()
         self.workers: dict[str, Worker] = {}
         self.workers_passed = 0
         self.completed: Ordered[Place] = Ordered()

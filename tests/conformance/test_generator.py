@@ -18,7 +18,7 @@ from qmodel.refusals import Refusal
 LEAD_THERE = {"put"}
 """What others need happens first, and so succeeds more often than it would if it were only tried."""
 
-HARDLY_REFUSED = {"recur", "pause", "metadata_set", "metadata_increment"}
+HARDLY_REFUSED = {"recur", "pause", "metadata_set", "metadata_increment", "publish", "subscribe"}
 """What only a bad argument refuses, and what always changes something."""
 
 

@@ -61,6 +61,7 @@ def _limits() -> tuple[tuple[str, str], ...]:
     step(store, ops.MetadataIncrement("k", "another"))
     for n in range(11):
         step(store, ops.Pause(("full",), f"reason {n}"))
+    step(store, ops.Subscribe("s", tuple(f"p{n}" for n in range(11)), "q", "k"))
     # one job that waits for more than can be ended at once
     many = [ops.Put("q", f"m{n}", "k", "") for n in range(1100)]
     step(store, ops.PutMany(tuple(many[:1000])))
@@ -138,6 +139,20 @@ def _in_a_line() -> Iterator[list[Step]]:
     yield [*begin, pop, Step(0, ops.Retry("a", 4))]
 
 
+def _of_messages() -> Iterator[list[Step]]:
+    """Histories in which a message became a job before, or becomes one that waits in a line, by something rare."""
+    old = [Step(0, ops.Publish("m", "")), Step(0, ops.Publish("m", ""))]
+    jobs = [Step(0, ops.Put("q", f"s:{number}", "k", "")) for number in (1, 2)]
+    slow = ops.Subscribe("s", ("m",), "q", "k", ordered="o", after=0, count=1)
+    line = Step(0, ops.Put("q", "a", "k", "", ordered="o"))
+    for end in (ops.CatchUp("s"), ops.Trim()):
+        yield [*old, *jobs, Step(0, slow), Step(0, end)]
+        yield [*old, line, Step(0, slow), Step(0, end)]
+    yield [line, Step(0, ops.Subscribe("s", ("m",), "q", "k", ordered="o")), *old]
+    yield [Step(0, ops.Put("q", "s:3", "k", "")), Step(0, ops.Subscribe("s", ("m",), "q", "k")), old[0]]
+    yield [*old, Step(0, slow), Step(0, ops.ConfigSet("messages-history-count", 0)), old[0], old[1]]
+
+
 @functools.cache
 def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str, str, str]]]:
     """Over many histories: the events and refusals of each operation, and all transitions."""
@@ -146,7 +161,7 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
     transitions: set[tuple[str, str, str]] = set()
     real, configuring.keep_events = configuring.keep_events, lambda store, most: None
     try:
-        for history in (*bulk(COUNT), *ENDS, *_rare(), *_in_a_line()):
+        for history in (*bulk(COUNT), *ENDS, *_rare(), *_in_a_line(), *_of_messages()):
             states: dict[str, str] = {}
             for moment in walk(history):
                 events[moment.name].update(event.event for event in moment.events)

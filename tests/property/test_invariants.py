@@ -54,6 +54,9 @@ def healthy() -> Snapshot:
     engine.step(store, 1, ops.Recur("y", "l", "k", "", 0, kind="cron", cron="* * * * * UTC", due_at=(60_000, 120_000)))
     engine.step(store, 1, ops.Recur("y", "o", "k", "", 1000, kind="after"))
     engine.step(store, 1, ops.Fire("y"))
+    for seq in range(2):
+        engine.step(store, 1, ops.Publish("m.n", str(seq)))
+    engine.step(store, 1, ops.Subscribe("sub", ("m.>",), "x", "k", after=0, count=1))
     return snapshot.of(store)
 
 
@@ -118,6 +121,9 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "open_runs_are_counted": _set("schedules", "o", "open", 0),
     "recurring_jobs_are_within_bounds": _set("schedules", "e", "interval_ms", 0),
     "a_run_says_whose_it_is": _set("jobs", "e-1", "history", (("spawned", 1, ("f",)),)),
+    "messages_are_in_order": lambda s: setattr(s, "messages", s.messages[::-1]),
+    "subscriptions_are_within_bounds": _set("subscriptions", "sub", "patterns", ()),
+    "who_is_behind_has_messages_to_get": _set("subscriptions", "sub", "position", 10**6),
     "the_index_of_tags_is_the_tags_of_jobs": _set("jobs", "w", "tags", (("x", 1),)),
     "samples_add_up": _set("days", (0, "q"), "wait", "count", 100),
     "failures_add_up": _set("days", (0, "q"), "failed", 2),

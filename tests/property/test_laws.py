@@ -638,6 +638,8 @@ def test_no_job_is_lost_and_none_comes_from_nothing() -> None:
             for event in moment.events:  # in turn: a run may have the id of a job that the same step has deleted
                 if event.event == "fired":
                     known.add(str(event.facts[2]))
+                elif event.event == "put" and moment.name in ("publish", "subscribe", "catch_up", "trim"):
+                    known.add(str(event.facts[0]))
                 elif event.event in ("canceled", "retired"):
                     known.discard(str(event.facts[0]))
             told_all = len(moment.events) < moment.store.events.maxlen

@@ -1,0 +1,69 @@
+-- Subjects and patterns: what a message is about, and which messages somebody wants. The rules are told in
+-- qmodel/state/subjects.py. They are compared segment by segment: no pattern of Lua's is ever made of them.
+
+local subjects = {}
+
+local ONE = '*'
+local MORE = '>'
+
+-- The segments of a subject or a pattern.
+function subjects.split(text)
+  local segments, at = {}, 1
+  local dot = string.find(text, '.', 1, true)
+  while dot do
+    segments[#segments + 1] = string.sub(text, at, dot - 1)
+    at = dot + 1
+    dot = string.find(text, '.', at, true)
+  end
+  segments[#segments + 1] = string.sub(text, at)
+  return segments
+end
+
+local function is_plain(segment)
+  return segment ~= '' and not string.find(segment, '[*>]')
+end
+
+-- Refuse what is not a subject.
+function subjects.check(subject)
+  for _, segment in ipairs(subjects.split(subject)) do
+    if not is_plain(segment) then
+      refusals.refuse('BAD_SUBJECT', subject)
+    end
+  end
+end
+
+-- Refuse what is not a pattern.
+function subjects.check_pattern(pattern)
+  local segments = subjects.split(pattern)
+  for place, segment in ipairs(segments) do
+    local last = place == #segments
+    if not (is_plain(segment) or segment == ONE or segment == MORE and last) then
+      refusals.refuse('BAD_PATTERN', pattern, segment)
+    end
+  end
+end
+
+local function fits(pattern, subject)
+  for place, segment in ipairs(pattern) do
+    if not subject[place] then
+      return false
+    end
+    if segment == MORE then
+      return true
+    end
+    if segment ~= ONE and segment ~= subject[place] then
+      return false
+    end
+  end
+  return #pattern == #subject
+end
+
+-- Whether any of these patterns fits a subject, which is given in segments.
+function subjects.matches(patterns, subject)
+  for _, pattern in ipairs(patterns) do
+    if fits(subjects.split(pattern), subject) then
+      return true
+    end
+  end
+  return false
+end

@@ -1,0 +1,139 @@
+-- Subscriptions: who wants which messages, and what jobs these become. What holds of them is told in
+-- qmodel/state/subscriptions.py.
+--
+-- All of them stand in one hash, for they are read together. Each is a text of fields with a tab between; between the parts
+-- of a list is a byte that no text in UTF-8 holds. The position of one that is up to date is empty.
+
+local subscriptions = {}
+
+subscriptions.MOST = 100
+subscriptions.PATTERNS_MOST = 10
+
+local OPTIONS = {'dead_queue', 'lease_ms', 'lifo', 'ordered', 'timeout_ms', 'ttl_ms'} -- by name
+
+local BETWEEN = '\255'
+local FIELDS = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)$'
+
+local function parts(text)
+  local list = {}
+  for part in string.gmatch(text, '[^\255]+') do
+    list[#list + 1] = part
+  end
+  return list
+end
+
+local function decode(name, text)
+  local seq, position, queue, klass, priority, delay_ms, retries, tags_, options_, patterns = string.match(text, FIELDS)
+  return {
+    name = name, seq = tonumber(seq), position = tonumber(position), queue = queue, klass = klass,
+    priority = tonumber(priority), delay_ms = tonumber(delay_ms), retries = tonumber(retries), tags = parts(tags_),
+    options = options_, patterns = parts(patterns),
+  }
+end
+
+-- A subscription that may not exist.
+function subscriptions.get(name)
+  local text = store.hashed('HGET', keys.subscriptions, name)
+  return text and decode(name, text)
+end
+
+-- A subscription, or refuse.
+function subscriptions.find(name)
+  return subscriptions.get(name) or refusals.refuse('SUBSCRIPTION_NOT_FOUND', name)
+end
+
+local function number_of(subscription)
+  return subscription.seq
+end
+
+-- All of them, oldest first.
+function subscriptions.listed()
+  local all = store.hashed('HGETALL', keys.subscriptions)
+  local found = {}
+  for i = 1, #all, 2 do
+    found[#found + 1] = decode(all[i], all[i + 1])
+  end
+  table.sort(found, function(a, b)
+    return number_of(a) < number_of(b)
+  end)
+  return found
+end
+
+-- These, each once.
+function subscriptions.distinct(list)
+  local seen, order = {}, {}
+  for _, one in ipairs(list) do
+    if not seen[one] then
+      seen[one] = true
+      order[#order + 1] = one
+    end
+  end
+  return order
+end
+
+-- A new one.
+function subscriptions.create(name)
+  return {name = name}
+end
+
+-- Let it want this, and its jobs be like this.
+function subscriptions.assign(subscription, op)
+  subscription.patterns = subscriptions.distinct(op.patterns)
+  subscription.queue, subscription.klass = op.queue, op.klass
+  subscription.priority, subscription.delay_ms, subscription.retries = op.priority, op.delay_ms, op.retries
+  subscription.tags = subscriptions.distinct(op.tags)
+  local given = {}
+  for _, name in ipairs(OPTIONS) do
+    local value = op[name]
+    if value then
+      given[#given + 1] = name .. '=' .. (value == true and '1' or type(value) == 'number' and store.text(value) or value)
+    end
+  end
+  subscription.options = table.concat(given, BETWEEN)
+end
+
+-- Keep it as it is now. One that has got all messages there are is up to date.
+function subscriptions.save(subscription)
+  if subscription.position and messages.count_after(subscription.position) == 0 then
+    subscription.position = nil
+  end
+  local position = subscription.position and store.text(subscription.position) or ''
+  store.set_field(keys.subscriptions, subscription.name, table.concat({
+    store.text(subscription.seq), position, subscription.queue, subscription.klass, store.text(subscription.priority),
+    store.text(subscription.delay_ms), store.text(subscription.retries), table.concat(subscription.tags, BETWEEN),
+    subscription.options, table.concat(subscription.patterns, BETWEEN),
+  }, '\t'))
+end
+
+-- Delete it.
+function subscriptions.remove(subscription)
+  store.hashed('HDEL', keys.subscriptions, subscription.name)
+end
+
+-- The id of the job that a message becomes.
+function subscriptions.jid_of(subscription, message)
+  return subscription.name .. ':' .. store.text(message.seq)
+end
+
+-- The put that a message becomes. What is left of its delay, and of its subscription's, counts from now.
+function subscriptions.put_of(now, subscription, message, jid)
+  local op = {
+    named = true, queue = subscription.queue, jid = jid, klass = subscription.klass, data = message.data,
+    priority = subscription.priority, delay_ms = math.max(message.due_at + subscription.delay_ms - now, 0),
+    retries = subscription.retries, tags = subscription.tags,
+  }
+  for name, value in string.gmatch(subscription.options, '([^=\255]+)=([^\255]*)') do
+    op[name] = value
+  end
+  return op
+end
+
+-- Everything about a subscription.
+function subscriptions.view(subscription)
+  local position = subscription.position
+  return {
+    subscription.name, subscription.patterns, subscription.queue, subscription.klass, subscription.priority,
+    subscription.retries, subscription.delay_ms, subscription.tags, subscription.options,
+    position and messages.count_after(position) or 0,
+  }
+end
