@@ -157,12 +157,14 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "put": 20, "put_many": 60, "pop": 45, "pop_any": 45, "peek": 50, "update": 45, "priority": 45, "log": 45,
     "tagged": 50, "get": 40, "multiget": 20, "queue": 25, "length": 28, "pause": 15, "config_get": 60, "config_set": 15,
     "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 82, "stalled": 100,
+    "results": 92, "fail": 62,
     "scheduled": 88, "top_tags": 85, "failed_groups": 90, "forget": 85, "recur_untag": 80,
     "recur_pause": 50, "recur_unpause": 92, "recur_advance": 92, "waiting": 60,
     "recurring": 65, "recurring_unset": 78, "throttle_set": 30, "why": 40, "throttle_get": 40, "throttled": 92,
     "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90, "replay": 93,
     "metadata_set": 50, "metadata_unset": 80, "metadata_get": 80,
     "publish": 80, "subscribe": 80, "catch_up": 97, "messages": 60, "subscriptions": 60,
+    "results": 92, "fail": 62,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 
