@@ -130,6 +130,9 @@ function register.call(operation, prefix, args)
   refusals.raised = false
   local done, reply = pcall(execute, operation, args)
   if done then
+    if reply == nil then
+      reply = false -- what is not there is a nil on the wire; in a list it would end that
+    end
     return {'OK', reply}
   end
   if not refusals.raised then

@@ -437,6 +437,16 @@ def _fraction(s: Script) -> None:
     s.do(ops.Stats("q"))
 
 
+@probe("REPLY-lease")
+def _renewed(s: Script) -> None:
+    """A lease is renewed, the job is called off, and it is renewed again."""
+    put(s, "a")
+    token = s.pop()[0].token
+    s.do(ops.Heartbeat("a", token), 1)
+    s.do(ops.Revoke(("a",)))
+    s.do(ops.Heartbeat("a", token), 1)
+
+
 def _shape(shape: str, *looks: ops.Operation) -> None:
     """A probe for a form of reply: a namespace in which something of everything is, and these reads."""
 
@@ -474,6 +484,10 @@ for _name, *_looks in (
         ops.RecurGet("s"),
         ops.RecurGet("nobody"),
     ),
+    ("schedules", ops.Recur("r", "s", "k", "", 0, kind="cron", due_at=(START,)), ops.RecurringUnset()),
+    ("results", ops.Put("q", "f", "k", "", depends=("b ignore one", "a ignore two", "e")), ops.Results("f")),
+    ("found", ops.Search("q"), ops.Search("q", tag="t", count=1), ops.Search(group="g"), ops.Search(klass="k")),
+    ("bulk", ops.RetryMany(group="g", preview=True), ops.CancelMany("r"), ops.Clean("complete", 1)),
     (
         "throttle",
         ops.ThrottleSet("x", 1, 2, 1000, 3, 1, 1000),
@@ -497,7 +511,13 @@ for _name, *_looks in (
     ),
     ("drained", ops.Drain("r"), ops.Drain("q", 1)),
     ("queues", ops.Queues(), ops.Queues(1, 1)),
-    ("queue", ops.Queue("q"), ops.Queue("r"), ops.Queue("nothing")),
+    (
+        "queue",
+        *(ops.Pause(("q",), f"reason {n}") for n in range(11)),
+        ops.Queue("q"),
+        ops.Queue("r"),
+        ops.Queue("nothing"),
+    ),
     ("workers", ops.Workers()),
     ("worker", ops.Worker("w"), ops.Worker("v"), ops.Worker("nobody")),
     ("stats", ops.Stats("q"), ops.Stats("q", START - 86_400_000 * 20)),
