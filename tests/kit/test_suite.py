@@ -122,7 +122,7 @@ LIST = """
 # not yet
 smoke/NULL-1        nothing is an object here: https://example.org/1
 smoke/REPLY-job     the same
-smoke/REPLY-sched*  the same
+smoke/REPLY-*edule  the same
 smoke/*NULL*        nor here: the first line that fits counts
 """
 

@@ -470,7 +470,13 @@ def _shape(shape: str, *looks: ops.Operation) -> None:
 
 
 for _name, *_looks in (
-    ("jids", ops.TagAdd("b", ("v",)), ops.DependsOff("d", ("a",)), ops.Multiget(("a", "b"))),
+    (
+        "jids",
+        ops.PutMany((ops.Put("r", "f", "k", "", unique="u"), ops.Put("r", "g", "k", "", unique="u"))),
+        ops.TagAdd("b", ("v",)),
+        ops.DependsOff("d", ("a",)),
+        ops.Multiget(("a", "b")),
+    ),
     ("names", ops.TagAdd("b", ("v", "w")), ops.TagRemove("b", ("v",))),
     ("job", ops.Get("a"), ops.Get("c")),
     ("jobs", ops.Multiget(("c", "a", "nobody", "b")), ops.Peek("q", 5), ops.Multiget(("nobody",))),
