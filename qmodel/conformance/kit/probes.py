@@ -493,6 +493,14 @@ for _name, *_looks in (
     ("schedules", ops.Recur("r", "s", "k", "", 0, kind="cron", due_at=(START,)), ops.RecurringUnset()),
     ("results", ops.Put("q", "f", "k", "", depends=("b ignore one", "a ignore two", "e")), ops.Results("f")),
     ("found", ops.Search("q"), ops.Search("q", tag="t", count=1), ops.Search(group="g"), ops.Search(klass="k")),
+    ("messages", ops.Publish("a.b", "x"), ops.Publish("a.c", ""), ops.Messages()),
+    (
+        "subscription",
+        ops.Subscribe("s", ("a.*", "b.>"), "r", "k", 1, 2, 3, ("t",)),
+        ops.SubscriptionGet("s"),
+        ops.SubscriptionGet("nobody"),
+    ),
+    ("subscriptions", ops.Subscribe("s", ("a",), "r", "k"), ops.Subscribe("s2", (">",), "r", "k"), ops.Subscriptions()),
     ("entries", ops.MetadataSet("k", "one", "1"), ops.MetadataIncrement("k", "two", 2), ops.MetadataGet("k")),
     ("bulk", ops.RetryMany(group="g", preview=True), ops.CancelMany("r"), ops.Clean("complete", 1)),
     (
