@@ -474,6 +474,48 @@ def ends_that_end_it(s: Script) -> None:
     s.look()
 
 
+def dead_letters(s: Script) -> None:
+    """What a dead letter has of its job, what is put anew from it, and when that is refused."""
+    data = "z" * 3000
+    for jid, more in (("a" * 128, {"lifo": True}), ("b", {"lease_ms": 777}), ("c", {"timeout_ms": 888}), ("d", {})):
+        s.do(ops.Put("q", jid, "k", data, 3, 0, 7, ("t", "u"), dead_queue="dead", **more))
+        s.do(ops.Revoke((jid,)), 1)
+    letters = [job.jid for job in s.do(ops.Peek("dead", 9))]
+    s.do(ops.Put("q", "waits", "k", "", depends=(letters[0],)))
+    for letter in letters:
+        s.do(ops.Replay(letter, f"n{letter[:9]}"))
+        s.do(ops.Replay(letter, f"n{letter[:9]}"))
+    s.do(ops.Cancel(("waits",)))
+    s.do(ops.Unfail("q", "revoked-q"))
+    s.do(ops.Replay(letters[0]))
+    s.do(ops.Replay("b"))
+    s.do(ops.Replay("nobody"))
+    for job in s.do(ops.Pop("dead", "w", 9)):
+        s.do(ops.Complete(job.jid, job.token))
+        s.do(ops.Replay(job.jid))
+    for job in s.do(ops.Pop("q", "w", 9)):
+        s.do(ops.Heartbeat(job.jid, job.token), 5)
+    s.look()
+
+
+def revoked_with_many_dependencies(s: Script) -> None:
+    """As many dependencies as one operation ends, and one more; a job that expired takes a pop for each thousand."""
+    many = tuple(f"m{n}" for n in range(1001))
+    s.do(ops.PutMany(tuple(ops.Put("r", jid, "k", "") for jid in many[:1000])))
+    s.do(ops.Put("r", many[1000], "k", ""))
+    for jid in ("a", "b"):
+        s.do(ops.Put("q", jid, "k", "", depends=many[:1000], ttl_ms=5))
+    s.do(ops.Revoke(("a",)))
+    s.do(ops.DependsOn("b", many[1000:]))
+    s.do(ops.Revoke(("m0", "b")))
+    s.do(ops.Revoke(("b", "m0")))
+    s.do(ops.Peek("q"), 6)
+    s.do(ops.Fire("q"))
+    s.do(ops.Pop("q", "w"))
+    s.do(ops.Pop("q", "w"))
+    s.look()
+
+
 def after_the_end(s: Script) -> None:
     """A run is due so long after the end of the one before, however it ended; and never beside it."""
     _recur(s, kind="after", offset_ms=10)
@@ -1696,6 +1738,7 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     many_edges_twice, canceling_a_thousand, a_thousand_dependencies, looking_at_a_thousand, looking_once,
     four_thousand_dependencies, four_thousand_edges, a_thousand_jobs, a_thousand_scheduled, a_thousand_failed,
     a_thousand_runs, runs_of_many, a_run_among_equals, missed_runs, run_ids_that_are_taken,
+    dead_letters, revoked_with_many_dependencies,
     a_run_instead_of_a_job_that_is_gone, changing_what_recurs, ends_of_runs, ends_that_end_it, after_the_end,
     another_of_the_same_name, two_of_its_runs_in_one_step, lists_of_moments, lists_at_the_beginning,
     policies_of_missed_runs, bounds_of_runs, as_it_was, runs_at_once, a_thousand_idle_workers, a_thousand_requests,
