@@ -1650,6 +1650,28 @@ def wakes(s: Script) -> None:
     s.pop(30)
 
 
+def full(s: Script) -> None:
+    """What is bounded: keys of a klass, reasons of a pause, jobs that one search looks at."""
+    for n in range(1000):
+        s.do(ops.MetadataSet("k", f"key {n}", ""))
+    s.do(ops.MetadataSet("k", "one more", ""))
+    s.do(ops.MetadataIncrement("k", "one more"))
+    s.do(ops.MetadataSet("k", "key 7", "5"))
+    s.do(ops.MetadataIncrement("k", "key 7"))
+    for n in range(10):
+        s.do(ops.Pause(("q",), f"reason {n}", 1000))
+    s.do(ops.Pause(("q",), "one more"))
+    s.do(ops.Pause(("q",), "reason 7"))
+    s.do(ops.Pause(("q",), "one more"), 1000)
+    s.do(ops.Queue("q"))
+    s.do(ops.PutMany(tuple(ops.Put("q", f"a{n}", "k", "") for n in range(1000))))
+    s.put("b", "c")
+    s.do(ops.Search("q", klass="none"))
+    s.do(ops.Search("q", count=1000))
+    s.do(ops.Search("q", cursor="ready 0 0 999"))
+    s.do(ops.CancelMany("q", count=150))
+
+
 def repeated(s: Script) -> None:
     """What is named twice in one operation counts once."""
     s.put("a", "b", tags=("x", "y", "x"))
@@ -1732,7 +1754,8 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     completing_wrongly, sending_twice, retries_run_out, cycles, reversed_edges, two_ways_round, about_a_lease,
     keys_of_jobs, keys_with_an_end, keys_of_a_batch,
     about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts,
-    repeated, wakes, waking, fewer_events, trimmed_events, options, odd_texts, short_histories, big_data, retiring,
+    repeated, full,
+    wakes, waking, fewer_events, trimmed_events, options, odd_texts, short_histories, big_data, retiring,
     not_kept, retiring_by_count, old_statistics, old_workers, ten_silent_holders, small_numbers, at_the_beginning,
     how_long, folding, long_names, a_thousand_dependents, a_thousand_dependents_at_once, one_of_a_thousand,
     many_edges_twice, canceling_a_thousand, a_thousand_dependencies, looking_at_a_thousand, looking_once,
