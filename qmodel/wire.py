@@ -264,9 +264,10 @@ def _unique(raw: Raw) -> replies.Unique:
 
 def _subscription(raw: Raw) -> replies.Subscription:
     name, patterns, queue, klass, priority, retries, delay_ms, tags, given, behind = raw
-    lists = _strs(patterns), _strs(tags)
+    name, queue, klass = map(_str, (name, queue, klass))
+    pairs = tuple((_str(option), _str(value)) for option, value in given)
     return replies.Subscription(
-        _str(name), lists[0], _str(queue), _str(klass), priority, retries, delay_ms, lists[1], options(given), behind
+        name, _strs(patterns), queue, klass, priority, retries, delay_ms, _strs(tags), pairs, behind
     )
 
 

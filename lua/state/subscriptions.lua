@@ -130,10 +130,13 @@ end
 
 -- Everything about a subscription.
 function subscriptions.view(subscription)
-  local position = subscription.position
+  local position, given = subscription.position, {}
+  for name, value in string.gmatch(subscription.options, '([^=\255]+)=([^\255]*)') do
+    given[#given + 1] = {name, value}
+  end
   return {
     subscription.name, subscription.patterns, subscription.queue, subscription.klass, subscription.priority,
-    subscription.retries, subscription.delay_ms, subscription.tags, subscription.options,
+    subscription.retries, subscription.delay_ms, subscription.tags, given,
     position and messages.count_after(position) or 0,
   }
 end

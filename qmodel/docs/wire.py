@@ -164,7 +164,7 @@ SHAPES = {
     "bulk": "how many were done, how many were passed over, the cursor",
     "unique": "nil, or: unique, mode, jid, since, until, next",
     "subscription, subscriptions": "nil, or: name, a list of patterns, queue, klass, priority, retries, delay_ms, "
-    "a list of tags, options as a job has them, how many messages it is behind; a list of those",
+    "a list of tags, a list of its options as pairs of name and value, how many messages it is behind; a list of those",
     "messages": "a list of: number, at, due_at, subject, data",
     "drained": "two whole numbers: how many were canceled, how many are left",
     "queue, queues": "name, waiting, scheduled, depends, running, stalled, paused (1 or 0), next_at, recurring, due; a "

@@ -141,10 +141,6 @@ def _schedule(found: replies.Schedule) -> Raw:
     return [*found[:-1], 1 if found.paused else 0]
 
 
-def _subscription(found: replies.Subscription) -> Raw:
-    return [*found[:-2], _options(found.options), found.behind]
-
-
 def _each(write: Callable[[Any], Raw]) -> Callable[[Any, Store | None], Raw]:
     return lambda values, _: [write(one) for one in values]
 
@@ -169,8 +165,8 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "throttle": _same,
     "throttles": _same,
     "unique": _same,
-    "subscription": lambda found, _: None if found is None else _subscription(found),
-    "subscriptions": _each(_subscription),
+    "subscription": _same,
+    "subscriptions": _same,
     "messages": _same,
     "drained": _same,
     "found": lambda found, store: [found.cursor, _jobs(found.jobs, store)],
