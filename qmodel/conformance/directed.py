@@ -948,13 +948,54 @@ def keys_of_jobs(s: Script) -> None:
         put(a, "7", unique_mode=None)
         s.do((
             ops.Complete(a, token), ops.Fail(a, token, "g", ""), ops.Retry(a, token), ops.Cancel((a,)),
-            ops.Put("r", a, "k", ""), ops.UniqueRelease("u", "x"), ops.Cancel((a, b)), ops.Revoke((a,)),
+            ops.Put("r", a, "k", ""), ops.UniqueRelease("u", f"x{end}"), ops.Cancel((a, b)), ops.Revoke((a,)),
         )[end])  # fmt: skip
         s.do(ops.UniqueGet("u"))
-        s.do(ops.UniqueRelease("u", "x"))
+        s.do(ops.UniqueRelease("u", f"x{end}"))
         s.do(ops.Multiget((a, b, c)))
         s.do(ops.Cancel((a, b, c)), 500)
         s.do(ops.UniqueRelease("u"))
+    s.look()
+
+
+def keys_and_what_else_holds_a_job(s: Script) -> None:
+    """The next one put anew, revoked, and in a cycle; a holder that is parked, that was tried, and that is gone."""
+
+    def put(jid: str, **more: Any) -> None:
+        s.do(ops.Put("q", jid, "k", "x", **{"unique": "u", "unique_mode": "again", **more}))
+
+    for end in range(3):
+        put("a")
+        s.pop()
+        put("b")
+        put("b", depends=("a",))
+        s.do((ops.Put("q", "b", "k", ""), ops.Revoke(("b",)), ops.UniqueRelease("u", f"r{end}"))[end])
+        s.do(ops.Multiget(("a", "b")))
+        s.do(ops.UniqueGet("u"))
+        put("c")
+        s.do(ops.PutMany((ops.Put("q", "y", "k", "", unique="u"), ops.Put("q", "z", "k", "", depends=("y",)))))
+        s.do(ops.Get("z"))
+        s.do(ops.Cancel(("a", "b", "c", "y", "z"), True))
+    s.do(ops.Put("q", "d", "k", ""))
+    s.do(ops.Put("q", "b", "k", "", depends=("d",)))
+    put("a")
+    s.do(ops.Promote("a"))
+    s.pop(9)
+    again = ops.Put("q", "b", "k", "", unique="u", unique_mode="again")
+    s.do(ops.PutMany((again, ops.Put("q", "d", "k", "", depends=("b",)))))
+    s.do(ops.Cancel(("a", "b", "d"), True))
+    s.do(ops.Put("r", "l", "k", "", ordered="o"))
+    put("a", ordered="o")
+    put("b", unique_mode="debounce", delay_ms=50)
+    put("b")
+    s.do(ops.Get("a"))
+    s.do(ops.Cancel(("l",)))
+    put("b", unique_mode="debounce")
+    job = s.pop()[0]
+    s.do(ops.Retry(job.jid, job.token))
+    put("b", unique_mode="debounce", delay_ms=50)
+    put("b")
+    s.do(ops.Multiget(("a", "b")))
     s.look()
 
 
@@ -1752,7 +1793,7 @@ def next_queues(s: Script) -> None:
 
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
     completing_wrongly, sending_twice, retries_run_out, cycles, reversed_edges, two_ways_round, about_a_lease,
-    keys_of_jobs, keys_with_an_end, keys_of_a_batch,
+    keys_of_jobs, keys_and_what_else_holds_a_job, keys_with_an_end, keys_of_a_batch,
     about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts,
     repeated, full,
     wakes, waking, fewer_events, trimmed_events, options, odd_texts, short_histories, big_data, retiring,
