@@ -469,7 +469,7 @@ def _shape(shape: str, *looks: ops.Operation) -> None:
     PROBES[f"REPLY-{shape}"] = write
 
 
-for _name, *_looks in (
+_SHAPED: tuple[tuple[Any, ...], ...] = (
     (
         "jids",
         ops.PutMany((ops.Put("r", "f", "k", "", unique="u"), ops.Put("r", "g", "k", "", unique="u"))),
@@ -538,5 +538,7 @@ for _name, *_looks in (
     ("stats", ops.Stats("q"), ops.Stats("q", START - 86_400_000 * 20)),
     ("events", ops.Events(), ops.Events(3, 2)),
     ("settings", ops.ConfigSet("heartbeat", 1000), ops.Config(), ops.ConfigSet("heartbeat-q", 5), ops.Config()),
-):
+)
+
+for _name, *_looks in _SHAPED:
     _shape(_name, *_looks)
