@@ -24,14 +24,14 @@ LIBRARY = "qmodel_v1"
 FILES = (
     "catalogue", "keys", "refusals", "arguments", "state/store", "state/records", "state/config", "state/history",
     "state/throttles", "state/gates", "state/dependencies", "state/failures", "state/completed", "state/workers",
-    "state/queues", "state/pauses", "state/schedules", "state/lines", "state/places", "state/tags", "state/tracking",
-    "state/stats", "state/requests", "state/uniques", "state/options", "state/results", "state/cascade",
-    "state/expiring", "state/jobs", "state/walks", "state/metadata", "state/subjects", "state/messages",
-    "state/subscriptions", "ops/searching", "ops/resuming", "ops/lining", "ops/uniquing", "ops/settling",
-    "ops/burying", "ops/gating", "ops/throttling", "ops/explaining", "ops/pausing", "ops/putting", "ops/firing",
-    "ops/scheduling", "ops/publishing", "ops/taking", "ops/depending", "ops/finishing", "ops/leasing", "ops/changing",
-    "ops/removing", "ops/revoking", "ops/replaying", "ops/cascading", "ops/tagging", "ops/failing", "ops/looking",
-    "ops/configuring", "ops/noting", "register",
+    "state/queues", "state/pauses", "state/schedules", "state/requested", "state/lines", "state/places", "state/tags",
+    "state/tracking", "state/stats", "state/requests", "state/uniques", "state/options", "state/results",
+    "state/cascade", "state/expiring", "state/jobs", "state/walks", "state/metadata", "state/subjects",
+    "state/messages", "state/subscriptions", "ops/searching", "ops/resuming", "ops/lining", "ops/concluding",
+    "ops/uniquing", "ops/settling", "ops/burying", "ops/gating", "ops/throttling", "ops/explaining", "ops/pausing",
+    "ops/putting", "ops/firing", "ops/scheduling", "ops/publishing", "ops/taking", "ops/depending", "ops/finishing",
+    "ops/leasing", "ops/changing", "ops/removing", "ops/revoking", "ops/replaying", "ops/cascading", "ops/requesting",
+    "ops/tagging", "ops/failing", "ops/looking", "ops/configuring", "ops/noting", "register",
 )  # fmt: skip
 """The engine."""
 

@@ -56,6 +56,10 @@ function arguments.is_id(value, most)
   return true
 end
 
+function accept.label(kind, value)
+  return value and #value <= kind.most and string.find(value, '^[%w.:_-]+$') and value or nil
+end
+
 function accept.id(kind, value)
   return arguments.is_id(value, kind.most) and value or nil
 end

@@ -40,6 +40,8 @@ local kinds = {
   {kind = 'list', item = {kind = 'edge'}, least = 1},
   {kind = 'list', item = {kind = 'id', most = 128}, least = 0, optional = true},
   {kind = 'whole', low = 0, high = 1000000000},
+  {kind = 'label', most = 64},
+  {kind = 'choice', words = {open = true, closed = true, canceling = true, done = true, canceled = true}},
   {kind = 'id', most = 112},
   {kind = 'choice', words = {interval = true, cron = true, after = true}},
   {kind = 'list', item = {kind = 'whole', low = 0, high = 89999999999999}, least = 0, optional = true},
@@ -755,6 +757,162 @@ catalogue.operations = {
       request = kinds[14],
     },
   },
+  request_open = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at + 2 then args = arguments.only(args, at, last) end
+      local id, queue, limit = args[at], args[at + 1], args[at + 2]
+      id = id and arguments.accept(kinds[30], id)
+      if id == nil then arguments.refuse(operation, 'id') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
+      limit = arguments.whole(limit, 1, 1000)
+      if limit == nil then arguments.refuse(operation, 'limit') end
+      local op = {id = id, queue = queue, limit = limit, priority = 0, request = ''}
+      if last >= at + 3 then arguments.named(operation, catalogue.operations.request_open, op, args, at + 3, last) end
+      return op
+    end,
+    arguments = {
+      id = kinds[30],
+      queue = kinds[1],
+      limit = kinds[16],
+      priority = kinds[4],
+      request = kinds[14],
+    },
+  },
+  request_add = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {'jobs'},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local id = args[at]
+      id = id and arguments.accept(kinds[30], id)
+      if id == nil then arguments.refuse(operation, 'id') end
+      local op = {id = id, request = ''}
+      arguments.named(operation, catalogue.operations.request_add, op, args, at + 1, last)
+      return op
+    end,
+    arguments = {
+      id = kinds[30],
+      jobs = kinds[15],
+      request = kinds[14],
+    },
+  },
+  request_close = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local id = args[at]
+      id = id and arguments.accept(kinds[30], id)
+      if id == nil then arguments.refuse(operation, 'id') end
+      local op = {id = id, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.request_close, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      id = kinds[30],
+      request = kinds[14],
+    },
+  },
+  request_put = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {'jobs'},
+    decode = function(operation, args, at, last)
+      if last < at + 2 then args = arguments.only(args, at, last) end
+      local id, queue, limit = args[at], args[at + 1], args[at + 2]
+      id = id and arguments.accept(kinds[30], id)
+      if id == nil then arguments.refuse(operation, 'id') end
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
+      limit = arguments.whole(limit, 1, 1000)
+      if limit == nil then arguments.refuse(operation, 'limit') end
+      local op = {id = id, queue = queue, limit = limit, priority = 0, request = ''}
+      arguments.named(operation, catalogue.operations.request_put, op, args, at + 3, last)
+      return op
+    end,
+    arguments = {
+      id = kinds[30],
+      queue = kinds[1],
+      limit = kinds[16],
+      jobs = kinds[15],
+      priority = kinds[4],
+      request = kinds[14],
+    },
+  },
+  request_get = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local id = args[at]
+      id = id and arguments.accept(kinds[30], id)
+      if id == nil then arguments.refuse(operation, 'id') end
+      local op = {id = id}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.request_get, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      id = kinds[30],
+    },
+  },
+  requests = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {state = 'open', offset = 0, count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.requests, op, args, at + 0, last) end
+      return op
+    end,
+    arguments = {
+      state = kinds[31],
+      offset = kinds[29],
+      count = kinds[16],
+    },
+  },
+  request_tune = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local id = args[at]
+      id = id and arguments.accept(kinds[30], id)
+      if id == nil then arguments.refuse(operation, 'id') end
+      local op = {id = id, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.request_tune, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      id = kinds[30],
+      priority = kinds[4],
+      limit = kinds[16],
+      request = kinds[14],
+    },
+  },
+  request_cancel = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local id = args[at]
+      id = id and arguments.accept(kinds[30], id)
+      if id == nil then arguments.refuse(operation, 'id') end
+      local op = {id = id, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.request_cancel, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      id = kinds[30],
+      request = kinds[14],
+    },
+  },
+  request_forget = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local id = args[at]
+      id = id and arguments.accept(kinds[30], id)
+      if id == nil then arguments.refuse(operation, 'id') end
+      local op = {id = id, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.request_forget, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      id = kinds[30],
+      request = kinds[14],
+    },
+  },
   recur = {
     reads = false, memo = true, asks = true, cascades = false, lists = {'tags', 'due_at'},
     decode = function(operation, args, at, last)
@@ -772,7 +930,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      jid = kinds[30],
+      jid = kinds[32],
       klass = kinds[1],
       data = kinds[3],
       interval_ms = kinds[5],
@@ -781,15 +939,15 @@ catalogue.operations = {
       retries = kinds[6],
       tags = kinds[7],
       backlog = kinds[6],
-      kind = kinds[31],
+      kind = kinds[33],
       cron = kinds[23],
-      due_at = kinds[32],
+      due_at = kinds[34],
       start_at = kinds[18],
       end_at = kinds[18],
       limit = kinds[29],
-      missed = kinds[33],
+      missed = kinds[35],
       catchup_ms = kinds[5],
-      overlap = kinds[34],
+      overlap = kinds[36],
       restart = kinds[9],
       request = kinds[14],
     },
@@ -805,7 +963,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[30],
+      jid = kinds[32],
       request = kinds[14],
     },
   },
@@ -820,7 +978,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[30],
+      jid = kinds[32],
     },
   },
   recur_update = {
@@ -834,7 +992,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[30],
+      jid = kinds[32],
       queue = kinds[1],
       klass = kinds[1],
       data = kinds[3],
@@ -856,7 +1014,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[30],
+      jid = kinds[32],
       tags = kinds[17],
       request = kinds[14],
     },
@@ -872,7 +1030,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[30],
+      jid = kinds[32],
       tags = kinds[17],
       request = kinds[14],
     },
@@ -888,7 +1046,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[30],
+      jid = kinds[32],
       request = kinds[14],
     },
   },
@@ -903,7 +1061,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[30],
+      jid = kinds[32],
       request = kinds[14],
     },
   },
@@ -918,7 +1076,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[30],
+      jid = kinds[32],
       request = kinds[14],
     },
   },
@@ -935,9 +1093,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[30],
+      jid = kinds[32],
       after = kinds[18],
-      due_at = kinds[32],
+      due_at = kinds[34],
     },
   },
   recurring_unset = {
@@ -995,13 +1153,13 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[35],
+      throttle = kinds[37],
       concurrency = kinds[12],
-      rate = kinds[36],
+      rate = kinds[38],
       rate_ms = kinds[10],
       capacity = kinds[12],
       refill = kinds[12],
-      refill_ms = kinds[37],
+      refill_ms = kinds[39],
       request = kinds[14],
     },
   },
@@ -1016,7 +1174,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[35],
+      throttle = kinds[37],
       request = kinds[14],
     },
   },
@@ -1031,7 +1189,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[35],
+      throttle = kinds[37],
     },
   },
   throttles = {
@@ -1077,7 +1235,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[30],
+      subscription = kinds[32],
       patterns = kinds[17],
       queue = kinds[1],
       klass = kinds[1],
@@ -1108,7 +1266,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[30],
+      subscription = kinds[32],
       count = kinds[16],
       request = kinds[14],
     },
@@ -1124,7 +1282,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[30],
+      subscription = kinds[32],
       request = kinds[14],
     },
   },
@@ -1139,7 +1297,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[30],
+      subscription = kinds[32],
     },
   },
   subscriptions = {
@@ -1601,7 +1759,7 @@ catalogue.operations = {
     arguments = {
       klass = kinds[1],
       key = kinds[1],
-      by = kinds[38],
+      by = kinds[40],
       request = kinds[14],
     },
   },
@@ -1631,6 +1789,7 @@ catalogue.options = {
   ['jobs-history-count'] = {default = 50000, low = 0, high = 1000000000},
   ['failed-history'] = {default = 0, low = 0, high = 316224000000},
   ['failed-history-count'] = {default = 0, low = 0, high = 1000000000},
+  ['requests-history'] = {default = 604800000, low = 0, high = 316224000000},
   ['stats-history'] = {default = 30, low = 0, high = 3660},
   ['histogram-history'] = {default = 7, low = 0, high = 3660},
   ['messages-history'] = {default = 604800000, low = 0, high = 316224000000},
@@ -1647,6 +1806,7 @@ catalogue.option_names = {
   'jobs-history-count',
   'failed-history',
   'failed-history-count',
+  'requests-history',
   'stats-history',
   'histogram-history',
   'messages-history',

@@ -38,6 +38,9 @@
 --   <p>subscriptions             hash: name -> a subscription (state/subscriptions.lua)
 --   <p>messages                  zset: published messages that are kept; score number, member <at:14><number>
 --   <p>m:<number>                text: when a message is due, its subject, its data (state/messages.lua)
+--   <p>rq:<request>              text: a request of sub-requests (state/requested.lua)
+--   <p>rj:<request>              zset: its sub-requests by id, score 1 until they have ended, then 0
+--   <p>rq-<state>                zset: requests in a state; score since when, member <sequence:14><id>
 --   <p>queues                    zset: queues by time first seen
 --   <p>workers                   zset: workers by time last seen
 --   <p>workers-passed            text: how many silent workers that hold leases the sweep has passed (state/workers.lua)
@@ -108,6 +111,18 @@ end
 
 function keys.message(seq)
   return keys.prefix .. 'm:' .. seq
+end
+
+function keys.request(id)
+  return keys.prefix .. 'rq:' .. id
+end
+
+function keys.sub_requests(id)
+  return keys.prefix .. 'rj:' .. id
+end
+
+function keys.requests_in(state)
+  return keys.prefix .. 'rq-' .. state
 end
 
 function keys.queue(name, part)

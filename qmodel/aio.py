@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 
 from qmodel import flows, replies
 from qmodel import operations as ops
+from qmodel.aio_requests import AsyncRequest, AsyncRequests
 from qmodel.aio_results import AsyncResults
 from qmodel.arguments import MOST
 from qmodel.backends import AsyncBackend, open_async_backend
@@ -91,6 +92,7 @@ class AsyncClient:
         self.workers = AsyncWorkers(self)
         self.recurring = AsyncRecurring(self)
         self.subscriptions = AsyncSubscriptions(self)
+        self.requests = AsyncRequests(self)
         self.tags = AsyncTags(self)
         self.throttles = AsyncThrottles(self)
         self.tracked = AsyncTracked(self)
@@ -366,6 +368,10 @@ class AsyncClient:
             if not part.cursor:
                 return replies.Bulk(done, passed, "")
             op = replace(op, cursor=part.cursor)
+
+    def request(self, id: str, queue: str, *, limit: int, priority: int = 0) -> AsyncRequest:
+        """A request that a `with` block opens and closes: jobs of a queue, at most `limit` of which run at a time."""
+        return AsyncRequest(self, id, ops.RequestOpen(id, queue, limit, priority))
 
     async def close(self) -> None:
         """Give back the connection."""

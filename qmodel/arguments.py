@@ -28,6 +28,7 @@ RESERVED = ("-data", "-dependencies", "-dependents", "-results")
 """Endings that a job id may not have: `ql:j:<jid>-data` would be two jobs' key."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
+_LABEL = re.compile("[A-Za-z0-9.:_-]+")
 
 
 def _bytes(text: str) -> int:
@@ -132,6 +133,21 @@ class Id(Kind):
     @property
     def expected(self) -> str:
         return f"1 to {self.most} visible ASCII characters, not ending in " + ", ".join(RESERVED)
+
+
+@dataclass(frozen=True, slots=True)
+class Label(Kind):
+    """An id of which other ids are made: letters, digits, and a few signs."""
+
+    wire: ClassVar[str] = "label"
+    most: int
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is str and len(value) <= self.most and _LABEL.fullmatch(value) is not None
+
+    @property
+    def expected(self) -> str:
+        return f"1 to {self.most} characters of A-Z, a-z, 0-9, dot, colon, hyphen and underscore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +304,10 @@ WorkerName = Annotated[str, Name()]
 WorkerNames = Annotated[tuple[str, ...], ListOf(Name(), 1)]
 Klass = Annotated[str, Name()]
 LineKey = Annotated[str, Name()]
+RequestName = Annotated[str, Label(64)]
+"""Shorter than a job's id: sub-requests are called `<id>:<name>`."""
+LineLimit = Annotated[int, Whole(1, MOST)]
+RequestState = Annotated[str, Choice(("open", "closed", "canceling", "done", "canceled"))]
 Group = Annotated[str, Name(160)]
 """Longer than other names, to hold `failed-retries-<queue>`."""
 Tag = Annotated[str, Name()]

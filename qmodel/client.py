@@ -60,6 +60,7 @@ from qmodel.objects import (
 from qmodel.outcomes import result_of
 from qmodel.reasons import Reason
 from qmodel.refusals import Refusal
+from qmodel.requests import Request, Requests
 from qmodel.results import Results
 
 
@@ -90,6 +91,7 @@ class Client:
         self.workers = Workers(self)
         self.recurring = Recurring(self)
         self.subscriptions = Subscriptions(self)
+        self.requests = Requests(self)
         self.tags = Tags(self)
         self.throttles = Throttles(self)
         self.tracked = Tracked(self)
@@ -365,6 +367,10 @@ class Client:
             if not part.cursor:
                 return replies.Bulk(done, passed, "")
             op = replace(op, cursor=part.cursor)
+
+    def request(self, id: str, queue: str, *, limit: int, priority: int = 0) -> Request:
+        """A request that a `with` block opens and closes: jobs of a queue, at most `limit` of which run at a time."""
+        return Request(self, id, ops.RequestOpen(id, queue, limit, priority))
 
     def close(self) -> None:
         """Give back the connection."""

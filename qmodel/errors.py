@@ -58,6 +58,18 @@ class NotLoadedError(QmodelError, AttributeError):
     """Only the id of a job is known so far; `await job.refresh()` fetches the rest."""
 
 
+class RequestNotEnded(QmodelError, TimeoutError):
+    """A request that was waited for has not ended in time. It goes on."""
+
+    def __init__(self, id: str, timeout: float) -> None:
+        super().__init__(id, timeout)
+        self.id = id
+        self.timeout = timeout
+
+    def __str__(self) -> str:
+        return f"Request {self.id} has not ended within {self.timeout:g} seconds. Wait on, or see how far it has come."
+
+
 class NotEnded(QmodelError, TimeoutError):
     """A job that was waited for has not ended in time. It goes on."""
 
@@ -271,6 +283,29 @@ class OverCapacity(RefusedError):
     throttle: str
     cost: str
     capacity: str
+
+
+class RequestNotFound(RefusedError):
+    code = "REQUEST_NOT_FOUND"
+    request: str
+
+
+class RequestConflict(RefusedError):
+    code = "REQUEST_CONFLICT"
+    request: str
+    argument: str
+    value: str
+
+
+class WrongRequestState(RefusedError):
+    code = "REQUEST_STATE"
+    request: str
+    state: str
+
+
+class JobExists(RefusedError):
+    code = "JOB_EXISTS"
+    jid: str
 
 
 class QueueNotEmpty(RefusedError):

@@ -64,6 +64,13 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "caught_up": ("subscription", "last", "left"),  # all up to that message; so many are left
     "passed_over": ("subscription", "jid"),  # a job of that id was there already
     "trimmed": ("messages", "last"),  # how many, and the last of them
+    # requests
+    "request_opened": ("request", "queue", "priority", "limit"),
+    "request_closed": ("request",),
+    "request_tuned": ("request", "priority", "limit"),
+    "request_canceled": ("request",),
+    "request_done": ("request", "queue", "outcome", "completed", "failed", "canceled"),
+    "request_forgotten": ("request",),
     # queues, workers, configuration
     "paused": ("queue", "reason", "until"),  # 0 where it does not end by itself
     "unpaused": ("queue", "reason", "left"),  # without a reason: all that were left
@@ -77,9 +84,9 @@ EVENTS: dict[str, tuple[str, ...]] = {
 
 WHOLE = frozenset(
     {
-        "capacity", "concurrency", "dependencies", "due_at", "last", "last_at", "left", "messages", "next_at",
-        "priority", "rate", "rate_ms", "ready_at", "refill", "refill_ms", "remaining", "run_ms", "runs",
-        "subscriptions", "times", "token", "until", "value", "wait_ms",
+        "canceled", "capacity", "completed", "concurrency", "dependencies", "due_at", "failed", "last", "last_at",
+        "left", "limit", "messages", "next_at", "priority", "rate", "rate_ms", "ready_at", "refill", "refill_ms",
+        "remaining", "run_ms", "runs", "subscriptions", "times", "token", "until", "value", "wait_ms",
     }
 )  # fmt: skip
 """The facts, of events and of stages, that are whole numbers."""

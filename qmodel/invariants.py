@@ -480,8 +480,9 @@ def throttles_are_within_bounds(s: Snapshot) -> Iterator[str]:
 
 def _line(job: Record) -> str | None:
     """The line that a job is to stand in."""
-    key = dict(job["options"]).get("ordered")
-    return f"ordered:{key}" if key is not None else None
+    options = dict(job["options"])
+    key, request = options.get("ordered"), options.get("request")
+    return f"ordered:{key}" if key is not None else f"request:{request}" if request is not None else None
 
 
 @invariant
@@ -519,8 +520,51 @@ def nobody_starts_without_a_place(s: Snapshot) -> Iterator[str]:
 def nobody_waits_in_a_line_that_has_room(s: Snapshot) -> Iterator[str]:
     """As many have a place as there may be before anybody waits; and a line in which nobody is, is gone."""
     for name, line in s.lines.items():
-        if len(line["active"]) != 1:
+        kind, _, id = name.partition(":")
+        limit = 1
+        if kind == "request":
+            limit = s.requested[id]["limit"] if s.requested[id]["state"] in ("open", "closed") else 0
+        size = len(line["active"])
+        if (line["parked"] and size < limit) or (kind == "ordered" and size != 1) or not (size or line["parked"]):
             yield f"{name}: {line}"
+
+
+# ---- requests
+
+
+@invariant
+def requests_count_their_jobs(s: Snapshot) -> Iterator[str]:
+    """Each sub-request that has not ended is a job that says so; the others are counted, each once."""
+    named = {(dict(job["options"]).get("request"), jid) for jid, job in s.jobs.items()}
+    for id, one in s.requested.items():
+        counted = one["done"] + one["failed"] + one["canceled"]
+        if one["total"] != counted + len(one["unfinished"]) or set(one["unfinished"]) & set(one["ended"]):
+            yield f"{id}: {one}"
+        if len(one["ended"]) > counted or (len(one["ended"]) < counted and not one["ended_at"]):
+            yield f"{id} has counted {counted}, and knows {one['ended']}"
+        yield from (f"{jid} is no sub-request of {id}" for jid in one["unfinished"] if (id, jid) not in named)
+    known = {(id, jid) for id, one in s.requested.items() for jid in one["unfinished"]}
+    yield from (f"{jid} is not known to {id}" for id, jid in named - known if id is not None)
+
+
+@invariant
+def each_request_stands_in_the_list_of_its_state(s: Snapshot) -> Iterator[str]:
+    """It stands there since when it is in that state, and in no other list."""
+    found = Counter((state, place) for state, places in s.request_states.items() for place in places)
+    wanted = Counter((one["state"], (one["state_at"], one["seq"], id)) for id, one in s.requested.items())
+    yield from (f"{place} is {state}, wrongly" for state, place in found - wanted)
+    yield from (f"{place} is not {state}" for state, place in wanted - found)
+
+
+@invariant
+def a_request_ends_with_its_last_job(s: Snapshot) -> Iterator[str]:
+    """It has ended exactly when nothing is to come any more, and says when."""
+    for id, one in s.requested.items():
+        ended = one["state"] in ("done", "canceled")
+        if ended is not (one["state"] != "open" and not one["unfinished"]) or (one["ended_at"] and not ended):
+            yield f"{id}: {one}"
+        if not 1 <= one["limit"] <= MOST:
+            yield f"{id} has the limit {one['limit']}"
 
 
 # ---- recurring jobs

@@ -13,6 +13,7 @@ from qmodel.arguments import (
     Flag,
     Id,
     Kind,
+    Label,
     ListOf,
     Name,
     Operations,
@@ -36,7 +37,7 @@ class _Kinds:
 def _kind(kind: Kind, optional: bool = False) -> str:
     said = [f"kind = '{kind.wire}'"]
     match kind:
-        case Text(most) | Name(most) | Id(most):
+        case Text(most) | Name(most) | Id(most) | Label(most):
             said.append(f"most = {most}")
         case Whole(low, high):
             said.append(f"low = {low}, high = {high}")

@@ -116,6 +116,26 @@ REASONS: dict[str, Reason] = {
         "Job {jid} costs {cost}, and throttle {throttle} never holds more than {capacity}.",
         "Let it cost less, or set a higher capacity.",
     ),
+    "REQUEST_NOT_FOUND": Reason(
+        ("request",),
+        "There is no request {request}.",
+        "It was never opened, or ended longer ago than requests-history keeps.",
+    ),
+    "REQUEST_CONFLICT": Reason(
+        ("request", "argument", "value"),
+        "Request {request} was opened with another {argument}: {value}.",
+        "Open another one, or change this one with request_tune.",
+    ),
+    "REQUEST_STATE": Reason(
+        ("request", "state"),
+        "Request {request} is {state}, which does not allow that.",
+        "Sub-requests are added while it is open; it is tuned until it ends, and forgotten afterwards.",
+    ),
+    "JOB_EXISTS": Reason(
+        ("jid",),
+        "Job {jid} is there already, and is no sub-request of that request.",
+        "Give the sub-request another id.",
+    ),
     "QUEUE_NOT_EMPTY": Reason(
         ("queue", "length"),
         "Queue {queue} still has {length} jobs.",

@@ -187,6 +187,11 @@ class Job(NamedTuple):
         return _whole(self.option("timeout_ms"))
 
     @property
+    def request(self) -> str | None:
+        """The request that it is an unfinished sub-request of, if it is one."""
+        return self.option("request")
+
+    @property
     def ordered(self) -> str | None:
         """The key of which one job after the other starts, if it has one."""
         return self.option("ordered")
@@ -367,6 +372,24 @@ class Message(NamedTuple):
     data: str
 
 
+class Request(NamedTuple):
+    """A request: how many of its sub-requests wait, run, and ended in which way. Times are milliseconds; 0 is never."""
+
+    id: str
+    queue: str
+    priority: int
+    limit: int
+    state: str
+    total: int
+    pending: int
+    running: int
+    done: int
+    failed: int
+    canceled: int
+    opened_at: int
+    ended_at: int
+
+
 class Drained(NamedTuple):
     """How many jobs a drain canceled, and how many the queue still has."""
 
@@ -478,6 +501,7 @@ SHAPES: dict[str, Any] = {
     "subscription": Subscription | None,
     "subscriptions": tuple[Subscription, ...],
     "messages": tuple[Message, ...],
+    "request": Request | None,
     "drained": Drained,
     "reasons": tuple[Reason, ...],
     "throttle": Throttle,

@@ -276,6 +276,11 @@ def _message(raw: Raw) -> replies.Message:
     return replies.Message(seq, at, due_at, _str(subject), _str(data))
 
 
+def _request(raw: Raw) -> replies.Request:
+    id, queue, priority, limit, state, *counts = raw
+    return replies.Request(_str(id), _str(queue), priority, limit, _str(state), *counts)
+
+
 def _tally(raw: Raw) -> replies.Tally:
     return replies.Tally(raw[0].decode(), raw[1])
 
@@ -314,6 +319,7 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "subscription": lambda raw: None if raw is None else _subscription(raw),
     "subscriptions": _each(_subscription),
     "messages": _each(_message),
+    "request": lambda raw: None if raw is None else _request(raw),
     "drained": lambda raw: replies.Drained(*raw),
     "queues": _each(_queue),
     "queue": _queue,

@@ -22,6 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backends",),
     (
         "aio",
+        "aio_requests",
         "aio_results",
         "client",
         "cron",
@@ -31,6 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "graph_svg",
         "objects",
         "outcomes",
+        "requests",
         "results",
     ),
     ("conformance", "pipeline", "serve", "worker"),
@@ -53,6 +55,7 @@ LONG_FILES = {
     "qmodel/client.py": "generated from aio.py",
     "qmodel/objects.py": "the fields of a job, a property each",
     "qmodel/cli/demo.py": "a program of its own",
+    "qmodel/cli/show.py": "a printer for each shape of reply",
     "qmodel/replies.py": "a record for each shape of reply",
     "qmodel/invariants.py": "a predicate for each thing that holds",
     "qmodel/conformance/directed.py": "a list of histories",

@@ -332,7 +332,7 @@ def misnamed(text: str) -> set[str]:
     return {name for name, field in found if field in IN_RECORDS_ALONE and not re.fullmatch(r"(\w+_)?job", name)}
 
 
-ALSO_WITH_A_SEQUENCE = {"store", "schedule", "catalogue", "unique", "message", "subscription"}
+ALSO_WITH_A_SEQUENCE = {"store", "schedule", "catalogue", "unique", "message", "subscription", "request"}
 
 
 def test_what_holds_a_record_is_called_job() -> None:

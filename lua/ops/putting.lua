@@ -39,11 +39,20 @@ local function leave(now, job)
   settling.settle(now, job)
 end
 
-local function put(now, op, edges, request)
+local function assign(job, op, of)
+  options.assign(job, op)
+  if of then
+    options.set(job, 'request', of.id)
+    job.priority = of.priority
+  end
+end
+
+-- Put a job; one that is a sub-request has the priority of its request.
+function putting.put_one(now, op, edges, request, of)
   local job = jobs.get(op.jid) or jobs.create(op.jid)
   queues.register(now, op.queue)
   leave(now, job)
-  options.assign(job, op)
+  assign(job, op, of)
   job.klass = op.klass
   records.set_data(job, op.data)
   job.result, job.progress = '', ''
@@ -66,7 +75,7 @@ local function put(now, op, edges, request)
 end
 
 -- The edges of each, where they are said; or refuse.
-local function check(puts)
+function putting.check(puts)
   local asked = false
   for i = 1, #puts do
     asked = asked or puts[i].depends ~= nil
@@ -103,7 +112,7 @@ end
 -- Put a job, unless another one stands for it; give the one that does.
 local function put_unless(now, op, stands, edges, request)
   if stands == op.jid then
-    put(now, op, op.depends and edges, request)
+    putting.put_one(now, op, op.depends and edges, request)
   else
     uniquing.deduplicate(now, op, stands)
   end
@@ -117,7 +126,7 @@ local function put_unique(now, op)
     return again
   end
   local stands = uniquing.plan(now, {op}, 'put')
-  local edges = check(uniquing.redirect(now, {op}, stands))
+  local edges = putting.check(uniquing.redirect(now, {op}, stands))
   gating.check_throttles(op, 'put')
 
   local jid = put_unless(now, op, stands[op.jid], edges[op.jid], op.request)
@@ -136,16 +145,16 @@ function putting.put(now, op)
   if op.named then
     uniquing.check(op, 'put')
   end
-  local edges = op.depends and check({op}) or {}
+  local edges = op.depends and putting.check({op}) or {}
   gating.check_throttles(op, 'put')
 
-  put(now, op, edges[op.jid], op.request)
+  putting.put_one(now, op, edges[op.jid], op.request)
   return op.jid
 end
 
 -- Put a job that the engine makes of something else, which nothing refuses; give it.
 function putting.put_made(now, op)
-  put(now, op, nil, '')
+  putting.put_one(now, op, nil, '')
   return jobs.load(op.jid)
 end
 
@@ -185,7 +194,7 @@ function putting.put_many(now, op)
   putting.check_distinct(op.jobs)
   local stands = uniquing.plan(now, op.jobs, 'put_many')
   local accepted = keyed and uniquing.redirect(now, op.jobs, stands) or op.jobs
-  local edges = check(accepted)
+  local edges = putting.check(accepted)
   for i = 1, #op.jobs do
     gating.check_throttles(op.jobs[i], 'put_many')
   end

@@ -60,6 +60,18 @@ function removing.delete(now, job)
   settling.settle(now, job)
 end
 
+-- Refuse to end more than 1000 dependencies at once.
+local function check_edges(doomed)
+  local ended = 0
+  for _, jid in ipairs(doomed) do
+    local job = jobs.load(jid)
+    ended = ended + job.waits
+  end
+  if ended > catalogue.most then
+    refusals.refuse('CANCEL_LIMIT', doomed[1])
+  end
+end
+
 -- Delete unfinished jobs, with all that depend on them or none.
 function removing.cancel(now, op)
   local named, met = {}, {}
@@ -70,19 +82,18 @@ function removing.cancel(now, op)
     end
   end
   local doomed = op.cascade and with_dependents(named) or closed(named)
-  local ended = 0
-  for _, jid in ipairs(doomed) do
-    local job = jobs.load(jid)
-    ended = ended + job.waits
-  end
-  if ended > catalogue.most then
-    refusals.refuse('CANCEL_LIMIT', named[1])
-  end
+  check_edges(doomed)
 
   for _, jid in ipairs(doomed) do
     removing.delete(now, jobs.load(jid))
   end
   return doomed
+end
+
+-- Refuse to cancel unfinished jobs of which one cannot be.
+function removing.check_cancel(doomed)
+  closed(doomed)
+  check_edges(doomed)
 end
 
 -- Cancel jobs of a queue that have not begun, unless others depend on them.

@@ -2,7 +2,8 @@
 
 local revoking = {}
 
-local function revoke(now, job)
+-- Fail a job that nobody runs, or let who runs it know; give its state.
+function revoking.revoke_one(now, job)
   if job.state == 'complete' or job.state == 'failed' or burying.is_revoked(job) then
     return job.state
   end
@@ -34,7 +35,7 @@ function revoking.revoke(now, op)
 
   local states = {}
   for i, job in ipairs(found) do
-    states[i] = revoke(now, job)
+    states[i] = revoking.revoke_one(now, job)
   end
   return states
 end

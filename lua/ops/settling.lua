@@ -13,6 +13,7 @@ function settling.settle(now, job)
   end
   resuming.run_ended(now, job)
   lining.give_up(now, job)
+  concluding.sub_ended(now, job)
   if job.state == 'complete' then
     results.forget(job)
   end

@@ -8,16 +8,27 @@ local lines = {}
 
 local FIRST = '-inf'
 local ORDERED = 'ordered:'
+local REQUEST = 'request:'
 
 -- The name of the line that a job is to stand in, or nil.
 function lines.of(job)
   local key = options.get(job, 'ordered')
-  return key and ORDERED .. key
+  if key then
+    return ORDERED .. key
+  end
+  local request = options.get(job, 'request')
+  return request and REQUEST .. request
+end
+
+-- The request whose line it is, or nil.
+local function request_of(name)
+  return string.sub(name, 1, #REQUEST) == REQUEST and string.sub(name, #REQUEST + 1) or nil
 end
 
 -- How many jobs of a line may have a place.
-function lines.limit(_)
-  return 1
+function lines.limit(name)
+  local id = request_of(name)
+  return id and requested.limit(id) or 1
 end
 
 -- Whether a job has a place in its line.
@@ -60,8 +71,24 @@ function lines.holders(name, most)
   return jids
 end
 
--- Give a job a place; it keeps the sequence as of which it has it.
+-- The jobs that have a place, by id.
+function lines.active(name)
+  local jids = lines.holders(name, catalogue.most)
+  records.prefetch(jids)
+  local found = {}
+  for i, jid in ipairs(jids) do
+    found[i] = jobs.load(jid)
+  end
+  return found
+end
+
+-- Give a job a place; it keeps the sequence as of which it has it. A sub-request has the priority of its request.
 function lines.enter(name, job)
+  local id = request_of(name)
+  if id then
+    local request = requested.load(id)
+    job.priority = request.priority
+  end
   store.add(keys.line(name), FIRST, keys.member(0, job.jid))
   options.set(job, 'line', store.last())
 end

@@ -265,7 +265,7 @@ local function settle(all, command, key)
   end
 end
 
--- Write what was gathered for sorted sets, before a job is lifted that was placed in this very step.
+-- Write what was gathered for sorted sets, before what was entered in this very step is struck again.
 function store.write_sorted()
   if store.removed then
     flush(store.removed, 'ZREM')

@@ -149,7 +149,7 @@ def _job(at: Session, op: Any, job: replies.Job | None) -> None:
 
 
 def _page(at: Session, op: Any, page: replies.Page) -> None:
-    if op.spec.name == "recurring":
+    if op.spec.name in ("recurring", "requests"):
         for jid in page.jids:
             click.echo(jid)
     elif page.jids:
@@ -206,6 +206,14 @@ def _subscriptions(at: Session, op: Any, found: tuple[replies.Subscription, ...]
 def _messages(at: Session, op: Any, found: tuple[replies.Message, ...]) -> None:
     rows = ((one.seq, format_moment(one.at), one.subject, shortened(one.data)) for one in found)
     table(at, (">number", "published at", "subject", "data"), rows) if found else click.echo("None.")
+
+
+def _request(at: Session, op: Any, found: replies.Request | None) -> None:
+    if found is None:
+        click.echo(f"There is no request {op.id}.")
+        return
+    for name, value in found._asdict().items():
+        click.echo(f"{name:>9}  {format_moment(value) if name.endswith('_at') else value}")
 
 
 def _tallies(at: Session, op: Any, found: tuple[replies.Tally, ...]) -> None:
@@ -387,6 +395,7 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "throttle": _throttle,
     "throttles": _throttles,
     "unique": _unique,
+    "request": _request,
     "drained": _drained,
     "found": _found,
     "bulk": _bulk,

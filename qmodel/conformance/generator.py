@@ -32,6 +32,7 @@ from qmodel.arguments import (
     Flag,
     Id,
     Kind,
+    Label,
     ListOf,
     Name,
     Text,
@@ -85,6 +86,8 @@ WIDE = Names(  # what a careless encoding breaks; the first two sort differently
 STYLES = (PLAIN, PLAIN, PLAIN, PLAIN, KEYS, NUMBERS, WIDE)
 REQUESTS = ("r1", "r2")
 EDGE_NAMES = ("left", "right", "~!", "n" * 64)
+REQUESTED = ("R", "S:1", "t-")
+WIDTHS = (1, 1, 2, 3, 1000)
 
 STARTS = (1_700_000_000_123,) * 12 + (19_676 * DAY - 2_500,) * 4 + (0, 0, TIME_END - 10**9)
 """Some moment; just before midnight; the beginning and (nearly) the end of time."""
@@ -125,6 +128,7 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "jobs-history-count": (0, 1, 2, 3),
     "failed-history": (0, 1, 1000, 7 * DAY),
     "failed-history-count": (0, 1, 2, 3),
+    "requests-history": (0, 1, 1000, DAY),
     "stats-history": (0, 1, 2),
     "histogram-history": (0, 1, 2),
     "max-job-history": (4, 5, 6, 7),
@@ -142,7 +146,8 @@ WEIGHTS = {
     "drain": 2, "depends_on": 4, "depends_off": 4, "tag_add": 3, "tag_remove": 3, "track": 3,
     "untrack": 3, "unfail": 4, "pause": 2, "unpause": 3, "forget": 2, "deregister": 2,
     "config_set": 3, "config_unset": 2, "recur": 3, "unrecur": 3, "recur_update": 2, "recur_tag": 2, "recur_untag": 2,
-    "fire": 2, "recur_pause": 1, "recur_unpause": 2, "recur_now": 2, "recur_advance": 3,
+    "fire": 2, "request_open": 2, "request_add": 4, "request_close": 2, "request_put": 2, "request_tune": 2,
+    "request_cancel": 1, "request_forget": 2, "recur_pause": 1, "recur_unpause": 2, "recur_now": 2, "recur_advance": 3,
     "throttle_set": 3, "throttle_unset": 2, "throttled": 2, "unique_release": 2,
     "metadata_set": 2, "metadata_increment": 2, "metadata_unset": 2,
     "search": 3, "cancel_many": 6, "clean": 3, "retry_many": 3,
@@ -154,12 +159,13 @@ CROWDED = {"put": 12, "put_many": 12, "pop": 34, "recur": 0, "timeout": 2, "canc
 """How often where throttles are to be met."""
 
 AIM = dict.fromkeys(CATALOGUE, 70) | {
+    "request_forget": 90,
     "put": 20, "put_many": 60, "pop": 45, "pop_any": 45, "peek": 50, "update": 45, "priority": 45, "log": 45,
     "tagged": 50, "get": 40, "multiget": 20, "queue": 25, "length": 28, "pause": 15, "config_get": 60, "config_set": 15,
     "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 82, "stalled": 100,
     "scheduled": 88, "top_tags": 85, "failed_groups": 90, "forget": 85, "recur_untag": 80,
     "recur_pause": 50, "recur_unpause": 92, "recur_advance": 92, "waiting": 60,
-    "recurring": 65, "recurring_unset": 78, "throttle_set": 26, "why": 40, "throttle_get": 40, "throttled": 92,
+    "recurring": 65, "recurring_unset": 88, "throttle_set": 26, "why": 40, "throttle_get": 40, "throttled": 92,
     "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90, "replay": 93,
     "metadata_set": 50, "metadata_unset": 80, "metadata_get": 80,
     "publish": 80, "subscribe": 80, "catch_up": 97, "messages": 60, "subscriptions": 60,
@@ -195,6 +201,9 @@ NEEDS = {
     **dict.fromkeys(("messages", "trim"), ("", "publish")),
     "workers": ("", "pop"),
     **dict.fromkeys(("metadata_get", "metadata_unset"), ("", "metadata_set")),
+    **dict.fromkeys(("request_add", "request_close"), ("", "request_open")),
+    **dict.fromkeys(("request_get", "requests", "request_tune", "request_cancel"), ("", "request_put")),
+    "request_forget": ("", "request_close"),
     "stats": ("", "pop"),
     "unique_get": ("", "put"),
     "unique_release": ("", "put"),
@@ -226,6 +235,13 @@ THERE: dict[str, Callable[[Store], object]] = {
     **dict.fromkeys(("messages", "trim"), lambda store: store.messages.size),
     "workers": lambda store: store.workers,
     **dict.fromkeys(("metadata_get", "metadata_unset"), lambda store: store.metadata),
+    **dict.fromkeys(("request_add", "request_close"), lambda store: store.request_states.get("open")),
+    **dict.fromkeys(("request_get", "requests"), lambda store: store.requested),
+    **dict.fromkeys(
+        ("request_tune", "request_cancel"),
+        lambda store: any(store.request_states.get(state) for state in ("open", "closed", "canceling")),
+    ),
+    "request_forget": lambda store: store.request_states.get("done") or store.request_states.get("canceled"),
     "stats": lambda store: store.days,
     **dict.fromkeys(("unique_get", "unique_release"), lambda store: store.uniques),
 }
@@ -832,6 +848,70 @@ class Generator:
         count = pick(self._chooser, COUNTS)
         return ops.Unfail(queue, self._failed_group(), count, self._request())
 
+    def _requested(self, *states: str) -> str:
+        """A request, aimed at those in some states."""
+        known = [one.id for one in self._store.requested.values() if one.state in states] if self._aimed else ()
+        return pick(self._chooser, known or REQUESTED)
+
+    def _opened(self) -> tuple[str, str, int, int]:
+        """A request to open: one that is not there, or one as it was opened before, or nearly so."""
+        id = pick(self._chooser, REQUESTED)
+        known = self._store.requested.get(id)
+        queue, limit, priority = pick(self._chooser, self._names.queues), pick(self._chooser, WIDTHS), 0
+        if known is not None and self._below(4):
+            queue, limit, priority = known.queue, known.first_limit, known.first_priority
+        return id, queue, limit, priority
+
+    def _sub_requests(self, id: str, queue: str) -> tuple[ops.Put, ...]:
+        known = self._store.requested.get(id)
+        queue = known.queue if known is not None and self._aimed else queue
+        numbers = dict.fromkeys(self._below(6) for _ in range(1 + self._below(4)))
+        if not self._below(20):
+            return (ops.Put(queue, self._any(), "k", ""),)
+        puts = [self._put_one(f"{id}:{number}", None, "") for number in numbers]
+        for one in puts:
+            one.queue, one.priority, one.ordered = queue, None, None  # type: ignore[misc]
+            one.unique = one.unique_mode = one.unique_ms = one.unique_max_ms = None  # type: ignore[misc]
+            if not self._below(12):
+                one.depends = self._depends()  # type: ignore[misc]
+            if not self._below(30):
+                one.priority = 1  # type: ignore[misc]
+        return tuple(puts)
+
+    def request_open(self) -> Operation:
+        id, queue, limit, priority = self._opened()
+        return ops.RequestOpen(id, queue, limit, pick(self._chooser, (priority, priority, 1)), self._request())
+
+    def request_add(self) -> Operation:
+        id = self._requested("open")
+        jobs = self._sub_requests(id, pick(self._chooser, self._names.queues))
+        return ops.RequestAdd(id, jobs, self._request())
+
+    def request_close(self) -> Operation:
+        return ops.RequestClose(self._requested("open"), self._request())
+
+    def request_put(self) -> Operation:
+        id, queue, limit, priority = self._opened()
+        return ops.RequestPut(id, queue, limit, self._sub_requests(id, queue), priority, self._request())
+
+    def request_get(self) -> Operation:
+        return ops.RequestGet(self._requested("open", "closed", "canceling", "done", "canceled"))
+
+    def requests(self) -> Operation:
+        states = [state for state, found in self._store.request_states.items() if found] if self._aimed else ()
+        state = pick(self._chooser, states or ("open", "closed", "canceling", "done", "canceled"))
+        return ops.Requests(state, *self._short_page())
+
+    def request_tune(self) -> Operation:
+        id = self._requested("open", "closed")
+        return ops.RequestTune(id, self._maybe(PRIORITIES), self._maybe(WIDTHS), self._request())
+
+    def request_cancel(self) -> Operation:
+        return ops.RequestCancel(self._requested("open", "closed", "canceling"), self._request())
+
+    def request_forget(self) -> Operation:
+        return ops.RequestForget(self._requested("done", "canceled"), self._request())
+
     def recur(self) -> Operation:
         choose = self._chooser
         interval, backlog = pick(choose, PACES)
@@ -1304,6 +1384,8 @@ def WIRE_HOSTILE(kind: Kind) -> tuple[Any, ...]:
         )  # fmt: skip
     if isinstance(kind, Dependency):
         return HOSTILE_EDGES
+    if isinstance(kind, Label):
+        return ("", "a b", "{", "x}", "é", "a\x00", "\n", "x" * (kind.most + 1), "x" * 513)
     if isinstance(kind, Name):
         return ("", "\x00", "a\nb", "\x1f", "\x7f", "x" * (kind.most + 1), "é" * (kind.most // 2 + 1))
     if isinstance(kind, ListOf):

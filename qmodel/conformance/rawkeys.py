@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qmodel import wire
-from qmodel.conformance.snapshot import DEFAULT_QUEUE, SCHEDULE, UNIQUE, Record, Snapshot
+from qmodel.conformance.snapshot import DEFAULT_QUEUE, REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
 from qmodel.state.config import OPTIONS
 from qmodel.state.stats import bin_of
 from qmodel.state.throttles import LIMITS, OWN
@@ -104,6 +104,8 @@ class _Reader:
             seq=seq,
             events=self.events(seq, first_event, config),
             queues=self.queues(),
+            requested={id: self.request(id) for id in self.names("rq:")},
+            request_states={state: self.places(f"rq-{state}") for state in self.names("rq-")},
             lines={name: self.line(name) for name in self.names("l:")},
             schedules=self.schedules(),
             crons=self.places("recur-crons"),
@@ -214,6 +216,16 @@ class _Reader:
             "claims": tuple((int(at), int(token)) for at, token in self.members(f"th:{name}-claims")),
             "queues": tuple(queue for _, queue in self.members(f"th:{name}-queues")),
         }
+
+    def request(self, id: str) -> Record:
+        record: Record = dict(zip(REQUEST, self.text(f"rq:{id}").split("\t"), strict=True))
+        for field in REQUEST:
+            if field not in ("state", "queue"):
+                record[field] = int(record[field])
+        members: dict[str, list[str]] = {"unfinished": [], "ended": []}
+        for score, jid in self.members(f"rj:{id}"):
+            members["unfinished" if score == 1 else "ended"].append(jid)
+        return {**record, **{name: tuple(jids) for name, jids in members.items()}}
 
     def line(self, name: str) -> Record:
         places = self.places(f"l:{name}")

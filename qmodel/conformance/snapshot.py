@@ -14,6 +14,7 @@ from typing import Any
 from qmodel.state import subscriptions
 from qmodel.state.jobs import Job
 from qmodel.state.queues import Queue
+from qmodel.state.requested import Request
 from qmodel.state.stats import Day, Sample
 from qmodel.state.store import Place, Store
 from qmodel.state.subscriptions import Subscription
@@ -57,6 +58,11 @@ SCHEDULE = (
 
 UNIQUE = ("mode", "jid", "since", "ends", "token", "next")
 """The fields of a key's record, all as in `state.uniques.Unique`."""
+REQUEST = (
+    "state", "state_at", "seq", "queue", "priority", "limit", "first_priority", "first_limit", "total", "done",
+    "failed", "canceled", "opened_at", "ended_at",
+)  # fmt: skip
+"""The fields of a request's record, all as in `state.requested.Request`."""
 
 DEFAULT_QUEUE: Record = {
     "first_seen": None, "pauses": {}, "idle": 0, "wakes": 0,
@@ -73,6 +79,8 @@ class Snapshot:
     events      how many events are kept: those up to `seq`
     jobs        jid -> record (JOB)
     queues      name -> record (QUEUE), without queues that equal DEFAULT_QUEUE
+    requested   id -> record of a request (REQUEST), with unfinished and ended: (jid, ...) by id
+    request_states  state -> ((since, sequence, id), ...)
     lines       name -> {active: (jid, ...) by id, parked: ((ready_at, sequence, jid), ...)}
     schedules   jid -> record of a recurring job (SCHEDULE)
     crons       ((last known moment, sequence, jid), ...) of those that will want more
@@ -105,6 +113,8 @@ class Snapshot:
     jobs: dict[str, Record]
     queues: dict[str, Record]
     lines: dict[str, Record]
+    requested: dict[str, Record]
+    request_states: dict[str, tuple[Place, ...]]
     schedules: dict[str, Record]
     crons: tuple[Place, ...]
     subscriptions: dict[str, Record]
@@ -134,6 +144,8 @@ def of(store: Store) -> Snapshot:
         events=len(store.events),
         jobs={jid: _job(job) for jid, job in store.jobs.items()},
         queues={name: record for name, record in queues.items() if record != DEFAULT_QUEUE},
+        requested={id: _request(request) for id, request in store.requested.items()},
+        request_states={state: tuple(found) for state, found in store.request_states.items() if found},
         lines={
             name: {"active": tuple(sorted(line.active)), "parked": tuple(line.parked)}
             for name, line in store.lines.items()
@@ -233,6 +245,11 @@ def _subscription(subscription: Subscription) -> Record:
         **{name: getattr(put, name) for name in ("queue", "klass", "priority", "retries", "delay_ms", "tags")},
         "options": subscriptions.options(subscription),
     }
+
+
+def _request(request: Request) -> Record:
+    members = {"unfinished": tuple(sorted(request.unfinished)), "ended": tuple(sorted(request.ended))}
+    return {**{field: getattr(request, field) for field in REQUEST}, **members}
 
 
 def _worker(worker: Worker) -> Record:

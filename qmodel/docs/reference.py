@@ -9,7 +9,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from qmodel import __version__, lifecycle, operations, replies
-from qmodel.arguments import MOST, POLICIES, Choice, Dependency, Flag, Id, Kind, ListOf, Name, Operations, Text, Whole
+from qmodel.arguments import (
+    MOST,
+    POLICIES,
+    Choice,
+    Dependency,
+    Flag,
+    Id,
+    Kind,
+    Label,
+    ListOf,
+    Name,
+    Operations,
+    Text,
+    Whole,
+)
 from qmodel.backends import bundle
 from qmodel.cli import SECTIONS
 from qmodel.engine import VERBS, step
@@ -48,6 +62,7 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "subscription": ("a Subscription, or nothing", replies.Subscription),
     "subscriptions": ("a list of Subscriptions", replies.Subscription),
     "messages": ("a list of Messages", replies.Message),
+    "request": ("a Request, or nothing", replies.Request),
     "drained": ("a Drained", replies.Drained),
     "found": ("a Found", replies.Found),
     "bulk": ("a Bulk", replies.Bulk),
@@ -315,7 +330,7 @@ def markdown() -> str:
 def _kind(kind: Kind) -> dict[str, Any]:
     said: dict[str, Any] = {"kind": kind.wire}
     match kind:
-        case Text(most) | Name(most) | Id(most):
+        case Text(most) | Name(most) | Id(most) | Label(most):
             said["most_bytes"] = most
         case Whole(low, high):
             said |= {"low": low, "high": high}

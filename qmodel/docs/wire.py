@@ -166,6 +166,8 @@ SHAPES = {
     "subscription, subscriptions": "nil, or: name, a list of patterns, queue, klass, priority, retries, delay_ms, "
     "a list of tags, a list of its options as pairs of name and value, how many messages it is behind; a list of those",
     "messages": "a list of: number, at, due_at, subject, data",
+    "request": "nil, or: id, queue, priority, limit, state, total, pending, running, done, failed, canceled, "
+    "opened_at, ended_at",
     "drained": "two whole numbers: how many were canceled, how many are left",
     "queue, queues": "name, waiting, scheduled, depends, running, stalled, paused (1 or 0), next_at, recurring, due; a "
     "list of those",

@@ -11,6 +11,7 @@ from qmodel.refusals import refuse
 from qmodel.state import dependencies, history, jobs, options, queues, stats, tags
 from qmodel.state.dependencies import Edges
 from qmodel.state.jobs import Job
+from qmodel.state.requested import Request
 from qmodel.state.store import Store, emit
 
 
@@ -21,10 +22,10 @@ def put(store: Store, now: int, op: Put) -> str:
     if op.unique is not None:
         return _put_unique(store, now, op)
     uniquing.check(op, "put")
-    edges = _check(store, (op,))[op.jid] if op.depends is not None else None
+    edges = check(store, (op,))[op.jid] if op.depends is not None else None
     check_throttles(store, op, "put")
 
-    _put(store, now, op, edges, op.request)
+    put_one(store, now, op, edges, op.request)
     return op.jid
 
 
@@ -34,7 +35,7 @@ def _put_unique(store: Store, now: int, op: Put) -> str:
     if again is not None:
         return again
     stands = uniquing.plan(store, now, (op,), "put")
-    edges = _check(store, uniquing.redirect(store, now, (op,), stands))
+    edges = check(store, uniquing.redirect(store, now, (op,), stands))
     check_throttles(store, op, "put")
 
     jid = _put_unless(store, now, op, stands[op.jid], edges.get(op.jid), op.request)
@@ -45,7 +46,7 @@ def _put_unique(store: Store, now: int, op: Put) -> str:
 def _put_unless(store: Store, now: int, op: Put, stands: str, edges: Edges | None, request: str) -> str:
     """Put a job, unless another one stands for it; give the one that does."""
     if stands == op.jid:
-        _put(store, now, op, edges if op.depends is not None else None, request)
+        put_one(store, now, op, edges if op.depends is not None else None, request)
     else:
         uniquing.deduplicate(store, now, op, stands)
     return stands
@@ -61,7 +62,7 @@ def put_many(store: Store, now: int, op: PutMany) -> tuple[str, ...]:
     check_distinct(jids)
     stands = uniquing.plan(store, now, op.jobs, "put_many")
     accepted = uniquing.redirect(store, now, op.jobs, stands) if keyed else op.jobs
-    edges = _check(store, accepted)
+    edges = check(store, accepted)
     for one in op.jobs:
         check_throttles(store, one, "put_many")
 
@@ -94,7 +95,7 @@ def _answered(store: Store, op: PutMany, jids: tuple[str, ...], keyed: bool) -> 
 
 def put_made(store: Store, now: int, op: Put) -> Job:
     """Put a job that the engine makes of something else, which nothing refuses; give it."""
-    _put(store, now, op, None, "")
+    put_one(store, now, op, None, "")
     return jobs.load(store, op.jid)
 
 
@@ -112,7 +113,7 @@ def check_distinct(jids: tuple[str, ...]) -> None:
         seen.add(jid)
 
 
-def _check(store: Store, puts: tuple[Put, ...]) -> dict[str, Edges]:
+def check(store: Store, puts: tuple[Put, ...]) -> dict[str, Edges]:
     """The edges of each, where they are said; or refuse."""
     asked = False
     for op in puts:
@@ -126,11 +127,19 @@ def _check(store: Store, puts: tuple[Put, ...]) -> dict[str, Edges]:
     return dependencies.check(store, {op.jid: op.depends for op in puts})
 
 
-def _put(store: Store, now: int, op: Put, edges: Edges | None, request: str) -> None:
+def _assign(job: Job, op: Put, of: Request | None) -> None:
+    options.assign(job, op)
+    if of is not None:
+        options.set(job, "request", of.id)
+        job.priority = of.priority
+
+
+def put_one(store: Store, now: int, op: Put, edges: Edges | None, request: str, of: Request | None = None) -> None:
+    """Put a job; one that is a sub-request has the priority of its request."""
     job = jobs.get(store, op.jid) or jobs.create(store, op.jid)
     queues.register(store, now, op.queue)
     _leave(store, now, job)
-    options.assign(job, op)
+    _assign(job, op, of)
     job.klass = op.klass
     job.data = op.data
     job.result = job.progress = ""

@@ -20,12 +20,23 @@ def cancel(store: Store, now: int, op: Cancel) -> tuple[str, ...]:
     """Delete unfinished jobs, with all that depend on them or none."""
     named = [jid for jid in dict.fromkeys(op.jids) if _is_unfinished(jobs.get(store, jid))]
     doomed = _with_dependents(store, named) if op.cascade else _closed(store, named)
-    if sum(len(jobs.load(store, jid).dependencies) for jid in doomed) > MOST:
-        raise refuse("CANCEL_LIMIT", named[0])
+    _check_edges(store, doomed)
 
     for jid in doomed:
         delete(store, now, jobs.load(store, jid))
     return tuple(doomed)
+
+
+def check_cancel(store: Store, doomed: list[str]) -> None:
+    """Refuse to cancel unfinished jobs of which one cannot be."""
+    _closed(store, doomed)
+    _check_edges(store, doomed)
+
+
+def _check_edges(store: Store, doomed: list[str]) -> None:
+    """Refuse to end more than 1000 dependencies at once."""
+    if sum(len(jobs.load(store, jid).dependencies) for jid in doomed) > MOST:
+        raise refuse("CANCEL_LIMIT", doomed[0])
 
 
 def _is_unfinished(job: Job | None) -> bool:

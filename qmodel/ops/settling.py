@@ -8,6 +8,7 @@ go of what is still held, and of nothing else.
 from __future__ import annotations
 
 from qmodel.ops import uniquing
+from qmodel.ops.concluding import sub_ended
 from qmodel.ops.lining import give_up
 from qmodel.ops.resuming import run_ended
 from qmodel.state import results
@@ -21,6 +22,7 @@ def settle(store: Store, now: int, job: Job) -> None:
         return
     run_ended(store, now, job)
     give_up(store, now, job)
+    sub_ended(store, now, job)
     if job.state == "complete":
         results.forget(store, job)
     uniquing.let_go(store, now, job)

@@ -168,6 +168,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "subscription": _same,
     "subscriptions": _same,
     "messages": _same,
+    "request": _same,
     "drained": _same,
     "found": lambda found, store: [found.cursor, _jobs(found.jobs, store)],
     "bulk": _same,

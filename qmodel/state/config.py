@@ -32,6 +32,7 @@ OPTIONS: dict[str, Option] = {
     "jobs-history-count": Option(50_000, 0, 10**9, "jobs", "How many complete jobs are kept."),
     "failed-history": Option(0, 0, 10 * YEAR, "ms", "How long failed jobs are kept; 0: for ever."),
     "failed-history-count": Option(0, 0, 10**9, "jobs", "How many failed jobs are kept; 0: all."),
+    "requests-history": Option(7 * DAY, 0, 10 * YEAR, "ms", "How long requests that have ended are kept."),
     "stats-history": Option(30, 0, 3660, "days", "How many days before today statistics are kept."),
     "histogram-history": Option(7, 0, 3660, "days", "How many days before today histograms are shown."),
     "messages-history": Option(

@@ -1,7 +1,8 @@
 """Lines: jobs that start one after the other, or only so many at a time.
 
 A line has a limit. So many of its jobs have a place in it; the others, once they are ready, are parked behind in the
-order in which they became ready. A line of an ordered key has the limit 1. What holds of lines:
+order in which they became ready. A line of an ordered key has the limit 1, that of a request its own. What holds of
+lines:
 
 - *A job joins when it is first ready*: due, and nothing left to wait for. So nobody waits for a job behind it, and a
   delayed job does not keep others waiting.
@@ -16,8 +17,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from qmodel.arguments import MOST
 from qmodel.ordered import Ordered
-from qmodel.state import options
+from qmodel.state import options, requested
 from qmodel.state.store import Place, Store
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 ORDERED: Final = "ordered:"
 """What the name of an ordered key's line begins with."""
+
+REQUEST: Final = "request:"
+"""What the name of a request's line begins with."""
 
 
 class Line:
@@ -40,12 +45,15 @@ class Line:
 def of(job: Job) -> str | None:
     """The name of the line that a job is to stand in, or None."""
     key = options.get(job, "ordered")
-    return ORDERED + key if key is not None else None
+    if key is not None:
+        return ORDERED + key
+    request = options.get(job, "request")
+    return REQUEST + request if request is not None else None
 
 
 def limit(store: Store, name: str) -> int:
     """How many jobs of a line may have a place."""
-    return 1
+    return requested.limit(store, name[len(REQUEST) :]) if name.startswith(REQUEST) else 1
 
 
 def has_place(job: Job) -> bool:
@@ -81,6 +89,11 @@ def holders(store: Store, name: str, most: int) -> tuple[str, ...]:
     return tuple(sorted(line.active)[:most]) if line is not None else ()
 
 
+def active(store: Store, name: str) -> list[Job]:
+    """The jobs that have a place, by id."""
+    return [store.jobs[jid] for jid in holders(store, name, MOST)]
+
+
 def _made(store: Store, name: str) -> Line:
     line = store.lines.get(name)
     if line is None:
@@ -96,7 +109,9 @@ def _tidy(store: Store, name: str) -> None:
 
 
 def enter(store: Store, name: str, job: Job) -> None:
-    """Give a job a place; it keeps the sequence as of which it has it."""
+    """Give a job a place; it keeps the sequence as of which it has it. A sub-request gets its request's priority."""
+    if name.startswith(REQUEST):
+        job.priority = requested.load(store, name[len(REQUEST) :]).priority
     _made(store, name).active[job.jid] = None
     options.set(job, "line", store.seq)
 

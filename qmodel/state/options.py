@@ -33,6 +33,7 @@ OPTIONS: Final[dict[str, str]] = {
     "parked": "engine: the sequence at which it was parked there first",
     "ordered": "put: the key of which one job after the other starts (state/lines.py)",
     "subject": "engine: what the message was about that became this job",
+    "request": "engine: the request that it is a sub-request of; gone when it has ended",
     "line": "engine: it has a place in its line, since this sequence",
     "unique": "put: the key under which another put finds that this job stands for it",
     "holder": "engine: the job that holds its key, and on which it depends until that has ended",

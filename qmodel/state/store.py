@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from qmodel.state.lines import Line
     from qmodel.state.messages import Message
     from qmodel.state.queues import Queue
+    from qmodel.state.requested import Request
     from qmodel.state.schedules import Schedule
     from qmodel.state.stats import Day
     from qmodel.state.subscriptions import Subscription
@@ -42,8 +43,8 @@ class Store:
 
     __slots__ = (
         "cascade", "completed", "config", "crons", "days", "events", "failed", "groups", "jobs", "lines", "messages",
-        "metadata", "queues", "requests", "results", "schedules", "seq", "subscriptions", "tags", "throttles",
-        "tracked", "unique_ends", "uniques", "workers", "workers_passed",
+        "metadata", "queues", "request_states", "requested", "requests", "results", "schedules", "seq",
+        "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -52,6 +53,8 @@ class Store:
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
         self.lines: dict[str, Line] = {}
+        self.requested: dict[str, Request] = {}
+        self.request_states: dict[str, Ordered[Place]] = {}
         self.schedules: dict[str, Schedule] = {}
         self.subscriptions: dict[str, Subscription] = {}
         self.messages: Ordered[Message] = Ordered()

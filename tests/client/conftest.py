@@ -17,6 +17,9 @@ import qmodel
 from qmodel.objects import Listing
 from tests.servers import NOTHING_FOUND, SERVE, Candidate, Server, chosen_servers, running, serving
 
+OURS = ("qmodel.aio", "qmodel.aio_requests")
+"""Whose objects are driven."""
+
 MEMORY = Candidate("memory", url="memory://")
 
 
@@ -89,12 +92,12 @@ class Blocking:
         return self._wrapped(value)
 
     def _wrapped(self, value: Any) -> Any:
-        ours = type(value).__module__ == "qmodel.aio"
+        ours = type(value).__module__ in OURS
         return Blocking(self._runner, value) if ours and not isinstance(value, tuple) else value
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._inner, name)
-        if not callable(value) or type(value).__module__ == "qmodel.aio":
+        if not callable(value) or type(value).__module__ in OURS:
             return self._done(value)
         return lambda *args, **named: self._done(value(*map(bare, args), **bare(named)))
 

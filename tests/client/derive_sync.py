@@ -15,11 +15,12 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "qmodel"
 
-PAIRS = {"aio.py": "client.py", "aio_results.py": "results.py"}
+PAIRS = {"aio.py": "client.py", "aio_results.py": "results.py", "aio_requests.py": "requests.py"}
 """What is made from what."""
 
 TITLES = {
     "aio.py": "The client: the catalogue as Python objects.",
+    "aio_requests.py": "Requests: sets of jobs of which only so many run at a time.",
     "aio_results.py": "Waiting for results in a thread. `qmodel/outcomes.py` says how it works.",
 }
 
@@ -35,6 +36,7 @@ WORDS = (
     (r"\basync (def|with|for) ", r"\1 "),
     (r"\bopen_async_backend\b", "open_backend"),
     (r"\bqmodel\.aio_results\b", "qmodel.results"),
+    (r"\bqmodel\.aio_requests\b", "qmodel.requests"),
     (r"\bqmodel\.aio\b", "qmodel.client"),
     (r"\b__a(enter|exit|iter)__\b", r"__\1__"),
     (r"\bAsync([A-Z]\w*)", r"\1"),

@@ -76,6 +76,21 @@ def _limits() -> tuple[tuple[str, str], ...]:
     step(store, ops.Complete(letter.jid, letter.token, next="r", depends=tuple(f"m{n}" for n in range(1000))))
     step(store, ops.DependsOn(letter.jid, tuple(f"m{n}" for n in range(1000, 1100))))
     step(store, ops.Replay(letter.jid))
+    step(store, ops.Put("w", "a", "k", "", retries=0, dead_queue="d"))
+    step(store, ops.Pop("w", "w"))
+    step(store, ops.Fail("a", store.jobs["a"].token, "g", ""))
+    letter = next(jid for jid in store.jobs if jid.startswith("a-dead-"))
+    step(store, ops.Put("w", "b", "k", "", depends=(letter,)))
+    step(store, ops.Replay(letter))
+    step(store, ops.Cancel(("b",)))
+    step(store, ops.Unfail("w", "g"))
+    step(store, ops.Replay(letter))
+    step(store, ops.RequestOpen("R", "q", 1))
+    step(store, ops.RequestAdd("R", (ops.Put("q", "R:1", "k", "", depends=("root",)),)))
+    step(store, ops.RequestPut("S", "q", 1, (ops.Put("q", "S:1", "k", "", depends=("root",)),)))
+    step(store, ops.RequestAdd("R", (ops.Put("q", "R:2", "k", "", depends=tuple(f"m{n}" for n in range(1000))),)))
+    step(store, ops.DependsOn("R:2", tuple(f"m{n}" for n in range(1000, 1100))))
+    step(store, ops.RequestCancel("R"))
     return tuple(found)
 
 
@@ -105,6 +120,7 @@ def _rare() -> Iterator[list[Step]]:
     yield [keep, *old, Step(0, put), Step(0, ops.Revoke(("a",)))]
     failed = [*old, Step(0, ops.Put("r", "f", "k", "")), Step(0, ops.Revoke(("f",))), keep]
     yield [*failed, Step(0, ops.PutMany((ops.Put("q", "a", "k", "", depends=("f fail",)),)))]
+    yield [*failed, Step(0, ops.Put("q", "a", "k", "", depends=("f fail",)))]
     waits = [Step(0, ops.Put("q", "b", "k", "")), Step(0, ops.Put("q", "a", "k", "", depends=("b",)))]
     yield [*failed, *waits, Step(0, ops.DependsOn("a", ("f fail",)))]
     yield [keep, *old, Step(0, ops.Put("q", "a", "k", "", dead_queue="dead", ttl_ms=1)), Step(2, ops.Fire("q"))]
@@ -153,6 +169,51 @@ def _of_messages() -> Iterator[list[Step]]:
     yield [*old, Step(0, slow), Step(0, ops.ConfigSet("messages-history-count", 0)), old[0], old[1]]
 
 
+def _with_requests() -> Iterator[list[Step]]:
+    """Histories in which requests meet what they seldom meet."""
+
+    def sub(n: int, **more: Any) -> ops.Put:
+        return ops.Put("q", f"R:{n}", "k", "", **more)
+
+    def steps(*operations: Any) -> list[Step]:
+        return [Step(0, op) for op in operations]
+
+    yield [*steps(ops.RequestPut("R", "q", 1, (sub(1, ttl_ms=5),))), Step(6, ops.Fire("q"))]
+    only = steps(ops.RequestPut("R", "q", 1, (sub(1, retries=0),)))
+    for end in (ops.Drain("q"), ops.Cancel(("R:1",)), ops.Revoke(("R:1",)), ops.PutMany((sub(1),)), sub(1)):
+        yield [*only, *steps(end)]
+    leased = [*only, *steps(ops.Pop("q", "w"))]
+    for end in (
+        ops.Fail("R:1", 4, "g", ""), ops.Retry("R:1", 4), ops.CompleteMany((ops.Complete("R:1", 4),)),
+        ops.Complete("R:1", 4), ops.CompleteAndPop("R:1", 4, "q", "w"),
+    ):  # fmt: skip
+        yield [*leased, *steps(end)]
+    for end in (ops.Release("R:1", 4), ops.Timeout(("R:1",))):
+        yield [*leased, *steps(ops.Revoke(("R:1",)), end)]
+    for end in (ops.Pop("q", "w"), ops.PopAny(("q",), "w")):
+        yield [*leased, Step(10**6, end)]
+    begin = (ops.RequestOpen("R", "q", 1), ops.RequestAdd("R", (sub(1), sub(2))))
+    pop, full = ops.Pop("q", "w"), ops.ThrottleSet("queue/q", capacity=1, refill=1, refill_ms=1000)
+    yield steps(*begin, pop, ops.Timeout(("R:1",)), ops.Revoke(("R:1",)))
+    yield steps(*begin, ops.Cancel(("R:1", "R:2")), ops.RequestPut("R", "q", 1, (sub(1),)))
+    yield steps(ops.ConfigSet("requests-history", 0), ops.RequestOpen("E", "q", 1), ops.RequestClose("E"), *begin)
+    ended = steps(ops.ConfigSet("requests-history", 0), *begin, ops.RequestOpen("E", "q", 1), ops.RequestClose("E"))
+    yield [*ended, *steps(ops.RequestAdd("R", (sub(3),)))]
+    yield [*ended, *steps(ops.RequestPut("S", "q", 1, (sub(3),)))]
+    for puts in ((sub(5), sub(5)), (ops.Put("q", "x", "k", ""),), (sub(6, cost=2),), (sub(7, depends=("R:7",)),)):
+        known = ops.Put("q", "x", "k", "")
+        yield steps(known, full, *begin, ops.RequestAdd("R", puts), ops.RequestPut("S", "q", 1, puts))
+    lost = (sub(6, depends=("nobody",)),)
+    yield steps(*begin, ops.RequestAdd("R", lost), ops.RequestPut("S", "q", 1, lost), ops.RequestTune("R", limit=2))
+    yield steps(*begin, ops.RequestClose("R"), ops.RequestAdd("R", (sub(3),)), ops.RequestPut("R", "q", 1, (sub(4),)))
+    yield steps(*begin, ops.RequestOpen("R", "q", 2), ops.RequestPut("R", "q", 2, (sub(4),)), ops.RequestForget("R"))
+    yield steps(*begin, pop, ops.RequestCancel("R"), ops.RequestTune("R"), ops.Cancel(("R:1",)), ops.RequestForget("R"))
+    yield steps(*begin, ops.Put("q", "x", "k", "", depends=("R:2",)), ops.RequestCancel("R"))
+    yield steps(*begin, ops.RequestCancel("R"), ops.RequestForget("R"), ops.RequestForget("R"))
+    for op in (ops.RequestAdd("N", (sub(1),)), ops.RequestClose("N"), ops.RequestTune("N"), ops.RequestCancel("N")):
+        yield steps(op)
+
+
 @functools.cache
 def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str, str, str]]]:
     """Over many histories: the events and refusals of each operation, and all transitions."""
@@ -161,7 +222,7 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
     transitions: set[tuple[str, str, str]] = set()
     real, configuring.keep_events = configuring.keep_events, lambda store, most: None
     try:
-        for history in (*bulk(COUNT), *ENDS, *_rare(), *_in_a_line(), *_of_messages()):
+        for history in (*bulk(COUNT), *ENDS, *_rare(), *_in_a_line(), *_of_messages(), *_with_requests()):
             states: dict[str, str] = {}
             for moment in walk(history):
                 events[moment.name].update(event.event for event in moment.events)
@@ -180,7 +241,7 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
 
 def _who(event: Event) -> str:
     """Who lets a job wait, or go on: its line, or a pop that asks its throttles."""
-    return "line" if str(event.facts[-1]).startswith("ordered:") else "pop"
+    return "line" if str(event.facts[-1]).startswith(("ordered:", "request:")) else "pop"
 
 
 def _follows_a_failure(operation: str, was: str, event: Event) -> bool:

@@ -404,7 +404,10 @@ def test_what_peek_shows_is_what_pop_gives() -> None:
             if moment.store.queues[queue].pauses or moment.store.throttles:
                 continue
             peeked = engine.step(moment.store, now, ops.Peek(queue, 3))
+            before = set(moment.store.jobs)
             popped = engine.step(moment.store, now, ops.Pop(queue, "w", 3))
+            if any("-dead-" in jid for jid in set(moment.store.jobs) - before):
+                continue  # a dead letter that this very pop has made
             assert [job.jid for job in peeked] == [job.jid for job in popped]
             shown += len(popped)
     assert shown > 100
@@ -489,6 +492,8 @@ def test_pops_come_in_the_order_of_priority_readiness_and_sequence() -> None:
             continue
         if any(event.event in ("throttled", "unthrottled") for event in moment.events):
             continue  # who of a line goes on is told in test_hazards_lines.py
+        if any(event.event == "put" and "-dead-" in str(event.facts[0]) for event in moment.events):
+            continue  # a dead letter may come into this very queue
         assert moment.before is not None
         if _throttled(moment.before, moment.op.queue):
             continue
@@ -636,9 +641,7 @@ def test_no_job_is_lost_and_none_comes_from_nothing() -> None:
                 stands = moment.outcome if moment.name == "put_many" else (moment.outcome,)
                 known |= {one.jid for one, jid in zip(puts, stands, strict=True) if one.jid == jid}
             for event in moment.events:  # in turn: a run may have the id of a job that the same step has deleted
-                if event.event == "fired":
-                    known.add(str(event.facts[2]))
-                elif event.event == "put" and moment.name in ("publish", "subscribe", "catch_up", "trim"):
+                if event.event == "put":  # of a run, a dead letter, or a sub-request
                     known.add(str(event.facts[0]))
                 elif event.event in ("canceled", "retired"):
                     known.discard(str(event.facts[0]))

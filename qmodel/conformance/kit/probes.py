@@ -524,6 +524,12 @@ _SHAPED: tuple[tuple[Any, ...], ...] = (
         ops.UniqueGet("nobody"),
         ops.UniqueRelease("u"),
     ),
+    (
+        "request",
+        ops.RequestPut("x", "r", 2, (ops.Put("r", "x:1", "k", ""), ops.Put("r", "x:2", "k", ""))),
+        ops.RequestGet("x"),
+        ops.RequestGet("nothing"),
+    ),
     ("drained", ops.Drain("r"), ops.Drain("q", 1)),
     ("queues", ops.Queues(), ops.Queues(1, 1)),
     (

@@ -1,0 +1,87 @@
+"""Requests by both clients, on every backend; and waiting for their end: before, in between, and after it."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+import qmodel
+from qmodel.errors import JobExists, RequestConflict, RequestNotEnded, RequestNotFound, WrongRequestState
+
+PATIENCE = 60
+
+
+def serve(client: qmodel.Client, queue: str = "q") -> int:
+    """Complete whatever a queue has to give; give how many jobs that were."""
+    done = 0
+    while job := client.queues[queue].pop():
+        job.complete()
+        done += 1
+    return done
+
+
+def test_a_request_is_opened_added_to_closed_and_waited_for(client: qmodel.Client) -> None:
+    request = client.requests.open("R", "q", limit=2)
+    jids = [request.add("K", {"n": n}, name=str(n)) for n in range(5)]
+    assert jids[0] == "R:0"
+    assert request.add("K", name="0") == "R:0"
+    assert [request.get().total, request.get().pending] == [5, 5]
+    assert len(client.queues["q"].pop(9)) == 2
+    assert client.jobs["R:0"].raw.request == "R"
+    request.close()
+    with pytest.raises(WrongRequestState):
+        request.add("K")
+    for jid in ("R:0", "R:1"):
+        client.jobs[jid].complete()
+    assert serve(client) == 3
+    assert [request.wait(0).state, request.wait().done] == ["done", 5]
+    assert [one.id for one in client.requests.page("done")] == ["R"]
+    request.forget()
+    assert client.requests.get("R") is None
+    with pytest.raises(RequestNotFound):
+        request.wait(0)
+
+
+def test_a_block_closes_its_request_or_calls_it_off(client_url: str) -> None:
+    with qmodel.Client(client_url) as client:
+        with client.request("R", "q", limit=3, priority=-1) as request:
+            request.add("K")
+        assert request.get().state == "closed"
+        assert request.get().priority == -1
+        with pytest.raises(ZeroDivisionError), client.request("S", "q", limit=1) as other:
+            other.add("K")
+            raise ZeroDivisionError
+        assert other.get().state == "canceled"
+
+
+def test_all_at_once_tuned_and_refused(client: qmodel.Client) -> None:
+    queue = client.queues["q"]
+    request = client.requests.put("R", "q", [queue.new("K", jid=f"R:{n}") for n in range(4)], limit=1)
+    assert len(queue.pop(9)) == 1
+    request.tune(limit=3, priority=7)
+    assert len(queue.pop(9)) == 2
+    with pytest.raises(RequestConflict) as conflict:
+        client.requests.open("R", "q", limit=3)
+    assert conflict.value.value == "1"
+    queue.put("K", jid="mine")
+    client.requests.open("S", "q", limit=1)
+    with pytest.raises(JobExists):
+        client.requests["S"].add_many([queue.new("K", jid="mine")])
+
+
+def test_who_waits_learns_of_the_end_that_comes_while_he_waits(client_url: str) -> None:
+    url = f"memory://{time.monotonic_ns()}" if client_url == "memory://" else client_url
+    with qmodel.Client(url) as client, qmodel.Client(url) as other:
+        with client.request("R", "q", limit=1) as request:
+            request.add("K")
+            request.add("K")
+        with pytest.raises(RequestNotEnded):
+            request.wait(0.01)
+        found = []
+        waiter = threading.Thread(target=lambda: found.append(other.requests["R"].wait(PATIENCE)))
+        waiter.start()
+        assert serve(client) == 2
+        waiter.join(PATIENCE)
+        assert [one.done for one in found] == [2]

@@ -1,0 +1,284 @@
+"""Requests and their sub-requests: the flaws of the queue they come from (F1 to F18), each as a claim about this one.
+
+Every scene is played on the model, and then on the Lua in this process, where there is one: both must agree.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from qmodel import operations as ops
+from qmodel.conformance import snapshot
+from qmodel.refusals import Refusal
+from tests.property.test_hazards_life import Played, scene
+
+__all__ = ["scene"]
+
+
+def subs(id: str, count: int, **more: Any) -> tuple[ops.Put, ...]:
+    """Sub-requests `<id>:0` and so on."""
+    return tuple(ops.Put("q", f"{id}:{n}", "k", "", **more) for n in range(count))
+
+
+def request(scene: Played, id: str = "R") -> Any:
+    return scene(ops.RequestGet(id))
+
+
+def served(scene: Played, most: int = 100) -> str:
+    """Which requests one worker serves, a letter for each sub-request that it completes."""
+    found = ""
+    while len(found) < most and (jobs := scene.pop()):
+        found += jobs[0].jid[0]
+        scene(ops.Complete(jobs[0].jid, jobs[0].token))
+    return found
+
+
+def dones(scene: Played) -> list[Any]:
+    return scene.events("request_done")
+
+
+# ---- order
+
+
+def test_requests_of_a_priority_take_turns_in_shares_of_their_limits(scene: Played) -> None:
+    scene(ops.RequestPut("P", "q", 3, subs("P", 9)))
+    scene(ops.RequestPut("Q", "q", 1, subs("Q", 4)))
+    assert served(scene) == "PPPQPPPQPPPQQ"
+
+
+def test_a_request_of_a_lower_priority_number_comes_first_and_may_be_tuned(scene: Played) -> None:
+    scene(ops.RequestPut("P", "q", 1, subs("P", 4), 5))
+    scene(ops.RequestPut("Q", "q", 1, subs("Q", 4), 1))
+    assert served(scene, 2) == "QQ"
+    scene(ops.RequestTune("Q", priority=9))
+    assert served(scene) == "PPPPQQ"
+
+
+def test_no_more_than_the_limit_run_whatever_happens_to_the_limit(scene: Played) -> None:
+    scene(ops.RequestPut("P", "q", 3, subs("P", 9)))
+    first = scene.pop(count=9)
+    assert len(first) == 3
+    scene(ops.RequestTune("P", limit=1))
+    for job in first[:2]:
+        scene(ops.Complete(job.jid, job.token))
+    assert scene.pop(count=9) == ()
+    scene(ops.RequestTune("P", limit=5))
+    assert len(scene.pop(count=9)) == 4
+    assert request(scene, "P").running == 5
+
+
+# ---- F1 to F18
+
+
+def test_a_completion_counts_once_and_only_for_what_was_delivered(scene: Played) -> None:
+    """F1, F2."""
+    scene(ops.RequestPut("R", "q", 2, subs("R", 3)))
+    job = scene.pop()[0]
+    for _ in range(3):
+        scene(ops.Complete(job.jid, job.token))
+    assert isinstance(scene(ops.Complete("R:1", 0)), Refusal)
+    assert isinstance(scene(ops.Complete("R:2", 999)), Refusal)
+    assert (request(scene).done, request(scene).pending, dones(scene)) == (1, 2, [])
+
+
+def test_what_is_sent_again_is_neither_opened_nor_put_again(scene: Played) -> None:
+    """F3, F4, F5: one step, and known by its id even when its job is gone."""
+    scene(ops.ConfigSet("jobs-history", 0))
+    for _ in range(2):
+        assert scene(ops.RequestOpen("R", "q", 2)) == "open"
+        scene(ops.RequestAdd("R", subs("R", 3)))
+        assert request(scene).total == 3
+    served(scene)
+    assert scene.get("R:0") is None
+    assert scene(ops.RequestAdd("R", subs("R", 4))) == 1
+    assert served(scene) == "R"
+
+
+def test_a_request_that_is_opened_otherwise_is_refused_even_after_it_was_tuned(scene: Played) -> None:
+    scene(ops.RequestOpen("R", "q", 2))
+    scene(ops.RequestTune("R", limit=7, priority=3))
+    assert scene(ops.RequestOpen("R", "q", 2)) == "open"
+    assert scene(ops.RequestOpen("R", "q", 7)) == Refusal("REQUEST_CONFLICT", ("R", "limit", "2"))
+    assert scene(ops.RequestOpen("R", "r", 2)).facts == ("R", "queue", "q")
+    assert scene(ops.RequestPut("R", "q", 2, subs("R", 1), 3)).facts == ("R", "priority", "0")
+
+
+def test_a_worker_that_dies_takes_no_place_with_it(scene: Played) -> None:
+    """F6, F7: with a limit of one, at any moment."""
+    scene(ops.RequestPut("R", "q", 1, subs("R", 3, retries=1)))
+    for _ in range(6):
+        scene.pop(worker="dying", after=10**6)
+    scene.now += 10**6
+    while jobs := scene.pop():
+        scene(ops.Complete(jobs[0].jid, jobs[0].token))
+        scene.now += 10**6
+    assert request(scene).state == "done"
+    assert request(scene).failed + request(scene).done == 3
+
+
+def test_an_ended_request_leaves_no_place_behind_and_its_id_may_be_used_again(scene: Played) -> None:
+    """F8, F9."""
+    scene(ops.RequestPut("R", "q", 3, subs("R", 3)))
+    served(scene)
+    assert scene.store.lines == {}
+    assert scene(ops.RequestForget("R")) == 0
+    scene(ops.ConfigSet("jobs-history", 0))
+    scene.put("x")
+    scene(ops.Complete("x", scene.pop()[0].token))
+    scene(ops.RequestPut("R", "q", 1, subs("R", 3)))
+    assert len(scene.pop(count=9)) == 1
+
+
+def test_a_slow_producer_and_a_limit_above_what_is_ready_lose_nobody(scene: Played) -> None:
+    """F10, T-S19."""
+    scene(ops.RequestOpen("R", "q", 3))
+    for n in range(5):
+        assert scene.pop() == ()
+        scene(ops.RequestAdd("R", subs("R", n + 1)))
+        assert served(scene) == "R"
+    assert dones(scene) == []
+    assert scene(ops.RequestClose("R")) == "done"
+    assert len(dones(scene)) == 1
+
+
+def test_a_request_without_sub_requests_ends_when_it_is_closed(scene: Played) -> None:
+    """F11."""
+    scene(ops.RequestOpen("R", "q", 1))
+    assert scene(ops.RequestClose("R")) == "done"
+    assert scene(ops.RequestClose("R")) == "done"
+    assert len(dones(scene)) == 1
+
+
+def test_the_end_is_told_once_in_the_step_of_the_last_and_stays_readable(scene: Played) -> None:
+    """F12."""
+    scene(ops.RequestPut("R", "q", 2, subs("R", 2)))
+    first, last = scene.pop(count=2)
+    scene(ops.Complete(first.jid, first.token))
+    scene(ops.Fail(last.jid, last.token, "g", ""))
+    (event,) = dones(scene)
+    assert event.facts == ("R", "q", "done", 1, 1, 0)
+    assert request(scene).ended_at == event.at == scene.now
+    assert request(scene, "never") is None
+
+
+@pytest.mark.parametrize("limit", [0, -3, 1.5, float("nan"), 1001, 3_000_000, "0x10", " 2 ", "1e3"])
+def test_a_limit_is_a_whole_number_from_1_to_1000(scene: Played, limit: Any) -> None:
+    """F13."""
+    assert scene(ops.RequestOpen("R", "q", limit)) == Refusal("BAD_ARGUMENT", ("request_open", "limit"))
+    scene.steps.clear()  # some of these have no form on the wire
+
+
+@pytest.mark.parametrize("id", ["", "{x}y", "x}y", "{}z", "victim\x00evil", "x" * 65, "x" * 513, "a b", "é"])
+def test_an_id_is_made_of_a_few_signs_and_another_makes_no_key(scene: Played, id: str) -> None:
+    """F14, F15, T-S21."""
+    before = snapshot.of(scene.store)
+    assert scene(ops.RequestOpen(id, "q", 1)) == Refusal("BAD_ARGUMENT", ("request_open", "id"))
+    assert snapshot.of(scene.store) == before
+
+
+def test_what_drains_a_request_is_accepted_by_a_full_server() -> None:
+    """F16."""
+    for op in (ops.RequestClose, ops.RequestCancel, ops.RequestForget, ops.Complete):
+        assert op.spec.finishes
+
+
+def test_a_sub_request_that_fails_or_goes_away_is_counted_once(scene: Played) -> None:
+    """F17: failures, cancels, and what becomes of a job of its own."""
+    scene(ops.RequestPut("R", "q", 1, subs("R", 4, retries=0)))
+    job = scene.pop()[0]
+    scene(ops.Retry(job.jid, job.token))
+    assert (request(scene).failed, request(scene).pending) == (1, 3)
+    scene(ops.Unfail("q", "failed-retries-q"))
+    scene(ops.Cancel(("R:3", job.jid)))
+    scene.put("R:2")
+    assert (request(scene).failed, request(scene).canceled, request(scene).pending) == (1, 2, 1)
+    served(scene)
+    (event,) = dones(scene)
+    assert event.facts[2:] == ("done", 1, 1, 2)
+
+
+def test_a_failed_sub_request_that_is_tried_again_is_a_job_of_its_own(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 1, subs("R", 1)))
+    job = scene.pop()[0]
+    scene(ops.Fail(job.jid, job.token, "g", ""))
+    before = request(scene)
+    scene(ops.Unfail("q", "g"))
+    assert scene.get("R:0").request is None
+    served(scene)
+    assert request(scene) == before
+
+
+def test_a_request_that_is_called_off_hands_out_nothing_more_and_waits_for_who_runs(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 2, subs("R", 5)))
+    first, second = scene.pop(count=2)
+    scene(ops.Release(second.jid, second.token))
+    assert scene(ops.RequestCancel("R")) == 0
+    assert (request(scene).state, scene.pop(count=9)) == ("canceling", ())
+    assert scene(ops.Heartbeat(first.jid, first.token)).revoked
+    scene(ops.Complete(first.jid, first.token))
+    (event,) = dones(scene)
+    assert event.facts[2:] == ("canceled", 0, 0, 5)
+    assert isinstance(scene(ops.RequestAdd("R", subs("R", 6))), Refusal)
+    assert scene(ops.RequestCancel("R")) == 0
+
+
+def test_three_thousand_sub_requests_are_called_off_a_thousand_at_a_time(scene: Played) -> None:
+    scene(ops.RequestOpen("R", "q", 1))
+    for start in range(0, 2500, 500):
+        scene(ops.RequestAdd("R", tuple(ops.Put("q", f"R:{n}", "k", "") for n in range(start, start + 500))))
+    assert [scene(ops.RequestCancel("R")) for _ in range(3)] == [1500, 500, 0]
+    assert scene.pop() == ()
+    assert request(scene).canceled == 2500
+    assert [scene(ops.RequestForget("R")) for _ in range(3)] == [1500, 500, 0]
+    assert (scene.store.requested, scene.store.lines, scene.store.jobs) == ({}, {}, {})
+
+
+def test_a_sub_request_on_which_a_job_depends_is_not_called_off_without_it(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 1, subs("R", 2)))
+    scene.put("x", depends=("R:1",))
+    assert scene(ops.RequestCancel("R")) == Refusal("HAS_DEPENDENTS", ("R:1", "x"))
+    assert request(scene).state == "closed"
+
+
+def test_requests_that_ended_long_ago_are_forgotten_when_others_are_opened(scene: Played) -> None:
+    scene(ops.ConfigSet("requests-history", 1000))
+    scene(ops.RequestPut("R", "q", 5, subs("R", 3)))
+    served(scene)
+    scene.now += 1000
+    scene(ops.RequestOpen("S", "q", 1))
+    assert (request(scene), request(scene, "S").state) == (None, "open")
+    assert [event.facts for event in scene.events("request_forgotten")] == [("R",)]
+
+
+def test_a_sub_request_may_not_be_somebody_elses_job(scene: Played) -> None:
+    scene.put("R:0")
+    scene(ops.RequestOpen("R", "q", 1))
+    assert scene(ops.RequestAdd("R", subs("R", 2))) == Refusal("JOB_EXISTS", ("R:0",))
+    assert request(scene).total == 0
+    for one in (
+        ops.Put("r", "R:5", "k", ""),
+        ops.Put("q", "R:5", "k", "", priority=1),
+        ops.Put("q", "R:5", "k", "", ordered="o"),
+    ):
+        assert scene(ops.RequestAdd("R", (one,))) == Refusal("BAD_ARGUMENT", ("request_add", "jobs"))
+
+
+def test_sub_requests_may_wait_for_each_other_and_for_their_time(scene: Played) -> None:
+    puts = (ops.Put("q", "R:b", "k", "", depends=("R:a",)), ops.Put("q", "R:a", "k", "", delay_ms=1000))
+    scene(ops.RequestPut("R", "q", 1, puts))
+    assert scene.pop() == ()
+    scene.now += 1000
+    assert served(scene) == "RR"
+    assert request(scene).state == "done"
+
+
+def test_a_sub_request_that_is_sent_on_is_still_one(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 1, subs("R", 2)))
+    job = scene.pop()[0]
+    scene(ops.Complete(job.jid, job.token, next="r"))
+    assert (scene.pop(), request(scene).pending) == ((), 2)
+    job = scene.pop("r")[0]
+    scene(ops.Complete(job.jid, job.token))
+    assert served(scene) == "R"
