@@ -43,6 +43,7 @@ SECTIONS = {
     "uniquing": "Deduplication",
     "tagging": "Tags and tracking",
     "failing": "Failures",
+    "requesting": "Requests",
     "scheduling": "Recurring jobs",
     "firing": "Runs of recurring jobs",
     "throttling": "Throttles",
