@@ -140,6 +140,12 @@ class AsyncClient:
         """Give the messages that are kept, after a number, oldest first."""
         return list(await self.execute(ops.Messages(after, count)))
 
+    async def trim(self, count: int = MOST) -> int:
+        """Drop the oldest messages that are kept, up to `count`, 1000 at most; give how many. Subscriptions that are
+        behind get them before.
+        """
+        return int(await self.execute(ops.Trim(count)))
+
     async def put_many(self, jobs: Iterable[ops.Put]) -> list[AsyncJob]:
         """Put up to 1000 jobs, made by `Queue.new`, in one step: all of them or none.
 

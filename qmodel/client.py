@@ -139,6 +139,12 @@ class Client:
         """Give the messages that are kept, after a number, oldest first."""
         return list(self.execute(ops.Messages(after, count)))
 
+    def trim(self, count: int = MOST) -> int:
+        """Drop the oldest messages that are kept, up to `count`, 1000 at most; give how many. Subscriptions that are
+        behind get them before.
+        """
+        return int(self.execute(ops.Trim(count)))
+
     def put_many(self, jobs: Iterable[ops.Put]) -> list[Job]:
         """Put up to 1000 jobs, made by `Queue.new`, in one step: all of them or none.
 

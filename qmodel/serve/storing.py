@@ -21,6 +21,7 @@ from typing import Any, Final
 import sortedcontainers
 
 from qmodel import replies, state
+from qmodel.operations import Put
 from qmodel.ordered import Ordered
 from qmodel.state.store import Store
 
@@ -34,6 +35,7 @@ def _harmless() -> Iterator[type]:
         module = importlib.import_module(f"qmodel.state.{found.name}")
         yield from (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__)
     yield from (one for one in vars(replies).values() if isinstance(one, type) and issubclass(one, tuple))
+    yield Put  # what a key of deduplication has next
     yield from (deque, Ordered, sortedcontainers.SortedDict, sortedcontainers.SortedList, sortedcontainers.SortedSet)
 
 
