@@ -26,7 +26,7 @@ FILES = (
     "state/throttles", "state/gates", "state/dependencies", "state/failures", "state/completed", "state/workers",
     "state/queues", "state/pauses", "state/schedules", "state/requested", "state/lines", "state/places", "state/tags",
     "state/tracking", "state/stats", "state/requests", "state/uniques", "state/options", "state/results",
-    "state/cascade", "state/expiring", "state/jobs", "state/walks", "state/metadata", "state/subjects",
+    "state/cascade", "state/expiring", "state/keeping", "state/jobs", "state/walks", "state/metadata", "state/subjects",
     "state/messages", "state/subscriptions", "ops/searching", "ops/resuming", "ops/lining", "ops/concluding",
     "ops/uniquing", "ops/settling", "ops/burying", "ops/gating", "ops/throttling", "ops/explaining", "ops/pausing",
     "ops/putting", "ops/firing", "ops/scheduling", "ops/publishing", "ops/taking", "ops/depending", "ops/finishing",

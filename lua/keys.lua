@@ -48,6 +48,8 @@
 --   <p>cascade                   zset: failed jobs whose dependents have not followed yet (state/cascade.lua)
 --   <p>completed                 zset: score ended at, member <sequence:14><jid>
 --   <p>failed                    zset: failed jobs that may be deleted; score ended at, member <sequence:14><jid>
+--   <p>keeping                   zset: ended jobs that say how long they are kept; score until when, 0 where not at all,
+--                                member <sequence:14><jid> (state/keeping.lua)
 --   <p>failures                  zset: the failure groups, score 0
 --   <p>f:<group>                 zset: score ended at, member <sequence:14><jid>
 --   <p>t:<tag>                   zset: score sequence of the tagging, member jid
@@ -71,7 +73,7 @@ local keys = {}
 local ALONE = {
   'cascade', 'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
   's', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends', 'messages',
-  'subscriptions',
+  'subscriptions', 'keeping',
 }
 
 local MOST = 200 -- keys that are kept

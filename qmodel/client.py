@@ -481,6 +481,8 @@ class Queue:
         throttles: Iterable[str] | str = (),
         cost: int | None = None,
         dead_queue: str | None = None,
+        keep_complete: Duration | None = None,
+        keep_failed: Duration | None = None,
         unique: str | None = None,
         unique_mode: str | None = None,
         unique_for: Duration | None = None,
@@ -506,6 +508,8 @@ class Queue:
             throttles=throttles,
             cost=cost,
             dead_queue=dead_queue,
+            keep_complete=keep_complete,
+            keep_failed=keep_failed,
             unique=unique,
             unique_mode=unique_mode,
             unique_for=unique_for,
@@ -532,6 +536,8 @@ class Queue:
         throttles: Iterable[str] | str = (),
         cost: int | None = None,
         dead_queue: str | None = None,
+        keep_complete: Duration | None = None,
+        keep_failed: Duration | None = None,
         unique: str | None = None,
         unique_mode: str | None = None,
         unique_for: Duration | None = None,
@@ -554,7 +560,8 @@ class Queue:
         this key one after the other starts, whatever their queues; each holds the key from when it is
         ready until it ends. `throttles`: the names of up to 8 throttles that it passes whenever it is
         claimed. `cost`: the tokens that it takes from their buckets, 1 by default. `dead_queue`: where
-        a dead letter of it is put when it fails in the end.
+        a dead letter of it is put when it fails in the end. `keep_complete`, `keep_failed`: how long it is
+        kept at most once it is complete, or has failed; 0: it is deleted at once.
 
         `unique`: a key (`qmodel.fingerprint` makes one of klass and data). Where another job stands for this
         one under that key, nothing is put, and the job given is that other one, with `deduplicated` True. It
@@ -583,6 +590,8 @@ class Queue:
             throttles=throttles,
             cost=cost,
             dead_queue=dead_queue,
+            keep_complete=keep_complete,
+            keep_failed=keep_failed,
             unique=unique,
             unique_mode=unique_mode,
             unique_for=unique_for,

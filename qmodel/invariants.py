@@ -120,6 +120,7 @@ def places_hold_only_jobs_that_exist(s: Snapshot) -> Iterator[str]:
 def places_are_in_order(s: Snapshot) -> Iterator[str]:
     """Every sorted list is sorted."""
     lists: list[tuple[str, tuple[Any, ...]]] = [("completed", s.completed), ("failed", s.failed)]
+    lists.append(("keeping", s.keeping))
     lists += s.groups.items()
     lists += s.tags.items()
     for name, queue in s.queues.items():
@@ -398,6 +399,19 @@ def who_may_expire_is_on_the_list(s: Snapshot) -> Iterator[str]:
                 yield f"{jid} is {job['state']}, and may still expire"
     yield from (f"{place} stands in {name}, wrongly" for name, place in found - wanted)
     yield from (f"{place} does not stand in {name}" for name, place in wanted - found)
+
+
+@invariant
+def who_says_how_long_it_is_kept_is_on_the_list(s: Snapshot) -> Iterator[str]:
+    """The ended jobs that say how long they are kept are listed under the moment, but those that are kept anyway."""
+    wanted = set()
+    for jid, job in s.jobs.items():
+        said = dict(job["options"]).get(
+            {"complete": "keep_complete_ms", "failed": "keep_failed_ms"}.get(job["state"], "")
+        )
+        if said is not None and ("kept", "1") not in job["options"]:
+            wanted.add((job["ended_at"] + int(said) if said != "0" else 0, job["seq"], jid))
+    yield from (f"{place} is or is not to be kept" for place in wanted ^ set(s.keeping))
 
 
 # ---- throttles

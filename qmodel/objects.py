@@ -163,6 +163,8 @@ def new_job(
     throttles: Iterable[str] | str = (),
     cost: int | None = None,
     dead_queue: str | None = None,
+    keep_complete: Duration | None = None,
+    keep_failed: Duration | None = None,
     unique: str | None = None,
     unique_mode: str | None = None,
     unique_for: Duration | None = None,
@@ -193,6 +195,8 @@ def new_job(
         throttles=_several(throttles) or None,
         cost=cost,
         dead_queue=dead_queue,
+        keep_complete_ms=_maybe_milliseconds(keep_complete),
+        keep_failed_ms=_maybe_milliseconds(keep_failed),
     )
 
 
@@ -601,6 +605,16 @@ class Fields:
     def ttl(self) -> timedelta | None:
         """How long from its put it may begin; None also for a job that has begun."""
         return _duration(self._load().ttl_ms)
+
+    @property
+    def keep_complete(self) -> timedelta | None:
+        """How long it is kept at most once it is complete, if its put said so."""
+        return _duration(self._load().keep_complete_ms)
+
+    @property
+    def keep_failed(self) -> timedelta | None:
+        """How long it is kept at most once it has failed, if its put said so."""
+        return _duration(self._load().keep_failed_ms)
 
     @property
     def longest(self) -> timedelta | None:

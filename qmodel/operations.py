@@ -217,6 +217,9 @@ class Put(Operation):
     `dead_queue`. Of the jobs with one `ordered` key one after the other starts, in the order in which they become
     ready, whatever their queues: each holds the key from then until it ends.
 
+    Once complete it is kept for `keep_complete_ms` at most, once failed for `keep_failed_ms`, and with 0 it is deleted
+    in the step in which it ends. What the options say of all jobs holds besides.
+
     It passes up to 8 `throttles` whenever it is claimed, and takes `cost` tokens (1) from the buckets of these and of
     its queue.
 
@@ -245,6 +248,8 @@ class Put(Operation):
     timeout_ms: Interval | None = None
     ttl_ms: Interval | None = None
     dead_queue: QueueName | None = None
+    keep_complete_ms: Milliseconds | None = None
+    keep_failed_ms: Milliseconds | None = None
     throttles: ThrottleIds | None = None
     cost: Cost | None = None
     ordered: LineKey | None = None
@@ -1020,7 +1025,8 @@ class Recurring(Operation):
 class Fire(Operation):
     """Make the runs of a queue that are due, and take none of them; replies how many were made.
 
-    Before that the jobs fail that did not begin within their time to live, as a pop would have it.
+    Before that the jobs fail that did not begin within their time to live, as a pop would have it; and ended ones are
+    deleted that were put with `keep_complete_ms` or `keep_failed_ms`, up to 1000 that are due.
 
     Recurring jobs take turns, a run each, until none is due or `count` runs have been tried. A run whose id belongs
     to a job already gets the next number.

@@ -177,6 +177,16 @@ class Job(NamedTuple):
         return _whole(self.option("ttl_ms"))
 
     @property
+    def keep_complete_ms(self) -> int | None:
+        """How long it is kept at most once it is complete, if its put said so."""
+        return _whole(self.option("keep_complete_ms"))
+
+    @property
+    def keep_failed_ms(self) -> int | None:
+        """How long it is kept at most once it has failed, if its put said so."""
+        return _whole(self.option("keep_failed_ms"))
+
+    @property
     def subject(self) -> str | None:
         """What the message was about that became this job; None for one that was put."""
         return self.option("subject")

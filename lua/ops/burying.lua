@@ -41,16 +41,30 @@ local function write_letter(now, job)
   jobs.place(letter_job, state)
 end
 
+-- Delete a job that is kept no longer, unless there is more to come of it.
+local function delete(now, job)
+  if job.waited_for ~= '0' or job.waits ~= '0' then
+    failures.keep(job)
+    return
+  end
+  store.emit(now, 'retired', job.jid)
+  if job.state == 'failed' then
+    stats.recovered(job.ended_at, job.queue)
+  end
+  jobs.remove(job)
+end
+
 -- Delete failed jobs that are kept no longer: more than fail, so that they come down to a lower limit.
 local function retire(now)
   for _, job in ipairs(failures.expired(now, SWEEP)) do
-    if job.waited_for ~= '0' or job.waits ~= '0' then
-      failures.keep(job)
-    else
-      store.emit(now, 'retired', job.jid)
-      stats.recovered(job.ended_at, job.queue)
-      jobs.remove(job)
-    end
+    delete(now, job)
+  end
+end
+
+-- Delete ended jobs that were to be kept until now by their own word, up to so many.
+function burying.retire_due(now, most)
+  for _, job in ipairs(keeping.due(now, most)) do
+    delete(now, job)
   end
 end
 
@@ -77,6 +91,7 @@ function burying.bury(now, job, group, message, ended)
     write_letter(now, job)
   end
   retire(now)
+  burying.retire_due(now, SWEEP)
 end
 
 -- Whether somebody called a job off while it was running.

@@ -21,6 +21,7 @@ local function retire(now, most)
     store.emit(now, 'retired', job.jid)
     jobs.remove(job)
   end
+  burying.retire_due(now, most)
 end
 
 local function advance(now, job, op, depends, queue, worker, token, run_ms)

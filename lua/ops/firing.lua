@@ -64,8 +64,10 @@ local function in_turn(now, found, most)
   return runs
 end
 
--- Make the runs of a queue that are due, once the jobs have failed that may no longer begin.
+-- Make the runs of a queue that are due, once jobs have failed that may no longer begin, and others are gone that were
+-- kept until now.
 function firing.fire(now, op)
+  burying.retire_due(now, catalogue.most)
   burying.expire_due(now, op.queue, catalogue.most)
   return firing.fire_due(now, op.queue, op.count)
 end

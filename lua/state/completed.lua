@@ -15,10 +15,16 @@ function completed.add(job)
   if due < store.bounds().sweep_at then
     store.bound('sweep_at', due)
   end
+  if job.options ~= '' then
+    keeping.enter(job)
+  end
 end
 
 function completed.discard(job)
   store.remove(keys.completed, keys.member(job.seq, job.jid))
+  if job.options ~= '' then
+    keeping.leave(job)
+  end
 end
 
 -- Look anew at the next completion: a limit, or the oldest job, has changed.

@@ -13,7 +13,8 @@ local KEPT = {'after', 'results'}
 
 -- Those that an argument of `put` of the same name gives.
 local OF_PUT = {
-  'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'throttles', 'cost', 'ordered', 'unique',
+  'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'keep_complete_ms', 'keep_failed_ms', 'throttles',
+  'cost', 'ordered', 'unique',
 }
 
 -- What an option of a job says, or nil.

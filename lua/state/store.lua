@@ -108,7 +108,7 @@ function store.open(one, two)
   else
     found = redis.call('MGET', keys.counters, keys.config)
   end
-  local seq, bounds = string.match(found[1] or '0\t0\t1\t0\t0\t0', '^(%d+)\t(.*)$')
+  local seq, bounds = string.match(found[1] or '0\t0\t1\t0\t0\t0\t0', '^(%d+)\t(.*)$')
   store.seq, store.bounds_text, store.counters, store.config = tonumber(seq), bounds, found[1], found[2]
   store.began = store.seq
   return found[3], found[4]
@@ -120,15 +120,17 @@ function store.last()
 end
 
 -- How many jobs are tracked; the first event that is still kept; the sequence and the moment before which no complete
--- job can be past keeping (state/completed.lua); how much is left of the cascade.
+-- job can be past keeping (state/completed.lua); how much is left of the cascade; the moment before which no job is due
+-- that says itself how long it is kept (state/keeping.lua).
 function store.bounds()
   if store.bounds_text ~= known_text then
-    local tracked, first_event, sweep_seq, sweep_at, cascade_ =
-      string.match(store.bounds_text, '^(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)$')
+    local tracked, first_event, sweep_seq, sweep_at, cascade_, keeping_ =
+      string.match(store.bounds_text, '^(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)$')
     known_text = store.bounds_text
     known_bounds = {
       tracked = tonumber(tracked), first_event = tonumber(first_event),
       sweep_seq = tonumber(sweep_seq), sweep_at = tonumber(sweep_at), cascade = tonumber(cascade_),
+      keeping = tonumber(keeping_),
     }
   end
   return known_bounds
@@ -138,7 +140,9 @@ end
 function store.bound(name, value)
   local bounds = store.bounds()
   bounds[name] = value
-  known_text = table.concat({bounds.tracked, bounds.first_event, bounds.sweep_seq, bounds.sweep_at, bounds.cascade}, '\t')
+  known_text = table.concat({
+    bounds.tracked, bounds.first_event, bounds.sweep_seq, bounds.sweep_at, bounds.cascade, bounds.keeping,
+  }, '\t')
   store.bounds_text = known_text
 end
 

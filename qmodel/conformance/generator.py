@@ -97,6 +97,7 @@ LINES = ("", "so far", "é\n", "\\n\t\\", "z" * 1024)
 DELAYS = (0,) * 8 + (1, 500, 1000, 1000, 60_000, DAY, 3660 * DAY)
 PACES = ((1, 1), (450, 1), (1000, 2), (60_000, 1), (60_000, 3), (DAY, 2), (31 * DAY, 0), (3660 * DAY, 1_000_000))
 """Intervals, each with a backlog that keeps a jump of the clock from making a thousand runs: directed.py does that."""
+KEEPS = (0, 0, 1, 450, 1000, DAY, 3660 * DAY)
 LIVES = (1, 1, 450, 1000, 59_999, DAY, 3660 * DAY)
 UNIQUE_MODES = (None, "pending", "window", "debounce", "debounce", "again", "again", "again")
 LEASES = (1, 500, 1000, 60_000, 61_000, 3660 * DAY)
@@ -366,6 +367,8 @@ class Generator:
         moments += [int(one.claims[0][0]) + one.rate_ms for one in store.throttles.values() if one.claims]
         if store.unique_ends:
             moments.append(int(store.unique_ends[self._below(len(store.unique_ends))][0]))
+        if store.keeping:
+            moments.append(int(store.keeping[self._below(len(store.keeping))][0]))
         if store.completed:
             kept = config.value(store, "jobs-history")
             moments.append(int(store.completed[0][0]) + kept)
@@ -550,6 +553,7 @@ class Generator:
             depends,
             request=request,
             **self._way_of_life(),
+            **self._kept_for(),
             **self._throttled_by(),
             **self._unique(),
         )
@@ -574,6 +578,12 @@ class Generator:
         if way == 10:
             return {"timeout_ms": pick(self._chooser, LEASES)}
         return {"lifo": True, "lease_ms": pick(self._chooser, LEASES), "timeout_ms": pick(self._chooser, LEASES)}
+
+    def _kept_for(self) -> dict[str, Any]:
+        """How long a job is kept once it has ended, which few puts say."""
+        way = self._below(20)
+        kept = {"keep_complete_ms": pick(self._chooser, KEEPS)} if way in (16, 17, 19) else {}
+        return kept | ({"keep_failed_ms": pick(self._chooser, KEEPS)} if way in (18, 19) else {})
 
     def _throttled_by(self) -> dict[str, Any]:
         """The throttles of a job, and its cost: in some histories those of most jobs, in others of none."""

@@ -77,8 +77,8 @@ class _Reader:
     # ---- the whole
 
     def snapshot(self) -> Snapshot:
-        seq, tracked_count, first_event, _, sweep_at, left = map(
-            int, self.text("counters", "0\t0\t1\t0\t0\t0").split("\t")
+        seq, tracked_count, first_event, _, sweep_at, left, keeping_at = map(
+            int, self.text("counters", "0\t0\t1\t0\t0\t0\t0").split("\t")
         )
         lines = [line.split("\t") for line in self.text("config").split("\n")[:-1]]
         config = {name: int(value) for name, value in lines if name[0] != "\1"}
@@ -87,6 +87,9 @@ class _Reader:
         age = config.get("jobs-history", OPTIONS["jobs-history"].default)
         if completed and sweep_at and sweep_at > completed[0][0] + age:
             raise Corrupt("the sweep bound is after the oldest complete job is due")
+        keeping = self.places("keeping")
+        if keeping and not 0 < keeping_at <= keeping[0][0] + 1:
+            raise Corrupt(f"no job is to be past its own keeping before {keeping_at}, and the first is {keeping[0]}")
         tracked = {jid: int(score) for score, jid in self.members("tracked")}
         if len(tracked) != tracked_count:
             raise Corrupt(f"{tracked_count} jobs are counted as tracked, {len(tracked)} are")
@@ -115,6 +118,7 @@ class _Reader:
             workers_passed=int(self.text("workers-passed", "0")),
             completed=completed,
             failed=self.places("failed"),
+            keeping=keeping,
             groups=groups,
             tags=tags,
             tracked=tracked,

@@ -92,6 +92,7 @@ class Snapshot:
     workers_passed  how many silent workers that hold leases the sweep has passed
     completed   ((ended_at, sequence, jid), ...)
     failed      ((ended_at, sequence, jid), ...), those that may be deleted
+    keeping     ((until, sequence, jid), ...), those that say how long they are kept
     groups      name -> ((ended_at, sequence, jid), ...)
     tags        tag -> ((sequence, jid), ...)
     tracked     jid -> sequence
@@ -123,6 +124,7 @@ class Snapshot:
     workers_passed: int
     completed: tuple[Place, ...]
     failed: tuple[Place, ...]
+    keeping: tuple[Place, ...]
     groups: dict[str, tuple[Place, ...]]
     tags: dict[str, tuple[tuple[int, str], ...]]
     tracked: dict[str, int]
@@ -160,6 +162,7 @@ def of(store: Store) -> Snapshot:
         workers_passed=store.workers_passed,
         completed=tuple(store.completed),
         failed=tuple(store.failed),
+        keeping=tuple(store.keeping),
         groups={name: tuple(jobs) for name, jobs in store.groups.items()},
         tags={tag: tuple(jobs) for tag, jobs in store.tags.items()},
         tracked=dict(store.tracked),

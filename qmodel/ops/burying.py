@@ -5,9 +5,28 @@ from __future__ import annotations
 from qmodel.ops.putting import enter
 from qmodel.ops.settling import settle
 from qmodel.replies import Failure
-from qmodel.state import cascade, dependencies, expiring, failures, gates, history, jobs, options, queues, stats, tags
+from qmodel.state import (
+    cascade,
+    dependencies,
+    expiring,
+    failures,
+    gates,
+    history,
+    jobs,
+    keeping,
+    options,
+    queues,
+    stats,
+    tags,
+)
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
+
+
+def retire_due(store: Store, now: int, most: int) -> None:
+    """Delete ended jobs that were to be kept until now by their own word, up to so many."""
+    for old in keeping.due(store, now, most):
+        _delete(store, now, old)
 
 
 def bury(store: Store, now: int, job: Job, group: str, message: str, ended: int = 0) -> None:
@@ -31,21 +50,28 @@ def bury(store: Store, now: int, job: Job, group: str, message: str, ended: int 
     if job.options:
         _write_letter(store, now, job)
     _retire(store, now)
+    retire_due(store, now, SWEEP)
 
 
 def _retire(store: Store, now: int) -> None:
     """Delete failed jobs that are kept no longer: more than fail, so that they come down to a lower limit."""
     for old in failures.expired(store, now, SWEEP):
-        if old.dependents or old.dependencies:
-            failures.keep(store, old)
-        else:
-            emit(store, now, "retired", old.jid)
-            stats.recovered(store, old.ended_at, old.queue)
-            jobs.remove(store, old)
+        _delete(store, now, old)
+
+
+def _delete(store: Store, now: int, job: Job) -> None:
+    """Delete a job that is kept no longer, unless there is more to come of it."""
+    if job.dependents or job.dependencies:
+        failures.keep(store, job)
+        return
+    emit(store, now, "retired", job.jid)
+    if job.state == "failed":
+        stats.recovered(store, job.ended_at, job.queue)
+    jobs.remove(store, job)
 
 
 SWEEP = 3
-"""The most failed jobs that one failure retires."""
+"""The most failed jobs that one failure retires, and the most that are past their own keeping."""
 
 OF_LETTER = ("lifo", "lease_ms", "timeout_ms")
 """What a dead letter has of the options with which its job was put."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmodel.arguments import MOST
 from qmodel.operations import Complete, CompleteAndPop, CompleteMany, Fail, Release, Retry
 from qmodel.ops import taking
-from qmodel.ops.burying import bury, bury_revoked, is_revoked
+from qmodel.ops.burying import bury, bury_revoked, is_revoked, retire_due
 from qmodel.ops.depending import unblock
 from qmodel.ops.lining import place
 from qmodel.ops.putting import begins, check_distinct, enter
@@ -119,6 +119,7 @@ def _retire(store: Store, now: int, most: int) -> None:
     for old in completed.expired(store, now, most):
         emit(store, now, "retired", old.jid)
         jobs.remove(store, old)
+    retire_due(store, now, most)
 
 
 def _advance(

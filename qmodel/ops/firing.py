@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from qmodel.arguments import MOST
 from qmodel.operations import Fire, RecurNow
-from qmodel.ops.burying import expire_due
+from qmodel.ops.burying import expire_due, retire_due
 from qmodel.ops.putting import enter
 from qmodel.ops.resuming import keep, stop
 from qmodel.state import history, jobs, options, schedules, tags
@@ -25,7 +25,10 @@ class Run(NamedTuple):
 
 
 def fire(store: Store, now: int, op: Fire) -> int:
-    """Make the runs of a queue that are due, once the jobs have failed that may no longer begin."""
+    """Make the runs of a queue that are due, once jobs have failed that may no longer begin, and others are gone that
+    were kept until now.
+    """
+    retire_due(store, now, MOST)
     expire_due(store, now, op.queue, MOST)
     return fire_due(store, now, op.queue, op.count)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from qmodel.state import config
+from qmodel.state import config, keeping
 from qmodel.state.failures import latest
 from qmodel.state.store import Store
 
@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 def add(store: Store, job: Job) -> None:
     """Enter a complete job."""
     store.completed.add((job.ended_at, job.seq, job.jid))
+    if job.options:
+        keeping.enter(store, job)
 
 
 def discard(store: Store, job: Job) -> None:
     """Strike a complete job."""
     store.completed.remove((job.ended_at, job.seq, job.jid))
+    if job.options:
+        keeping.leave(store, job)
 
 
 def expired(store: Store, now: int, most: int) -> Sequence[Job]:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from qmodel.ordered import Ordered
-from qmodel.state import config, options
+from qmodel.state import config, keeping, options
 from qmodel.state.store import Place, Store
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def add(store: Store, job: Job) -> None:
         group = store.groups[_group(job)] = Ordered()
     group.add((job.ended_at, job.seq, job.jid))
     store.failed.add((job.ended_at, job.seq, job.jid))
+    keeping.enter(store, job)
 
 
 def discard(store: Store, job: Job) -> None:
@@ -40,12 +41,14 @@ def discard(store: Store, job: Job) -> None:
         del store.groups[_group(job)]
     if options.get(job, "kept") is None:
         store.failed.remove((job.ended_at, job.seq, job.jid))
+    keeping.leave(store, job)
     options.drop(job, "kept")
 
 
 def keep(store: Store, job: Job) -> None:
     """Let a failed job be kept for as long as it is failed."""
     store.failed.remove((job.ended_at, job.seq, job.jid))
+    keeping.leave(store, job)
     options.set(job, "kept", 1)
 
 

@@ -27,6 +27,8 @@ OPTIONS: Final[dict[str, str]] = {
     "kept": "engine: it failed, and is past keeping, but for its dependents or dependencies",
     "revoked": "engine: however its lease ends, it fails; gone when it has",
     "schedule": "engine: the recurring job that waits for the end of this run, and since which sequence it recurs",
+    "keep_complete_ms": "put: how long it is kept at most once it is complete; 0: not at all",
+    "keep_failed_ms": "put: how long it is kept at most once it has failed; 0: not at all",
     "throttles": "put: the throttles that it passes, with spaces between",
     "cost": "put: the tokens that a claim of it takes; 1 where it is not given",
     "gate": "engine: the throttle at which it is parked, or that has let it go on while it waits",

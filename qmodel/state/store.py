@@ -42,8 +42,8 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "cascade", "completed", "config", "crons", "days", "events", "failed", "groups", "jobs", "lines", "messages",
-        "metadata", "queues", "request_states", "requested", "requests", "results", "schedules", "seq",
+        "cascade", "completed", "config", "crons", "days", "events", "failed", "groups", "jobs", "keeping", "lines",
+        "messages", "metadata", "queues", "request_states", "requested", "requests", "results", "schedules", "seq",
         "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques", "workers", "workers_passed",
     )  # fmt: skip
 
@@ -62,6 +62,7 @@ class Store:
         self.workers_passed = 0
         self.completed: Ordered[Place] = Ordered()
         self.failed: Ordered[Place] = Ordered()
+        self.keeping: Ordered[Place] = Ordered()
         self.crons: Ordered[Place] = Ordered()
         self.groups: SortedDict[str, Ordered[Place]] = SortedDict()
         self.tags: dict[str, Ordered[tuple[int, str]]] = {}

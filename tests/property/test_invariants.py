@@ -111,6 +111,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "failed_jobs_may_be_deleted_unless_they_are_kept": _set("failed", ()),
     "only_a_running_job_is_marked_as_revoked": _set("jobs", "w", "options", (("revoked", "1"),)),
     "who_may_expire_is_on_the_list": _set("jobs", "w", "options", (("ttl_ms", "5"),)),
+    "who_says_how_long_it_is_kept_is_on_the_list": _set("jobs", "c", "options", (("keep_complete_ms", "5"),)),
     "a_place_in_a_throttle_is_what_a_leased_job_has": _set("throttles", "limit", "held", ()),
     "each_gate_knows_its_jobs": _set("queues", "x", "gates", {}),
     "gates_are_in_order": _set("throttles", "limit", "queues", ()),

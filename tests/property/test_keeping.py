@@ -1,0 +1,119 @@
+"""How long single jobs are kept: the hazards of removal policies, none of which exists here.
+
+Every scene is played on the model, and then on the Lua in this process, where there is one: both must agree.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from qmodel import operations as ops
+from tests.property.test_hazards_life import Played, scene
+
+__all__ = ["scene"]  # the fixture
+
+
+def ended(scene: Played, jid: str, **arguments: Any) -> str:
+    """Put a job, pop it and complete it; what the completion replied."""
+    return str(scene(ops.Complete(jid, scene.running(jid, **arguments), "done")))
+
+
+def test_a_job_that_is_not_kept_is_gone_with_its_completion_and_a_resend_is_answered(scene: Played) -> None:
+    token = scene.running(keep_complete_ms=0, tags=("t",))
+    for _ in range(2):
+        assert scene(ops.Complete("a", token, "done")) == "complete"
+        assert scene.get() is None
+    assert [event.event for event in scene.events("completed", "retired")] == ["completed", "retired"]
+    assert not scene.store.keeping and not scene.store.completed and not scene.store.tags
+
+
+@pytest.mark.parametrize(
+    "end", [lambda token: ops.Fail("a", token, "g", "m"), lambda token: ops.Retry("a", token, 0, "g", "m")]
+)
+def test_a_job_that_is_not_kept_is_gone_with_its_failure_and_a_resend_is_answered(scene: Played, end: Any) -> None:
+    token = scene.running(keep_failed_ms=0, retries=0, dead_queue="dead")
+    assert scene(end(token)) == scene(end(token)) == ("a" if end(token).spec.name == "fail" else -1)
+    assert scene.get() is None
+    assert [event.event for event in scene.events("failed", "dead_lettered", "retired")] == [
+        "failed", "dead_lettered", "retired",
+    ]  # fmt: skip
+    assert scene.stats().failed == 0 and not scene.store.groups and not scene.store.failed
+    assert scene(ops.Length("dead")) == 1
+
+
+def test_each_is_kept_as_long_as_it_says_and_the_next_end_deletes_it(scene: Played) -> None:
+    for jid, kept in (("long", 1000), ("short", 10), ("tie", 10)):
+        ended(scene, jid, keep_complete_ms=kept)
+    scene.now += 9
+    ended(scene, "x")
+    assert not scene.events("retired")
+    scene.now += 1
+    ended(scene, "y")
+    assert [event.facts for event in scene.events("retired")] == [("short",), ("tie",)]
+    assert scene(ops.Completed()).total == 3
+
+
+def test_fire_deletes_what_is_due_where_nothing_ends(scene: Played) -> None:
+    scene(ops.Fail("a", scene.running(keep_failed_ms=5), "g", "m"))
+    scene.now += 5
+    assert scene(ops.Failed("g")).total == 1  # no read tells of what no event has told of
+    scene(ops.Fire("elsewhere"))
+    assert scene(ops.Failed("g")).total == 0
+
+
+def test_the_options_hold_besides(scene: Played) -> None:
+    scene(ops.ConfigSet("jobs-history-count", 1))
+    ended(scene, "a", keep_complete_ms=1_000_000)
+    ended(scene, "b")
+    assert scene.get("a") is None
+    assert not scene.store.keeping
+
+
+def test_a_job_that_others_wait_for_is_kept_until_nobody_does(scene: Played) -> None:
+    token = scene.running(keep_failed_ms=0)
+    scene.put("b", depends=("a",))
+    scene(ops.Fail("a", token, "g", "m"))
+    assert scene.get().state == "failed"
+    assert not scene.store.keeping
+    scene(ops.Unfail("q", "g", 1))
+    scene(ops.Fail("a", scene.pop()[0].token, "g", "m"))
+    assert scene.get().state == "failed"
+    scene(ops.Cancel(("b",)))
+    scene(ops.Unfail("q", "g", 1))
+    scene(ops.Fail("a", scene.pop()[0].token, "g", "m"))
+    assert scene.get() is None
+
+
+def test_those_that_wait_and_what_it_holds_see_its_end_before_it_is_gone(scene: Played) -> None:
+    token = scene.running(keep_complete_ms=0, ordered="line", unique="key")
+    scene.put("b", depends=("a block name",))
+    scene.put("c", ordered="line")
+    assert scene(ops.Complete("a", token, "done")) == "complete"
+    assert scene.get("a") is None
+    assert [(one.name, one.result) for one in scene(ops.Results("b"))] == [("name", "done")]
+    assert {job.jid for job in scene.pop(count=3)} == {"b", "c"}
+    assert not scene.store.uniques
+
+
+def test_a_sub_request_that_is_not_kept_ends_its_request(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 1, (ops.Put("q", "R:1", "k", "", keep_complete_ms=0),)))
+    scene(ops.Complete("R:1", scene.pop()[0].token))
+    assert (scene.get("R:1"), scene(ops.RequestGet("R")).state) == (None, "done")
+
+
+def test_hundreds_that_are_due_do_not_keep_one_that_is_not_kept(scene: Played) -> None:
+    scene(ops.PutMany(tuple(ops.Put("q", f"j{n}", "k", "", keep_complete_ms=5) for n in range(300))))
+    scene(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in scene.pop(count=300))))
+    scene.now += 5
+    ended(scene, "x", keep_complete_ms=0)
+    assert scene.get("x") is None
+    assert len(scene.events("retired")) == 100
+
+
+def test_a_put_says_anew_how_long_it_is_kept(scene: Played) -> None:
+    ended(scene, "a", keep_complete_ms=1000)
+    assert scene.get().keep_complete_ms == 1000
+    ended(scene, "a")
+    assert (scene.get().state, scene.get().keep_complete_ms, len(scene.store.keeping)) == ("complete", None, 0)
