@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from qmodel.errors import FlowError as FlowError
     from qmodel.errors import HasDependents as HasDependents
     from qmodel.errors import JobCanceled as JobCanceled
+    from qmodel.errors import JobExists as JobExists
     from qmodel.errors import JobExpired as JobExpired
     from qmodel.errors import JobFailed as JobFailed
     from qmodel.errors import JobNotFound as JobNotFound
@@ -63,12 +64,16 @@ if TYPE_CHECKING:
     from qmodel.errors import QmodelError as QmodelError
     from qmodel.errors import QueueNotEmpty as QueueNotEmpty
     from qmodel.errors import RefusedError as RefusedError
+    from qmodel.errors import RequestConflict as RequestConflict
+    from qmodel.errors import RequestNotEnded as RequestNotEnded
+    from qmodel.errors import RequestNotFound as RequestNotFound
     from qmodel.errors import ResultNotKept as ResultNotKept
     from qmodel.errors import ScheduleNotFound as ScheduleNotFound
     from qmodel.errors import ScheduleOver as ScheduleOver
     from qmodel.errors import SubscriptionNotFound as SubscriptionNotFound
     from qmodel.errors import TooWide as TooWide
     from qmodel.errors import UnknownOption as UnknownOption
+    from qmodel.errors import WrongRequestState as WrongRequestState
     from qmodel.errors import WrongState as WrongState
     from qmodel.events import Event as Event
     from qmodel.objects import fingerprint as fingerprint
@@ -79,11 +84,11 @@ _HOME = {
     "arguments": "Edge",
     "client": "Client Job Queue",
     "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError DataError DependencyCycle "
-    "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey FlowError HasDependents JobCanceled JobExpired "
-    "JobFailed "
-    "JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded NotLoadedError NotWhole OverCapacity "
-    "QmodelError QueueNotEmpty RefusedError ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound TooWide "
-    "UnknownOption WrongState",
+    "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey FlowError HasDependents JobCanceled "
+    "JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded "
+    "NotLoadedError NotWhole OverCapacity QmodelError QueueNotEmpty RefusedError RequestConflict "
+    "RequestNotEnded RequestNotFound ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound "
+    "TooWide UnknownOption WrongRequestState WrongState",
     "events": "Event",
     "objects": "fingerprint",
 }
