@@ -67,13 +67,13 @@ if TYPE_CHECKING:
     from qmodel.errors import RequestConflict as RequestConflict
     from qmodel.errors import RequestNotEnded as RequestNotEnded
     from qmodel.errors import RequestNotFound as RequestNotFound
+    from qmodel.errors import RequestState as RequestState
     from qmodel.errors import ResultNotKept as ResultNotKept
     from qmodel.errors import ScheduleNotFound as ScheduleNotFound
     from qmodel.errors import ScheduleOver as ScheduleOver
     from qmodel.errors import SubscriptionNotFound as SubscriptionNotFound
     from qmodel.errors import TooWide as TooWide
     from qmodel.errors import UnknownOption as UnknownOption
-    from qmodel.errors import WrongRequestState as WrongRequestState
     from qmodel.errors import WrongState as WrongState
     from qmodel.events import Event as Event
     from qmodel.objects import fingerprint as fingerprint
@@ -88,7 +88,7 @@ _HOME = {
     "JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded "
     "NotLoadedError NotWhole OverCapacity QmodelError QueueNotEmpty RefusedError RequestConflict "
     "RequestNotEnded RequestNotFound ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound "
-    "TooWide UnknownOption WrongRequestState WrongState",
+    "TooWide UnknownOption RequestState WrongState",
     "events": "Event",
     "objects": "fingerprint",
 }

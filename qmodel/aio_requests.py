@@ -64,7 +64,7 @@ class AsyncRequest:
         """Add a sub-request, with the arguments of `Queue.put`; give its jid, `<id>:<name>`.
 
         `name`: by default a new random one. One that was added before is passed over: so a program that is begun again
-        may add them all again. Refused with RequestNotFound, WrongRequestState, JobExists.
+        may add them all again. Refused with RequestNotFound, RequestState, JobExists.
         """
         op = new_job(
             self._queue or (await self.get()).queue,
@@ -93,7 +93,7 @@ class AsyncRequest:
         return state
 
     async def tune(self, *, limit: int | None = None, priority: int | None = None) -> None:
-        """Change how many of its sub-requests run at a time, or its priority. Refused with WrongRequestState."""
+        """Change how many of its sub-requests run at a time, or its priority. Refused with RequestState."""
         await self.client.execute(ops.RequestTune(self.id, priority, limit))
 
     async def cancel(self) -> None:
@@ -102,7 +102,7 @@ class AsyncRequest:
             pass
 
     async def forget(self) -> None:
-        """Forget it, once it has ended; its jobs stay. Refused with RequestNotFound, WrongRequestState."""
+        """Forget it, once it has ended; its jobs stay. Refused with RequestNotFound, RequestState."""
         while await self.client.execute(ops.RequestForget(self.id)):
             pass
 

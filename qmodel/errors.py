@@ -297,7 +297,7 @@ class RequestConflict(RefusedError):
     value: str
 
 
-class WrongRequestState(RefusedError):
+class RequestState(RefusedError):
     code = "REQUEST_STATE"
     request: str
     state: str

@@ -68,7 +68,7 @@ class Request:
         """Add a sub-request, with the arguments of `Queue.put`; give its jid, `<id>:<name>`.
 
         `name`: by default a new random one. One that was added before is passed over: so a program that is begun again
-        may add them all again. Refused with RequestNotFound, WrongRequestState, JobExists.
+        may add them all again. Refused with RequestNotFound, RequestState, JobExists.
         """
         op = new_job(
             self._queue or (self.get()).queue,
@@ -97,7 +97,7 @@ class Request:
         return state
 
     def tune(self, *, limit: int | None = None, priority: int | None = None) -> None:
-        """Change how many of its sub-requests run at a time, or its priority. Refused with WrongRequestState."""
+        """Change how many of its sub-requests run at a time, or its priority. Refused with RequestState."""
         self.client.execute(ops.RequestTune(self.id, priority, limit))
 
     def cancel(self) -> None:
@@ -106,7 +106,7 @@ class Request:
             pass
 
     def forget(self) -> None:
-        """Forget it, once it has ended; its jobs stay. Refused with RequestNotFound, WrongRequestState."""
+        """Forget it, once it has ended; its jobs stay. Refused with RequestNotFound, RequestState."""
         while self.client.execute(ops.RequestForget(self.id)):
             pass
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from qmodel import operations as ops
 from qmodel.arguments import MOST, RESERVED, TIME_END
-from qmodel.conformance import directed_flows
+from qmodel.conformance import directed_flows, directed_waiting
 from qmodel.conformance.script import START, Named, Script
 from qmodel.conformance.subjects import Step
 from qmodel.operations import Operation
@@ -1806,7 +1806,7 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     a_run_instead_of_a_job_that_is_gone, changing_what_recurs, ends_of_runs, ends_that_end_it, after_the_end,
     another_of_the_same_name, two_of_its_runs_in_one_step, lists_of_moments, lists_at_the_beginning,
     policies_of_missed_runs, bounds_of_runs, as_it_was, runs_at_once, a_thousand_idle_workers, a_thousand_requests,
-    a_thousand_silent_workers, ten_thousand_events, *directed_flows.SCRIPTS,
+    a_thousand_silent_workers, ten_thousand_events, *directed_flows.SCRIPTS, *directed_waiting.SCRIPTS,
 )  # fmt: skip
 
 

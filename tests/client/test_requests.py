@@ -8,7 +8,7 @@ import time
 import pytest
 
 import qmodel
-from qmodel.errors import JobExists, RequestConflict, RequestNotEnded, RequestNotFound, WrongRequestState
+from qmodel.errors import JobExists, RequestConflict, RequestNotEnded, RequestNotFound, RequestState
 
 PATIENCE = 60
 
@@ -31,7 +31,7 @@ def test_a_request_is_opened_added_to_closed_and_waited_for(client: qmodel.Clien
     assert len(client.queues["q"].pop(9)) == 2
     assert client.jobs["R:0"].raw.request == "R"
     request.close()
-    with pytest.raises(WrongRequestState):
+    with pytest.raises(RequestState):
         request.add("K")
     for jid in ("R:0", "R:1"):
         client.jobs[jid].complete()

@@ -27,7 +27,7 @@ UNREACHED = {
 
 @pytest.fixture(scope="module")
 def suite() -> list[coverage.Named]:
-    return [*generated(80), *directed()]
+    return [*generated(400), *directed()]
 
 
 def unexplained(missed: set[coverage.Place]) -> list[str]:

@@ -115,6 +115,15 @@ def job(change: Callable[[dict[str, Any]], Any]) -> Callable[[str, Arguments, Ou
     return after
 
 
+def unpacked(op: str, given: Arguments, found: Outcome) -> Outcome:
+    """Read jobs and messages whose data were packed."""
+    there = found.get("reply")
+    for one in there if op == "messages" and there else jobs_of(there):
+        if "data" in one:
+            one.update(data=base64.b64decode(one["data"]).decode())
+    return found
+
+
 def on(name: str, change: Callable[[str, Arguments], Arguments]) -> Callable[[str, Arguments], Arguments]:
     """Change the arguments of one operation."""
     return lambda op, given: change(op, given) if op == name else given
@@ -362,7 +371,7 @@ MIXED: dict[str, Fault] = {
     "packs-data": Fault(
         "MIXED-1",
         before=texts(lambda t: base64.b64encode(t.encode()).decode()),
-        after=job(lambda j: j.update(data=base64.b64decode(j["data"]).decode())),
+        after=unpacked,
     ),
     "renames-types": Fault("MIXED-1", driver=Renaming),
 }
