@@ -1,4 +1,4 @@
-"""Histories with a purpose, of what makes jobs wait: throttles, lines, requests and lives; and of the limits of messages."""
+"""Histories with a purpose, of what makes jobs wait: throttles, lines, requests, lives; and of limits of messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from qmodel.conformance.script import Script
 
 
 def reasons_of_all_kinds(s: Script) -> None:
-    """A job that is complete; one whose lease has run out, not yet taken; jobs at a spent throttle, one behind another."""
+    """A complete job; one whose lease has run out, not yet taken; jobs at a spent throttle, one behind another."""
     s.put("a", "b")
     first, second = s.pop(2)
     s.do(ops.Complete(first.jid, first.token))
@@ -33,6 +33,7 @@ def alone_at_a_gate(s: Script) -> None:
     s.do(ops.ThrottleSet("x", 1))
     s.put("a", "b", throttles=("x",))
     held = s.pop(2)
+    s.do(ops.Why("b"))
     s.do(ops.Priority("b", 5))
     s.complete(*held)
     s.pop(2)
@@ -65,6 +66,9 @@ def what_a_pop_would_free(s: Script) -> None:
     s.do(ops.Put("q", "e", "k", "", retries=0, ordered="p"))
     s.pop()
     s.do(ops.Put("q", "f", "k", "", ordered="p"))
+    s.do(ops.Put("q", "g", "k", "", ordered="r", delay_ms=1000))
+    s.do(ops.Put("q", "h", "k", "", lifo=True))
+    s.do(ops.Put("q", "i", "k", "", lifo=True))
     s.now += 80_000
     s.do(ops.Peek("q", 5))
     s.pop(5)
@@ -94,6 +98,26 @@ def a_thousand_expire_after_one_was_let_go_on(s: Script) -> None:
     s.pop(3)
 
 
+def a_thousand_before_a_closed_throttle(s: Script) -> None:
+    """A pop parks a thousand and gets none of them; another worker, who sleeps, is woken to go on."""
+    s.do(ops.Pop("q", "v", wait=True))
+    s.do(ops.ThrottleSet("x", 1))
+    s.put("a", throttles=("x",))
+    s.pop()
+    s.put(*(f"a{number}" for number in range(1003)), throttles=("x",))
+    s.do(ops.Pop("q", "v", wait=True))
+    s.do(ops.Pop("q", "w", wait=True))
+
+
+def canceled_by_two_ways(s: Script) -> None:
+    """What is to be canceled for two reasons is canceled once."""
+    s.put("a")
+    s.put("b", "c", depends=("a cancel",))
+    s.put("d", depends=("b cancel", "c cancel"))
+    (job,) = s.pop()
+    s.do(ops.Fail(job.jid, job.token, "g", ""))
+
+
 def a_request_that_has_ended(s: Script) -> None:
     """It is tuned, added to, closed and opened in vain."""
     s.do(ops.RequestOpen("x", "q", 1))
@@ -120,6 +144,6 @@ def several_notes(s: Script) -> None:
 
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
     reasons_of_all_kinds, alone_at_a_gate, a_lapsed_job_at_a_closed_queue, what_a_pop_would_free,
-    a_thousand_lives_are_over, a_thousand_expire_after_one_was_let_go_on, a_request_that_has_ended,
+    a_thousand_before_a_closed_throttle, canceled_by_two_ways, a_thousand_lives_are_over, a_thousand_expire_after_one_was_let_go_on, a_request_that_has_ended,
     too_many_subscriptions, several_notes,
 )  # fmt: skip
