@@ -144,6 +144,6 @@ def several_notes(s: Script) -> None:
 
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
     reasons_of_all_kinds, alone_at_a_gate, a_lapsed_job_at_a_closed_queue, what_a_pop_would_free,
-    a_thousand_before_a_closed_throttle, canceled_by_two_ways, a_thousand_lives_are_over, a_thousand_expire_after_one_was_let_go_on, a_request_that_has_ended,
-    too_many_subscriptions, several_notes,
+    a_thousand_before_a_closed_throttle, canceled_by_two_ways, a_thousand_lives_are_over,
+    a_thousand_expire_after_one_was_let_go_on, a_request_that_has_ended, too_many_subscriptions, several_notes,
 )  # fmt: skip
