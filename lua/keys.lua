@@ -57,8 +57,10 @@
 --   <p>tracked                   zset: score sequence of the tracking, member jid
 --   <p>s                         zset: score day, member <day>:<queue>: what there are statistics of
 --   <p>s:wait:<day>:<queue>, <p>s:run:<day>:<queue>            text: folded statistics (state/stats.lua)
---   <p>s:wait-new:<day>:<queue>, <p>s:run-new:<day>:<queue>    list: durations not yet folded in
+--   <p>s:wait-new:<day>:<queue>, <p>s:run-new:<day>:<queue>    list: durations not yet folded in; with a run, its minute
 --   <p>s:stats:<day>:<queue>     hash: failures, failed, retries
+--   <p>s:minutes:<day>:<queue>   hash: <minute of the day> and c, f, r, m: completed, failed, retried, run ms
+--   <p>s-minutes                 zset: score day, member <day>:<queue>: of what the minutes are still to be struck
 --   <p>uniques                   hash: key -> who holds it (state/uniques.lua)
 --   <p>unique-ends               zset: score the end of a key that has one of its own, member key
 --   <p>m:<klass>                 hash: key -> text, what all jobs of a klass share
@@ -72,8 +74,8 @@ local keys = {}
 
 local ALONE = {
   'cascade', 'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
-  's', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends', 'messages',
-  'subscriptions', 'keeping',
+  's', 's-minutes', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends',
+  'messages', 'subscriptions', 'keeping',
 }
 
 local MOST = 200 -- keys that are kept

@@ -40,7 +40,7 @@ register.verbs = {
   search = searching.search, waiting = looking.waiting, scheduled = looking.scheduled, depending = looking.depending,
   throttled = looking.throttled, running = looking.running, stalled = looking.stalled, completed = looking.list_completed,
   queues = looking.list_queues, queue = looking.queue, length = looking.length, workers = looking.list_workers,
-  worker = looking.worker, stats = looking.show_stats, events = looking.events, newest = looking.newest, pause = pausing.pause,
+  worker = looking.worker, stats = looking.show_stats, metrics = looking.metrics, events = looking.events, newest = looking.newest, pause = pausing.pause,
   unpause = pausing.unpause, forget = configuring.forget, deregister = configuring.deregister,
   config = configuring.list_config, config_get = configuring.config_get, config_set = configuring.config_set,
   config_unset = configuring.config_unset, metadata_get = noting.metadata_get, metadata_set = noting.metadata_set,

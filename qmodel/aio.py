@@ -761,6 +761,11 @@ class AsyncQueue:
         stats: replies.Stats = await self.client.execute(ops.Stats(self.name, instant(day)))
         return stats
 
+    async def metrics(self, count: int = 60, at: Day | None = None) -> tuple[replies.Minute, ...]:
+        """What became of its jobs in each of the last `count` minutes, or those up to a moment; the oldest first."""
+        minutes: tuple[replies.Minute, ...] = await self.client.execute(ops.Metrics(self.name, instant(at), count))
+        return minutes
+
     async def unfail(self, group: str, count: int = 25) -> int:
         """Move the longest failed jobs of a group here, to be tried anew; give how many."""
         return await self.client.failed.unfail(self.name, group, count)

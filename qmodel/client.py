@@ -758,6 +758,11 @@ class Queue:
         stats: replies.Stats = self.client.execute(ops.Stats(self.name, instant(day)))
         return stats
 
+    def metrics(self, count: int = 60, at: Day | None = None) -> tuple[replies.Minute, ...]:
+        """What became of its jobs in each of the last `count` minutes, or those up to a moment; the oldest first."""
+        minutes: tuple[replies.Minute, ...] = self.client.execute(ops.Metrics(self.name, instant(at), count))
+        return minutes
+
     def unfail(self, group: str, count: int = 25) -> int:
         """Move the longest failed jobs of a group here, to be tried anew; give how many."""
         return self.client.failed.unfail(self.name, group, count)

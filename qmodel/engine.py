@@ -136,6 +136,7 @@ VERBS: dict[str, Verb] = {
     "workers": looking.list_workers,
     "worker": looking.worker,
     "stats": looking.show_stats,
+    "metrics": looking.metrics,
     "events": looking.events,
     "newest": looking.newest,
     "pause": pausing.pause,

@@ -757,6 +757,17 @@ def failures_add_up(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
+def minutes_are_part_of_their_day(s: Snapshot) -> Iterator[str]:
+    """What is counted by the minute is counted of the day as well; a minute in which nothing happened is not kept."""
+    for key, day in s.days.items():
+        if any(not 0 <= minute < 1440 or not any(counts) for minute, counts in day["minutes"].items()):
+            yield f"{key} has the minutes {day['minutes']}"
+        completed, failed, retried, run_ms = map(sum, zip((0, 0, 0, 0), *day["minutes"].values(), strict=True))
+        if completed > day["run"]["count"] or failed > day["failures"] or retried > day["retries"] or run_ms < 0:
+            yield f"{key}: {completed}, {failed}, {retried} by the minute, which is more than of the day"
+
+
+@invariant
 def options_are_in_their_range(s: Snapshot) -> Iterator[str]:
     """Every option that is set exists and has a value that it may have."""
     for name, value in s.config.items():

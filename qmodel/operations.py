@@ -1340,6 +1340,18 @@ class Stats(Operation):
     at: Instant | None = None
 
 
+@operation("metrics", "read")
+class Metrics(Operation):
+    """Show what became of a queue's jobs, minute by minute up to that of `at` (default: this one), oldest first.
+
+    Every minute is shown for which metrics-history keeps them, also those in which nothing happened.
+    """
+
+    queue: QueueName
+    at: Instant | None = None
+    count: Count = 60
+
+
 @operation("events", "read")
 class Events(Operation):
     """Give the events after a sequence number, oldest first; only the last max-events are kept."""

@@ -476,6 +476,16 @@ class Stats(NamedTuple):
     retries: int
 
 
+class Minute(NamedTuple):
+    """How many jobs of a queue were completed, failed and tried again in a minute; how long the completed ones ran."""
+
+    at: int
+    completed: int
+    failed: int
+    retried: int
+    run_ms: int
+
+
 class TrackedJobs(NamedTuple):
     """The tracked jobs that exist, in order of tracking, and the ids of those that are gone."""
 
@@ -524,6 +534,7 @@ SHAPES: dict[str, Any] = {
     "workers": tuple[WorkerCounts, ...],
     "worker": WorkerJobs,
     "stats": Stats,
+    "metrics": tuple[Minute, ...],
     "events": tuple[Event, ...],
     "settings": tuple[Setting, ...],
 }

@@ -326,6 +326,7 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "workers": _each(_worker),
     "worker": lambda raw: replies.WorkerJobs(_strs(raw[0]), _strs(raw[1])),
     "stats": _stats,
+    "metrics": _each(lambda raw: replies.Minute(*raw)),
     "events": _each(event),
     "settings": _each(lambda raw: replies.Setting(raw[0].decode(), raw[1], raw[2] == 1)),
 }

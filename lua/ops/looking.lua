@@ -133,6 +133,11 @@ function looking.show_stats(now, op)
   return stats.view(now, op.queue, op.at or now)
 end
 
+-- Show what became of a queue's jobs, minute by minute.
+function looking.metrics(now, op)
+  return stats.metrics(now, op.queue, op.at or now, op.count)
+end
+
 -- Give the events after a sequence number.
 function looking.events(_, op)
   return store.events_after(op.after, op.count)

@@ -6,10 +6,15 @@
 -- as if each had been folded at once; a reader folds what is pending for itself.
 --
 -- Folded statistics are one text: count, mean, squares, and `bin:count` for each bin that is not empty.
+--
+-- A run that is pending carries its minute of the day, as `<duration> <minute>`, and is counted in its minute when it is
+-- folded in: so a complete pays nothing for what is counted by the minute.
 
 local stats = {}
 
 local DAY_MS = 86400000
+local MINUTE_MS = 60000
+local RUN_MOST = 1e10
 local BINS = 287
 local FOLD = 128
 local SWEEP = 10
@@ -34,27 +39,18 @@ function stats.day_of(at)
   return at - at % DAY_MS
 end
 
+-- The minute of the day of a moment.
+local function minute_of(at)
+  return math.floor(at % DAY_MS / MINUTE_MS)
+end
+
 local function member(day, queue)
   return day .. ':' .. queue
 end
 
 local function drop(day, queue)
-  for _, kind in ipairs({'wait', 'run', 'wait-new', 'run-new', 'stats'}) do
+  for _, kind in ipairs({'wait', 'run', 'wait-new', 'run-new', 'stats', 'minutes'}) do
     redis.call('DEL', keys.stats(kind, day, queue))
-  end
-end
-
--- Enter a day of a queue among those that there are statistics of; when it is new, strike a few that are too old.
-local function enter(day, queue)
-  local key = keys.s
-  if redis.call('ZADD', key, 'NX', day, member(day, queue)) == 0 then
-    return
-  end
-  local oldest = day - config.value('stats-history') * DAY_MS
-  for _, old in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', '(' .. oldest, 'LIMIT', 0, SWEEP)) do
-    local old_day, old_queue = string.match(old, '^(%d+):(.*)$')
-    drop(old_day, old_queue)
-    redis.call('ZREM', key, old)
   end
 end
 
@@ -74,7 +70,7 @@ end
 local function fold(sample, durations)
   local count, mean, squares, bins = sample.count, sample.mean, sample.squares, sample.bins
   for i = 1, #durations do
-    local duration = tonumber(durations[i])
+    local duration = tonumber(string.match(durations[i], '^%d+'))
     count = count + 1
     local delta = duration - mean
     mean = mean + delta / count
@@ -95,25 +91,87 @@ local function save(kind, day, queue, sample)
   redis.call('SET', keys.stats(kind, day, queue), text .. table.concat(bins, ' '))
 end
 
--- After `count` durations were appended to those of a key, which are `size` now: enter the day when they are the first,
+-- Fold in the durations that are pending, and give them.
+local function fold_pending(kind, day, queue)
+  local key = keys.stats(kind .. '-new', day, queue)
+  local durations = redis.call('LRANGE', key, 0, -1)
+  if durations[1] then
+    redis.call('DEL', key)
+    save(kind, day, queue, fold(decode(redis.call('GET', keys.stats(kind, day, queue)) or EMPTY), durations))
+  end
+  return durations
+end
+
+-- The runs that were pending, by minute of the day: how many, and for how long.
+local function by_minute(runs)
+  local completed, run_ms = {}, {}
+  for i = 1, #runs do
+    local duration, minute = string.match(runs[i], '^(%d+) (%d+)$')
+    minute = tonumber(minute)
+    completed[minute] = (completed[minute] or 0) + 1
+    run_ms[minute] = (run_ms[minute] or 0) + math.min(tonumber(duration), RUN_MOST)
+  end
+  return completed, run_ms
+end
+
+-- Count runs in their minutes.
+local function count_minutes(day, queue, runs)
+  local key = keys.stats('minutes', day, queue)
+  local completed, run_ms = by_minute(runs)
+  for minute, many in pairs(completed) do
+    redis.call('HINCRBY', key, minute .. 'c', many)
+    redis.call('HINCRBY', key, minute .. 'm', run_ms[minute])
+  end
+end
+
+-- Strike the minutes of a few of the days that are older than metrics-history; runs that are pending lose theirs.
+local function sweep_minutes(today)
+  local last = today - config.value('metrics-history') * MINUTE_MS - DAY_MS
+  for _, old in ipairs(redis.call('ZRANGEBYSCORE', keys['s-minutes'], '-inf', last, 'LIMIT', 0, SWEEP)) do
+    local day, queue = string.match(old, '^(%d+):(.*)$')
+    fold_pending('run', day, queue)
+    redis.call('DEL', keys.stats('minutes', day, queue))
+    redis.call('ZREM', keys['s-minutes'], old)
+  end
+end
+
+-- Enter a day of a queue among those that there are statistics of; when it is new, strike a few that are too old.
+local function enter(day, queue)
+  local key = keys.s
+  if redis.call('ZADD', key, 'NX', day, member(day, queue)) == 0 then
+    return
+  end
+  local oldest = day - config.value('stats-history') * DAY_MS
+  for _, old in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', '(' .. oldest, 'LIMIT', 0, SWEEP)) do
+    local old_day, old_queue = string.match(old, '^(%d+):(.*)$')
+    drop(old_day, old_queue)
+    redis.call('ZREM', key, old)
+    redis.call('ZREM', keys['s-minutes'], old)
+  end
+  sweep_minutes(day)
+  redis.call('ZADD', keys['s-minutes'], day, member(day, queue))
+end
+
+-- After `count` durations were appended to those of a day, which are `size` now: enter the day when they are the first,
 -- and fold when enough have come together.
-local function appended(kind, day, queue, key, size, count_)
+local function appended(kind, day, queue, size, count_)
   if size == count_ then
     enter(day, queue)
   end
   if size >= FOLD then
-    local sample = fold(decode(redis.call('GET', keys.stats(kind, day, queue)) or EMPTY), redis.call('LRANGE', key, 0, -1))
-    redis.call('DEL', key)
-    save(kind, day, queue, sample)
+    local durations = fold_pending(kind, day, queue)
+    if kind == 'run' then
+      count_minutes(day, queue, durations)
+    end
   end
 end
 
 -- Append a duration, or gather it: those of one operation on many jobs are appended together at its end.
-local function add(kind, now, queue, duration)
-  local text, day = store.text(duration), now - now % DAY_MS
+local function add(kind, now, queue, text)
+  local day = now - now % DAY_MS
   local key = keys.pending(kind, day, queue)
   if not store.many then
-    return appended(kind, day, queue, key, redis.call('RPUSH', key, text), 1)
+    return appended(kind, day, queue, redis.call('RPUSH', key, text), 1)
   end
   local all = store.durations or {}
   store.durations = all
@@ -127,19 +185,19 @@ end
 
 -- Count how long a popped job waited.
 function stats.waited(now, queue, duration)
-  add('wait', now, queue, duration)
+  add('wait', now, queue, store.text(duration))
 end
 
 -- Count how long a completed job ran.
 function stats.ran(now, queue, duration)
-  add('run', now, queue, duration)
+  add('run', now, queue, store.text(duration) .. ' ' .. minute_of(now))
 end
 
 function stats.flush()
   if store.durations then
     for key, of in pairs(store.durations) do
       local size = redis.call('RPUSH', key, unpack(of.durations))
-      appended(of.kind, of.day, of.queue, key, size, #of.durations)
+      appended(of.kind, of.day, of.queue, size, #of.durations)
     end
   end
 end
@@ -150,10 +208,15 @@ local function count(at, queue, field, by)
   redis.call('HINCRBY', keys.stats('stats', stats.day_of(at), queue), field, by)
 end
 
+local function count_minute(now, queue, field)
+  redis.call('HINCRBY', keys.stats('minutes', stats.day_of(now), queue), minute_of(now) .. field, 1)
+end
+
 -- Count a retry.
 function stats.retried(now, queue)
   enter(stats.day_of(now), queue)
   count(now, queue, 'retries', 1)
+  count_minute(now, queue, 'r')
 end
 
 -- Count a failure.
@@ -161,6 +224,7 @@ function stats.failed(now, queue)
   enter(stats.day_of(now), queue)
   count(now, queue, 'failures', 1)
   count(now, queue, 'failed', 1)
+  count_minute(now, queue, 'f')
 end
 
 -- Count a failed job as failed no more, on the day of its failure.
@@ -202,4 +266,39 @@ function stats.view(now, queue, at)
     queue, day, kept('wait', day, queue, with_bins), kept('run', day, queue, with_bins),
     tonumber(counts[1] or 0), math.max(tonumber(counts[2] or 0), 0), tonumber(counts[3] or 0),
   }
+end
+
+-- What is counted in some minutes of a day, added to the list of those found.
+local function show_minutes(found, day, queue, first, last)
+  local fields = {}
+  for minute = first, last do
+    for _, kind in ipairs({'c', 'f', 'r', 'm'}) do
+      fields[#fields + 1] = minute .. kind
+    end
+  end
+  local counts = redis.call('HMGET', keys.stats('minutes', day, queue), unpack(fields))
+  local completed, run_ms = by_minute(redis.call('LRANGE', keys.pending('run', day, queue), 0, -1))
+  for minute = first, last do
+    local i = 4 * (minute - first)
+    found[#found + 1] = {
+      day + minute * MINUTE_MS, tonumber(counts[i + 1] or 0) + (completed[minute] or 0), tonumber(counts[i + 2] or 0),
+      tonumber(counts[i + 3] or 0), tonumber(counts[i + 4] or 0) + (run_ms[minute] or 0),
+    }
+  end
+end
+
+-- The `count` minutes up to that of a moment, without those that are kept no more at `now`.
+function stats.metrics(now, queue, at, count_)
+  local kept_from = now - now % MINUTE_MS - config.value('metrics-history') * MINUTE_MS
+  kept_from = math.max(kept_from, stats.day_of(now) - config.value('stats-history') * DAY_MS, 0)
+  local last = at - at % MINUTE_MS
+  local first = math.max(last - (count_ - 1) * MINUTE_MS, kept_from)
+  local found = {}
+  while first <= last do
+    local day = stats.day_of(first)
+    local to = math.min(last, day + DAY_MS - MINUTE_MS)
+    show_minutes(found, day, queue, minute_of(first), minute_of(to))
+    first = to + MINUTE_MS
+  end
+  return found
 end

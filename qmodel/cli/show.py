@@ -372,6 +372,13 @@ def _stats(at: Session, op: Any, found: replies.Stats) -> None:
     click.echo(picture.of(found))
 
 
+def _metrics(at: Session, op: Any, found: tuple[replies.Minute, ...]) -> None:
+    rows = [(format_moment(one.at), *one[1:]) for one in found if any(one[1:])]
+    click.echo(f"{sum(one.completed for one in found)} completed in {len(found)} minutes.")
+    if rows:
+        table(at, ("minute", ">completed", ">failed", ">retried", ">run ms"), rows)
+
+
 _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "jobs": _jobs,
     "job": _job,
@@ -402,4 +409,5 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "entries": _entries,
     "events": _events,
     "stats": _stats,
+    "metrics": _metrics,
 }

@@ -86,8 +86,8 @@ def copy(store: Store) -> Store:
 
 # ---- telling apart
 
-UNSEEN = {"days": "stats", "events": "events"}
-"""What a store keeps that one operation only can tell of: neither a reply of another one nor what it does depends on
+UNSEEN = {"days": ("stats", "metrics"), "events": ("events",)}
+"""What a store keeps that some operations only can tell of: neither a reply of another one nor what it does depends on
 it. So it tells no two states apart where nobody asks."""
 
 
@@ -103,7 +103,7 @@ class Fingerprints:
         often = Counter(f"{op.spec.name} {getattr(op, 'request', '')}" for op in asked)
         self._once = {request for request, times in often.items() if times == 1}
         names = {request.partition(" ")[0] for request in often}
-        self._unseen = {field for field, operation in UNSEEN.items() if operation not in names}
+        self._unseen = {field for field, operations in UNSEEN.items() if names.isdisjoint(operations)}
         self._keeps_events = "events" not in self._unseen
 
     def events(self, before: bytes, seq: int, store: Store) -> bytes:

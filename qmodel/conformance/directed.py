@@ -781,6 +781,47 @@ def old_statistics(s: Script) -> None:
     s.look()
 
 
+def by_the_minute(s: Script) -> None:
+    """Runs are counted in their minutes, pending or folded in; what is too old is struck when a day begins."""
+    s.now += DAY - s.now % DAY - 90_000
+    s.put(*ids("j", 300), retries=0)
+    for many, after in ((100, 7), (40, 59_000), (1, 0), (70, 60_000)):
+        s.complete(*s.pop(many), after=after)
+        s.do(ops.Metrics("q", count=5))
+    s.set("heartbeat", 366 * DAY)
+    s.complete(*s.pop(1), after=10**10 + 1)
+    s.do(ops.Metrics("q"))
+    s.set("metrics-history", 1441)
+    for jid in ("k", "l", "m"):
+        s.put(jid, retries=1)
+        for step in (ops.Retry, ops.Retry, ops.Fail):
+            for job in s.pop():
+                s.do(step(job.jid, job.token, *(("g", "m") if step is ops.Fail else ())), 30_000)
+                s.do(ops.Metrics("q", count=1441 if jid == "k" else 3))
+        s.do(ops.Metrics("q", s.now + 60_000, 3))
+        s.do(ops.Metrics("q", s.now - DAY, MOST))
+        s.now += DAY
+        s.look()
+    for queue in (f"q{number:02}" for number in range(12)):
+        s.put(queue, queue=queue)
+        s.complete(*s.pop(queue=queue), after=3)
+    s.now += 3 * DAY
+    for queue in ("new", "newer", "newest"):
+        s.put(queue, queue=queue)
+        s.pop(queue=queue)
+        s.look()
+    s.do(ops.Metrics("q11", s.now - 3 * DAY, 2), -3 * DAY)
+    s.put("back", queue="q11")
+    s.complete(*s.pop(queue="q11"), after=3)
+    s.do(ops.Metrics("q11"))
+    s.set("metrics-history", 0)
+    s.do(ops.Metrics("q11", count=2))
+    s.set("stats-history", 0)
+    s.set("metrics-history", 10_080)
+    s.do(ops.Metrics("q11", count=MOST))
+    s.look()
+
+
 def old_workers(s: Script) -> None:
     """A worker that is seen strikes ten that were silent for too long, unless they hold a lease."""
     s.set("max-worker-age", 5000)
@@ -1797,7 +1838,8 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts,
     repeated, full,
     wakes, waking, fewer_events, trimmed_events, options, odd_texts, short_histories, big_data, retiring,
-    not_kept, retiring_by_count, old_statistics, old_workers, ten_silent_holders, small_numbers, at_the_beginning,
+    not_kept, retiring_by_count, old_statistics, by_the_minute, old_workers, ten_silent_holders, small_numbers,
+    at_the_beginning,
     how_long, folding, long_names, a_thousand_dependents, a_thousand_dependents_at_once, one_of_a_thousand,
     many_edges_twice, canceling_a_thousand, a_thousand_dependencies, looking_at_a_thousand, looking_once,
     four_thousand_dependencies, four_thousand_edges, a_thousand_jobs, a_thousand_scheduled, a_thousand_failed,

@@ -132,6 +132,7 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "requests-history": (0, 1, 1000, DAY),
     "stats-history": (0, 1, 2),
     "histogram-history": (0, 1, 2),
+    "metrics-history": (0, 1, 3, 1440, 2880),
     "max-job-history": (4, 5, 6, 7),
     "max-worker-age": (0, 1, 2000, DAY),
     "max-events": (1, 2, 5, 20),
@@ -170,7 +171,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90, "replay": 93,
     "metadata_set": 50, "metadata_unset": 80, "metadata_get": 80,
     "publish": 80, "subscribe": 80, "catch_up": 97, "messages": 60, "subscriptions": 60,
-    "results": 92, "fail": 62,
+    "results": 92, "fail": 62, "metrics": 92,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 
@@ -206,6 +207,7 @@ NEEDS = {
     **dict.fromkeys(("request_get", "requests", "request_tune", "request_cancel"), ("", "request_put")),
     "request_forget": ("", "request_close"),
     "stats": ("", "pop"),
+    "metrics": ("", "complete"),
     "unique_get": ("", "put"),
     "unique_release": ("", "put"),
 }  # fmt: skip
@@ -244,6 +246,7 @@ THERE: dict[str, Callable[[Store], object]] = {
     ),
     "request_forget": lambda store: store.request_states.get("done") or store.request_states.get("canceled"),
     "stats": lambda store: store.days,
+    "metrics": lambda store: any(day.minutes for day in store.days.values()),
     **dict.fromkeys(("unique_get", "unique_release"), lambda store: store.uniques),
 }
 
@@ -1299,6 +1302,18 @@ class Generator:
         at = self._maybe((min(max(self._now + days * DAY, 0), TIME_END - 1),))
         return ops.Stats(self._queue(), at)
 
+    def metrics(self) -> Operation:
+        """Those of a minute in which something happened, or of a while in which it would have."""
+        kept = [
+            (day + minute * 60_000, queue) for (day, queue), one in self._store.days.items() for minute in one.minutes
+        ]
+        count = pick(self._chooser, COUNTS)
+        if self._aimed and kept:
+            at, queue = pick(self._chooser, kept)
+            return ops.Metrics(queue, at + self._below(min(count, 4)) * 60_000 + self._below(2) * 59_999, count)
+        span = pick(self._chooser, (0, 60_000, -60_000, -DAY, -2 * DAY, -31 * DAY))
+        return ops.Metrics(self._queue(), self._maybe((min(max(self._now + span, 0), TIME_END - 1),)), count)
+
     def events(self) -> Operation:
         seq = self._store.seq
         after = pick(self._chooser, (0, max(seq - 1, 0), max(seq - 3, 0), seq, seq + 1, seq // 2))
@@ -1453,6 +1468,8 @@ def succeeds(op: Operation, outcome: Any, moved: bool) -> bool:
         return bool(outcome.jobs)
     if op.spec.reply == "stats":
         return bool(outcome.wait.count or outcome.failures)
+    if op.spec.reply == "metrics":
+        return any(any(minute[1:]) for minute in outcome)
     if op.spec.reply in ("queue", "worker", "tracked", "throttle"):
         return any(part for part in outcome[1 if op.spec.reply in ("queue", "throttle") else 0 :])
     return bool(first)

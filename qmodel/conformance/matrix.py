@@ -51,6 +51,7 @@ SITUATIONS = {
 JOBLESS = {
     "metadata_get", "metadata_set", "metadata_increment", "metadata_unset",
     "config", "config_get", "config_set", "config_unset", "deregister", "pause", "unpause", "top_tags", "events",
+    "metrics",
     "newest", "unique_get", "unique_release",
     "request_open", "request_add", "request_close", "request_put", "request_get", "requests", "request_tune",
     "request_cancel", "request_forget",
@@ -307,6 +308,7 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     lists = (ops.Waiting, ops.Scheduled, ops.Depending, ops.Throttled, ops.Running, ops.Stalled)
     for look in (*lists, ops.Queue, ops.Length, ops.Stats):
         yield (look(queue),)
+    yield (ops.Metrics(queue, count=2),)
     yield (ops.Completed(),)
     yield (ops.Queues(),)
     yield (ops.Workers(),)

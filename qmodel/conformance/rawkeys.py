@@ -15,7 +15,7 @@ from typing import Any
 from qmodel import wire
 from qmodel.conformance.snapshot import DEFAULT_QUEUE, REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
 from qmodel.state.config import OPTIONS
-from qmodel.state.stats import bin_of
+from qmodel.state.stats import RUN_MOST, bin_of
 from qmodel.state.throttles import LIMITS, OWN
 
 Places = tuple[tuple[float, int, str], ...]
@@ -44,6 +44,7 @@ class _Reader:
     def __init__(self, raw: Raw, prefix: str) -> None:
         begin = prefix.encode()
         self.marks: dict[tuple[str, str], int] = {}
+        self.runs: dict[str, list[tuple[int, int]]] = {}
         self.marked: dict[tuple[str, str], int] = {}
         self.left = {key[len(begin) :].decode(): value for key, value in raw.items() if key.startswith(begin)}
 
@@ -63,9 +64,6 @@ class _Reader:
 
     def fields(self, name: str) -> dict[str, str]:
         return {field.decode(): value.decode() for field, value in self.take(name, "hash", {}).items()}
-
-    def numbers(self, name: str) -> list[int]:
-        return [int(item) for item in self.take(name, "list", [])]
 
     def names(self, begin: str, end: str = "") -> list[str]:
         found = (name for name in self.left if name.startswith(begin) and name.endswith(end))
@@ -307,6 +305,7 @@ class _Reader:
 
     def days(self) -> dict[tuple[int, str], Record]:
         found = {}
+        unswept = {member for _, member in self.members("s-minutes")}
         for score, member in self.members("s"):
             day, _, queue = member.partition(":")
             if int(score) != int(day):
@@ -316,8 +315,30 @@ class _Reader:
                 "wait": self.sample("wait", member),
                 "run": self.sample("run", member),
                 **{name: int(counts.get(name, 0)) for name in ("failures", "failed", "retries")},
+                "minutes": self.minutes(member),
+                "swept": member not in unswept,
             }
+        if not unswept <= {f"{day}:{queue}" for day, queue in found}:
+            raise Corrupt(f"there are minutes of {sorted(unswept)}, which have no statistics")
         return found
+
+    def minutes(self, member: str) -> dict[int, tuple[int, ...]]:
+        """What was counted in each minute, of the runs that are pending as well."""
+        counts: dict[int, list[int]] = {}
+        for field, value in self.fields(f"s:minutes:{member}").items():
+            counts.setdefault(int(field[:-1]), [0, 0, 0, 0])["cfrm".index(field[-1])] = int(value)
+        for run_ms, minute in self.runs.pop(member, ()):
+            count = counts.setdefault(minute, [0, 0, 0, 0])
+            count[0] += 1
+            count[3] += min(run_ms, RUN_MOST)
+        return {minute: tuple(count) for minute, count in counts.items()}
+
+    def durations(self, kind: str, member: str) -> list[int]:
+        """Those that are pending; of runs, their minutes are noted."""
+        pending = [tuple(map(int, item.split())) for item in self.take(f"s:{kind}-new:{member}", "list", [])]
+        if kind == "run":
+            self.runs[member] = [(run_ms, minute) for run_ms, minute in pending]
+        return [duration for duration, *_ in pending]
 
     def sample(self, kind: str, member: str) -> Record:
         count, mean, squares, bins = self.text(f"s:{kind}:{member}", "0\t0\t0\t").split("\t")
@@ -325,7 +346,7 @@ class _Reader:
         for part in bins.split():
             index, size = part.split(":")
             sample["bins"][int(index)] = int(size)
-        for duration in self.numbers(f"s:{kind}-new:{member}"):
+        for duration in self.durations(kind, member):
             sample["count"] += 1
             delta = duration - sample["mean"]
             sample["mean"] += delta / sample["count"]

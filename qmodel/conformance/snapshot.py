@@ -98,8 +98,9 @@ class Snapshot:
     tracked     jid -> sequence
     throttles   name -> {each of LIMITS, level, level_at, held: ((token, jid), ...),
                 claims: ((moment, token), ...), queues: names of those with jobs parked there, sorted}
-    days        (day, queue) -> {wait: sample, run: sample, failures, failed, retries}, where a sample
-                is {count, mean, squares, bins: {bin: count}} without empty bins
+    days        (day, queue) -> {wait: sample, run: sample, failures, failed, retries, minutes, swept}, where a
+                sample is {count, mean, squares, bins: {bin: count}} without empty bins, and minutes are
+                {minute of the day: (completed, failed, retried, run ms)}, of which swept says whether they were struck
     uniques     key -> {mode, jid, since, ends, token, next}
     config      option -> value, of those that are set
     metadata    klass -> {key: text}
@@ -266,6 +267,8 @@ def _day(day: Day) -> Record:
         "failures": day.failures,
         "failed": day.failed,
         "retries": day.retries,
+        "minutes": {minute: tuple(counts) for minute, counts in day.minutes.items()},
+        "swept": day.swept,
     }
 
 

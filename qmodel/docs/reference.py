@@ -72,6 +72,7 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "workers": ("a list of WorkerCounts", replies.WorkerCounts),
     "worker": ("a WorkerJobs", replies.WorkerJobs),
     "stats": ("a Stats", replies.Stats),
+    "metrics": ("a list of Minutes", replies.Minute),
     "events": ("a list of Events", Event),
     "settings": ("a list of Settings", replies.Setting),
 }

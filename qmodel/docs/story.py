@@ -163,6 +163,7 @@ STORY: tuple[Operation, ...] = (
     ops.UniqueGet("sync"),
     ops.UniqueRelease("sync"),
     ops.Stats("emails"),
+    ops.Metrics("emails", count=2),
     ops.Events(13, 3),
     ops.Newest(),
 )

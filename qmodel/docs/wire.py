@@ -175,6 +175,7 @@ SHAPES = {
     "worker": "two lists of ids: under a valid lease, under a lapsed one",
     "stats": "queue, day, wait, run, failures, failed, retries; wait and run are: count, mean and squares as text in "
     "`%.17g`, and the 287 counts of the histogram, or none when it is too old",
+    "metrics": "a list of: at, completed, failed, retried, run_ms",
     "events": "a list of pairs: the sequence as text, and the event as below",
     "settings": "a list of: option, value, 1 if somebody set it or else 0",
 }

@@ -12,6 +12,7 @@ from qmodel.operations import (
     Events,
     Get,
     Length,
+    Metrics,
     Multiget,
     Newest,
     Queue,
@@ -142,6 +143,11 @@ def _leases(store: Store, now: int, name: str) -> tuple[tuple[str, ...], tuple[s
 def show_stats(store: Store, now: int, op: Stats) -> replies.Stats:
     """Show the statistics of a queue on a day."""
     return stats.view(store, now, op.queue, now if op.at is None else op.at)
+
+
+def metrics(store: Store, now: int, op: Metrics) -> tuple[replies.Minute, ...]:
+    """Show what became of a queue's jobs, minute by minute."""
+    return stats.metrics(store, now, op.queue, now if op.at is None else op.at, op.count)
 
 
 def events(store: Store, now: int, op: Events) -> tuple[Event, ...]:

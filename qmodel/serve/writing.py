@@ -178,6 +178,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "workers": _same,
     "worker": _same,
     "stats": _stats,
+    "metrics": _same,
     "events": _each(lambda one: [str(one.seq), event(one)]),
     "settings": _each(lambda setting: [setting.option, setting.value, 1 if setting.is_set else 0]),
 }

@@ -5,15 +5,23 @@ resolution that both promise: 60 bins of a second, 59 of a minute, 92 of fifteen
 to three days, then 27 of a day, and one for everything beyond thirty days.
 
 A job waits from the moment it is ready: neither its delay nor the time for which it depended on others counts.
+
+The minutes of a day are counted with it: how many jobs were completed, how long those ran, and how many failed and were
+tried again. They go with their day, or earlier: with the first new day that begins when the last of them is older than
+metrics-history. A run counts with at most RUN_MOST, so that no sum of a minute is beyond what a double holds.
 """
 
 from __future__ import annotations
+
+from itertools import islice
 
 from qmodel import replies
 from qmodel.state import config
 from qmodel.state.store import Store
 
 DAY_MS = 86_400_000
+MINUTE_MS = 60_000
+RUN_MOST = 10**10
 BINS = 60 + 59 + 92 + 48 + 27 + 1
 SWEEP = 10
 
@@ -33,12 +41,14 @@ class Sample:
 class Day:
     """What is counted of a queue on a day."""
 
-    __slots__ = ("failed", "failures", "retries", "run", "wait")
+    __slots__ = ("failed", "failures", "minutes", "retries", "run", "swept", "wait")
 
     def __init__(self) -> None:
         self.wait = Sample()
         self.run = Sample()
         self.failures = self.failed = self.retries = 0
+        self.minutes: dict[int, list[int]] = {}  # minute of the day -> completed, failed, retried, run ms
+        self.swept = False  # its minutes were struck
 
 
 def bin_of(duration: int) -> int:
@@ -70,8 +80,26 @@ def _day(store: Store, now: int, queue: str) -> Day:
     for key in store.days.keys()[:SWEEP]:
         if key[0] < oldest:
             del store.days[key]
+    _sweep_minutes(store, today)
     day = store.days[today, queue] = Day()
     return day
+
+
+def _sweep_minutes(store: Store, today: int) -> None:
+    """Strike the minutes of a few of the days that are older than metrics-history."""
+    last = today - config.value(store, "metrics-history") * MINUTE_MS - DAY_MS
+    for key in list(islice((key for key, day in store.days.items() if not day.swept), SWEEP)):
+        if key[0] <= last:
+            store.days[key].minutes = {}
+            store.days[key].swept = True
+
+
+def _minute(day: Day, now: int) -> list[int]:
+    index = now % DAY_MS // MINUTE_MS
+    minute = day.minutes.get(index)
+    if minute is None:
+        minute = day.minutes[index] = [0, 0, 0, 0]
+    return minute
 
 
 def _fold(sample: Sample, duration: int) -> None:
@@ -91,12 +119,18 @@ def waited(store: Store, now: int, queue: str, duration: int) -> None:
 
 def ran(store: Store, now: int, queue: str, duration: int) -> None:
     """Count how long a completed job ran."""
-    _fold(_day(store, now, queue).run, duration)
+    day = _day(store, now, queue)
+    _fold(day.run, duration)
+    minute = _minute(day, now)
+    minute[0] += 1
+    minute[3] += min(duration, RUN_MOST)
 
 
 def retried(store: Store, now: int, queue: str) -> None:
     """Count a retry."""
-    _day(store, now, queue).retries += 1
+    day = _day(store, now, queue)
+    day.retries += 1
+    _minute(day, now)[2] += 1
 
 
 def failed(store: Store, now: int, queue: str) -> None:
@@ -104,6 +138,7 @@ def failed(store: Store, now: int, queue: str) -> None:
     day = _day(store, now, queue)
     day.failures += 1
     day.failed += 1
+    _minute(day, now)[1] += 1
 
 
 def recovered(store: Store, failed_at: int, queue: str) -> None:
@@ -129,3 +164,20 @@ def view(store: Store, now: int, queue: str, at: int) -> replies.Stats:
 def _sample(sample: Sample, shown: bool) -> replies.Sample:
     bins = tuple(sample.bins.get(i, 0) for i in range(BINS)) if shown else ()
     return replies.Sample(sample.count, sample.mean, sample.squares, bins)
+
+
+def metrics(store: Store, now: int, queue: str, at: int, count: int) -> tuple[replies.Minute, ...]:
+    """The `count` minutes up to that of a moment, without those that are kept no more at `now`."""
+    kept = now - now % MINUTE_MS - config.value(store, "metrics-history") * MINUTE_MS
+    kept = max(kept, day_of(now) - config.value(store, "stats-history") * DAY_MS, 0)
+    last = at - at % MINUTE_MS
+    return tuple(
+        _shown(store, queue, minute)
+        for minute in range(max(last - (count - 1) * MINUTE_MS, kept), last + MINUTE_MS, MINUTE_MS)
+    )
+
+
+def _shown(store: Store, queue: str, at: int) -> replies.Minute:
+    day = store.days.get((day_of(at), queue))
+    counts = day.minutes.get(at % DAY_MS // MINUTE_MS) if day else None
+    return replies.Minute(at, *(counts or (0, 0, 0, 0)))

@@ -86,6 +86,7 @@ def test_the_common_options_stand_before_or_after_the_command(run: Run) -> None:
         (["config"], ["heartbeat", "1 min", "default", "How long a lease lasts"]),
         (["config-get", "max-events"], ["10000 events"]),
         (["stats", "q"], ["q on ", "wait  no job yet"]),
+        (["metrics", "q", "--count", "3"], ["0 completed in 3 minutes."]),
         (["drain", "q"], ["1 canceled, 0 left"]),
         (["cancel", "a"], ["a"]),
         (["delay", "a", "10m"], ["scheduled"]),

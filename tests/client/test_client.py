@@ -635,6 +635,17 @@ def test_statistics_are_of_a_day(client: Client) -> None:
     assert client.queues["q"].stats(date(2020, 1, 1)).wait.count == 0
 
 
+def test_minutes_tell_what_became_of_the_jobs(client: Client) -> None:
+    popped(client).complete()
+    popped(client).fail("g")
+    minutes = client.queues["q"].metrics(2)
+
+    assert len(minutes) == 2
+    assert [sum(one[i] for one in minutes) for i in (1, 2, 3)] == [1, 1, 0]
+    assert client.queues["q"].metrics(5, at=minutes[0].at)[-1] == minutes[0]
+    assert client.queues["q"].metrics(at=date(2020, 1, 1)) == ()
+
+
 def test_workers_are_listed_with_what_they_hold(client: Client) -> None:
     job = popped(client)
 

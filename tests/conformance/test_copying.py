@@ -63,7 +63,7 @@ def test_what_is_left_out_of_a_fingerprint_is_seen_by_no_other_operation(seed: i
         spoiled.days.clear()
         spoiled.events.clear()
         outcomes = engine.step(store, *step), engine.step(spoiled, *step)
-        assert step.op.spec.name in UNSEEN.values() or outcomes[0] == outcomes[1]
+        assert any(step.op.spec.name in names for names in UNSEEN.values()) or outcomes[0] == outcomes[1]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -198,3 +198,39 @@ def test_a_sum_that_is_no_number_any_more_is_refused_before_anything_is_written(
     for key in ("n", "x"):
         assert engine.step(store, 1, ops.MetadataIncrement("k", key)) == Refusal("NOT_WHOLE", ("k", key))
     assert snapshot.of(store) == before
+
+
+# ---- metrics
+
+
+def test_what_is_counted_by_the_minute_is_what_happened_in_it() -> None:
+    store, minute = Store(), 60_000
+    for jid in "abc":
+        done(store, minute - 10, ops.Put("q", jid, "k", ""))
+    a, b, c = done(store, minute - 1, ops.Pop("q", "w", 3))
+    done(store, minute + 4, ops.Complete("a", a.token), ops.Retry("b", b.token))
+    done(store, 3 * minute, ops.Fail("c", c.token, "g", "m"))
+    assert done(store, 3 * minute + 7, ops.Metrics("q", count=5)) == (
+        (0, 0, 0, 0, 0), (minute, 1, 0, 1, 5), (2 * minute, 0, 0, 0, 0), (3 * minute, 0, 1, 0, 0),
+    )  # fmt: skip
+    assert done(store, 3 * minute, ops.Metrics("q", minute, 1)) == ((minute, 1, 0, 1, 5),)
+    assert done(store, 3 * minute, ops.ConfigSet("metrics-history", 1), ops.Metrics("q"))[0][0] == 2 * minute
+
+
+def test_minutes_that_are_too_old_are_struck_when_a_day_begins() -> None:
+    store, day = Store(), 86_400_000
+    for n in range(4):
+        done(store, n * day, ops.Put("q", str(n), "k", ""))
+        job = done(store, n * day, ops.Pop("q", "w"))[0]
+        done(store, n * day, ops.Complete(str(n), job.token))
+    assert [one.swept for one in store.days.values()] == [True, True, False, False]
+    assert [len(one.minutes) for one in store.days.values()] == [0, 0, 1, 1]
+    assert all(one.run.count == 1 for one in store.days.values())
+
+
+def test_no_run_is_so_long_that_a_sum_of_its_minute_is_inexact() -> None:
+    store = Store()
+    done(store, 0, ops.ConfigSet("heartbeat", 366 * 86_400_000), ops.Put("q", "a", "k", ""))
+    job = done(store, 0, ops.Pop("q", "w"))[0]
+    done(store, 2 * 10**10, ops.Complete("a", job.token))
+    assert done(store, 2 * 10**10, ops.Metrics("q", count=1))[0].run_ms == 10**10

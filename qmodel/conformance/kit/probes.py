@@ -551,6 +551,7 @@ _SHAPED: tuple[tuple[Any, ...], ...] = (
     ("workers", ops.Workers()),
     ("worker", ops.Worker("w"), ops.Worker("v"), ops.Worker("nobody")),
     ("stats", ops.Stats("q"), ops.Stats("q", START - 86_400_000 * 20)),
+    ("metrics", ops.Metrics("q", count=3), ops.Metrics("q", START - 86_400_000 * 20)),
     ("events", ops.Events(), ops.Events(3, 2)),
     ("settings", ops.ConfigSet("heartbeat", 1000), ops.Config(), ops.ConfigSet("heartbeat-q", 5), ops.Config()),
 )
