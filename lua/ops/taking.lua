@@ -129,6 +129,15 @@ local function await_work(queue, most)
   end
 end
 
+-- Let what follows from the jobs that failed on the way happen before the reply, which a resend repeats; say if any did.
+local function concluded(now)
+  local any = cascade.is_left()
+  if any then
+    cascading.go_on(now)
+  end
+  return any
+end
+
 -- Lease up to `count` jobs, and remember under which request.
 function taking.grant(now, queue, worker, count, wait, request)
   workers.seen(now, worker)
@@ -140,7 +149,7 @@ function taking.grant(now, queue, worker, count, wait, request)
   elseif wait then
     await_work(queue, most)
   end
-  return shown
+  return concluded(now) and jobs.views(now, jids) or shown
 end
 
 -- Lease the next jobs of a queue to a worker.
@@ -189,7 +198,8 @@ function taking.pop_any(now, op)
       await_work(name, most)
     end
   end
-  return #names > 1 and jobs.views(now, jids) or shown -- a queue may have changed what another one gave
+  local changed = concluded(now) or #names > 1 -- a queue may have changed what another one gave
+  return changed and jobs.views(now, jids) or shown
 end
 
 local function before(job, other_job)

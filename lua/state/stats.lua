@@ -14,7 +14,7 @@ local stats = {}
 
 local DAY_MS = 86400000
 local MINUTE_MS = 60000
-local RUN_MOST = 1e10
+local RUN_MOST = 10000000000
 local BINS = 287
 local FOLD = 128
 local SWEEP = 10

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from qmodel import replies
 from qmodel.arguments import MOST
 from qmodel.operations import Peek, Pop, PopAny
+from qmodel.ops import cascading
 from qmodel.ops.burying import bury, bury_revoked, expire_due, expire_taken, is_revoked
 from qmodel.ops.firing import drafts, fire_due
 from qmodel.ops.gating import Passed, admits, admitted, claimed, let_through, passes
 from qmodel.ops.leasing import expiry, ran_too_long
 from qmodel.ops.lining import admit, place, preview
 from qmodel.ops.pausing import holds
-from qmodel.state import config, expiring, gates, history, jobs, options, queues, stats, workers
+from qmodel.state import cascade, config, expiring, gates, history, jobs, options, queues, stats, workers
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
@@ -53,7 +54,7 @@ def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
     elif op.wait:
         for name in names:
             _await_work(store, name, most)
-    return tuple(jobs.view(store, now, job) for job in granted)
+    return _concluded(store, now, granted)
 
 
 def grant(
@@ -63,14 +64,18 @@ def grant(
     workers.seen(store, now, worker)
     most = store.seq + MOST
     granted = _lease(store, now, queue, worker, count, request)
-    shown = []
     if granted:
         workers.remember(store, worker, request, tuple([job.jid for job in granted]))
     elif wait:
         _await_work(store, queue, most)
-    for job in granted:
-        shown.append(jobs.view(store, now, job))
-    return tuple(shown)
+    return _concluded(store, now, granted)
+
+
+def _concluded(store: Store, now: int, granted: list[Job]) -> tuple[replies.Job, ...]:
+    """Let what follows from the jobs that failed on the way happen, then show what was granted: a resend repeats it."""
+    if cascade.is_left(store):
+        cascading.go_on(store, now)
+    return tuple([jobs.view(store, now, job) for job in granted])
 
 
 def _await_work(store: Store, queue: str, most: int) -> None:

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from qmodel import engine
 from qmodel import operations as ops
 from qmodel.conformance import runner
 from qmodel.conformance.subjects import Step, open_subject
+from qmodel.state.store import Store
 from tests.property.test_quirks import DAY, Scene
 
 
@@ -634,3 +636,13 @@ def test_a_failure_that_was_not_kept_may_be_sent_again(scene: Played, end: str) 
     first = scene(op)
     assert scene.get() is None
     assert scene(op) == first == {"fail": "a", "retry": -1, "release": "failed"}[end]
+
+
+def test_a_pop_shows_what_followed_from_a_job_that_expired_on_the_way() -> None:
+    store = Store()
+    for op in (ops.Put("q", "x", "k", "", ttl_ms=10), ops.Put("q", "y", "k", "")):
+        engine.step(store, 0, op)
+    engine.step(store, 0, ops.Put("q", "c", "k", "", depends=("x cancel", "y block")))
+    first, again = (engine.step(store, 20, ops.Pop("q", "w", request="r")) for _ in range(2))
+    assert [(job.jid, job.dependents) for job in first] == [("y", ())]
+    assert again == first
