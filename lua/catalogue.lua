@@ -1584,6 +1584,22 @@ catalogue.operations = {
       at = kinds[18],
     },
   },
+  metrics = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue, count = 60}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.metrics, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      queue = kinds[1],
+      at = kinds[18],
+      count = kinds[16],
+    },
+  },
   events = {
     reads = true, memo = false, asks = false, cascades = false, lists = {},
     decode = function(operation, args, at, last)
@@ -1794,6 +1810,7 @@ catalogue.options = {
   ['requests-history'] = {default = 604800000, low = 0, high = 316224000000},
   ['stats-history'] = {default = 30, low = 0, high = 3660},
   ['histogram-history'] = {default = 7, low = 0, high = 3660},
+  ['metrics-history'] = {default = 1440, low = 0, high = 10080},
   ['messages-history'] = {default = 604800000, low = 0, high = 316224000000},
   ['messages-history-count'] = {default = 1000, low = 0, high = 1000000},
   ['max-job-history'] = {default = 100, low = 4, high = 1000},
@@ -1811,6 +1828,7 @@ catalogue.option_names = {
   'requests-history',
   'stats-history',
   'histogram-history',
+  'metrics-history',
   'messages-history',
   'messages-history-count',
   'max-job-history',

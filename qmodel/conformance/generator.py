@@ -163,7 +163,7 @@ CROWDED = {"put": 12, "put_many": 12, "pop": 34, "recur": 0, "timeout": 2, "canc
 AIM = dict.fromkeys(CATALOGUE, 70) | {
     "request_forget": 90,
     "put": 20, "put_many": 60, "pop": 45, "pop_any": 45, "peek": 50, "update": 45, "priority": 45, "log": 45,
-    "tagged": 50, "get": 40, "multiget": 20, "queue": 25, "length": 28, "pause": 15, "config_get": 60, "config_set": 8,
+    "tagged": 50, "get": 40, "multiget": 20, "queue": 25, "length": 28, "pause": 15, "config_get": 60, "config_set": 7,
     "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 82, "stalled": 100,
     "scheduled": 88, "top_tags": 85, "failed_groups": 90, "forget": 85, "recur_untag": 80,
     "recur_pause": 50, "recur_unpause": 92, "recur_advance": 92, "waiting": 60,
@@ -1368,7 +1368,7 @@ class Generator:
             return self._setting()
         option = self._option()
         known = config.OPTIONS.get(option, config.OPTIONS["heartbeat"])
-        edges = (known.high + 1, max(known.low - 1, 0), known.low, known.high)
+        edges = (known.high + 1, known.high + 2, max(known.low - 1, 0), known.high)
         return ops.ConfigSet(option, pick(self._chooser, edges), self._request())
 
     def config_unset(self) -> Operation:

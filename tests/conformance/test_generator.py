@@ -15,7 +15,7 @@ from qmodel.conformance.subjects import Step
 from qmodel.operations import CATALOGUE
 from qmodel.refusals import Refusal
 
-LEAD_THERE = {"put"}
+LEAD_THERE = {"put", "request_open"}
 """What others need happens first, and so succeeds more often than it would if it were only tried."""
 
 HARDLY_REFUSED = {"recur", "pause", "metadata_set", "metadata_increment", "publish", "subscribe"}
