@@ -30,8 +30,8 @@ FILES = (
     "state/messages", "state/subscriptions", "ops/searching", "ops/resuming", "ops/lining", "ops/concluding",
     "ops/uniquing", "ops/settling", "ops/burying", "ops/gating", "ops/throttling", "ops/explaining", "ops/pausing",
     "ops/putting", "ops/firing", "ops/scheduling", "ops/publishing", "ops/taking", "ops/depending", "ops/finishing",
-    "ops/leasing", "ops/changing", "ops/removing", "ops/revoking", "ops/replaying", "ops/cascading", "ops/requesting",
-    "ops/tagging", "ops/failing", "ops/looking", "ops/configuring", "ops/noting", "register",
+    "ops/leasing", "ops/changing", "ops/removing", "ops/obliterating", "ops/revoking", "ops/replaying", "ops/cascading",
+    "ops/requesting", "ops/tagging", "ops/failing", "ops/looking", "ops/configuring", "ops/noting", "register",
 )  # fmt: skip
 """The engine."""
 

@@ -502,6 +502,24 @@ catalogue.operations = {
       request = kinds[14],
     },
   },
+  obliterate = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local queue = args[at]
+      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
+      local op = {queue = queue, force = false, cursor = '', count = 1000, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.obliterate, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      queue = kinds[1],
+      force = kinds[9],
+      cursor = kinds[25],
+      count = kinds[16],
+      request = kinds[14],
+    },
+  },
   depends_on = {
     reads = false, memo = true, asks = true, cascades = true, lists = {'dependencies'},
     decode = function(operation, args, at, last)

@@ -16,7 +16,7 @@ register.verbs = {
   release = finishing.release, heartbeat = leasing.heartbeat, timeout = leasing.timeout, revoke = revoking.revoke,
   update = changing.update, priority = changing.priority, delay = changing.delay, promote = changing.promote,
   log = changing.log, progress = changing.progress, cancel = removing.cancel, drain = removing.drain,
-  cancel_many = removing.cancel_many, clean = removing.clean,
+  cancel_many = removing.cancel_many, clean = removing.clean, obliterate = obliterating.obliterate,
   depends_on = depending.depends_on, depends_off = depending.depends_off, results = depending.show_results,
   unique_get = uniquing.unique_get, unique_release = uniquing.unique_release, tag_add = tagging.tag_add,
   tag_remove = tagging.tag_remove, tagged = tagging.tagged, top_tags = tagging.top_tags, track = tagging.track,

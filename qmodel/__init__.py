@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from qmodel.errors import NotWhole as NotWhole
     from qmodel.errors import OverCapacity as OverCapacity
     from qmodel.errors import QmodelError as QmodelError
+    from qmodel.errors import QueueBusy as QueueBusy
     from qmodel.errors import QueueNotEmpty as QueueNotEmpty
     from qmodel.errors import RefusedError as RefusedError
     from qmodel.errors import RequestConflict as RequestConflict
@@ -86,7 +87,7 @@ _HOME = {
     "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError DataError DependencyCycle "
     "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey FlowError HasDependents JobCanceled "
     "JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded "
-    "NotLoadedError NotWhole OverCapacity QmodelError QueueNotEmpty RefusedError RequestConflict "
+    "NotLoadedError NotWhole OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict "
     "RequestNotEnded RequestNotFound ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound "
     "TooWide UnknownOption RequestState WrongState",
     "events": "Event",

@@ -756,6 +756,22 @@ class AsyncQueue:
             canceled += step.canceled
         return replies.Drained(canceled, step.left)
 
+    async def obliterate(self, *, force: bool = False) -> int:
+        """Delete it with its jobs in any state, its recurring jobs, its pauses and its throttle; give
+        how many jobs are gone.
+
+        Refused with QueueBusy while jobs run or are stalled, unless `force` takes them from their
+        workers; with HasDependents while a job of another queue depends on one of its.
+        """
+        gone = 0
+        op = ops.Obliterate(self.name, force)
+        while True:
+            part: replies.Bulk = await self.client.execute(op)
+            gone += part.done
+            if not part.cursor and not (part.passed and part.done):
+                return gone
+            op = replace(op, cursor=part.cursor)
+
     async def stats(self, day: Day | None = None) -> replies.Stats:
         """Its wait and run times, failures and retries of a UTC day, by default today."""
         stats: replies.Stats = await self.client.execute(ops.Stats(self.name, instant(day)))

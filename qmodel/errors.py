@@ -314,6 +314,12 @@ class QueueNotEmpty(RefusedError):
     length: str
 
 
+class QueueBusy(RefusedError):
+    code = "QUEUE_BUSY"
+    queue: str
+    jobs: str
+
+
 class UnknownOption(RefusedError):
     code = "UNKNOWN_OPTION"
     option: str

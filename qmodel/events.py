@@ -44,7 +44,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
     # recurring jobs, and their runs
     "recurred": ("schedule", "queue", "klass", "next_at"),
     "recur_updated": ("schedule", "queue", "next_at"),
-    "unrecurred": ("schedule", "queue", "cause"),  # unrecur, limit or end
+    "unrecurred": ("schedule", "queue", "cause"),  # unrecur, obliterate, limit or end
     "recur_paused": ("schedule", "queue"),
     "recur_unpaused": ("schedule", "queue"),
     "recur_advanced": ("schedule", "queue", "times", "last_at"),

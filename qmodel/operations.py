@@ -571,6 +571,30 @@ class Clean(Operation):
     request: RequestId = ""
 
 
+@operation(
+    "bulk",
+    "memo",
+    "QUEUE_BUSY HAS_DEPENDENTS CANCEL_LIMIT",
+    "canceled retired lock_lost unblocked throttled unlimited forgotten" + _ENDS,
+    finishes=True,
+)
+class Obliterate(Operation):
+    """Delete a queue: its jobs in any state, those that recur in it, and when nothing is left what is known of it.
+
+    It is refused while jobs run or are stalled, unless `force` is given: then they are lost to their workers. A job on
+    which one of another queue depends is in the way. Up to 1000 jobs are looked at, from `cursor` on, and up to `count`
+    deleted, each with those of the queue that depend on it. The reply says how many are gone, how many the queue still
+    has, and the cursor to go on from. In the step in which it has none, and that looked at all, the queue is forgotten,
+    with its pauses and its own throttle. Its statistics and options stay.
+    """
+
+    queue: QueueName
+    force: Switch = False
+    cursor: Cursor = ""
+    count: Count = 1000
+    request: RequestId = ""
+
+
 # ---- dependencies
 
 

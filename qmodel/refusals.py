@@ -74,6 +74,11 @@ REASONS: dict[str, Reason] = {
         "Canceling {jid} would take more than 1000 jobs with it, or end more than 1000 dependencies.",
         "Cancel its dependents first, in parts, or remove its dependencies in parts.",
     ),
+    "QUEUE_BUSY": Reason(
+        ("queue", "jobs"),
+        "Queue {queue} has {jobs} jobs that run, or are stalled.",
+        "Pause the queue and let them end, or obliterate it with force.",
+    ),
     "SCHEDULE_NOT_FOUND": Reason(
         ("jid",), "There is no recurring job {jid}.", "`qmodel recurring QUEUE` lists those of a queue."
     ),

@@ -422,7 +422,10 @@ class Entry(NamedTuple):
 
 
 class Bulk(NamedTuple):
-    """How many jobs something was done to, how many fit but were passed over, and the cursor to go on from."""
+    """How many jobs something was done to, how many fit but were passed over, and the cursor to go on from.
+
+    Of a queue that is obliterated: how many are gone, and how many it still has.
+    """
 
     done: int
     passed: int

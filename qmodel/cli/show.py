@@ -354,8 +354,10 @@ def _found(at: Session, op: Any, found: replies.Found) -> None:
 
 
 def _bulk(at: Session, op: Any, found: replies.Bulk) -> None:
-    done = "fit" if op.preview else {"cancel_many": "canceled", "clean": "deleted"}.get(op.spec.name, "retried")
-    click.echo(f"{found.done} {done}" + (f", {found.passed} passed over" if found.passed else ""))
+    done = {"cancel_many": "canceled", "retry_many": "retried"}.get(op.spec.name, "deleted")
+    passed = "left" if op.spec.name == "obliterate" else "passed over"
+    fit = "fit" if getattr(op, "preview", False) else done
+    click.echo(f"{found.done} {fit}" + (f", {found.passed} {passed}" if found.passed else ""))
     if found.cursor:
         click.echo(f"More may follow: --cursor '{found.cursor}'")
 

@@ -1754,6 +1754,73 @@ def full(s: Script) -> None:
     s.do(ops.CancelMany("q", count=150))
 
 
+def queue_obliterated(s: Script) -> None:
+    """A queue is deleted in parts: with jobs that wait for one another, work at hand, and what else it has."""
+    s.put("a", "b", "c", "z")
+    s.do(ops.Put("q", "d", "k", "", depends=("a", "b")))
+    s.do(ops.Put("q", "e", "k", "", depends=("d", "c")))
+    s.do(ops.Put("r", "x", "k", "", depends=("e",)))
+    s.do(ops.Obliterate("q"))
+    s.do(ops.Cancel(("x",)))
+    s.pop()
+    s.do(ops.Obliterate("q"))
+    s.do(ops.Obliterate("q", count=1))
+    s.do(ops.Timeout(("a",)))
+    s.do(ops.Obliterate("q"))
+    _recur(s)
+    s.do(ops.Recur("q", "c", "k", "", 0, kind="cron", cron="* * * * *", due_at=(5000,)))
+    s.do(ops.ThrottleSet("queue/q", 1))
+    s.do(ops.Pause(("q",), "rate", 10))
+    s.do(ops.Obliterate("q", True, count=1, request="once"))
+    s.put("late", priority=-1)
+    s.do(ops.Obliterate("q", True, count=1, request="once"))
+    s.do(ops.Obliterate("q", True, "ready 5 0 0"))
+    s.do(ops.Obliterate("q", True, "tag 5"))
+    s.do(ops.Obliterate("q", True))
+    s.do(ops.Queue("q"))
+    s.do(ops.ThrottleGet("queue/q"))
+    s.do(ops.Obliterate("q"))
+
+
+def queue_obliterated_finished(s: Script) -> None:
+    """Of the jobs that have ended those of the queue are deleted, wherever they stand."""
+    s.put("a", "b", "c", "f")
+    s.do(ops.PutMany(tuple(ops.Put("r", f"r{n}", "k", "") for n in range(3))))
+    for queue, most in (("q", 2), ("r", 2), ("q", 1)):
+        for job in s.do(ops.Pop(queue, "w", most)):
+            s.do(ops.Complete(job.jid, job.token, result="x"))
+    for job in s.do(ops.Pop("q", "w")):
+        s.do(ops.Fail(job.jid, job.token, "g", "no"))
+    s.do(ops.Put("q", "g", "k", "", depends=("f",)))
+    s.do(ops.Obliterate("q", count=2))
+    s.do(ops.Obliterate("q", count=2))
+    s.do(ops.Obliterate("q", cursor="completed 0 1"))
+    s.do(ops.Completed())
+    s.do(ops.FailedGroups())
+
+
+def queue_obliterated_in_parts(s: Script) -> None:
+    """More jobs wait for one another than one operation deletes: in two parts; or for one: then it is refused."""
+    s.put("a", "b")
+    for of, count in (("a", 600), ("b", 600)):
+        s.do(ops.PutMany(tuple(ops.Put("q", f"{of}{n}", "k", "", depends=(of,)) for n in range(count))))
+    s.do(ops.Obliterate("q"))
+    s.do(ops.Obliterate("q"))
+    s.put("a", "c")
+    for n in range(0, 1000, 500):
+        s.do(ops.PutMany(tuple(ops.Put("q", f"a{n + i}", "k", "", depends=("a",)) for i in range(500))))
+    s.do(ops.Obliterate("q"))
+    s.do(ops.Cancel(("a0",)))
+    s.do(ops.Obliterate("q"))
+    s.do(ops.PutMany(tuple(ops.Put("r", f"r{n}", "k", "") for n in range(1000))))
+    s.do(ops.Put("q", "d", "k", "", depends=tuple(f"r{n}" for n in range(1000))))
+    s.do(ops.Put("q", "e", "k", "", depends=("d",)))
+    s.do(ops.Obliterate("q"))
+    s.do(ops.Obliterate("q", cursor="depends 0 1"))
+    s.do(ops.Cancel(("e",)))
+    s.do(ops.Obliterate("q"))
+
+
 def repeated(s: Script) -> None:
     """What is named twice in one operation counts once."""
     s.put("a", "b", tags=("x", "y", "x"))
@@ -1836,7 +1903,7 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     completing_wrongly, sending_twice, retries_run_out, cycles, reversed_edges, two_ways_round, about_a_lease,
     keys_of_jobs, keys_and_what_else_holds_a_job, keys_with_an_end, keys_of_a_batch,
     about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts,
-    repeated, full,
+    queue_obliterated, queue_obliterated_finished, queue_obliterated_in_parts, repeated, full,
     wakes, waking, fewer_events, trimmed_events, options, odd_texts, short_histories, big_data, retiring,
     not_kept, retiring_by_count, old_statistics, by_the_minute, old_workers, ten_silent_holders, small_numbers,
     at_the_beginning,

@@ -152,7 +152,7 @@ WEIGHTS = {
     "request_cancel": 1, "request_forget": 2, "recur_pause": 1, "recur_unpause": 2, "recur_now": 2, "recur_advance": 3,
     "throttle_set": 3, "throttle_unset": 2, "throttled": 2, "unique_release": 2,
     "metadata_set": 2, "metadata_increment": 2, "metadata_unset": 2,
-    "search": 3, "cancel_many": 6, "clean": 3, "retry_many": 3,
+    "search": 3, "cancel_many": 6, "clean": 3, "retry_many": 3, "obliterate": 1,
     "publish": 4, "subscribe": 3, "catch_up": 5, "unsubscribe": 2, "trim": 2,
 }  # fmt: skip
 """How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
@@ -1241,6 +1241,11 @@ class Generator:
         age = pick(self._chooser, DELAYS) if self._below(2) else 0
         count, preview = pick(self._chooser, COUNTS), self._below(6) == 1
         return ops.Clean(state, age, **self._found(state), count=count, preview=preview, request=self._request())
+
+    def obliterate(self) -> Operation:
+        queue = self._queue_where(lambda q: q.first_seen is not None)
+        force, cursor = self._below(2) == 1, "" if self._below(6) else self._cursor()
+        return ops.Obliterate(queue, force, cursor, pick(self._chooser, COUNTS), self._request())
 
     def retry_many(self) -> Operation:
         count, preview = pick(self._chooser, COUNTS), self._below(6) == 1

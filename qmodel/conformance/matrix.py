@@ -293,6 +293,8 @@ def _probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     for clean in ("complete", "failed"):
         yield (ops.Clean(clean, **again),)
         yield (ops.Clean(clean, 1000, queue="nowhere", **again),)
+    yield (ops.Obliterate(queue, **again),)
+    yield (ops.Obliterate(queue, True, **again),)
     yield (ops.RetryMany(**again),)
     yield (ops.RetryMany(klass="nobody"),)
     for more in ({}, {"preview": True}, {"state": "waiting"}, {"klass": "nobody"}):

@@ -149,6 +149,7 @@ STORY: tuple[Operation, ...] = (
     ops.Messages(),
     ops.Trim(),
     ops.Unsubscribe("billing"),
+    ops.Obliterate("invoices"),
     ops.Unsubscribe("archive"),
     ops.Pause(("emails",)),
     ops.Queues(),

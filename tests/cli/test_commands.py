@@ -98,6 +98,7 @@ def test_the_common_options_stand_before_or_after_the_command(run: Run) -> None:
         (["cancel-many", "--queue", "q"], ["1 canceled"]),
         (["clean", "complete", "--older", "1d"], ["0 deleted"]),
         (["retry-many"], ["0 retried"]),
+        (["obliterate", "q"], ["1 deleted"]),
         (["metadata-increment", "A", "n", "--by", "5"], ["5"]),
         (["metadata-get", "A"], ["None."]),
     ],

@@ -20,6 +20,7 @@ from qmodel.errors import (
     JobNotFound,
     LockLost,
     NotLoadedError,
+    QueueBusy,
     QueueNotEmpty,
     RefusedError,
     UnknownOption,
@@ -782,6 +783,19 @@ def test_two_clients_of_one_name_share_their_jobs() -> None:
     qmodel.connect("memory://two-clients").queues["q"].put("A")
 
     assert qmodel.connect("memory://two-clients").queues["q"].length() == 1
+
+
+def test_a_queue_is_deleted_with_all_that_it_has(client: Client) -> None:
+    queue = client.queues["q"]
+    for _ in range(3):
+        queue.put_many([("A", n) for n in range(500)])
+    job = got(queue.pop())
+    with pytest.raises(QueueBusy, match="has 1 jobs that run"):
+        queue.obliterate()
+
+    job.complete()
+    assert queue.obliterate() == 1500
+    assert (queue.obliterate(), client.jobs.get(job.jid), queue.forget()) == (0, None, False)
 
 
 # ---- searching

@@ -43,6 +43,7 @@ def _limits() -> tuple[tuple[str, str], ...]:
     step(store, ops.Put("q", "x", "k", ""))
     step(store, ops.Pop("q", "w"))
     step(store, ops.Cancel(("root",), cascade=True))
+    step(store, ops.Obliterate("q", True))
     step(store, ops.Put("q", "y", "k", "", depends=("root",)))
     step(store, ops.PutMany((ops.Put("q", "y", "k", "", depends=("root",)),)))
     token = next((job.token for job in store.jobs.values() if job.state == "running"), 0)
@@ -169,6 +170,16 @@ def _of_messages() -> Iterator[list[Step]]:
     yield [*old, Step(0, slow), Step(0, ops.ConfigSet("messages-history-count", 0)), old[0], old[1]]
 
 
+def _with_runs_elsewhere() -> Iterator[list[Step]]:
+    """Histories in which the queue of a run is deleted, and what recurs has moved to another; or in which what recurs
+    is paused beyond its end.
+    """
+    paused = [Step(0, ops.Recur("q", "s", "k", "", 1000, end_at=1500)), Step(0, ops.RecurPause("s"))]
+    yield [*paused, Step(0, ops.RecurringUnset(-1)), Step(5000, ops.RecurUnpause("s"))]
+    recur = [Step(0, ops.Recur("q", "s", "k", "", 1000, overlap="skip")), Step(0, ops.Fire("q"))]
+    yield [*recur, Step(0, ops.RecurUpdate("s", queue="r")), Step(5000, ops.Obliterate("q"))]
+
+
 def _with_requests() -> Iterator[list[Step]]:
     """Histories in which requests meet what they seldom meet."""
 
@@ -222,7 +233,8 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
     transitions: set[tuple[str, str, str]] = set()
     real, configuring.keep_events = configuring.keep_events, lambda store, most: None
     try:
-        for history in (*bulk(COUNT), *ENDS, *_rare(), *_in_a_line(), *_of_messages(), *_with_requests()):
+        rare = (*_rare(), *_in_a_line(), *_of_messages(), *_with_requests(), *_with_runs_elsewhere())
+        for history in (*bulk(COUNT), *ENDS, *rare):
             states: dict[str, str] = {}
             for moment in walk(history):
                 events[moment.name].update(event.event for event in moment.events)
@@ -234,7 +246,9 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
         configuring.keep_events = real
     for name, code in _limits():
         refusals[name].add(code)
-    for name in ("put", "put_many", "pop", "pop_any", "retry", "release", "cancel", "drain", "unique_release"):
+    for name in (
+        "put", "put_many", "pop", "pop_any", "retry", "release", "cancel", "drain", "unique_release", "obliterate",
+    ):  # fmt: skip
         events[name].update(event.event for event in _end_of_a_holder(name))
     return events, refusals, transitions
 
@@ -272,6 +286,7 @@ def _end_of_a_holder(name: str) -> tuple[Event, ...]:
         "pop": ops.Pop("q", "w"), "pop_any": ops.PopAny(("q",), "w"), "retry": retry, "drain": ops.Drain("q", 1),
         "unique_release": ops.UniqueRelease("u"), "put": put, "cancel": ops.Cancel(("a",)),
         "release": ops.Release("a", store.jobs["a"].token), "put_many": ops.PutMany((put,)),
+        "obliterate": ops.Obliterate("q", True, "locks 0 0"),
     }  # fmt: skip
     engine.step(store, 100_000, ends[name])
     return events_after(store, seq, store.seq - seq)

@@ -234,3 +234,80 @@ def test_no_run_is_so_long_that_a_sum_of_its_minute_is_inexact() -> None:
     job = done(store, 0, ops.Pop("q", "w"))[0]
     done(store, 2 * 10**10, ops.Complete("a", job.token))
     assert done(store, 2 * 10**10, ops.Metrics("q", count=1))[0].run_ms == 10**10
+
+
+# ---- obliterating
+
+
+def test_a_queue_that_works_is_not_deleted_unless_it_is_forced() -> None:
+    """BullMQ's obliterate deletes keys, and workers of jobs that were active fail later for a reason nobody tells."""
+    store = Store()
+    done(store, 1, *put("q", "a", "b"), ops.Pop("q", "w"))
+    assert engine.step(store, 2, ops.Obliterate("q")) == Refusal("QUEUE_BUSY", ("q", "1"))
+    assert sorted(store.jobs) == ["a", "b"]
+    before = store.seq
+    assert done(store, 2, ops.Obliterate("q", True)) == (2, 0, "")
+    lost = [event.named for event in done(store, 2, ops.Events(before)) if event.event == "lock_lost"]
+    assert [(fact["jid"], fact["worker"], fact["cause"]) for fact in lost] == [("a", "w", "cancel")]
+
+
+def test_nothing_is_left_of_a_queue_that_is_obliterated() -> None:
+    store = Store()
+    done(store, 1, *put("q", *"abcdef"), *put("r", "x"))
+    for name in "ab":
+        popped = done(store, 2, ops.Pop("q", "w"))
+        done(store, 2, ops.Complete(name, popped[0].token))
+    popped = done(store, 2, ops.Pop("q", "w"))
+    done(store, 2, ops.Fail("c", popped[0].token, "g", "no"))
+    done(store, 2, *put("q", "later", delay_ms=10**6), *put("q", "g", depends=("d",)))
+    done(store, 3, ops.Recur("q", "daily", "k", "", 1000), ops.ThrottleSet("queue/q", 1), ops.Pause(("q",)))
+    assert done(store, 3, ops.Obliterate("q")) == (8, 0, "")
+    assert sorted(store.jobs) == ["x"]
+    seen = snapshot.of(store)
+    assert (sorted(seen.queues), seen.schedules, seen.throttles) == (["r"], {}, {})
+    assert [queue.name for queue in done(store, 3, ops.Queues())] == ["r"]
+
+
+def test_nobody_is_left_waiting_for_a_job_of_a_queue_that_is_gone() -> None:
+    store = Store()
+    done(store, 1, *put("q", "a", "b"), *put("r", "x", depends=("b",)))
+    for force in (False, True):
+        assert engine.step(store, 2, ops.Obliterate("q", force)) == Refusal("HAS_DEPENDENTS", ("b", "x"))
+    assert sorted(store.jobs) == ["a", "b", "x"]
+    assert done(store, 2, ops.Cancel(("x",)), ops.Obliterate("q")) == (2, 0, "")
+
+
+def test_jobs_that_wait_for_one_another_go_together() -> None:
+    store = Store()
+    done(store, 1, *put("q", "a", "z"), *put("q", "b", depends=("a",)), *put("q", "c", depends=("b",)))
+    first = done(store, 2, ops.Obliterate("q", count=1, request="n"))
+    assert (first.done, first.passed, sorted(store.jobs)) == (3, 1, ["z"])
+    assert done(store, 2, ops.Obliterate("q", count=1, request="n")) == first
+    done(store, 2, *put("q", "sooner", priority=-1))
+    assert done(store, 2, ops.Obliterate("q", cursor=first.cursor)) == (1, 1, "")
+    assert done(store, 2, ops.Obliterate("q")) == (1, 0, "")
+
+
+def test_a_queue_is_deleted_a_thousand_jobs_at_a_time() -> None:
+    store = Store()
+    for begin in range(0, 1200, 400):
+        for n in range(begin, begin + 400):
+            done(store, 1, *put("q", f"a{n}"), *put("q", f"b{n}", depends=(f"a{n}",)))
+    gone, cursor, steps = 0, "", 0
+    while steps == 0 or cursor:
+        part = done(store, 2, ops.Obliterate("q", cursor=cursor))
+        assert part.done <= 1000
+        gone, cursor, steps = gone + part.done, part.cursor, steps + 1
+    assert (gone, steps, store.jobs, store.queues) == (2400, 3, {}, {})
+
+
+def test_more_than_a_thousand_that_wait_for_one_are_in_the_way() -> None:
+    store = Store()
+    done(store, 1, *put("q", "a"), *put("q", "a2", depends=("a",)))
+    for n in range(1000):
+        done(store, 1, *put("q", f"b{n}", depends=("a" if n < 999 else "a2",)))
+    assert engine.step(store, 2, ops.Obliterate("q")) == Refusal("CANCEL_LIMIT", ("a",))
+    done(store, 2, ops.Cancel(("b0", "b999")))
+    assert done(store, 2, ops.Obliterate("q")).done == 1000
+    assert done(store, 2, ops.Obliterate("q")) == (0, 0, "")
+    assert store.queues == {}

@@ -502,7 +502,13 @@ _SHAPED: tuple[tuple[Any, ...], ...] = (
     ),
     ("subscriptions", ops.Subscribe("s", ("a",), "r", "k"), ops.Subscribe("s2", (">",), "r", "k"), ops.Subscriptions()),
     ("entries", ops.MetadataSet("k", "one", "1"), ops.MetadataIncrement("k", "two", 2), ops.MetadataGet("k")),
-    ("bulk", ops.RetryMany(group="g", preview=True), ops.CancelMany("r"), ops.Clean("complete", 1)),
+    (
+        "bulk",
+        ops.RetryMany(group="g", preview=True),
+        ops.CancelMany("r"),
+        ops.Clean("complete", 1),
+        ops.Obliterate("r", True),
+    ),
     (
         "throttle",
         ops.ThrottleSet("x", 1, 2, 1000, 3, 1, 1000),
