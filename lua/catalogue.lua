@@ -800,7 +800,7 @@ catalogue.operations = {
     },
   },
   request_add = {
-    reads = false, memo = true, asks = true, cascades = false, lists = {'jobs'},
+    reads = false, memo = true, asks = true, cascades = true, lists = {'jobs'},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
@@ -833,7 +833,7 @@ catalogue.operations = {
     },
   },
   request_put = {
-    reads = false, memo = true, asks = true, cascades = false, lists = {'jobs'},
+    reads = false, memo = true, asks = true, cascades = true, lists = {'jobs'},
     decode = function(operation, args, at, last)
       if last < at + 2 then args = arguments.only(args, at, last) end
       local id, queue, limit = args[at], args[at + 1], args[at + 2]

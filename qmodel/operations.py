@@ -794,7 +794,7 @@ class RequestOpen(Operation):
 _PUTS = _DEPENDENCY + " DUPLICATE_JID OVER_CAPACITY JOB_EXISTS REQUEST_STATE"
 
 
-@operation("number", "memo", "REQUEST_NOT_FOUND " + _PUTS, "put throttled request_forgotten")
+@operation("number", "memo", "REQUEST_NOT_FOUND " + _PUTS, "put request_forgotten" + _CASCADE)
 class RequestAdd(Operation):
     """Add up to 1000 sub-requests to an open request; replies how many are new.
 
@@ -819,7 +819,7 @@ class RequestClose(Operation):
     "state",
     "memo",
     "REQUEST_CONFLICT " + _PUTS,
-    "request_opened put throttled request_closed request_done request_forgotten",
+    "request_opened put request_closed request_done request_forgotten" + _CASCADE,
 )
 class RequestPut(Operation):
     """Open a request, add all its sub-requests, and close it, in one step; replies its state."""

@@ -128,6 +128,27 @@ def a_request_that_has_ended(s: Script) -> None:
     s.do(ops.RequestOpen("x", "q", 1))
 
 
+def sub_requests_of_a_failed_job(s: Script) -> None:
+    """They follow it in the step in which they come, each as its edge says; and so do those that wait for them."""
+    for way in ("add", "put"):
+        s.put("a" + way)
+        (job,) = s.pop()
+        s.do(ops.Fail(job.jid, job.token, "g", ""))
+        jobs = [ops.Put("q", f"{way}:{on}", "k", "", depends=(f"a{way} {on}",)) for on in ("fail", "cancel", "ignore")]
+        jobs += [
+            ops.Put("q", f"{way}:{on}-{then}", "k", "", depends=(f"{way}:{on} {then}",))
+            for on in ("fail", "cancel")
+            for then in ("fail", "cancel", "ignore")
+        ]
+        if way == "add":
+            s.do(ops.RequestOpen(way, "q", 1))
+            s.do(ops.RequestAdd(way, tuple(jobs), "r"))
+            s.do(ops.RequestAdd(way, tuple(jobs), "r"))
+        else:
+            s.do(ops.RequestPut(way, "q", 1, tuple(jobs), 0, "r"))
+        s.do(ops.RequestGet(way))
+
+
 def too_many_subscriptions(s: Script) -> None:
     """As many as there may be, and one more; and one with more patterns than one may have."""
     for number in range(101):
@@ -146,4 +167,5 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     reasons_of_all_kinds, alone_at_a_gate, a_lapsed_job_at_a_closed_queue, what_a_pop_would_free,
     a_thousand_before_a_closed_throttle, canceled_by_two_ways, a_thousand_lives_are_over,
     a_thousand_expire_after_one_was_let_go_on, a_request_that_has_ended, too_many_subscriptions, several_notes,
+    sub_requests_of_a_failed_job,
 )  # fmt: skip

@@ -13,6 +13,7 @@ from qmodel import engine
 from qmodel import operations as ops
 from qmodel.conformance.directed import directed
 from qmodel.conformance.generator import HOSTILE
+from qmodel.conformance.script import Script
 from qmodel.conformance.subjects import Step
 from qmodel.events import EVENTS, Event
 from qmodel.lifecycle import STATES, TRANSITIONS
@@ -225,6 +226,28 @@ def _with_requests() -> Iterator[list[Step]]:
         yield steps(op)
 
 
+def _following_at_once() -> Iterator[list[Step]]:
+    """Sub-requests that depend on a failed job, and follow it in the step in which they come."""
+    for whole in (False, True):
+        s = Script()
+        s.put("a", "old")
+        a, old = s.pop(2)
+        s.do(ops.Fail(a.jid, a.token, "g", ""))
+        s.do(ops.Fail(old.jid, old.token, "g", ""))
+        s.do(ops.ConfigSet("failed-history-count", 1))
+        jobs = (
+            ops.Put("q", "x:1", "k", "", depends=("a fail",), dead_queue="dead"),
+            ops.Put("q", "x:2", "k", "", depends=("x:1 cancel",)),
+            ops.Put("q", "x:3", "k", "", depends=("a ignore",)),
+        )
+        if whole:
+            s.do(ops.RequestPut("x", "q", 1, jobs))
+        else:
+            s.do(ops.RequestOpen("x", "q", 1))
+            s.do(ops.RequestAdd("x", jobs))
+        yield s.steps
+
+
 @functools.cache
 def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str, str, str]]]:
     """Over many histories: the events and refusals of each operation, and all transitions."""
@@ -233,7 +256,14 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
     transitions: set[tuple[str, str, str]] = set()
     real, configuring.keep_events = configuring.keep_events, lambda store, most: None
     try:
-        rare = (*_rare(), *_in_a_line(), *_of_messages(), *_with_requests(), *_with_runs_elsewhere())
+        rare = (
+            *_rare(),
+            *_in_a_line(),
+            *_of_messages(),
+            *_with_requests(),
+            *_following_at_once(),
+            *_with_runs_elsewhere(),
+        )
         for history in (*bulk(COUNT), *ENDS, *rare):
             states: dict[str, str] = {}
             for moment in walk(history):
