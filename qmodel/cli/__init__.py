@@ -39,6 +39,7 @@ SECTIONS = {
     "replaying": "Dead letters",
     "changing": "Changing",
     "removing": "Removing",
+    "obliterating": "Deleting queues",
     "depending": "Dependencies",
     "uniquing": "Deduplication",
     "tagging": "Tags and tracking",

@@ -156,6 +156,21 @@ def too_many_subscriptions(s: Script) -> None:
     s.do(ops.Subscribe("s0", tuple(f"a{number}" for number in range(11)), "q", "k"))
 
 
+def pauses_that_end(s: Script) -> None:
+    """Two pauses end by themselves, one after the other; a third one does not."""
+    s.put("a")
+    for reason, ms in (("one", 5000), ("two", 9000), ("for ever", 0)):
+        s.do(ops.Pause(("q",), reason, ms))
+        s.do(ops.Queue("q"))
+        s.do(ops.Why("a"))
+    s.do(ops.Unpause(("q",), "for ever"))
+    for later in (0, 5000, 4000):
+        s.now += later
+        s.do(ops.Queue("q"))
+        s.do(ops.Why("a"))
+        s.pop()
+
+
 def several_notes(s: Script) -> None:
     """What is noted for a klass is shown by key."""
     for key in ("b", "a", "é", "A", "~"):
@@ -167,5 +182,5 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     reasons_of_all_kinds, alone_at_a_gate, a_lapsed_job_at_a_closed_queue, what_a_pop_would_free,
     a_thousand_before_a_closed_throttle, canceled_by_two_ways, a_thousand_lives_are_over,
     a_thousand_expire_after_one_was_let_go_on, a_request_that_has_ended, too_many_subscriptions, several_notes,
-    sub_requests_of_a_failed_job,
+    pauses_that_end, sub_requests_of_a_failed_job,
 )  # fmt: skip

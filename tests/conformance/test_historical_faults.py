@@ -48,7 +48,7 @@ MODEL = [
           "enter(store, now, job, op.next, op.delay_ms)", "enter(store, now, job, op.next, 0 if op.depends else op.delay_ms)"),
     Fault("Q8", "no dependencies do not clear those that were", "ops/putting", "    if edges is not None:\n", "    if edges and edges.given:\n"),
     Fault("Q9", "depends_off ignores the delay", "ops/depending",
-          "    state = begins(store, now, job)\n", '    state = "waiting"\n'),
+          "    state = putting.begins(store, now, job)\n", '    state = "waiting"\n'),
     Fault("Q9b", "the old due time outlives a put", "ops/putting",
           "    job.ready_at = now + delay_ms\n", "    job.ready_at = max(job.ready_at, now + delay_ms)\n"),
     Fault("Q10", "unfail leaves the count of the failed", "ops/failing",
