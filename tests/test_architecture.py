@@ -35,7 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "requests",
         "results",
     ),
-    ("conformance", "pipeline", "serve", "worker"),
+    ("conformance", "pipeline", "serve", "telemetry", "top", "worker"),
     ("cli",),
     ("docs",),
 )
