@@ -1,8 +1,8 @@
 """Whether a process is alive and ready, told over HTTP to whoever keeps it running.
 
 *Alive* is a process whose loop goes round: it calls `tick` each time, also while the server is away, and has done so
-within `patience`. Who finds it dead should start it anew. *Ready* is one that is alive and reaches its server; who finds
-it not ready should wait, for to start it anew does not bring the server back.
+within `patience`. Who finds it dead should start it anew. *Ready* is one that is alive and reaches its server; who
+finds it not ready should wait, for to start it anew does not bring the server back.
 
 A check of readiness may hang with its server. So it runs in a thread of its own, one at a time, and what has not been
 answered within `deadline` counts as a no.
