@@ -1,0 +1,174 @@
+"""`qmodel failures`: what has failed, by group; the jobs of a group; and trying them again."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import Any
+
+import click
+
+from qmodel import operations as ops
+from qmodel import replies
+from qmodel.cli import show
+from qmodel.cli.session import Session, common, session
+from qmodel.top.words import ago, gist
+
+MANY = 1000
+
+
+@click.command("failures")
+@click.argument("group", required=False)
+@click.option("--retry", is_flag=True, help="Put them back into their queues, to be tried anew.")
+@click.option("--queue", help="With --retry: only those of this queue.")
+@click.option("--klass", help="With --retry: only those of this job type.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before all groups are retried.")
+@click.option("--offset", type=click.IntRange(0), default=0, show_default=True, help="How many lines to pass over.")
+@click.option("--count", type=click.IntRange(1, MANY), default=25, show_default=True, help="How many lines at most.")
+@click.option("--full", is_flag=True, help="With GROUP: the whole message of each job, with its traceback.")
+def command(group: str | None, retry: bool, **given: Any) -> None:
+    """Show what has failed, by group, with how many jobs each holds and the newest message; or the jobs of a GROUP.
+
+    \b
+        qmodel failures                     the groups
+        qmodel failures ValueError          the jobs of one, latest first
+        qmodel failures ValueError --full   with their tracebacks
+        qmodel failures ValueError --retry  all of them again, each in its own queue
+        qmodel failures --retry             every failed job again; asks first
+    """
+    at = session()
+    if not retry and (given["queue"] or given["klass"]):
+        raise click.UsageError("--queue and --klass go with --retry; `qmodel search --state failed` finds by them.")
+    if retry:
+        _retry(at, group, given)
+    elif group is None:
+        _groups(at, given["offset"], given["count"])
+    else:
+        _jobs(at, group, given["offset"], given["count"], given["full"])
+
+
+def _groups(at: Session, offset: int, count: int) -> None:
+    tallies: list[replies.Tally] = at.client.execute(ops.FailedGroups(offset, count))
+    newest = _newest(at, [one.name for one in tallies])
+    if at.json:
+        pairs = [(one, newest.get(one.name)) for one in tallies]
+        at.answer([{"group": one.name, "jobs": one.jobs, "newest": job and _plain(job)} for one, job in pairs])
+        return
+    if not tallies:
+        click.echo("Nothing has failed." if not offset else "There are no more groups.")
+        return
+    now = _now(at)
+    rows = [(one.jobs, one.name, *_newest_cells(now, newest.get(one.name))) for one in tallies]
+    show.table(at, (">jobs", "group", ">newest", "klass", "queue", "message"), rows)
+    click.echo()
+    if len(tallies) == count:
+        click.echo(f"There may be more: qmodel failures --offset {offset + count}")
+    click.echo(f"Look: qmodel failures '{tallies[0].name}'    Try again: qmodel failures '{tallies[0].name}' --retry")
+
+
+def _newest(at: Session, groups: list[str]) -> dict[str, replies.Job]:
+    """The job of each group that failed last, in two round trips."""
+    pages = at.client.execute_many(ops.Failed(group, 0, 1) for group in groups)
+    jids = tuple(jid for page in pages if isinstance(page, replies.Page) for jid in page.jids)
+    jobs = at.client.execute(ops.Multiget(jids)) if jids else ()
+    return {job.failure.group: job for job in jobs if job.failure}
+
+
+def _newest_cells(now: int, job: replies.Job | None) -> tuple[str, ...]:
+    if job is None or job.failure is None:
+        return ("-", "-", "-", "")
+    return (f"{ago(now - job.failure.at)} ago", job.klass, job.queue, gist(job.failure.message))
+
+
+def _jobs(at: Session, group: str, offset: int, count: int, full: bool) -> None:
+    page: replies.Page = at.client.execute(ops.Failed(group, offset, count))
+    jobs: list[replies.Job] = list(at.client.execute(ops.Multiget(page.jids))) if page.jids else []
+    if at.json:
+        at.answer({"group": group, "total": page.total, "jobs": [_plain(job) for job in jobs]})
+        return
+    if not page.total:
+        _say_no_group(at, group)
+        raise click.exceptions.Exit(1)
+    now = _now(at)
+    if full:
+        for job in jobs:
+            _say_whole(now, job)
+    else:
+        rows = [(job.jid, job.klass, job.queue, *_failed_cells(now, job)) for job in jobs]
+        show.table(at, ("jid", "klass", "queue", ">failed", "worker", "message"), rows)
+    click.echo(f"\n{offset + 1} to {offset + len(jobs)} of {page.total}." if jobs else f"\nThere are {page.total}.")
+    if offset + len(jobs) < page.total and jobs:
+        click.echo(f"More: qmodel failures '{group}' --offset {offset + count}")
+
+
+def _failed_cells(now: int, job: replies.Job) -> tuple[str, str, str]:
+    if job.failure is None:  # it was tried again in the meantime
+        return ("-", "", job.state)
+    return (f"{ago(now - job.failure.at)} ago", job.failure.worker or "-", gist(job.failure.message))
+
+
+def _say_whole(now: int, job: replies.Job) -> None:
+    when, worker, _ = _failed_cells(now, job)
+    click.secho(f"{job.jid}  {job.klass} in {job.queue}, {when} on {worker}", bold=True)
+    click.echo(job.failure.message.rstrip() + "\n" if job.failure else "")
+
+
+def _say_no_group(at: Session, group: str) -> None:
+    from difflib import get_close_matches
+
+    known = [one.name for one in at.client.execute(ops.FailedGroups(0, MANY))]
+    close = get_close_matches(group, known, 3)
+    hint = f" Did you mean {' or '.join(close)}?" if close else " See: qmodel failures"
+    click.echo(f"Nothing has failed in group '{group}'.{hint}", err=True)
+
+
+def _retry(at: Session, group: str | None, given: dict[str, Any]) -> None:
+    chosen = {"klass": given["klass"], "group": group}
+    if group is None and not given["yes"]:
+        filtered = given["queue"] or given["klass"]
+        there = at.client.failed.retry(given["queue"], **chosen, preview=True) if filtered else _all(at)
+        if not there:
+            click.echo("Nothing has failed." if not at.json else '{"retried": 0}')
+            return
+        click.confirm(f"Try {there} failed jobs of all groups again?", abort=True, err=True)
+    done = at.client.failed.retry(given["queue"], **chosen)
+    if at.json:
+        at.answer({"retried": done})
+    else:
+        click.echo(f"{done} jobs are back in their queues.")
+
+
+def _all(at: Session) -> int:
+    """How many jobs have failed, from the counts of the groups."""
+    found = 0
+    for offset in itertools.count(0, MANY):
+        page = at.client.execute(ops.FailedGroups(offset, MANY))
+        found += sum(one.jobs for one in page)
+        if len(page) < MANY:
+            break
+    return found
+
+
+def _plain(job: replies.Job) -> dict[str, Any]:
+    failure = job.failure
+    return {
+        "jid": job.jid,
+        "klass": job.klass,
+        "queue": job.queue,
+        "state": job.state,
+        "data": job.data,
+        "failed_at": failure.at if failure else None,
+        "worker": failure.worker if failure else None,
+        "message": failure.message if failure else None,
+    }
+
+
+def _now(at: Session) -> int:
+    """The moment at which the failures are looked at: the server's, where it tells."""
+    if at.now is not None:
+        return at.now
+    clock = getattr(at.client.backend, "now", None)
+    return int(clock()) if clock else time.time_ns() // 1_000_000
+
+
+common(command)

@@ -1,0 +1,1 @@
+"""`qmodel top`: a live view of the queues in a terminal."""

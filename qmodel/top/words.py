@@ -1,0 +1,61 @@
+"""How times, messages and figures are told on one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def ago(ms: float) -> str:
+    """A length of time in one or two figures and a unit.
+
+    >>> [ago(ms) for ms in (-5, 900, 59_000, 61_000, 7_200_000, 200_000_000)]
+    ['0s', '0s', '59s', '1m', '2h', '2d']
+    """
+    seconds = max(int(ms), 0) // 1000
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def gist(message: str, most: int = 80) -> str:
+    r"""What a failure's message says on one line: of a traceback its last line, else the first that says anything.
+
+    >>> gist("Traceback (most recent call last):\n  File ...\nValueError: no such address\n")
+    'ValueError: no such address'
+    >>> gist("The card was declined.\nSee the log.")
+    'The card was declined.'
+    """
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    notes = (line for line in reversed(lines) if not line.startswith(("qmodel:", "^", "~")))
+    line = next(notes, lines[-1]) if lines[0].startswith("Traceback ") else lines[0]
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def spark(values: Sequence[float]) -> str:
+    """Figures as a row of blocks, the tallest for the greatest; nothing at all is a low line.
+
+    >>> spark([0, 1, 4, 2, 0])
+    '▁▂█▄▁'
+    >>> spark([0, 0])
+    '▁▁'
+    """
+    most = max(values, default=0) or 1
+    return "".join(BLOCKS[min(int(value / most * 7.999), 7)] for value in values)
+
+
+def count(number: int) -> str:
+    """A number that may be large, in few characters.
+
+    >>> [count(number) for number in (0, 999, 12_345, 200_000, 3_400_000)]
+    ['0', '999', '12,345', '200k', '3.4M']
+    """
+    if number < 100_000:
+        return f"{number:,}"
+    if number < 1_000_000:
+        return f"{number // 1000}k"
+    return f"{number / 1_000_000:.1f}M"

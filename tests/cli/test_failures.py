@@ -1,0 +1,96 @@
+"""`qmodel failures`: groups with counts and the newest message, the jobs of a group, and trying them again."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner
+
+from qmodel.cli import cli
+from tests.cli.conftest import Run
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "mail.py", line 3, in send\nValueError: no such address'
+
+
+def fail(run: Run, jid: str, group: str, message: str, *, queue: str = "mail", at: int = 1000) -> None:
+    """Put a job, and fail it."""
+    run("put", queue, "Send", "{}", "--jid", jid, "--now", str(at))
+    run("pop", queue, "--worker", "w1", "--now", str(at))
+    run("fail", jid, group, message, "--now", str(at))
+
+
+def test_groups_are_shown_with_counts_and_the_newest_message(run: Run) -> None:
+    fail(run, "a", "ValueError", TRACEBACK, at=1000)
+    fail(run, "b", "ValueError", "newer", at=61_000)
+    fail(run, "c", "Declined", "The card was declined.\nSee the log.", queue="cards", at=2000)
+
+    lines = run("failures", "--now", "121000").out.splitlines()
+    assert lines[0].split() == ["jobs", "group", "newest", "klass", "queue", "message"]
+    assert lines[1].split() == ["1", "Declined", "1m", "ago", "Send", "cards", "The", "card", "was", "declined."]
+    assert lines[2].split() == ["2", "ValueError", "1m", "ago", "Send", "mail", "newer"]
+    assert "qmodel failures 'Declined' --retry" in lines[-1]
+
+
+def test_the_jobs_of_a_group_are_shown_latest_first_and_with_full_their_tracebacks(run: Run) -> None:
+    fail(run, "a", "ValueError", TRACEBACK, at=1000)
+    fail(run, "b", "ValueError", "newer", at=61_000)
+
+    shown = run("failures", "ValueError", "--now", "121000").out
+    assert [line.split()[0] for line in shown.splitlines()[1:3]] == ["b", "a"]
+    assert "ValueError: no such address" in shown and "Traceback" not in shown
+    assert "1 to 2 of 2." in shown
+    assert TRACEBACK in run("failures", "ValueError", "--full").out
+
+
+def test_a_long_group_is_shown_in_pages(run: Run) -> None:
+    for number in range(3):
+        fail(run, f"j{number}", "E", "m", at=1000 + number)
+
+    assert "More: qmodel failures 'E' --offset 2" in run("failures", "E", "--count", "2").out
+    assert "3 to 3 of 3." in run("failures", "E", "--count", "2", "--offset", "2").out
+    assert "There are 3." in run("failures", "E", "--offset", "9").out
+
+
+def test_machines_get_groups_and_jobs_as_objects(run: Run) -> None:
+    fail(run, "a", "E", "m", at=1000)
+
+    (group,) = run("failures", "--json").json
+    assert (group["group"], group["jobs"], group["newest"]["jid"], group["newest"]["message"]) == ("E", 1, "a", "m")
+    found = run("failures", "E", "--json").json
+    assert (found["total"], found["jobs"][0]["failed_at"], found["jobs"][0]["worker"]) == (1, 1000, "w1")
+
+
+def test_a_group_is_retried_each_job_in_its_own_queue(run: Run) -> None:
+    fail(run, "a", "E", "m", queue="p")
+    fail(run, "b", "E", "m", queue="q")
+    fail(run, "c", "F", "m", queue="q")
+
+    assert run("failures", "E", "--retry").out == "2 jobs are back in their queues.\n"
+    assert [run("get", jid, "--json").json["state"] for jid in "abc"] == ["waiting", "waiting", "failed"]
+    assert run("failures", "--retry", "--yes", "--queue", "q", "--json").json == {"retried": 1}
+
+
+def test_all_groups_are_retried_only_after_a_yes(run: Run) -> None:
+    assert run("failures", "--retry").out == "Nothing has failed.\n"
+    fail(run, "a", "E", "m")
+
+    refused = run("failures", "--retry", input="n\n")
+    assert (refused.code, "Try 1 failed jobs of all groups again?" in refused.err) == (1, True)
+    assert run("get", "a", "--json").json["state"] == "failed"
+    assert run("failures", "--retry", input="y\n").out.endswith("1 jobs are back in their queues.\n")
+
+
+def test_an_unknown_group_is_refused_with_what_was_perhaps_meant(run: Run) -> None:
+    fail(run, "a", "ValueError", "m")
+
+    done = run("failures", "ValueErorr")
+    assert (done.code, done.err) == (1, "Nothing has failed in group 'ValueErorr'. Did you mean ValueError?\n")
+
+
+def test_filters_without_retry_are_refused(run: Run) -> None:
+    done = CliRunner().invoke(cli, ["failures", "--queue", "q"])
+    assert done.exit_code == 2
+    assert "go with --retry" in done.output
+
+
+def test_nothing_failed_is_said(run: Run) -> None:
+    assert run("failures").out == "Nothing has failed.\n"
+    assert run("failures", "--offset", "5").out == "There are no more groups.\n"
