@@ -24,6 +24,7 @@ OWN = {
     "flow": "Show a job's flow: which jobs wait for which, as text or as a picture.",
     "advance-schedules": "Tell the next moments of jobs that recur by cron.",
     "failures": "Show what has failed, by group, with the newest message; try it again.",
+    "exporter": "Tell Prometheus what there is in all queues.",
     "doctor": "Check the environment, the server and the jobs; say what to do.",
     "qless-lua": "Print the script that a binding of qless loads in place of its own.",
     "serve": "Serve jobs over the protocol of Redis, without Redis.",

@@ -1,0 +1,60 @@
+"""`qmodel exporter`: the metrics of a namespace, for Prometheus."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import click
+
+from qmodel.cli.session import common, session
+from qmodel.cli.watching import impatient, need
+from qmodel.errors import QmodelError
+
+
+@click.command("exporter")
+@click.option("--port", default=9808, show_default=True, help="The TCP port; 0 for any that is free.")
+@click.option("--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
+@click.option("--queues", default="*", show_default=True, metavar="PATTERN", help="Only queues whose names fit.")
+@click.option("--most", default=1000, show_default=True, help="How many queues, groups and throttles at most.")
+@click.option("--histograms/--no-histograms", default=True, show_default=True, help="How long jobs waited and ran.")
+@click.option("--once", is_flag=True, help="Print the metrics and end.")
+def command(port: int, bind: str, queues: str, most: int, histograms: bool, once: bool) -> None:
+    """Tell Prometheus what there is in all queues, whoever works on them.
+
+    One exporter is enough for a namespace; it answers /metrics, and /live and /ready for probes.
+    docs/operating.md has the table of metrics, and alerts to set.
+
+    \b
+        qmodel exporter                              on 127.0.0.1:9808
+        qmodel exporter --bind 0.0.0.0 --port 80     for others; there is no password
+        qmodel exporter --once                       print them, say for a look
+    """
+    need("prometheus_client", "prometheus", "exporter")
+    from prometheus_client import CollectorRegistry
+
+    from qmodel.telemetry.health import Health, serve
+    from qmodel.telemetry.prometheus import EngineCollector, page
+
+    at = session()
+    at.url = impatient(at.url)
+    registry = CollectorRegistry()
+    registry.register(EngineCollector(at.client, queues=queues, most=most, histograms=histograms))
+    if once:
+        click.echo(page(registry)()[1].decode(), nl=False)
+        return
+    health = Health(at.client.newest)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
+    try:
+        endpoint = serve(health, port, bind, metrics=page(registry))
+    except OSError as error:
+        raise QmodelError(f"Port {port} of {bind} cannot be listened on: {error}. Give another --port.") from None
+    click.echo(f"qmodel tells its metrics at http://{bind}:{endpoint.port}/metrics")
+    while not stop.wait(1):
+        health.tick()
+    endpoint.close()
+
+
+common(command)
