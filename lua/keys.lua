@@ -63,7 +63,7 @@
 --   <p>s-minutes                 zset: score day, member <day>:<queue>: of what the minutes are still to be struck
 --   <p>uniques                   hash: key -> who holds it (state/uniques.lua)
 --   <p>unique-ends               zset: score the end of a key that has one of its own, member key
---   <p>m:<klass>                 hash: key -> text, what all jobs of a klass share
+--   <p>k:<klass>                 hash: key -> text, what all jobs of a klass share
 --   <p>requests                  hash: <operation> <request> -> reply
 --   <p>requests-order            zset: score order, member <operation> <request>
 --
@@ -154,7 +154,7 @@ function keys.group(name)
 end
 
 function keys.metadata(klass)
-  return keys.prefix .. 'm:' .. klass
+  return keys.prefix .. 'k:' .. klass
 end
 
 function keys.tag(name)

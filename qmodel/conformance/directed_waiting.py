@@ -178,9 +178,21 @@ def several_notes(s: Script) -> None:
     s.do(ops.MetadataGet("k"))
 
 
+def a_klass_named_like_a_number(s: Script) -> None:
+    """What is noted for a klass is not touched by a message whose number is the name of that klass."""
+    for klass in ("5", "6"):
+        s.do(ops.MetadataSet(klass, "n", "v"))
+    for _ in range(4):
+        s.do(ops.Publish("a", "x"))
+    s.do(ops.MetadataSet("4", "n", "v"))
+    for klass in "456":
+        s.do(ops.MetadataGet(klass))
+    s.do(ops.Messages(0, 9))
+
+
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
     reasons_of_all_kinds, alone_at_a_gate, a_lapsed_job_at_a_closed_queue, what_a_pop_would_free,
     a_thousand_before_a_closed_throttle, canceled_by_two_ways, a_thousand_lives_are_over,
     a_thousand_expire_after_one_was_let_go_on, a_request_that_has_ended, too_many_subscriptions, several_notes,
-    pauses_that_end, sub_requests_of_a_failed_job,
+    pauses_that_end, sub_requests_of_a_failed_job, a_klass_named_like_a_number,
 )  # fmt: skip

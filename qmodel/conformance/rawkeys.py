@@ -124,7 +124,7 @@ class _Reader:
             days=self.days(),
             uniques=self.uniques(),
             config=config,
-            metadata={klass: self.fields(f"m:{klass}") for klass in self.names("m:")},
+            metadata={klass: self.fields(f"k:{klass}") for klass in self.names("k:")},
             cascade=cascade,
             results={jid: self.results(jid) for jid in self.names("j:", "-results")},
             requests=self.requests(),
