@@ -234,7 +234,8 @@ def pages() -> Iterator[Path]:
     yield from sources()
     yield from (path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
     yield from (ROOT / name for name in ("README.md", "CHANGELOG.md", "dev", "tox.ini", "pyproject.toml", ".ci/run"))
-    yield from (ROOT / "docs").glob("*.md")
+    yield ROOT / "mkdocs.yml"
+    yield from (ROOT / "docs").rglob("*.md")
 
 
 @pytest.mark.parametrize("pattern", [UNFINISHED, MACHINE], ids=["unfinished", "machine"])

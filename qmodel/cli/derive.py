@@ -84,9 +84,9 @@ def _parameter(spec: Spec, argument: Argument) -> click.Parameter:
             metavar=_metavar(argument) + "..." * several if required else f"[{_metavar(argument)}]",
         )
     if isinstance(kind, Flag):
-        return click.Option([_option(argument)], is_flag=True, help="Yes. [default: no]")
+        return click.Option([_option(spec, argument)], is_flag=True, help="Yes. [default: no]")
     return click.Option(
-        [_option(argument), argument.name],
+        [_option(spec, argument), argument.name],
         type=_type(argument),
         multiple=isinstance(kind, ListOf),
         default=None,
@@ -95,8 +95,11 @@ def _parameter(spec: Spec, argument: Argument) -> click.Parameter:
     )
 
 
-def _option(argument: Argument) -> str:
-    return "--" + argument.name.removesuffix("_ms").replace("_", "-")
+def _option(spec: Spec, argument: Argument) -> str:
+    """An option's name. Beside `--unique` its duration is `--unique-for`, as it is in Python."""
+    name = argument.name.removesuffix("_ms")
+    taken = name != argument.name and any(other.name == name for other in spec.arguments)
+    return "--" + (f"{name}_for" if taken else name).replace("_", "-")
 
 
 def _metavar(argument: Argument) -> str:

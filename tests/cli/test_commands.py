@@ -33,6 +33,19 @@ def test_every_operation_has_a_command_with_all_its_arguments(run: Run, spec: de
     assert "--json" in help.out
 
 
+@pytest.mark.parametrize("spec", CATALOGUE.values(), ids=lambda spec: spec.name)
+def test_no_two_options_of_a_command_have_one_name(spec: derive.Spec) -> None:
+    command = derive.command(derive.hyphened(spec))
+    assert command is not None
+    names = [name for param in command.params for name in param.opts if name.startswith("-")]
+    assert len(names) == len(set(names))
+
+
+def test_a_key_and_how_long_it_holds_are_two_options(run: Run) -> None:
+    first = run("put", "syncs", "Sync", "--unique", "sync-7", "--unique-mode", "window", "--unique-for", "5m").out
+    assert run("put", "syncs", "Sync", "--unique", "sync-7").out == first
+
+
 def test_every_operation_is_listed_under_a_heading(run: Run) -> None:
     listed = run("--help").out
 

@@ -1,4 +1,4 @@
-"""Every Python example in the README and in the documents runs, in the order of its page, and prints what it says."""
+"""Every example in the README and in the documents runs, in the order of its page, and prints what it says."""
 
 from __future__ import annotations
 
@@ -7,31 +7,71 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.pages import ELSEWHERE, ROOT, Example, Terminal, agrees, examples, importing, name_of, pages
 from tests.servers import Server
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.M | re.S)
-SERVER = re.compile(r"redis://localhost(:6379)?(/0)?")
 LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.M)
+RUN = [page for page in pages() if any(one.language in ("python", "sh") for one in examples(page))]
 
 
-def examples(page: Path) -> list[tuple[str, str]]:
-    """The Python examples of a page, each with the text that stands below it as its output."""
-    return EXAMPLE.findall(page.read_text(encoding="utf-8"))
+def typed(page: Path) -> bool:
+    """Whether the commands of a page are run, too."""
+    return page.parent not in (ROOT, ROOT / "docs")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=lambda page: page.name)
-def test_the_examples_run_and_print_what_they_say(
-    page: Path, server: Server, capsys: pytest.CaptureFixture[str]
+def perform(
+    one: Example, terminal: Terminal, names: dict[str, object], capsys: pytest.CaptureFixture[str], commands: bool
 ) -> None:
-    names: dict[str, object] = {}
-    for code, output in examples(page):
-        exec(SERVER.sub(f"{server.url}?prefix={page.stem}:", code), names)
-        printed = capsys.readouterr().out
-        if output:
-            assert printed == output, code
+    """Do what an example says, and see that it prints what stands below it."""
+    printed = ""
+    if one.language == "sh" and one.title == ELSEWHERE and commands:
+        terminal.leave_running(one.text, one.output)
+        return
+    if one.language == "sh" and commands:
+        status, printed = terminal.type(one.text)
+        assert status == 0 or one.title == "Refused", f"{one.text}\n{printed}"
+    elif one.language == "python" and not one.title:
+        capsys.readouterr()
+        exec(terminal.here(one.text), names)
+        printed = terminal.shown(capsys.readouterr().out)
+    elif one.title and one.language not in ("sh", "console"):
+        terminal.write(one.title, one.text)
+        return
+    else:
+        return
+    assert not one.output or agrees(printed, one.output), f"{one.text}\nprinted\n{printed}"
+
+
+@pytest.mark.parametrize("page", RUN, ids=name_of)
+def test_the_examples_run_and_print_what_they_say(
+    page: Path, server: Server, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    terminal = Terminal(tmp_path, f"{server.url}?prefix={page.stem}:")
+    names: dict[str, object] = {"__name__": "page"}
+    with importing(terminal.home):
+        try:
+            for one in examples(page):
+                perform(one, terminal, names, capsys, typed(page))
+        finally:
+            ended = terminal.stop()
+    for status, said, output in ended:
+        assert status in (0, 130), said
+        assert not output or agrees(said, output), said
+
+
+def test_what_a_page_shows_is_compared() -> None:
+    assert agrees("1 job in 3 ms\n", "1 job in ... ms\n")
+    assert not agrees("2 jobs in 3 ms\n", "1 job in ... ms\n")
+    assert not agrees("1\n2\n", "1\n")
+
+
+def test_a_terminal_keeps_variables_and_finds_programs(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "memory://")
+    terminal.write("a.py", "print('a file')")
+    assert terminal.type("export WORD='two  words'") == (0, "")
+    assert terminal.type('echo "$WORD"; python a.py') == (0, "two  words\na file\n")
+    assert terminal.type("false; echo never") == (1, "")
 
 
 def anchors(page: Path) -> set[str]:
@@ -43,7 +83,7 @@ def anchors(page: Path) -> set[str]:
     return set(found)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", pages(), ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for target, anchor in LINK.findall(text):

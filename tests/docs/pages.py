@@ -1,0 +1,180 @@
+"""The examples of a page, and a terminal in which they run.
+
+What a page shows, a reader can type, so it is typed here, from top to bottom, in an empty folder:
+
+    ```python                           runs here; what stands below as ```text is what it prints
+    ```python title="jobs.py"           is written to that file; so is any other language
+    ```sh                               is typed into the terminal; ```text is what it answers
+    ```sh title="In another terminal"   is typed into a second one, and stopped at the end of the page
+    ```console                          is only shown
+
+In an output `...` stands for any text. On pages at the top of docs/ only Python runs; the README likewise.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.M | re.S)
+URL = "redis://localhost:6379/0"
+SERVER = re.compile(r"redis://localhost(:6379)?(/0)?")
+ELSEWHERE = "In another terminal"
+PATIENCE = 60
+
+
+class Example(NamedTuple):
+    """A block of a page, and the text that stands below it as its output."""
+
+    language: str
+    title: str
+    text: str
+    output: str
+
+
+def pages() -> list[Path]:
+    """The README and all documents."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def name_of(page: Path) -> str:
+    """A page's place in the repository."""
+    return str(page.relative_to(ROOT))
+
+
+def examples(page: Path) -> list[Example]:
+    """The examples of a page, each with its output."""
+    text = page.read_text(encoding="utf-8")
+    blocks = list(FENCE.finditer(text))
+    found = []
+    for block, after in zip_longest(blocks, blocks[1:]):
+        follows = after is not None and after[1] == "text" and not text[block.end() : after.start()].strip()
+        if block[1] != "text":
+            found.append(Example(block[1], block[2] or "", block[3], after[3] if follows and after else ""))
+    return found
+
+
+def agrees(printed: str, shown: str) -> bool:
+    """Whether an output is the one that a page shows, where `...` stands for any text."""
+    pattern = ".*".join(re.escape(part.rstrip(" ")) for part in shown.split("..."))
+    return re.fullmatch(pattern, printed, re.S) is not None
+
+
+class Terminal:
+    """A shell in a folder, in which `qmodel`, `python` and `pytest` are ours."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.url = url
+        self.home = folder / "page"
+        self.home.mkdir()
+        self.kept = folder / "variables"
+        self.kept.touch()
+        self.background: list[tuple[subprocess.Popen[bytes], Path, str]] = []
+        programs = folder / "bin"
+        programs.mkdir()
+        starts = {"qmodel": "-P -m qmodel", "python": "", "pytest": "-P -m pytest -p no:cacheprovider"}
+        for name, start in starts.items():
+            program = programs / name
+            program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {start} "$@"\n', encoding="utf-8")
+            program.chmod(0o755)
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "QMODEL_"))},
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUNBUFFERED": "1",
+            "COLUMNS": "100",
+            "NO_COLOR": "1",
+        }
+
+    def here(self, text: str) -> str:
+        """A text with our server in the place of the one that pages speak of."""
+        return SERVER.sub(self.url.replace("\\", r"\\"), text)
+
+    def shown(self, text: str) -> str:
+        """An output as a page would show it."""
+        return text.replace(self.url, URL)
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the page."""
+        path = self.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.here(text), encoding="utf-8")
+
+    def _shell(self, text: str) -> list[str]:
+        kept = shlex.quote(str(self.kept))
+        return ["bash", "-euc", f". {kept}; trap 'export -p >{kept}' EXIT\n{self.here(text)}"]
+
+    def type(self, text: str) -> tuple[int, str]:
+        """Type commands; give the exit status and what they printed."""
+        done = subprocess.run(
+            self._shell(text),
+            cwd=self.home,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=PATIENCE,
+            check=False,
+        )
+        return done.returncode, self.shown(done.stdout.decode())
+
+    def leave_running(self, text: str, output: str) -> None:
+        """Type a command that goes on, into a terminal of its own."""
+        said = self.kept.with_name(f"said-{len(self.background)}")
+        with said.open("wb") as file:
+            process = subprocess.Popen(
+                ["bash", "-euc", f". {shlex.quote(str(self.kept))}\nexec {self.here(text).strip()}"],
+                cwd=self.home,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.background.append((process, said, output))
+
+    def stop(self) -> list[tuple[int, str, str]]:
+        """Stop what is left running, as Ctrl-C would; give how it ended, what it said, and what the page shows."""
+        for process, _, _ in self.background:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGINT)
+        ended = []
+        for process, said, output in self.background:
+            code = self._await(process)
+            ended.append((code, self.shown(said.read_text(encoding="utf-8")), output))
+        self.background = []
+        return ended
+
+    @staticmethod
+    def _await(process: subprocess.Popen[bytes]) -> int:
+        try:
+            return process.wait(PATIENCE / 2)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return process.wait()
+
+
+@contextmanager
+def importing(folder: Path) -> Iterator[None]:
+    """Let Python import what a page wrote into its folder, and forget it afterwards."""
+    before, here = set(sys.modules), Path.cwd()
+    sys.path.insert(0, str(folder))
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(here)
+        sys.path.remove(str(folder))
+        for name in set(sys.modules) - before:
+            if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)):
+                del sys.modules[name]
