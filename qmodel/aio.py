@@ -250,22 +250,29 @@ class AsyncClient:
     async def _pop(
         self, ordered: Callable[[], list[str]], count: int, worker: str | None, timeout: float | None
     ) -> list[AsyncJob]:
-        """Pop, and while there is nothing, sleep until something may be there."""
+        """Pop, and while there is nothing, sleep until something may be there.
+
+        What becomes ready while it is asked until when to sleep has to be seen before the sleep: so it pops once more.
+        """
         worker = worker or self.worker
-        wait = timeout is not None and timeout > 0
         deadline = time.monotonic() + (timeout or 0)
         last = tries = 0
         while queues := ordered():
-            op = ops.Pop(queues[0], worker, count, wait)
-            found = await self.execute(op if len(queues) == 1 else ops.PopAny(tuple(queues), worker, count, wait))
-            left = deadline - time.monotonic()
-            if found or left <= 0:
-                return [AsyncJob(self, job.jid, job) for job in found]
+            found = await self._take(queues, worker, count, False)
+            if found or (left := deadline - time.monotonic()) <= 0:
+                return found
             next_at = await self._next_at(queues)
+            if found := await self._take(queues, worker, count, True):
+                return found
             tries = tries + 1 if next_at == last else 0
             last = next_at
             await self.backend.wait(queues, min(left, LONGEST_SLEEP, await self._until(next_at, tries)))
         return []
+
+    async def _take(self, queues: Sequence[str], worker: str, count: int, wait: bool) -> list[AsyncJob]:
+        op = ops.Pop(queues[0], worker, count, wait)
+        found = await self.execute(op if len(queues) == 1 else ops.PopAny(tuple(queues), worker, count, wait))
+        return self._jobs(found)
 
     async def _next_at(self, queues: Sequence[str]) -> int:
         """The next moment at which a job of some queues becomes ready by itself, or 0."""
@@ -276,9 +283,12 @@ class AsyncClient:
         """The seconds until a moment, and a little more each time that it turned out too early."""
         if not at:
             return LONGEST_SLEEP
+        return max(at - await self._now(), 0) / 1000 + min(0.001 * 2.0**tries, 1.0)
+
+    async def _now(self) -> int:
+        """The time by the backend's clock where it shows one, else by this machine's, in milliseconds."""
         clock = getattr(self.backend, "now", None)
-        now = await clock() if clock else time.time_ns() // 1_000_000
-        return max(at - now, 0) / 1000 + min(0.001 * 2.0**tries, 1.0)
+        return await clock() if clock else time.time_ns() // 1_000_000
 
     @overload
     async def peek(self, queue: str, count: None = None) -> AsyncJob | None: ...
@@ -330,7 +340,7 @@ class AsyncClient:
         from qmodel.cron import advances
 
         found = await self.execute(ops.RecurringUnset(milliseconds(ahead), MOST))
-        told = list(advances(found, round(time.time() * 1000)))
+        told = list(advances(found, await self._now()))
         known = await self.execute_many(told)
         return sum(last_at != op.after for op, last_at in zip(told, known, strict=True))
 
@@ -1438,7 +1448,7 @@ class AsyncRecurringJob(RecurringFields):
         """Tell the next moments of its cron expression, as `Client.advance_schedules` does for all."""
         from qmodel.cron import advance
 
-        if self.kind == "cron" and not await self.client.execute(advance(self.raw, round(time.time() * 1000))):
+        if self.kind == "cron" and not await self.client.execute(advance(self.raw, await self.client._now())):
             return self  # it is over: as it was when it was read
         return await self.refresh()
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.servers import NOTHING_FOUND, Candidate, Server, chosen_servers, running
 
+pytest_plugins = ["pytester", "qmodel.testing.plugin"]
+
 
 @pytest.fixture(
     scope="session",

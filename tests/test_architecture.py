@@ -36,6 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "results",
     ),
     ("conformance", "pipeline", "serve", "telemetry", "top", "worker"),
+    ("testing",),
     ("http", "integrations"),
     ("web",),
     ("cli",),

@@ -1,0 +1,33 @@
+"""Testing code that puts and performs jobs: a queue for each test, a clock that it moves, and assertions.
+
+`Harness` is the queue of one test. Under pytest the fixtures `qm`, `qm_redis` and `qm_any` give one (`plugin.py`).
+"""
+
+TYPE_CHECKING = False  # for type checkers; pytest imports this package at every start
+if TYPE_CHECKING:
+    from qmodel.testing.attempts import NobodyPerforms as NobodyPerforms
+    from qmodel.testing.clock import VirtualClock as VirtualClock
+    from qmodel.testing.harness import Harness as Harness
+    from qmodel.testing.waiting import WouldWait as WouldWait
+    from qmodel.testing.working import Drained as Drained
+    from qmodel.testing.working import NeverEmpty as NeverEmpty
+
+_WHERE = {
+    "Drained": "working",
+    "Harness": "harness",
+    "NeverEmpty": "working",
+    "NobodyPerforms": "attempts",
+    "VirtualClock": "clock",
+    "WouldWait": "waiting",
+}
+
+__all__ = ["Drained", "Harness", "NeverEmpty", "NobodyPerforms", "VirtualClock", "WouldWait"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'qmodel.testing' has no attribute '{name}'")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f"qmodel.testing.{_WHERE[name]}"), name)
+    return value

@@ -1,0 +1,90 @@
+"""How a test performs one attempt at a job, and what an attempt can come to.
+
+Without an App there is only a function, or one for each klass: it is given the job, what it returns is the result, and
+an exception fails the job, as in `with job:`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, Protocol
+
+from qmodel.client import Job
+from qmodel.errors import QmodelError
+from qmodel.objects import encode_result, failure_of
+from qmodel.operations import Complete, Fail, Operation
+from qmodel.testing.steps import Attempt
+
+Came = Literal["completed", "failed", "retried", "released"]
+
+
+class Ending(NamedTuple):
+    """What an attempt came to: what the queue is told, the exception behind a failure, and the value returned."""
+
+    came: Came
+    operation: Operation
+    error: BaseException | None = None
+
+
+class Performer(Protocol):
+    """Knows how to perform jobs."""
+
+    def attempt(self, job: Job) -> Attempt:
+        """An attempt at a leased job. Raises NobodyPerforms for a klass that it does not know."""
+
+
+class NobodyPerforms(QmodelError, LookupError):
+    """A job of a klass for which the test has no code."""
+
+
+Function = Callable[[Job], Any]
+
+
+class Functions:
+    """Performs jobs by one function for all, or by one for each klass; they may be asynchronous."""
+
+    def __init__(self, perform: Function | Mapping[str, Function] | None) -> None:
+        self._perform = perform
+
+    def attempt(self, job: Job) -> Attempt:
+        """An attempt at a leased job."""
+        found = self._perform.get(job.klass) if isinstance(self._perform, Mapping) else self._perform
+        if found is None:
+            raise NobodyPerforms(
+                f"Nothing here performs {job.klass} (job {job.jid} in {job.queue}). "
+                f"Give the test an App that has it, or perform={{{job.klass!r}: function}}."
+            )
+        return Call(found, job)
+
+
+class Call:
+    """An attempt by a function."""
+
+    def __init__(self, function: Function, job: Job) -> None:
+        self._function, self._job = function, job
+
+    def run(self) -> Ending:
+        """Call the function."""
+        try:
+            result = self._function(self._job)
+            if inspect.iscoroutine(result):
+                result.close()
+                raise TypeError(f"{self._job.klass} is performed by an async function: use adrain_queue, aadvance, ...")
+            return self._done(result)
+        except Exception as error:
+            return self._failed(error)
+
+    async def arun(self) -> Ending:
+        """Call the function, and await what it gives if need be."""
+        try:
+            result = self._function(self._job)
+            return self._done(await result if inspect.isawaitable(result) else result)
+        except Exception as error:
+            return self._failed(error)
+
+    def _done(self, result: object) -> Ending:
+        return Ending("completed", Complete(self._job.jid, self._job.token, encode_result(result)))
+
+    def _failed(self, error: Exception) -> Ending:
+        return Ending("failed", Fail(self._job.jid, self._job.token, *failure_of(error)), error)

@@ -1,0 +1,112 @@
+"""A backend in the time of a virtual clock: it gives every operation that has no time of its own the clock's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from qmodel.backends import AsyncBackend, Backend
+from qmodel.operations import Operation
+from qmodel.testing.clock import VirtualClock
+
+LOOK_SECONDS = 0.02
+"""How often somebody who sleeps looks whether the clock was moved."""
+
+After = Callable[[Sequence[Operation]], None]
+AsyncAfter = Callable[[Sequence[Operation]], Awaitable[None]]
+
+
+class TimedBackend:
+    """Executes operations on another backend, at the time of a virtual clock; tells afterwards what was executed.
+
+    Whoever sleeps here sleeps in real time, and wakes when the clock is moved.
+    """
+
+    def __init__(self, inner: Backend, clock: VirtualClock, after: After | None = None) -> None:
+        self.inner = inner
+        self._clock = clock
+        self._after = after
+
+    def now(self) -> int:
+        """The time of the clock, in milliseconds since the epoch."""
+        return self._clock.now()
+
+    def execute(self, op: Operation, now: int | None = None) -> Any:
+        """Execute one operation; give its reply or Refusal."""
+        reply = self.inner.execute(op, self.now() if now is None else now)
+        if self._after is not None:
+            self._after((op,))
+        return reply
+
+    def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
+        """Execute operations in order, each a step of its own."""
+        found = self.inner.execute_many(ops, self.now() if now is None else now)
+        if self._after is not None:
+            self._after(ops)
+        return found
+
+    def wait(self, queues: Sequence[str], timeout: float) -> bool:
+        """Sleep until a job becomes ready (True), or time is up or the clock was moved (False)."""
+        return self._sleep(timeout, lambda some: self.inner.wait(queues, some))
+
+    def wait_events(self, after: int, timeout: float) -> bool:
+        """Sleep until there is an event (True), or time is up or the clock was moved (False)."""
+        return self._sleep(timeout, lambda some: self.inner.wait_events(after, some))
+
+    def _sleep(self, timeout: float, wait: Callable[[float], bool]) -> bool:
+        began, until = self.now(), time.monotonic() + timeout
+        while self.now() == began and (left := until - time.monotonic()) > 0:
+            if wait(min(left, LOOK_SECONDS)):
+                return True
+        return False
+
+    def close(self) -> None:
+        """Give back what the backend holds."""
+        self.inner.close()
+
+
+class AsyncTimedBackend:
+    """The same for an event loop."""
+
+    def __init__(self, inner: AsyncBackend, clock: VirtualClock, after: AsyncAfter | None = None) -> None:
+        self.inner = inner
+        self._clock = clock
+        self._after = after
+
+    async def now(self) -> int:
+        """The time of the clock, in milliseconds since the epoch."""
+        return self._clock.now()
+
+    async def execute(self, op: Operation, now: int | None = None) -> Any:
+        """Execute one operation; give its reply or Refusal."""
+        reply = await self.inner.execute(op, self._clock.now() if now is None else now)
+        if self._after is not None:
+            await self._after((op,))
+        return reply
+
+    async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
+        """Execute operations in order, each a step of its own."""
+        found = await self.inner.execute_many(ops, self._clock.now() if now is None else now)
+        if self._after is not None:
+            await self._after(ops)
+        return found
+
+    async def wait(self, queues: Sequence[str], timeout: float) -> bool:
+        """Sleep until a job becomes ready (True), or time is up or the clock was moved (False)."""
+        return await self._sleep(timeout, lambda some: self.inner.wait(queues, some))
+
+    async def wait_events(self, after: int, timeout: float) -> bool:
+        """Sleep until there is an event (True), or time is up or the clock was moved (False)."""
+        return await self._sleep(timeout, lambda some: self.inner.wait_events(after, some))
+
+    async def _sleep(self, timeout: float, wait: Callable[[float], Awaitable[bool]]) -> bool:
+        began, until = self._clock.now(), time.monotonic() + timeout
+        while self._clock.now() == began and (left := until - time.monotonic()) > 0:
+            if await wait(min(left, LOOK_SECONDS)):
+                return True
+        return False
+
+    async def close(self) -> None:
+        """Give back what the backend holds."""
+        await self.inner.close()

