@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from qmodel.aio import AsyncClient as AsyncClient
     from qmodel.aio import AsyncJob as AsyncJob
     from qmodel.aio import AsyncQueue as AsyncQueue
+    from qmodel.app import App as App
+    from qmodel.app import Context as Context
+    from qmodel.app import Fail as Fail
+    from qmodel.app import Release as Release
+    from qmodel.app import Retry as Retry
     from qmodel.arguments import Edge as Edge
     from qmodel.client import Client as Client
     from qmodel.client import Job as Job
@@ -82,6 +87,7 @@ if TYPE_CHECKING:
 # Loaded when first used: `import qmodel` alone costs next to nothing.
 _HOME = {
     "aio": "AsyncClient AsyncJob AsyncQueue",
+    "app": "App Context Fail Release Retry",
     "arguments": "Edge",
     "client": "Client Job Queue",
     "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError DataError DependencyCycle "

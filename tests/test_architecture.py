@@ -35,6 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "requests",
         "results",
     ),
+    ("app",),
     ("conformance", "pipeline", "serve", "telemetry", "top", "worker"),
     ("testing",),
     ("http", "integrations"),
@@ -152,6 +153,8 @@ OPTIONAL = (
     "redis",
     "hiredis",
     "lupa",
+    "msgspec",
+    "pydantic",
     "hypothesis",
     "jsonschema",
     "tree_sitter",
@@ -172,7 +175,7 @@ import importlib, sys
 for name in {optional}:
     sys.modules[name] = None
 import qmodel
-for name in ("client", "aio", "cli", "cli.demo", "cli.doctor", "cli.run", "cli.show", "wire",
+for name in ("client", "aio", "app", "cli", "cli.demo", "cli.doctor", "cli.run", "cli.show", "wire",
              "backends.memory", "serve.server"):
     importlib.import_module("qmodel." + name)
 client = qmodel.connect()

@@ -1,0 +1,68 @@
+"""Apps: functions as job types, what puts their jobs, and how one attempt is performed.
+
+    from qmodel import App
+
+    app = App("redis://localhost:6379/0")
+
+    @app.job(queue="emails", retries=5, backoff="exponential")
+    def send_email(to: str, *, subject: str = "") -> int: ...
+
+    send_email.put("a@b", subject="Hello")
+
+Workers perform what was put: `qmodel worker jobs:app`.
+"""
+
+from qmodel.app.application import App
+from qmodel.app.backoff import exponential, fixed, polynomial
+from qmodel.app.connecting import NoLoop
+from qmodel.app.context import Context, NoJob, current
+from qmodel.app.errors import (
+    BadArguments,
+    BadResult,
+    Cancelled,
+    DeclarationError,
+    Fail,
+    LoadError,
+    Release,
+    Retry,
+)
+from qmodel.app.jobtype import JobType, Puts
+from qmodel.app.loading import load
+from qmodel.app.outcome import Completed, Failed, Outcome, Released, Retried, Unknown
+from qmodel.app.performing import aperform, perform
+from qmodel.app.serialising import Json, Serializer
+from qmodel.app.typedjobs import AsyncTypedJob, TypedJob
+
+__all__ = [
+    "App",
+    "AsyncTypedJob",
+    "BadArguments",
+    "BadResult",
+    "Cancelled",
+    "Completed",
+    "Context",
+    "DeclarationError",
+    "Fail",
+    "Failed",
+    "JobType",
+    "Json",
+    "LoadError",
+    "NoJob",
+    "NoLoop",
+    "Outcome",
+    "Puts",
+    "Release",
+    "Released",
+    "Retried",
+    "Retry",
+    "Serializer",
+    "TypedJob",
+    "Unknown",
+    "aperform",
+    "current",
+    "exponential",
+    "fixed",
+    "load",
+    "perform",
+    "polynomial",
+]

@@ -1,0 +1,135 @@
+"""How long a job waits before it is tried again. The worker works it out, and the operation carries it.
+
+A backoff is called with the number of failures so far, from 1, and gives seconds. `jitter` is the part of the delay
+that chance decides: with 0.2 a delay of 10 seconds is one of 8 to 12, so that jobs that failed together do not come
+back together.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from qmodel.app.errors import DeclarationError, hint
+from qmodel.arguments import LONGEST_MS
+from qmodel.objects import Duration, seconds_of
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The same delay each time."""
+
+    seconds: float = 30.0
+    jitter: float = 0.0
+
+    def __call__(self, failures: int) -> float:
+        return _spread(self.seconds, self.jitter)
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """`first` seconds, then `factor` times as long each time, up to `longest`: 5, 10, 20, 40, 80 seconds."""
+
+    first: float = 5.0
+    factor: float = 2.0
+    longest: float = 3600.0
+    jitter: float = 0.2
+
+    def __call__(self, failures: int) -> float:
+        try:
+            seconds = min(self.first * self.factor ** (failures - 1), self.longest)
+        except OverflowError:
+            seconds = self.longest
+        return _spread(seconds, self.jitter)
+
+
+@dataclass(frozen=True, slots=True)
+class Polynomial:
+    """`first` seconds and the `power` of the failures, up to `longest`: 16, 31, 96, 271, 640 seconds."""
+
+    first: float = 15.0
+    power: float = 4.0
+    longest: float = 86_400.0
+    jitter: float = 0.2
+
+    def __call__(self, failures: int) -> float:
+        return _spread(min(self.first + failures**self.power, self.longest), self.jitter)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """One delay after the other; the last one from then on."""
+
+    seconds: tuple[float, ...]
+    jitter: float = 0.0
+
+    def __call__(self, failures: int) -> float:
+        return _spread(self.seconds[min(failures, len(self.seconds)) - 1], self.jitter)
+
+
+fixed, exponential, polynomial = Fixed, Exponential, Polynomial
+NAMED: dict[str, Callable[[int], float]] = {
+    "fixed": Fixed(),
+    "exponential": Exponential(),
+    "polynomial": Polynomial(),
+    "none": Fixed(0),
+}
+Named = Literal["fixed", "exponential", "polynomial", "none"]
+Backoff = Named | Duration | Sequence[Duration] | Callable[[int], Duration] | Callable[[int, BaseException], Duration]
+"""How a backoff is declared: by name, as a delay, as several, or as a function of the failures so far (from 1), and of
+the exception if it takes two arguments."""
+
+Delay = Callable[[int, BaseException | None], int]
+"""Gives milliseconds, for the number of failures so far and the exception."""
+
+
+def delay_of(declared: Any) -> Delay:
+    """What a declared backoff means. Raises DeclarationError where it is none.
+
+    >>> [delay_of([1, 10])(failures, None) for failures in (1, 2, 3)]
+    [1000, 10000, 10000]
+    """
+    if isinstance(declared, str):
+        if declared not in NAMED:
+            raise DeclarationError(f"{declared!r} is no backoff.", hint(declared, NAMED, "There are"))
+        declared = NAMED[declared]
+    elif isinstance(declared, Sequence) and declared:
+        declared = Steps(tuple(map(_checked, declared)))
+    elif not callable(declared):
+        declared = Fixed(_checked(declared))
+    function = _of_two(declared)
+
+    def delay(failures: int, error: BaseException | None) -> int:
+        seconds = seconds_of(function(failures, error))
+        return min(max(round(seconds * 1000), 0), LONGEST_MS)
+
+    return delay
+
+
+def _of_two(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the failures and the exception, from one that may take the failures alone."""
+    try:
+        inspect.signature(function).bind(1, None)
+    except (TypeError, ValueError):
+        return lambda failures, error: function(failures)
+    return function
+
+
+def _checked(delay: Any) -> float:
+    try:
+        seconds = float(seconds_of(delay))
+    except (TypeError, ValueError):
+        seconds = -1.0
+    if not 0 <= seconds * 1000 <= LONGEST_MS:
+        raise DeclarationError(
+            f"{delay!r} is no backoff.",
+            "Give seconds (0 to ten years), several of them, a name (exponential) or a function of the failures.",
+        )
+    return seconds
+
+
+def _spread(seconds: float, jitter: float) -> float:
+    return seconds * random.uniform(1 - jitter, 1 + jitter) if jitter else seconds

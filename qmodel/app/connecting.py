@@ -1,0 +1,111 @@
+"""Where an app is connected to: one client per process, one asynchronous client per event loop, each at its first use.
+
+After a fork the child makes clients of its own. Both sorts share one namespace, also on `memory://`, whose URL would
+give each a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from typing import Any, Final
+
+from qmodel.aio import AsyncClient
+from qmodel.client import Client
+from qmodel.errors import QmodelError
+
+VARIABLE: Final = "QMODEL_URL"
+_PRIVATE: Final = {"memory://": "memory", "embedded://": "embedded"}
+
+
+class NoLoop(QmodelError, RuntimeError):
+    """An asynchronous client was asked for where no event loop runs."""
+
+    def __init__(self) -> None:
+        super().__init__("app.aclient needs a running event loop. Use app.client here, or put instead of aput.")
+
+
+class Connection:
+    """The clients of an app."""
+
+    def __init__(self, url: str | None) -> None:
+        self._given = url
+        self._name = os.urandom(8).hex()
+        self._lock = threading.Lock()
+        self._client: Client | None = None
+        self._instead: AsyncClient | None = None
+        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = weakref.WeakKeyDictionary()
+        _OPEN.add(self)
+
+    @property
+    def url(self) -> str:
+        """The URL that was given, else QMODEL_URL, else `memory://`."""
+        return self._given or os.environ.get(VARIABLE) or "memory://"
+
+    @property
+    def _shared(self) -> str:
+        """The same, with a name where each connection would have a namespace of its own."""
+        return self.url + self._name if self.url in _PRIVATE else self.url
+
+    @property
+    def client(self) -> Client:
+        """The client of this process."""
+        found = self._client
+        if found is None:
+            with self._lock:
+                if self._client is None:
+                    self._client = Client(self._shared)
+                found = self._client
+        return found
+
+    @property
+    def aclient(self) -> AsyncClient:
+        """The client of the event loop that runs. Raises NoLoop where none does."""
+        if self._instead is not None:
+            return self._instead
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise NoLoop from None
+        found = self._by_loop.get(loop)
+        if found is None:
+            found = self._by_loop[loop] = AsyncClient(self._shared)
+        return found
+
+    def replace(self, client: Client | None, aclient: AsyncClient | None) -> tuple[Any, Any]:
+        """Use other clients from now on; give those that were used, to be given back."""
+        before = self._client, self._instead
+        self._client, self._instead = client, aclient
+        return before
+
+    def close(self) -> None:
+        """Give back the connection of this process; it is opened again when it is needed."""
+        found, self._client = self._client, None
+        if found is not None:
+            found.close()
+
+    async def aclose(self) -> None:
+        """Give back the connections of the event loop that runs."""
+        found = self._by_loop.pop(asyncio.get_running_loop(), None)
+        if found is not None:
+            await found.close()
+
+    def forget(self) -> None:
+        """Leave the clients to somebody else."""
+        self._lock = threading.Lock()
+        self._client = self._instead = None
+        self._by_loop = weakref.WeakKeyDictionary()
+
+
+_OPEN: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """Leave the clients to the parent; a lock that was held there would be held here for ever."""
+    for connection in list(_OPEN):
+        connection.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,247 @@
+"""The job at hand, for the function that performs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from qmodel import operations as ops
+from qmodel import replies
+from qmodel.app.errors import Cancelled, Release, WaitFor
+from qmodel.arguments import Edge
+from qmodel.errors import JobNotFound, LockLost, QmodelError
+from qmodel.flows import Flow
+from qmodel.objects import DependencyResults, Duration, HasJid, jid_of
+
+if TYPE_CHECKING:
+    from qmodel.app.application import App
+    from qmodel.client import Job
+
+LINE_BYTES = 1024
+"""The longest line of a job's log, and the longest progress."""
+
+FLOW_CHARACTERS = 56
+"""The longest id of a job from which ids of children are made as it is: `<id>.<stage>-<number>` is a request id too."""
+
+
+class Context:
+    """The job at hand: what it is, what may be said of it, and whether it should stop.
+
+    A parameter annotated `Context` gets it, and `qmodel.app.current()` gives it anywhere in the attempt. What asks the
+    server has a twin for `async` functions, which is awaited: `alog`, `aprogress`, `aheartbeat`, `aresults`.
+    """
+
+    def __init__(self, app: App, job: replies.Job) -> None:
+        self.app = app
+        self.raw = job
+        self.headers: Mapping[str, str] = {}
+        self.arguments: Mapping[str, Any] = {}
+        self.spawned: list[ops.Put] = []
+        self._job: Job | None = None
+        self._reason: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Context {self.jid}: {self.klass} in {self.queue}, attempt {self.attempt}>"
+
+    # ---- what it is
+
+    @property
+    def job(self) -> Job:
+        """The job, as the client has it."""
+        if self._job is None:
+            from qmodel.client import Job
+
+            self._job = Job(self.app.client, self.raw.jid, self.raw)
+        return self._job
+
+    @property
+    def jid(self) -> str:
+        """Its id."""
+        return self.raw.jid
+
+    @property
+    def klass(self) -> str:
+        """Its job type."""
+        return self.raw.klass
+
+    @property
+    def queue(self) -> str:
+        """Its queue."""
+        return self.raw.queue
+
+    @property
+    def worker(self) -> str:
+        """The worker that holds it."""
+        return self.raw.worker
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, from 1; what does not count as a retry does not count here."""
+        return self.raw.retries - self.raw.remaining + 1
+
+    # ---- what may be said of it
+
+    def log(self, text: str) -> None:
+        """Add a line to its history; what is beyond 1024 bytes is cut off."""
+        self.app.client.execute(ops.Log(self.jid, _line(text)))
+
+    async def alog(self, text: str) -> None:
+        """Add a line to its history, in an event loop."""
+        await self.app.aclient.execute(ops.Log(self.jid, _line(text)))
+
+    def progress(self, done: float | str, total: float | None = None) -> None:
+        """Say how far it has come: a number, alone or of a total, or a text. Raises Cancelled when the lock is lost."""
+        with _Held(self):
+            self.app.client.execute(self._progress(done, total))
+
+    async def aprogress(self, done: float | str, total: float | None = None) -> None:
+        """Say how far it has come, in an event loop."""
+        with _Held(self):
+            await self.app.aclient.execute(self._progress(done, total))
+
+    def _progress(self, done: float | str, total: float | None) -> ops.Progress:
+        return ops.Progress(self.jid, self.raw.token, _line(f"{done}" if total is None else f"{done}/{total}"))
+
+    def heartbeat(self) -> None:
+        """Renew its lease now, which its worker does by itself too. Raises Cancelled when it should stop."""
+        with _Held(self):
+            self._told(self.app.client.execute(ops.Heartbeat(self.jid, self.raw.token)))
+
+    async def aheartbeat(self) -> None:
+        """Renew its lease now, in an event loop."""
+        with _Held(self):
+            self._told(await self.app.aclient.execute(ops.Heartbeat(self.jid, self.raw.token)))
+
+    def _told(self, lease: replies.Lease) -> None:
+        if lease.revoked:
+            self.cancel("it was revoked")
+        self.check()
+
+    # ---- going on later
+
+    def release(self, delay: Duration = 0, **arguments: Any) -> NoReturn:
+        """End this attempt; it is run again after a delay, which does not count as a failure.
+
+        `arguments` replace those of the same names: where the next step begins.
+        """
+        raise Release(delay, arguments)
+
+    def spawn(self, *children: ops.Put | Flow) -> tuple[str, ...]:
+        """Put jobs, made by `make` or `qmodel.flows`, when this attempt ends or waits for them; give their ids.
+
+        The ids are made of this job's, so that an attempt that is repeated puts none of them twice.
+        """
+        jids = []
+        for child in children:
+            for put in child.jobs if isinstance(child, Flow) else (child,):
+                self.spawned.append(put)
+                jids.append(f"{self.flow}-{len(self.spawned)}")
+        return tuple(jids)
+
+    def wait_for(self, *others: ops.Put | Flow | HasJid | str, on_failure: str = "fail") -> NoReturn:
+        """End this attempt, and run the job again when others are complete; by default those that it spawned.
+
+        Jobs that `make` gave are put as `spawn` does. `on_failure`: what the failure of one does to this job (block,
+        fail, ignore, cancel). Then `results` has what they gave, by their places: "0", "1" and so on.
+        """
+        known = []
+        for other in others:
+            if isinstance(other, Flow):
+                spawned = dict(zip((put.jid for put in other.jobs), self.spawn(other), strict=True))
+                known += [spawned[jid] for jid in other.last]
+            else:
+                known += self.spawn(other) if isinstance(other, ops.Put) else (jid_of(other),)
+        if not others:
+            known = [f"{self.flow}-{number}" for number in range(1, len(self.spawned) + 1)]
+        first = len(self.raw.after)
+        edges = (Edge(jid, on_failure, str(first + place)).text for place, jid in enumerate(known))
+        raise WaitFor(tuple(self.spawned), tuple(edges))
+
+    @property
+    def flow(self) -> str:
+        """What the ids of the children of this attempt begin with: the job's own, and how often it waited before."""
+        jid = self.jid
+        if len(jid) > FLOW_CHARACTERS:
+            import hashlib
+
+            jid = hashlib.sha256(jid.encode()).hexdigest()[:32]
+        return f"{jid}.{len(self.raw.after)}"
+
+    @property
+    def results(self) -> DependencyResults:
+        """The results of the jobs that it waited for, by name; `all` tells of those that failed too."""
+        return self._results(self.app.client.execute(ops.Results(self.jid)))
+
+    async def aresults(self) -> DependencyResults:
+        """The same, in an event loop."""
+        return self._results(await self.app.aclient.execute(ops.Results(self.jid)))
+
+    def _results(self, raw: Iterable[replies.Result]) -> DependencyResults:
+        found = DependencyResults(raw)
+        for name, text in ((one.name, one.result) for one in found.all if one.name in found and one.result):
+            found[name] = self.app.serializer.loads(text)
+        return found
+
+    # ---- stopping
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it should stop: it was revoked, its lock is lost, or its worker stops. It asks nobody."""
+        return self._reason is not None
+
+    @property
+    def reason(self) -> str:
+        """Why it should stop, or empty."""
+        return self._reason or ""
+
+    def check(self) -> None:
+        """Raise Cancelled if it should stop."""
+        if self._reason is not None:
+            raise Cancelled(self._reason)
+
+    def cancel(self, reason: str) -> None:
+        """Let it stop: for the worker, which learns it first. The first reason stays."""
+        if self._reason is None:
+            self._reason = reason
+
+
+class _Held:
+    """What is said while the lock is held; when it is not, the job is told to stop."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def __enter__(self) -> None:
+        self._context.check()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, LockLost | JobNotFound):
+            self._context.cancel(str(error))
+            self._context.check()
+
+
+def _line(text: str) -> str:
+    """A text as a line that may be stored."""
+    encoded = text.encode(errors="backslashreplace")
+    if len(encoded) <= LINE_BYTES:
+        return encoded.decode()
+    return encoded[: LINE_BYTES - 3].decode(errors="ignore") + "..."
+
+
+_CURRENT: ContextVar[Context] = ContextVar("qmodel_job")
+
+
+class NoJob(QmodelError, RuntimeError):
+    """Nobody performs a job here."""
+
+    def __init__(self) -> None:
+        super().__init__("No job is performed here. Ask for the current one inside a job, or use app.client.")
+
+
+def current() -> Context:
+    """The job that is performed here. Raises NoJob outside of an attempt."""
+    found = _CURRENT.get(None)
+    if found is None:
+        raise NoJob
+    return found

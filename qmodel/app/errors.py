@@ -1,0 +1,102 @@
+"""What goes wrong with an app, and what a job raises to say how it goes on."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from qmodel.errors import QmodelError
+from qmodel.objects import Duration, milliseconds
+
+if TYPE_CHECKING:
+    from qmodel.operations import Put
+
+
+class DeclarationError(QmodelError, ValueError):
+    """A job type, hook or schedule that cannot work: what is wrong in a sentence, and what to do in another."""
+
+    def __init__(self, sentence: str, next_step: str) -> None:
+        super().__init__(sentence, next_step)
+        self.sentence = sentence
+        self.next_step = next_step
+
+    def __str__(self) -> str:
+        return f"{self.sentence} {self.next_step}"
+
+
+class LoadError(DeclarationError):
+    """An app that could not be loaded from `module:name`."""
+
+
+class BadArguments(QmodelError, TypeError):
+    """The data of a job that are not what its job type takes."""
+
+
+class BadResult(QmodelError, ValueError):
+    """What a job gave, where it cannot be stored."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The known word that is closest to another one, or nothing."""
+    close = difflib.get_close_matches(word, list(known), 1)
+    return close[0] if close else ""
+
+
+def hint(word: str, known: Iterable[str], what: str) -> str:
+    """The next step for who wrote a word that nobody knows."""
+    names = list(known)
+    close = did_you_mean(word, names)
+    return f"Did you mean {close!r}?" if close else f"{what} {', '.join(names) or 'none'}."
+
+
+# ---- raised by a job
+
+
+class Retry(Exception):
+    """Raised by a job: try it again, after `delay` (seconds or timedelta) or else its job type's backoff; it counts."""
+
+    def __init__(self, message: str = "", *, delay: Duration | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.delay_ms = None if delay is None else milliseconds(delay)
+
+
+class Release(Exception):
+    """Raised by a job: run it again after `delay` (seconds or timedelta), which does not count as a failure.
+
+    `arguments` replace those of the same names, so that the next step begins where this one ended.
+    """
+
+    def __init__(self, delay: Duration = 0, arguments: Mapping[str, Any] | None = None) -> None:
+        super().__init__(delay)
+        self.delay_ms = milliseconds(delay)
+        self.arguments = dict(arguments or {})
+
+
+class WaitFor(Release):
+    """Raised by `Context.wait_for`: run the job again when others have ended."""
+
+    def __init__(self, children: tuple[Put, ...], edges: tuple[str, ...]) -> None:
+        super().__init__()
+        self.children = children
+        self.edges = edges
+
+
+class Fail(Exception):
+    """Raised by a job: it has failed, in a group, and is not tried again."""
+
+    def __init__(self, group: str = "Fail", message: str = "") -> None:
+        super().__init__(group, message)
+        self.group = group
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.group}: {self.message}" if self.message else self.group
+
+
+class Cancelled(BaseException):
+    """Raised in a job that should stop: it was revoked, its lock is lost, or its worker stops.
+
+    No Exception, so that no `except Exception` of the job holds it up.
+    """

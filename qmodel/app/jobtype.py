@@ -1,0 +1,315 @@
+"""Job types: functions and classes that jobs can be put for, and what is said of all their jobs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
+
+from qmodel import operations as ops
+from qmodel.app import options as opts
+from qmodel.app.backoff import delay_of
+from qmodel.app.binding import HEADERS, Binding, check_function
+from qmodel.app.context import Context
+from qmodel.app.errors import BadArguments, BadResult, DeclarationError
+from qmodel.app.typedjobs import AsyncTypedJob, TypedJob
+from qmodel.errors import DataError
+from qmodel.objects import Duration
+
+if TYPE_CHECKING:
+    from qmodel.app.application import App
+
+P = ParamSpec("P")
+C = ParamSpec("C")
+R = TypeVar("R")
+T = TypeVar("T")
+Call = Sequence[Any] | Mapping[str, Any]
+"""The arguments of one call: by place, or by name."""
+
+
+class Puts(Generic[P, R]):
+    """What puts jobs of a job type, with options of its own."""
+
+    def __init__(self, kind: JobType[P, R, ..., Any], given: dict[str, Any], makers: dict[str, opts.Made]) -> None:
+        self._kind = kind
+        self._given = given
+        self._makers = makers
+        self._template: ops.Put | None = None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._kind.klass} in {self._kind.queue}>"
+
+    def options(self, **options: Unpack[opts.PutOptions]) -> Puts[P, R]:
+        """The same with other options, the arguments of `Queue.put`: `send.options(delay=60).put("a@b")`.
+
+        Raises DeclarationError for an option that there is not, or that cannot work.
+        """
+        klass, names = self._kind.klass, self._kind.binding.names
+        opts.check_names(options, opts.PUT, f"A job of {klass}")
+        static, makers = opts.apart(klass, options, names, templates=False)
+        kept = {name: one for name, one in self._makers.items() if options.get(name) is None}
+        given = {name: one for name, one in self._given.items() if name not in makers}
+        made = Puts(self._kind, {**given, **static}, {**kept, **makers})
+        made._put  # noqa: B018 (what cannot work is refused here, and not by the first put)
+        return made
+
+    def make(self, *args: P.args, **kwargs: P.kwargs) -> ops.Put:
+        """The job of a call, not put yet: for `app.put_many`, `qmodel.flows` and requests.
+
+        Raises TypeError for arguments that the function does not take, and DataError for those that cannot be stored.
+        """
+        return self._made(args, kwargs)
+
+    def put(self, *args: P.args, **kwargs: P.kwargs) -> TypedJob[R]:
+        """Put a job that calls the function with these arguments. Raises what `make` and `Queue.put` raise."""
+        op = self._made(args, kwargs)
+        return self._job(op, self._kind.app.client.execute(op))
+
+    async def aput(self, *args: P.args, **kwargs: P.kwargs) -> AsyncTypedJob[R]:
+        """Put a job in an event loop."""
+        op = self._made(args, kwargs)
+        return self._ajob(op, await self._kind.app.aclient.execute(op))
+
+    def put_many(self, calls: Iterable[Call]) -> list[TypedJob[R]]:
+        """Put a job for each call, a tuple of its arguments or a dictionary by name: a thousand in a step.
+
+        All are checked before the first is put. Each step puts all of its jobs or none.
+        """
+        made = self._made_many(calls)
+        return [self._job(op, jid) for op, jid in zip(made, self._kind.app.execute_puts(made), strict=True)]
+
+    async def aput_many(self, calls: Iterable[Call]) -> list[AsyncTypedJob[R]]:
+        """Put a job for each call in an event loop."""
+        made = self._made_many(calls)
+        return [self._ajob(op, jid) for op, jid in zip(made, await self._kind.app.aexecute_puts(made), strict=True)]
+
+    def _made_many(self, calls: Iterable[Call]) -> list[ops.Put]:
+        made = []
+        for call in calls:
+            if isinstance(call, str | bytes) or not isinstance(call, Sequence | Mapping):
+                raise TypeError(
+                    f"Each call of {self._kind.klass} is a tuple of arguments or a dictionary, not {call!r}."
+                )
+            args, kwargs = ((), call) if isinstance(call, Mapping) else (tuple(call), {})
+            made.append(self._made(args, kwargs))
+        return made
+
+    def _made(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ops.Put:
+        kind = self._kind
+        given = kind.binding.given(args, kwargs)
+        put = _copy(self._template or self._put, os.urandom(16).hex(), kind.data_text(given, kind.headers()))
+        if self._makers:
+            complete = kind.binding.complete(given)
+            for name, make in self._makers.items():
+                setattr(put, name, make(kind.binding.plain(complete) if make.plain else complete))
+        return put
+
+    def _job(self, op: ops.Put, jid: str) -> TypedJob[R]:
+        if jid == op.jid:
+            return TypedJob(self._kind, jid, op)
+        job = TypedJob(self._kind, jid)
+        job.deduplicated = True
+        return job
+
+    def _ajob(self, op: ops.Put, jid: str) -> AsyncTypedJob[R]:
+        if jid == op.jid:
+            return AsyncTypedJob(self._kind, jid, op)
+        job = AsyncTypedJob(self._kind, jid)
+        job.deduplicated = True
+        return job
+
+    @property
+    def _put(self) -> ops.Put:
+        """What is the same for each of its jobs; without an id where each has one of its own."""
+        if self._template is None:
+            tried = {**self._given, **{name: make.tried for name, make in self._makers.items()}}
+            put = opts.check(self._kind.klass, tried.pop("queue", None) or self._kind.queue, tried)
+            put.jid = self._given.get("jid", "")  # type: ignore[misc]
+            self._template = put
+        return self._template
+
+
+def _copier() -> Callable[[ops.Put, str, str], ops.Put]:
+    """What copies a put with data of its own, and an id if it has none; `dataclasses.replace` takes much longer."""
+    own = {"jid": "given.jid or jid", "data": "data"}
+    fields = ", ".join(own.get(a.name, f"given.{a.name}") for a in ops.Put.spec.arguments)
+    made: Callable[[ops.Put, str, str], ops.Put] = eval(f"lambda given, jid, data: cls({fields})", {"cls": ops.Put})
+    return made
+
+
+_copy = _copier()
+
+
+class JobType(Puts[P, R], Generic[P, R, C, T]):
+    """A function, or a class with `perform`, that jobs can be put for. Called, it is the function: nothing is queued.
+
+    `klass` is its name in the registry, `queue` where its jobs go.
+    """
+
+    def __init__(self, app: App, target: Any, options: Mapping[str, Any]) -> None:
+        given = opts.given_only(options)
+        opts.check_names(given, opts.DECLARED, "A job type")
+        self.app = app
+        self.target = target
+        self.klass = str(given.get("name") or getattr(target, "__name__", ""))
+        self.queue: str = given.get("queue", "default")
+        self.run = _function(self.klass, target)
+        function: Callable[..., Any] = getattr(target, "perform") if isinstance(target, type) else target  # noqa: B009
+        self.asynchronous = inspect.iscoroutinefunction(function)
+        self.binding = Binding(self.klass, function, method=isinstance(target, type))
+        self.delay = delay_of(given.get("backoff", "exponential"))
+        self.fail_on = _classes(self.klass, given.get("fail_on", ()))
+        self.serializer = given.get("serializer") or app.serializer
+        shared = {name: value for name, value in given.items() if name in opts.SHARED}
+        super().__init__(self, *opts.apart(self.klass, shared, self.binding.names, templates=True))
+        self._put  # noqa: B018 (what cannot work is refused when it is declared)
+        self.binding.try_to_resolve()
+        functools.update_wrapper(self, function if isinstance(target, type) else target, updated=())
+        self.recurs = self._declared(given)
+
+    def __call__(self, *args: C.args, **kwargs: C.kwargs) -> T:
+        result: T = self.run(*args, **kwargs)
+        return result
+
+    def job(self, jid: str) -> TypedJob[R]:
+        """A job of this type by its id; nothing is asked yet."""
+        return TypedJob(self, jid)
+
+    def ajob(self, jid: str) -> AsyncTypedJob[R]:
+        """The same for an event loop."""
+        return AsyncTypedJob(self, jid)
+
+    def result(self, jid: str, timeout: Duration = 0) -> R:
+        """The result of a job, waited for up to `timeout` (seconds or timedelta). Raises what `Job.wait` raises."""
+        return self.job(jid).wait(timeout)
+
+    async def aresult(self, jid: str, timeout: Duration = 0) -> R:
+        """The same in an event loop."""
+        return await self.ajob(jid).wait(timeout)
+
+    def schedule(
+        self, jid: str | None = None, arguments: Mapping[str, Any] | None = None, **times: Unpack[opts.ScheduleOptions]
+    ) -> None:
+        """Let jobs of this type recur, with these arguments by name: workers tell the engine when they start.
+
+        `jid`: the id of the schedule, by default made of the job type's name. Raises DeclarationError.
+        """
+        opts.check_names(times, opts.SCHEDULE, f"A schedule of {self.klass}")
+        self.app.add_schedule(self._recur(jid, arguments or {}, opts.given_only(times)))
+
+    def _declared(self, given: Mapping[str, Any]) -> ops.Recur | None:
+        """The schedule of the declaration, if it has one."""
+        times = {name: value for name, value in given.items() if name in opts.SCHEDULE}
+        if not times and "arguments" in given:
+            raise DeclarationError(f"{self.klass} has arguments of a schedule only.", "Give every, cron or after.")
+        return self._recur(None, given.get("arguments", {}), times) if times else None
+
+    def _recur(self, jid: str | None, arguments: Mapping[str, Any], times: Mapping[str, Any]) -> ops.Recur:
+        lost = sorted((self._given.keys() | self._makers.keys()) - opts.RECURS)
+        if lost:
+            raise DeclarationError(
+                f"The jobs of a schedule cannot have {', '.join(lost)}, as {self.klass} has.",
+                "Leave it out; or let a job that recurs put the job that has it.",
+            )
+        try:
+            data = self.data_text(self.binding.given((), arguments), {})
+        except (TypeError, DataError) as error:
+            raise DeclarationError(
+                f"The schedule of {self.klass} cannot be: {error}.", "Give arguments={...}."
+            ) from None
+        own = {name: value for name, value in self._given.items() if name in opts.RECURS and name != "queue"}
+        return opts.recurring(self, jid, data, {**times, **own})
+
+    # ---- data and results, as text
+
+    def headers(self) -> dict[str, str]:
+        """What travels with a job besides its arguments, as hooks of `put` say."""
+        found: dict[str, str] = {}
+        if "put" in self.app.hooks:
+            self.app.hooks.fire("put", self, found)
+        return found
+
+    def data_text(self, given: dict[str, Any], headers: Mapping[str, str]) -> str:
+        """Arguments by name as the text that is stored. Raises DataError."""
+        plain = self.binding.plain(given)
+        try:
+            return self.serializer.dumps({**plain, HEADERS: dict(headers)} if headers else plain)
+        except DataError as error:
+            raise self._culprit(plain, error) from None
+
+    def _culprit(self, plain: Mapping[str, Any], error: DataError) -> DataError:
+        """The same error, with the name of the argument that cannot be stored."""
+        for name, value in plain.items():
+            try:
+                self.serializer.dumps(value)
+            except DataError as found:
+                return DataError(
+                    f"Argument {name} of {self.klass}: {found} Or annotate it with its type: dataclasses, models, "
+                    "dates and more are converted by that."
+                )
+        return error
+
+    def take(self, context: Context) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of the function for a job; the context is told of them. Raises BadArguments."""
+        try:
+            data = self.serializer.loads(context.raw.data)
+        except ValueError as error:
+            raise BadArguments(f"The data of {self.klass} cannot be read: {error}") from error
+        if type(data) is dict and HEADERS in data:
+            context.headers = data.pop(HEADERS)
+        context.arguments = given = self.binding.arguments(data)
+        return self.binding.call(given, context)
+
+    def result_text(self, result: Any) -> str:
+        """A result as the text that is stored; none is no text. Raises BadResult."""
+        if result is None:
+            return ""
+        made = self.binding.result
+        try:
+            return self.serializer.dumps(result if made is None else made.dump(result))
+        except Exception as error:
+            raise BadResult(f"{self.klass} was performed, but what it gave cannot be stored: {error}") from error
+
+    def result_of(self, text: str) -> R:
+        """The result that a text means, as the annotation says. Raises DataError."""
+        value = self.serializer.loads(text)
+        made = self.binding.result
+        if value is None or made is None:
+            return value  # type: ignore[no-any-return]
+        try:
+            return made.load(value)  # type: ignore[no-any-return]
+        except Exception as error:
+            raise DataError(f"The result of {self.klass} is no longer what its annotation says: {error}") from error
+
+
+def _function(klass: str, target: Any) -> Callable[..., Any]:
+    """What is called for a job. A class gets a new object for each."""
+    check = target
+    if isinstance(target, type):
+        perform = getattr(target, "perform", None)
+        if not callable(perform):
+            raise DeclarationError(f"The class {klass} has no method perform.", "Write def perform(self, ...).")
+        try:
+            inspect.signature(target).bind()
+        except TypeError as error:
+            raise DeclarationError(
+                f"{klass}() cannot be made without arguments: {error}.", "What a job needs goes to perform."
+            ) from None
+        check = perform
+    elif not callable(target) or not hasattr(target, "__name__"):
+        raise DeclarationError(
+            f"{target!r} is no function and no class.", "Decorate a function, or a class with perform."
+        )
+    check_function(klass, check)
+    return (lambda *args, **kwargs: target().perform(*args, **kwargs)) if isinstance(target, type) else target
+
+
+def _classes(klass: str, given: Any) -> tuple[type[BaseException], ...]:
+    classes = given if isinstance(given, tuple) else (given,)
+    if not all(isinstance(one, type) and issubclass(one, BaseException) for one in classes):
+        raise DeclarationError(
+            f"{klass} cannot have fail_on = {given!r}.", "Give exception classes: (ValueError, KeyError)."
+        )
+    return classes

@@ -1,0 +1,80 @@
+"""Finding an app by `module:name`, as workers and tools do."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from typing import Any
+
+from qmodel.app.application import App
+from qmodel.app.errors import LoadError, hint
+
+
+def load(where: str) -> App:
+    """Find the app of `module:name`, or of `module`, where it is called `app` or is the only one.
+
+    The working directory is put on the path. Raises LoadError, with one sentence and the next step; what the module
+    itself raises goes through.
+    """
+    name, _, attribute = where.partition(":")
+    _check(where, name)
+    folder = os.getcwd()
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    importlib.invalidate_caches()
+    found = _named(_module(where, name, folder), name, attribute)
+    if not isinstance(found, App):
+        raise LoadError(f"{where} is {_article(found)}, and not a qmodel.App.", "Name the App: jobs:app.")
+    return found
+
+
+def _check(where: str, name: str) -> None:
+    if not name or name.startswith("."):
+        raise LoadError(f"{where!r} names no module.", "Write module:name, jobs:app for the app of jobs.py.")
+    if name == "__main__":
+        raise LoadError(
+            "__main__ is whatever program runs, and here that is another one.",
+            "Name the file without its ending: jobs:app for the app of jobs.py.",
+        )
+    if "/" in name or name.endswith(".py"):
+        module = name.removesuffix(".py").strip("./").replace("/", ".")
+        raise LoadError(
+            f"{where!r} is a file, and not a module.", f"Write {module}:{where.partition(':')[2] or 'app'}."
+        )
+
+
+def _module(where: str, name: str, folder: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if missing != name and not name.startswith(f"{missing}."):
+            raise  # something that the module imports
+        near = [one.removesuffix(".py") for one in sorted(os.listdir(folder)) if one.endswith(".py")]
+        raise LoadError(
+            f"There is no module {missing!r} in {folder}, nor on the path.", hint(name, near, "Here are")
+        ) from None
+
+
+def _named(module: Any, name: str, attribute: str) -> Any:
+    apps = {key: value for key, value in vars(module).items() if isinstance(value, App)}
+    if not attribute:
+        distinct = {id(value): value for value in apps.values()}
+        if "app" in apps or len(distinct) == 1:
+            return apps.get("app") or next(iter(apps.values()))
+        known = ", ".join(f"{name}:{key}" for key in apps) or "no App in it"
+        raise LoadError(f"{name} has not one app that is meant.", f"There is {known}.")
+    found = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            names = list(apps) or [key for key in vars(module) if not key.startswith("_")]
+            raise LoadError(f"The module {name} has no {attribute!r}.", hint(attribute, names, "It has"))
+        found = getattr(found, part)
+    return found
+
+
+def _article(found: Any) -> str:
+    kind = type(found).__name__
+    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"

@@ -1,0 +1,287 @@
+"""What may be said of a job type when it is declared, and of a job when it is put.
+
+The names, and what they mean, are those of `Queue.put` and `Queue.recur`; a test compares them. Whether the values can
+work is not asked here twice: a declared job type is put once into an empty model, which refuses what it refuses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+import string
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any, Final, Literal, NamedTuple, TypedDict
+
+from qmodel.app.backoff import Backoff
+from qmodel.app.errors import DeclarationError, hint
+from qmodel.app.serialising import Serializer
+from qmodel.errors import BadArgument, error_of
+from qmodel.objects import Day, Duration, HasJid, fingerprint, new_job, new_recurring
+from qmodel.operations import Put, Recur
+from qmodel.refusals import Refusal
+
+Key = bool | str | Iterable[str] | Callable[..., str]
+
+
+class SharedOptions(TypedDict, total=False):
+    """What may be said in both places."""
+
+    queue: str | None
+    priority: int | None
+    delay: Duration
+    retries: int | None
+    tags: Iterable[str] | str | None
+    lifo: bool
+    lease: Duration | None
+    timeout: Duration | None
+    ttl: Duration | None
+    throttles: Iterable[str] | str
+    cost: int | None
+    dead_queue: str | None
+    keep_complete: Duration | None
+    keep_failed: Duration | None
+    ordered: str | Callable[..., str] | None
+    unique: Key | None
+    unique_mode: Literal["pending", "window", "debounce", "again"] | None
+    unique_for: Duration | None
+    unique_max: Duration | None
+
+
+class PutOptions(SharedOptions, total=False):
+    """What may be said of one job: the arguments of `Queue.put`."""
+
+    jid: str | None
+    depends: Iterable[HasJid | str] | HasJid | str | None
+
+
+class ScheduleOptions(TypedDict, total=False):
+    """When jobs of a type recur: the arguments of `Queue.recur`, but `every` for its `interval`."""
+
+    every: Duration | None
+    cron: str | None
+    tz: str
+    after: Duration | None
+    offset: Duration
+    start: Day | None
+    end: Day | None
+    limit: int
+    backlog: int
+    missed: Literal["all", "one", "none"]
+    catchup: Duration
+    overlap: Literal["allow", "skip"]
+    restart: bool
+
+
+class JobOptions(SharedOptions, ScheduleOptions, total=False):
+    """What may be said of a job type."""
+
+    name: str | None
+    backoff: Backoff
+    fail_on: type[BaseException] | tuple[type[BaseException], ...]
+    arguments: Mapping[str, Any]
+    serializer: Serializer | None
+
+
+PUT: Final = frozenset(PutOptions.__annotations__)
+SCHEDULE: Final = frozenset(ScheduleOptions.__annotations__)
+DECLARED: Final = frozenset(JobOptions.__annotations__)
+SHARED: Final = frozenset(SharedOptions.__annotations__)
+
+RECURS: Final = frozenset({"queue", "priority", "retries", "tags"})
+"""What a run of a recurring job has of its job type's options."""
+
+
+def check_names(given: Iterable[str], known: frozenset[str], where: str) -> None:
+    """Refuse an option that nobody knows."""
+    for name in given:
+        if name not in known:
+            raise DeclarationError(f"{where} has no option {name!r}.", hint(name, sorted(known), "There are"))
+
+
+def given_only(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that say something: None stands for what is not said."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+# ---- values
+
+
+def check(klass: str, queue: str, options: Mapping[str, Any]) -> Put:
+    """The put of a job with these options and no data; or refuse what cannot work, by trying it on an empty model."""
+    from qmodel.engine import step
+    from qmodel.state.store import Store
+
+    try:
+        put = new_job(queue, klass, text="", **{"jid": "tried", **options})
+    except (TypeError, ValueError, AttributeError) as error:
+        raise DeclarationError(f"The options of {klass} cannot be used: {error}.", "See Queue.put for each.") from error
+    tried = Put(**{field.name: getattr(put, field.name) for field in fields(put)} | {"depends": None})
+    reply = step(Store(), 0, tried)
+    if type(reply) is Refusal:
+        raise _refused(klass, put, options, reply)
+    return put
+
+
+def _refused(klass: str, put: Put, options: Mapping[str, Any], refusal: Refusal) -> DeclarationError:
+    error = error_of(refusal)
+    if not isinstance(error, BadArgument):
+        return DeclarationError(f"{klass} could never be put: {error.sentence}", error.next_step)
+    value = getattr(put, error.argument)
+    option = _OPTION.get(error.argument, error.argument)
+    if option == "klass":
+        return DeclarationError(f"A job type cannot be called {value!r}.", error.next_step)
+    if (together := _TOGETHER.get(option)) is not None and (value is None or _fits(error.argument, value)):
+        return DeclarationError(f"The options of {klass} do not go together: {option}.", together)
+    unit = " (These are milliseconds.)" if option != error.argument else ""
+    return DeclarationError(f"{klass} cannot have {option} = {options.get(option, value)!r}.", error.next_step + unit)
+
+
+def _fits(argument: str, value: Any) -> bool:
+    return next(a.kind.accepts(value) for a in Put.spec.arguments if a.name == argument)
+
+
+_OPTION: Final = {
+    f"{name}_ms": name for name in ("delay", "lease", "timeout", "ttl", "keep_complete", "keep_failed")
+} | {"unique_ms": "unique_for", "unique_max_ms": "unique_max"}
+_TOGETHER: Final = {
+    "unique_mode": "unique_mode says what happens under a key: give unique=True, names of arguments, or a key.",
+    "unique_for": "unique_for goes with unique, in the mode pending, or in the mode window, which needs it.",
+    "unique_max": "unique_max goes with unique_mode='debounce'.",
+}
+
+
+# ---- what is made of the arguments
+
+Maker = Callable[[dict[str, Any]], Any]
+"""Makes a value of the arguments of a call, by name, with the defaults of those left out."""
+
+
+class Made(NamedTuple):
+    """An option whose value is another one for each job, a value of it to be tried, and whether it is made of the
+    arguments as JSON has them."""
+
+    make: Maker
+    tried: Any
+    plain: bool = False
+
+    def __call__(self, arguments: dict[str, Any]) -> Any:
+        return self.make(arguments)
+
+
+def apart(
+    klass: str, options: Mapping[str, Any], names: Iterable[str], *, templates: bool
+) -> tuple[dict[str, Any], dict[str, Made]]:
+    """The options that are the same for each job, and what makes the others.
+
+    Where `templates` are meant, text such as `customer-{customer}` is filled in; else it is taken as it is.
+    """
+    static = given_only(options)
+    makers: dict[str, Made] = {}
+    for option in ("unique", "ordered", "tags", "throttles"):
+        if option not in static:
+            continue
+        made = _made(klass, option, static[option], list(names), templates)
+        if isinstance(made, Made):
+            makers[option] = made
+            del static[option]
+        else:
+            static[option] = made
+    return static, makers
+
+
+def _made(klass: str, option: str, value: Any, names: list[str], templates: bool) -> Any:
+    if callable(value):
+        _check_takes(klass, option, value, names)
+        return Made(lambda arguments: value(**arguments), "tried")
+    if option == "unique" and not isinstance(value, str):
+        return _unique(klass, names if value is True else list(value) if value else [], names) if value else None
+    several = option in ("tags", "throttles")
+    texts = [value] if isinstance(value, str) else list(value) if several else value
+    if not templates or not isinstance(texts, list):
+        return tuple(texts) if several else value
+    fillers = [_template(klass, option, text, names) for text in texts]
+    if all(fill is None for fill in fillers):
+        return tuple(texts) if several else value
+    fill_in = [fill or (lambda arguments, text=text: text) for fill, text in zip(fillers, texts, strict=True)]
+    if several:
+        return Made(lambda arguments: tuple(fill(arguments) for fill in fill_in), ("tried",))
+    return Made(fill_in[0], "tried")
+
+
+def _unique(klass: str, chosen: list[str], names: list[str]) -> Made:
+    """What makes a key of some arguments."""
+    for word in chosen:
+        if word not in names:
+            raise DeclarationError(
+                f"{klass} cannot be unique by {word!r}, which it does not take.", hint(str(word), names, "It takes")
+            )
+
+    def make(arguments: dict[str, Any]) -> str:
+        return fingerprint(klass, {name: arguments.get(name) for name in chosen})
+
+    return Made(make, "tried", plain=True)
+
+
+_FIELD = re.compile(r"\A\w+")
+
+
+def _template(klass: str, option: str, text: str, names: list[str]) -> Maker | None:
+    """What fills the arguments into a text; None for one without places for them."""
+    wrong = f"{klass} cannot have {option} = {text!r}"
+    try:
+        places = [place for _, place, _, _ in string.Formatter().parse(text) if place is not None]
+    except ValueError as error:
+        raise DeclarationError(f"{wrong}: {error}.", "Write {{ for a brace that is meant.") from None
+    for place in places:
+        found = _FIELD.match(place)
+        word = found[0] if found else place
+        if word not in names:
+            raise DeclarationError(f"{wrong}: it takes no argument {word!r}.", hint(word, names, "It takes"))
+    if not places:
+        return None
+    return lambda arguments: text.format(**arguments)
+
+
+def _check_takes(klass: str, option: str, function: Callable[..., Any], names: list[str]) -> None:
+    try:
+        inspect.signature(function).bind(**dict.fromkeys(names))
+    except TypeError as error:
+        raise DeclarationError(
+            f"{klass} cannot have this function as {option}: {error}.",
+            f"It is called with the arguments of the job by name: {', '.join(names)}; **others takes the rest.",
+        ) from None
+
+
+# ---- schedules
+
+
+def recurring(kind: Any, jid: str | None, data: str, options: Mapping[str, Any]) -> Recur:
+    """The operation that lets a job type recur. Raises DeclarationError for what cannot work."""
+    from qmodel.engine import step
+    from qmodel.state.store import Store
+
+    klass, queue = kind.klass, kind.queue
+    given = {("interval" if name == "every" else name): value for name, value in options.items()}
+    try:
+        op = new_recurring(queue, klass, text=data, jid=jid or schedule_id(klass), **given)
+    except (TypeError, ValueError, AttributeError) as error:
+        words = str(error).replace("interval", "every")
+        raise DeclarationError(f"The schedule of {klass} cannot be: {words}.", "See Queue.recur.") from error
+    reply = step(Store(), 0, op)
+    if type(reply) is Refusal:
+        refused = error_of(reply)
+        named = getattr(refused, "argument", "").removesuffix("_ms").replace("interval", "every")
+        what = f"{named} = {given.get(named, given.get('interval'))!r}" if named else refused.sentence
+        raise DeclarationError(f"The schedule of {klass} cannot be: {what}", refused.next_step)
+    return op
+
+
+_VISIBLE = re.compile(r"[!-~]{1,100}")
+
+
+def schedule_id(klass: str) -> str:
+    """The id of the schedule of a job type: the same whenever a program is started."""
+    word = klass if _VISIBLE.fullmatch(klass) else hashlib.sha256(klass.encode()).hexdigest()[:32]
+    return f"schedule.{word}"

@@ -1,0 +1,261 @@
+"""One attempt: from a leased job to what became of it. Workers and tests both perform by this, so it has one meaning.
+
+`perform` and `aperform` tell the engine nothing of the job; the children that it spawned they put. They raise nothing
+for a mistake of a job: that is what the outcome is for. What goes through is what is meant for the worker:
+KeyboardInterrupt, and the cancellation of the task that performs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+import traceback
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from qmodel import replies
+from qmodel.app.context import _CURRENT, Context
+from qmodel.app.errors import (
+    BadArguments,
+    BadResult,
+    Cancelled,
+    DeclarationError,
+    Fail,
+    Release,
+    Retry,
+    WaitFor,
+    did_you_mean,
+)
+from qmodel.app.outcome import Completed, Failed, Outcome, Released, Retried, Unknown
+from qmodel.errors import DataError
+from qmodel.objects import MESSAGE_BYTES, Fields
+
+if TYPE_CHECKING:
+    from qmodel.app.application import App
+    from qmodel.app.jobtype import JobType
+
+T = TypeVar("T")
+Job = replies.Job | Fields
+
+FINAL = (BadArguments, BadResult, DeclarationError)
+"""What another attempt would not help."""
+
+
+def perform(app: App, job: Job, context: Context | None = None) -> Outcome:
+    """Perform one attempt of a leased job; give what became of it.
+
+    What has to be awaited is run in an event loop of its own.
+    """
+    raw = job.raw if isinstance(job, Fields) else job
+    here = Context(app, raw) if context is None else context
+    kind = app.jobs.get(raw.klass)
+    if kind is None:
+        return _unknown(app, here)
+    if kind.asynchronous or app.has_asynchronous_middleware:
+        return _run(lambda: aperform(app, raw, here))
+    mark = _CURRENT.set(here)
+    try:
+        outcome = _perform(app, kind, here)
+    finally:
+        _CURRENT.reset(mark)
+    _tell(app, here, outcome)
+    return outcome
+
+
+async def aperform(app: App, job: Job, context: Context | None = None) -> Outcome:
+    """Perform one attempt of a leased job in an event loop; a plain function runs in a thread."""
+    raw = job.raw if isinstance(job, Fields) else job
+    here = Context(app, raw) if context is None else context
+    kind = app.jobs.get(raw.klass)
+    if kind is None:
+        return _unknown(app, here)
+    mark = _CURRENT.set(here)
+    try:
+        outcome = await _aperform(app, kind, here)
+    finally:
+        _CURRENT.reset(mark)
+    _tell(app, here, outcome)
+    return outcome
+
+
+def _run(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine in an event loop of its own; beside the one that runs in this thread, in another thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(make())
+    found: list[T] = []
+    thread = threading.Thread(target=lambda: found.append(asyncio.run(make())))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def _unknown(app: App, context: Context) -> Unknown:
+    outcome = Unknown(context.klass, did_you_mean(context.klass, app.jobs), tuple(app.jobs))
+    app.hooks.fire("after", context, outcome)
+    return outcome
+
+
+def _tell(app: App, context: Context, outcome: Outcome) -> None:
+    if isinstance(outcome, Retried | Failed):
+        app.hooks.fire("failure", context, outcome)
+    app.hooks.fire("after", context, outcome)
+
+
+# ---- in a thread
+
+
+def _perform(app: App, kind: JobType[Any, Any, Any, Any], context: Context) -> Outcome:
+    try:
+        args, kwargs = kind.take(context)
+        app.hooks.fire("before", context, None)
+        if app.middlewares:
+            with ExitStack() as stack:
+                result = None
+                for one in app.middlewares:
+                    stack.enter_context(one.open(context))
+                result = kind.run(*args, **kwargs)
+        else:
+            result = kind.run(*args, **kwargs)
+        if inspect.isawaitable(result):
+            raise BadResult(f"{kind.klass} gave what has to be awaited. Declare it with `async def`.")
+        text = kind.result_text(result)
+        _put(app, context)
+        return Completed(text)
+    except WaitFor as wait:
+        return _guarded(kind, context, lambda: _put(app, context), wait)
+    except BaseException as error:
+        return outcome_of(kind, context, error)
+
+
+def _guarded(kind: JobType[Any, Any, Any, Any], context: Context, put: Callable[[], None], wait: WaitFor) -> Outcome:
+    try:
+        put()
+    except Exception as error:
+        return outcome_of(kind, context, error)
+    return Released(depends=wait.edges)
+
+
+def _put(app: App, context: Context) -> None:
+    """Put the children that were spawned, none of them twice."""
+    if context.spawned:
+        app.client.put_flow(context.spawned, context.flow)
+
+
+# ---- in an event loop
+
+
+async def _aperform(app: App, kind: JobType[Any, Any, Any, Any], context: Context) -> Outcome:
+    try:
+        args, kwargs = kind.take(context)
+        app.hooks.fire("before", context, None)
+        async with AsyncExitStack() as stack:
+            result = None
+            for one in app.middlewares:
+                manager = one.open(context)
+                if hasattr(manager, "__aenter__"):
+                    await stack.enter_async_context(manager)
+                else:
+                    stack.enter_context(manager)
+            if kind.asynchronous:
+                result = await kind.run(*args, **kwargs)
+            else:
+                result = await asyncio.to_thread(kind.run, *args, **kwargs)
+        text = kind.result_text(result)
+        await _aput(app, context)
+        return Completed(text)
+    except WaitFor as wait:
+        try:
+            await _aput(app, context)
+        except Exception as error:
+            return outcome_of(kind, context, error)
+        return Released(depends=wait.edges)
+    except asyncio.CancelledError as error:
+        return _cancelled(kind, context, error)
+    except BaseException as error:
+        return outcome_of(kind, context, error)
+
+
+async def _aput(app: App, context: Context) -> None:
+    if context.spawned:
+        await app.aclient.put_flow(context.spawned, context.flow)
+
+
+def _cancelled(kind: JobType[Any, Any, Any, Any], context: Context, error: asyncio.CancelledError) -> Outcome:
+    """What a cancellation means: the worker's to stop goes on; one from inside is the job's own."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        if not context.cancelled:
+            raise error
+        task.uncancel()
+    return outcome_of(kind, context, error)
+
+
+# ---- what an exception means
+
+
+def outcome_of(kind: JobType[Any, Any, Any, Any], context: Context, error: BaseException) -> Outcome:
+    """What becomes of a job that raised. Raises again what is meant for the worker."""
+    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+        raise error
+    if isinstance(error, Cancelled) or (isinstance(error, asyncio.CancelledError) and context.cancelled):
+        return Released()
+    if isinstance(error, Release):
+        return _released(kind, context, error)
+    if isinstance(error, Fail):
+        return Failed(error.group, error.message or str(error), error)
+    if isinstance(error, FINAL) or (kind.fail_on and isinstance(error, kind.fail_on)):
+        return Failed(type(error).__name__, _told(error), error)
+    if isinstance(error, Retry):
+        delay_ms = kind.delay(context.attempt, error) if error.delay_ms is None else error.delay_ms
+        cause = error.__cause__
+        group = "Retry" if cause is None else type(cause).__name__
+        return Retried(delay_ms, group, error.message if cause is None else _told(cause), cause or error)
+    try:
+        delay_ms = kind.delay(context.attempt, error)
+    except Exception as wrong:
+        error.add_note(f"qmodel: the backoff of {kind.klass} raised {wrong!r}; it is tried again after 30 seconds.")
+        delay_ms = 30_000
+    return Retried(delay_ms, type(error).__name__, _told(error), error)
+
+
+def _released(kind: JobType[Any, Any, Any, Any], context: Context, error: Release) -> Outcome:
+    if not error.arguments:
+        return Released(error.delay_ms)
+    try:
+        arguments = {**context.arguments, **error.arguments}
+        kind.binding.check(arguments)
+        data = kind.data_text(arguments, context.headers)
+    except (TypeError, DataError) as wrong:
+        return Failed("BadArguments", f"{kind.klass} was released with arguments that cannot be: {wrong}", wrong)
+    return Released(error.delay_ms, data)
+
+
+_HERE = str(Path(__file__).parent)
+
+
+def _told(error: BaseException) -> str:
+    """An exception as a person wants to read it: its traceback from the job's own function on."""
+    if isinstance(error, FINAL) and error.__cause__ is None:
+        return str(error)
+    text = "".join(traceback.format_exception(type(error), error, _own(error.__traceback__)))
+    return text.encode(errors="backslashreplace")[-MESSAGE_BYTES:].decode(errors="ignore")
+
+
+def _own(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames that perform."""
+    first = trace
+    while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    return trace or first
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith(_HERE) or filename.endswith(
+        ("contextlib.py", "asyncio/threads.py", "concurrent/futures/thread.py")
+    )

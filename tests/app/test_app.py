@@ -1,0 +1,315 @@
+"""Job types: what is put, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import qmodel
+from qmodel import App, Context
+from qmodel.app import AsyncTypedJob, DeclarationError, NoLoop, TypedJob
+from qmodel.operations import Put
+from tests.app.conftest import perform_next
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_call_is_a_call(app: App) -> None:
+    @app.job
+    def add(x: int, y: int = 1) -> int:
+        return x + y
+
+    assert add(2, y=3) == 5
+    assert app.client.queues["default"].length() == 0
+
+
+def test_arguments_are_stored_by_name(app: App) -> None:
+    @app.job(queue="emails")
+    def send(to: str, *copies: str, subject: str = "", **fields: int) -> None: ...
+
+    job = send.put("a@b", "c@d", subject="x", size=3)
+    assert job.refresh().data == {"to": "a@b", "copies": ["c@d"], "subject": "x", "size": 3}
+    assert (job.klass, job.queue) == ("send", "emails")
+    assert send.put("a@b").refresh().text == '{"to":"a@b"}'
+
+
+def test_a_job_is_performed_with_what_was_put(app: App) -> None:
+    seen: list[Any] = []
+
+    @app.job
+    def send(first: str, /, to: str, *copies: str, subject: str = "", **fields: int) -> None:
+        seen.append((first, to, copies, subject, fields))
+
+    send.put("a", "b", "c", "d", subject="s", size=1)
+    send.put("a", to="b")
+    perform_next(app)
+    perform_next(app)
+    assert seen == [("a", "b", ("c", "d"), "s", {"size": 1}), ("a", "b", (), "", {})]
+
+
+def test_a_mistake_is_found_when_the_job_is_put(app: App) -> None:
+    @app.job
+    def send(to: str, *, subject: str = "") -> None: ...
+
+    wrong: Any = send
+    with pytest.raises(TypeError, match=r"send\(\) missing 1 required positional argument: 'to'"):
+        wrong.put()
+    with pytest.raises(TypeError, match=r"send\(\) got an unexpected keyword argument 'subjekt'"):
+        wrong.put("a", subjekt="x")
+    with pytest.raises(TypeError, match="tuple"):
+        wrong.put_many(["a@b"])
+    with pytest.raises(qmodel.DataError, match="Argument to of send"):
+        wrong.put(object())
+    assert app.client.queues["default"].length() == 0
+
+
+def test_options_go_with_a_job(app: App) -> None:
+    @app.job(queue="emails", priority=3, retries=2, tags=["mail"], timeout=60)
+    def send(to: str) -> None: ...
+
+    job = send.options(queue="other", priority=-1, delay=60, jid="mine").put("a").refresh()
+    assert (job.jid, job.queue, job.priority, job.retries, job.tags) == ("mine", "other", -1, 2, ("mail",))
+    assert job.state == "scheduled"
+    assert send.put("a").refresh().longest == qmodel.objects.timedelta(seconds=60)  # type: ignore[attr-defined]
+    assert send.put("a").refresh().priority == 3
+
+
+def test_options_are_filled_in_from_the_arguments(app: App) -> None:
+    @app.job(ordered="customer-{customer}", tags=["bill", "c-{customer}"], unique=["customer"], throttles="{customer}")
+    def bill(customer: str, amount: int = 0) -> None: ...
+
+    job = bill.put("ada", 3)
+    known = job.refresh()
+    assert (known.ordered, known.tags, known.throttles) == ("customer-ada", ("bill", "c-ada"), ("ada",))
+    again = bill.put("ada", 4)
+    assert (again.jid, again.deduplicated) == (job.jid, True)
+    assert not bill.put("eve").deduplicated
+    assert bill.options(unique="{customer}", tags=["{literally}"]).put("ada").refresh().unique == "{customer}"
+
+
+def test_a_unique_job_is_the_same_with_a_default_or_without(app: App) -> None:
+    @app.job(unique=True)
+    def sync(account: str, full: bool = False) -> None: ...
+
+    assert sync.put("a").jid == sync.put("a", full=False).jid != sync.put("a", full=True).jid
+
+
+def test_many_are_put_in_steps_of_a_thousand(app: App) -> None:
+    @app.job
+    def add(x: int, y: int = 0) -> int:
+        return x + y
+
+    jobs = add.put_many((number,) for number in range(1500))
+    assert len({job.jid for job in jobs}) == 1500
+    assert app.client.queues["default"].length() == 1500
+    assert add.put_many([{"x": 1, "y": 2}, (3,)])[0].refresh().data == {"x": 1, "y": 2}
+
+
+def test_put_many_puts_none_when_one_is_wrong(app: App) -> None:
+    @app.job
+    def add(x: int) -> int:
+        return x
+
+    with pytest.raises(TypeError):
+        add.put_many([(1,), ()])
+    assert app.client.queues["default"].length() == 0
+
+
+def test_jobs_of_several_types_are_put_together(app: App) -> None:
+    @app.job
+    def one(x: int) -> int:
+        return x
+
+    @app.job(queue="b")
+    def two() -> None: ...
+
+    made = one.make(1)
+    assert isinstance(made, Put)
+    assert [job.klass for job in app.put_many([made, two.make()])] == ["one", "two"]
+
+
+def test_a_result_is_what_the_function_gave(app: App) -> None:
+    @app.job
+    def add(x: int, y: int) -> int:
+        return x + y
+
+    job = add.put(1, 2)
+    assert isinstance(job, TypedJob)
+    perform_next(app)
+    assert (job.wait(10), job.result, add.result(job.jid)) == (3, 3, 3)
+
+
+def test_a_class_is_made_anew_for_each_job(app: App) -> None:
+    made: list[object] = []
+
+    class Resize:
+        def __init__(self) -> None:
+            made.append(self)
+
+        def perform(self, context: Context, file: str) -> str:
+            return f"{context.klass} {file}"
+
+    resize = app.job(queue="images")(Resize)
+    jobs = resize.put_many([("a",), ("b",)])
+    perform_next(app, "images")
+    perform_next(app, "images")
+    assert [job.wait(10) for job in jobs] == ["Resize a", "Resize b"]
+    assert len(made) == 2
+
+
+def test_asynchronously(app: App) -> None:
+    @app.job
+    async def add(x: int, y: int) -> int:
+        return x + y
+
+    async def put() -> AsyncTypedJob[int]:
+        many = await add.aput_many([(1, 1)])
+        assert len(many) == 1
+        return await add.aput(1, 2)
+
+    async def result(jid: str) -> int:
+        try:
+            return await add.aresult(jid, timeout=10)
+        finally:
+            await app.aclose()
+
+    job = asyncio.run(put())
+    perform_next(app)
+    perform_next(app)
+    assert asyncio.run(result(job.jid)) == 3
+    with pytest.raises(NoLoop):
+        _ = app.aclient
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"retrys": 1}, "Did you mean 'retries'"),
+    ({"retries": -1}, "retries = -1"),
+    ({"queue": ""}, "queue = ''"),
+    ({"name": "a\nb"}, "A job type cannot be called"),
+    ({"ttl": -1}, "ttl = -1"),
+    ({"delay": "soon"}, "options of job cannot be used"),
+    ({"unique_mode": "window"}, "give unique=True"),
+    ({"unique": True, "unique_mode": "windw", "unique_for": 1}, "one of pending, window"),
+    ({"unique": True, "unique_mode": "window"}, "unique_for"),
+    ({"unique": ["yy"]}, "Did you mean 'y'"),
+    ({"unique_max": 3, "unique": True}, "debounce"),
+    ({"unique": lambda z: "a"}, "cannot have this function as unique"),
+    ({"ordered": "{z}"}, "takes no argument 'z'"),
+    ({"ordered": "{y"}, "brace"),
+    ({"throttles": ["a b"]}, "throttles"),
+    ({"backoff": "exponentiol"}, "Did you mean 'exponential'"),
+    ({"backoff": -1}, "is no backoff"),
+    ({"backoff": []}, "is no backoff"),
+    ({"fail_on": "ValueError"}, "Give exception classes"),
+    ({"cron": "99 * * * *"}, "is no cron expression"),
+    ({"cron": "0 9 * * *", "tz": "Europe/Berlyn"}, "no time zone"),
+    ({"cron": "0 9 * * *", "every": 60}, "one of every, cron and after"),
+    ({"tz": "UTC"}, "one of every, cron and after"),
+    ({"every": 0}, "every = 0"),
+    ({"every": 60, "arguments": {"z": 1}}, "unexpected keyword argument 'z'"),
+    ({"every": 60, "timeout": 3}, "cannot have timeout"),
+    ({"arguments": {"y": 1}}, "Give every, cron or after"),
+]
+
+
+@pytest.mark.parametrize(("options", "sentence"), WRONG, ids=lambda one: " ".join(one) if type(one) is dict else "")
+def test_what_cannot_work_is_refused_when_it_is_declared(options: dict[str, Any], sentence: str) -> None:
+    def job(y: int = 0) -> None: ...
+
+    app = App("memory://")
+    with pytest.raises(DeclarationError, match=sentence):
+        app.job(**options)(job)  # type: ignore[call-overload]
+    assert dict(app.jobs) == dict(app.schedules) == {}
+
+
+def test_what_is_no_job_type_is_refused() -> None:
+    app: Any = App("memory://")
+
+    def several() -> Any:
+        yield 1
+
+    class Empty: ...
+
+    class Needs:
+        def __init__(self, x: int) -> None: ...
+        def perform(self) -> None: ...
+
+    for target, sentence in (
+        (several, "generator"),
+        (Empty, "no method perform"),
+        (Needs, "without arguments"),
+        ("emails", "name='emails'"),
+        (3, "no function"),
+    ):
+        with pytest.raises(DeclarationError, match=sentence):
+            app.job(target)
+
+
+def test_two_of_one_name_are_refused() -> None:
+    app = App("memory://")
+
+    @app.job
+    def send() -> None: ...
+
+    with pytest.raises(DeclarationError, match="a job type 'send' already"):
+        app.job(name="send")(lambda: None)
+    assert list(app.jobs) == ["send"]
+    assert app.jobs["send"] is send
+
+
+def test_the_environment_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QMODEL_URL", raising=False)
+    app = App()
+    assert app.url == "memory://"
+    monkeypatch.setenv("QMODEL_URL", "memory://said")
+    assert app.url == "memory://said"
+    assert App("memory://given").url == "memory://given"
+
+
+def test_nothing_is_opened_before_it_is_needed() -> None:
+    app = App("redis://127.0.0.1:1/0")
+
+    @app.job
+    def send() -> None: ...
+
+    assert send.make().klass == "send"
+
+
+def test_a_child_process_has_a_client_of_its_own(app: App) -> None:
+    @app.job
+    def note(pid: int) -> None: ...
+
+    note.put(0)
+    before = app.client
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            note.put(os.getpid())
+            code = 0 if app.client is not before else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert app.client is before
+    assert app.client.queues["default"].length() == (1 if app.url == "memory://" else 2)
+
+
+def test_an_app_costs_no_thread_and_no_optional_package() -> None:
+    program = """
+import sys, threading
+for name in ("redis", "msgspec", "pydantic", "cronsim", "lupa"):
+    sys.modules[name] = None
+from qmodel import App
+app = App("memory://")
+@app.job(queue="a", retries=1)
+def add(x: int, y: list[dict[str, float]] | None = None) -> int: return x
+add.put(1)
+assert threading.active_count() == 1
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
