@@ -201,6 +201,7 @@ class AsyncClient:
         timeout: float | None = None,
         order: Literal["ordered", "round-robin", "weighted"] = "ordered",
         weights: Mapping[str, float] | None = None,
+        request: str = "",
     ) -> AsyncJob | None: ...
 
     @overload
@@ -213,6 +214,7 @@ class AsyncClient:
         timeout: float | None = None,
         order: Literal["ordered", "round-robin", "weighted"] = "ordered",
         weights: Mapping[str, float] | None = None,
+        request: str = "",
     ) -> list[AsyncJob]: ...
 
     async def pop(
@@ -224,12 +226,16 @@ class AsyncClient:
         timeout: float | None = None,
         order: Literal["ordered", "round-robin", "weighted"] = "ordered",
         weights: Mapping[str, float] | None = None,
+        request: str = "",
     ) -> AsyncJob | list[AsyncJob] | None:
         """Lease the next job of the first queue that has one, or up to `count` jobs, in one step.
 
         `ordered` looks at the queues in the order given, `round-robin` begins one further each
         time, and `weighted` draws the order by `weights`: of queues with the weights 3 and 1 the
         first comes first three times out of four. A queue without a weight has 1. See `Queue.pop`.
+
+        Who asks again with the `request` id of an answer that was lost, and for the same queues, is given the same
+        jobs again, as long as all of them are leased to the worker by that.
         """
         names = [queues] if isinstance(queues, str) else list(queues)
 
@@ -242,13 +248,13 @@ class AsyncClient:
             self._turn += 1
             return names[turn:] + names[:turn]
 
-        found = await self._pop(ordered, 1 if count is None else count, worker, timeout)
+        found = await self._pop(ordered, 1 if count is None else count, worker, timeout, request)
         if count is not None:
             return found
         return found[0] if found else None
 
     async def _pop(
-        self, ordered: Callable[[], list[str]], count: int, worker: str | None, timeout: float | None
+        self, ordered: Callable[[], list[str]], count: int, worker: str | None, timeout: float | None, request: str
     ) -> list[AsyncJob]:
         """Pop, and while there is nothing, sleep until something may be there.
 
@@ -258,20 +264,21 @@ class AsyncClient:
         deadline = time.monotonic() + (timeout or 0)
         last = tries = 0
         while queues := ordered():
-            found = await self._take(queues, worker, count, False)
+            found = await self._take(queues, worker, count, False, request)
             if found or (left := deadline - time.monotonic()) <= 0:
                 return found
             next_at = await self._next_at(queues)
-            if found := await self._take(queues, worker, count, True):
+            if found := await self._take(queues, worker, count, True, request):
                 return found
             tries = tries + 1 if next_at == last else 0
             last = next_at
             await self.backend.wait(queues, min(left, LONGEST_SLEEP, await self._until(next_at, tries)))
         return []
 
-    async def _take(self, queues: Sequence[str], worker: str, count: int, wait: bool) -> list[AsyncJob]:
-        op = ops.Pop(queues[0], worker, count, wait)
-        found = await self.execute(op if len(queues) == 1 else ops.PopAny(tuple(queues), worker, count, wait))
+    async def _take(self, queues: Sequence[str], worker: str, count: int, wait: bool, request: str) -> list[AsyncJob]:
+        op = ops.Pop(queues[0], worker, count, wait, request)
+        many = ops.PopAny(tuple(queues), worker, count, wait, request)
+        found = await self.execute(op if len(queues) == 1 else many)
         return self._jobs(found)
 
     async def _next_at(self, queues: Sequence[str]) -> int:

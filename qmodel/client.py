@@ -200,6 +200,7 @@ class Client:
         timeout: float | None = None,
         order: Literal["ordered", "round-robin", "weighted"] = "ordered",
         weights: Mapping[str, float] | None = None,
+        request: str = "",
     ) -> Job | None: ...
 
     @overload
@@ -212,6 +213,7 @@ class Client:
         timeout: float | None = None,
         order: Literal["ordered", "round-robin", "weighted"] = "ordered",
         weights: Mapping[str, float] | None = None,
+        request: str = "",
     ) -> list[Job]: ...
 
     def pop(
@@ -223,12 +225,16 @@ class Client:
         timeout: float | None = None,
         order: Literal["ordered", "round-robin", "weighted"] = "ordered",
         weights: Mapping[str, float] | None = None,
+        request: str = "",
     ) -> Job | list[Job] | None:
         """Lease the next job of the first queue that has one, or up to `count` jobs, in one step.
 
         `ordered` looks at the queues in the order given, `round-robin` begins one further each
         time, and `weighted` draws the order by `weights`: of queues with the weights 3 and 1 the
         first comes first three times out of four. A queue without a weight has 1. See `Queue.pop`.
+
+        Who asks again with the `request` id of an answer that was lost, and for the same queues, is given the same
+        jobs again, as long as all of them are leased to the worker by that.
         """
         names = [queues] if isinstance(queues, str) else list(queues)
 
@@ -241,13 +247,13 @@ class Client:
             self._turn += 1
             return names[turn:] + names[:turn]
 
-        found = self._pop(ordered, 1 if count is None else count, worker, timeout)
+        found = self._pop(ordered, 1 if count is None else count, worker, timeout, request)
         if count is not None:
             return found
         return found[0] if found else None
 
     def _pop(
-        self, ordered: Callable[[], list[str]], count: int, worker: str | None, timeout: float | None
+        self, ordered: Callable[[], list[str]], count: int, worker: str | None, timeout: float | None, request: str
     ) -> list[Job]:
         """Pop, and while there is nothing, sleep until something may be there.
 
@@ -257,20 +263,21 @@ class Client:
         deadline = time.monotonic() + (timeout or 0)
         last = tries = 0
         while queues := ordered():
-            found = self._take(queues, worker, count, False)
+            found = self._take(queues, worker, count, False, request)
             if found or (left := deadline - time.monotonic()) <= 0:
                 return found
             next_at = self._next_at(queues)
-            if found := self._take(queues, worker, count, True):
+            if found := self._take(queues, worker, count, True, request):
                 return found
             tries = tries + 1 if next_at == last else 0
             last = next_at
             self.backend.wait(queues, min(left, LONGEST_SLEEP, self._until(next_at, tries)))
         return []
 
-    def _take(self, queues: Sequence[str], worker: str, count: int, wait: bool) -> list[Job]:
-        op = ops.Pop(queues[0], worker, count, wait)
-        found = self.execute(op if len(queues) == 1 else ops.PopAny(tuple(queues), worker, count, wait))
+    def _take(self, queues: Sequence[str], worker: str, count: int, wait: bool, request: str) -> list[Job]:
+        op = ops.Pop(queues[0], worker, count, wait, request)
+        many = ops.PopAny(tuple(queues), worker, count, wait, request)
+        found = self.execute(op if len(queues) == 1 else many)
         return self._jobs(found)
 
     def _next_at(self, queues: Sequence[str]) -> int:

@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("state",),
     ("ops",),
     ("engine",),
-    ("errors", "invariants", "lua_catalogue", "wire"),
+    ("errors", "invariants", "lua_catalogue", "plain", "wire"),
     ("backends",),
     (
         "aio",

@@ -18,6 +18,7 @@ from qmodel.cli import show
 from qmodel.cli.convert import DURATION, MOMENT, TEXT, parse_duration
 from qmodel.cli.session import Session, common, session
 from qmodel.operations import CATALOGUE, Argument, Operation, Spec
+from qmodel.plain import plain
 
 FILLED_IN = {
     ("put", "jid"): "a new random one",
@@ -249,7 +250,7 @@ def perform(at: Session, op: Operation) -> None:
         _warn_of_text(op)
     reply = at.client.execute(op, now=at.now)
     if at.json:
-        at.answer(show.plain(reply))
+        at.answer(plain(reply))
     else:
         show.reply(at, op, reply)
     if spec.name == "get" and reply is None:
@@ -270,7 +271,7 @@ def _follow(at: Session, op: Any) -> None:
     with contextlib.suppress(KeyboardInterrupt):
         for event in at.client.follow(op.after):
             if at.json:
-                click.echo(json.dumps(show.plain(event), ensure_ascii=False))
+                click.echo(json.dumps(plain(event), ensure_ascii=False))
             else:
                 show.reply(at, op, (event,))
 

@@ -12,6 +12,7 @@ from qmodel.cli import show
 from qmodel.cli.session import common, session
 from qmodel.errors import error_of
 from qmodel.operations import Operation
+from qmodel.plain import plain
 from qmodel.refusals import Refusal
 
 
@@ -36,8 +37,7 @@ def command(file: Any) -> None:
         executed += 1
         refused += isinstance(found, Refusal)
         if at.json:
-            plain = show.plain(found)
-            rest = plain if isinstance(found, Refusal) else {"reply": plain}
+            rest = plain(found) if isinstance(found, Refusal) else {"reply": plain(found)}
             click.echo(json.dumps({"op": op.spec.name, "now": now, **rest}, ensure_ascii=False))
         else:
             _print(op, now, found)
@@ -64,10 +64,10 @@ def _print(op: Operation, now: int | None, found: Any) -> None:
     if isinstance(found, Refusal):
         click.secho(f"  refused: {found.code} {error_of(found).sentence}", fg="red")
         return
-    plain = show.plain(found)
-    for one in plain if isinstance(plain, list) else [plain]:
+    shown = plain(found)
+    for one in shown if isinstance(shown, list) else [shown]:
         click.echo(f"  {_line(one)}")
-    if plain == []:
+    if shown == []:
         click.echo("  nothing")
 
 

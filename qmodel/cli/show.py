@@ -13,31 +13,7 @@ from qmodel.cli.session import Session
 from qmodel.events import Event
 from qmodel.operations import Operation
 from qmodel.reasons import Reason
-from qmodel.refusals import Refusal
 from qmodel.state.config import OPTIONS, PER_QUEUE
-
-
-def plain(reply: Any) -> Any:
-    """A reply as JSON has it: records as objects with the names of qmodel.replies, facts by name.
-
-    >>> plain(replies.Drained(1, 2))
-    {'canceled': 1, 'left': 2}
-    """
-    if isinstance(reply, Refusal):
-        return {"refused": reply.code, "facts": reply.named, "sentence": reply.sentence}
-    if isinstance(reply, Event | replies.Stage):
-        return {**reply._asdict(), "facts": reply.named}
-    if isinstance(reply, replies.Sample):
-        return {**_record(reply), "variance": reply.variance, "std": reply.std}
-    if hasattr(reply, "_asdict"):
-        return _record(reply)
-    if isinstance(reply, tuple | list):
-        return [plain(one) for one in reply]
-    return reply
-
-
-def _record(reply: Any) -> dict[str, Any]:
-    return {name: plain(value) for name, value in reply._asdict().items()}
 
 
 def reply(at: Session, op: Operation, found: Any) -> None:
