@@ -28,6 +28,7 @@ OWN = {
     "doctor": "Check the environment, the server and the jobs; say what to do.",
     "qless-lua": "Print the script that a binding of qless loads in place of its own.",
     "serve": "Serve jobs over the protocol of Redis, without Redis.",
+    "http": "Serve jobs over HTTP, to programs in any language.",
     "conformance": "Compare a backend, or a binding in any language, with the model.",
 }
 """The commands that are not operations: each is `command` in a module of its name."""

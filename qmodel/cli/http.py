@@ -1,0 +1,105 @@
+"""`qmodel http`: the jobs over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from qmodel.cli import without_password
+from qmodel.cli.session import common, session
+from qmodel.errors import ConnectError
+
+if TYPE_CHECKING:
+    from qmodel.http.host import Address
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def options(port: int) -> Callable[[F], F]:
+    """The options of a command that serves: --host, --port, --writable and --auth."""
+    made = (
+        click.option(
+            "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on."
+        ),
+        click.option(
+            "--port",
+            default=port,
+            type=click.IntRange(0, 65535),
+            show_default=True,
+            help="The TCP port; 0 for any that is free.",
+        ),
+        click.option("--writable", is_flag=True, help="Let callers change things, and not only look."),
+        click.option(
+            "--auth",
+            envvar="QMODEL_AUTH",
+            show_envvar=True,
+            metavar="USER:PASSWORD|TOKEN",
+            help="Ask for it. Needed for an address that others can reach.",
+        ),
+    )
+
+    def add(command: F) -> F:
+        for option in reversed(made):
+            command = option(command)
+        return command
+
+    return add
+
+
+def address(host: str, port: int, auth: str | None) -> Address:
+    """Where to listen, if that is safe; and if what is needed for it is installed."""
+    try:
+        from qmodel.http.guard import Exposed, check_binding, checked
+        from qmodel.http.host import Address
+    except ImportError as error:
+        if (error.name or "").startswith("qmodel"):
+            raise
+        raise ConnectError(
+            f"HTTP needs the package {error.name}, which is not installed.",
+            "Run: pip install starlette uvicorn (or, in a checkout of qmodel: pip install '.[http]')",
+        ) from error
+    try:
+        if auth is not None:
+            checked(auth)
+        check_binding(host, auth)
+    except Exposed as error:
+        raise click.UsageError(str(error)) from None
+    except ValueError as error:
+        raise click.BadParameter(f"{error}.", param_hint="--auth") from None
+    return Address(host, port)
+
+
+@click.command("http")
+@options(8000)
+def command(host: str, port: int, writable: bool, auth: str | None) -> None:
+    """Serve jobs over HTTP, to programs in any language.
+
+    \b
+        qmodel http --url redis://localhost:6379/0 --writable
+        curl localhost:8000/v1/queues/emails/jobs --json '{"klass": "SendEmail", "data": {"to": "ada"}}'
+        curl localhost:8000/v1/queues/emails/pop --json '{"worker": "me", "timeout": 30}'
+        curl -N localhost:8000/v1/events
+        curl localhost:8000/openapi.json
+
+    It stops at SIGINT and SIGTERM. docs/http.md says more.
+    """
+    where = address(host, port, auth)
+    from qmodel.http import create
+    from qmodel.http.host import serve
+
+    at = session()
+    at.client.newest()  # who cannot be reached is told now, and not to the first caller
+    in_process = at.url.partition("://")[0] in ("memory", "embedded")
+    app = create(at.client if in_process else at.url, writable=writable, auth=auth)
+    how = "to be changed" if writable else "to be looked at"
+    serve(
+        app,
+        where,
+        lambda url: click.echo(f"qmodel http serves {without_password(at.url)}, {how}, at {url}"),
+        app.state.api.closing,
+    )
+
+
+common(command)

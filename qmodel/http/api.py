@@ -1,0 +1,295 @@
+"""What stands around every request: the guard, the size of its body, how many wait, and what becomes of an error.
+
+Nothing here knows operations. A handler takes a `Call` and gives what is sent as JSON, or a response of its own; what
+it raises becomes a problem. A call that waits ends when its caller is gone, so that nobody is given a job who is not
+there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from qmodel.aio import AsyncClient
+from qmodel.errors import ConnectError, DataError, QmodelError, RefusedError
+from qmodel.http import reading
+from qmodel.http.clients import async_client
+from qmodel.http.feed import Feed
+from qmodel.http.guard import Denied, Guard
+from qmodel.http.problems import AGAIN, MEDIA_TYPE, Problem
+
+T = TypeVar("T")
+
+log = logging.getLogger("qmodel.http")
+
+
+class Limits(NamedTuple):
+    """What one server bears: bytes of a body, seconds for it to come, seconds of a wait, and how many wait at a time,
+    of all and from one address. A stream says after `alive_seconds` that it goes on.
+    """
+
+    body: int = 8 << 20
+    body_seconds: float = 30.0
+    wait_seconds: float = 300.0
+    waiting: int = 1000
+    waiting_each: int = 100
+    alive_seconds: float = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A value that is sent as JSON with another status than 200, or with further headers."""
+
+    value: Any
+    status: int = 200
+    headers: dict[str, str] | None = None
+
+
+class Api:
+    """One server: its client, its guard and its limits."""
+
+    def __init__(self, client_or_url: Any, guard: Guard, limits: Limits) -> None:
+        self._given = client_or_url
+        self._client: AsyncClient | None = None
+        self.guard = guard
+        self.limits = limits
+        self.closing = asyncio.Event()
+        self._waiting: Counter[str] = Counter()
+        self._feed: Feed | None = None
+
+    @property
+    def client(self) -> AsyncClient:
+        """The client, made at the first request: what mounts this server may have no event loop yet."""
+        if self._client is None:
+            self._client = async_client(self._given)
+        return self._client
+
+    @property
+    def feed(self) -> Feed:
+        """What wakes those who follow the events."""
+        if self._feed is None:
+            self._feed = Feed(self.client)
+        return self._feed
+
+    @asynccontextmanager
+    async def lifespan(self, app: Any) -> AsyncIterator[None]:
+        """Close at the end the client that was made here."""
+        yield
+        self.closing.set()
+        if self._client is not None and self._client is not self._given:
+            await self._client.close()
+
+    def check_room(self, who: str) -> None:
+        """Refuse to let someone wait where too many do."""
+        if self._waiting.total() >= self.limits.waiting:
+            raise _again("BUSY", f"{self.limits.waiting} requests wait at this server already.")
+        if self._waiting[who] >= self.limits.waiting_each:
+            raise _again("TOO_MANY_WAITING", f"{self.limits.waiting_each} requests of {who} wait already.")
+
+    @contextmanager
+    def counted(self, who: str) -> Iterator[None]:
+        """Count someone who waits."""
+        self._waiting[who] += 1
+        try:
+            yield
+        finally:
+            self._waiting[who] -= 1
+            if not self._waiting[who]:
+                del self._waiting[who]
+
+    def endpoint(self, handler: Handler, *, writes: bool | None) -> Callable[[Request], Awaitable[Response]]:
+        """The endpoint that a handler is, behind the guard."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                self.guard.check(request, writes=writes)
+                found = await handler(Call(self, request))
+            except Exception as error:
+                return respond_to(error)
+            if isinstance(found, Response):
+                return found
+            made = found if isinstance(found, Answer) else Answer(found)
+            return as_json(made.value, made.status, made.headers)
+
+        return answer
+
+
+class Call:
+    """One request, as a handler sees it."""
+
+    def __init__(self, api: Api, request: Request) -> None:
+        self.api = api
+        self.request = request
+
+    @property
+    def client(self) -> AsyncClient:
+        """Where the jobs are."""
+        return self.api.client
+
+    @property
+    def key(self) -> str | None:
+        """The idempotency key, if the request has one."""
+        return self.request.headers.get("idempotency-key") or None
+
+    @property
+    def who(self) -> str:
+        """The address from which the request comes."""
+        return self.request.client.host if self.request.client else "?"
+
+    def query(self) -> list[tuple[str, str]]:
+        """The query, name by name."""
+        return self.request.query_params.multi_items()
+
+    def name(self, parameter: str) -> str:
+        """A part of the path. Paths are matched as they were sent, so that a name may have any character (`%2F`)."""
+        try:
+            return unquote(str(self.request.path_params[parameter]), errors="strict")
+        except UnicodeDecodeError:
+            raise Problem("BAD_JSON", "The path is not UTF-8.", "Encode names in UTF-8, byte by byte.") from None
+
+    def seconds(self, given: Any, usual: float = 0) -> float:
+        """How long to wait: a number of seconds, at most as long as this server bears."""
+        try:
+            value = usual if given is None else reading.finite(given) if isinstance(given, str) else float(given)
+            if isinstance(given, bool) or value < 0:
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
+            raise Problem(
+                "BAD_JSON",
+                "The timeout is no number of seconds.",
+                f"Give 0 to {self.api.limits.wait_seconds:g}.",
+                {"argument": "timeout"},
+            ) from None
+        return min(value, self.api.limits.wait_seconds)
+
+    async def body(self) -> Any:
+        """What the body says; an empty one is an empty object."""
+        kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        raw = await self._read()
+        if not raw:
+            return {}
+        if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+            raise Problem(
+                "NOT_JSON",
+                f"The body is {kind[:100] or 'of no type'}, and not application/json.",
+                "Send the header Content-Type: application/json.",
+            )
+        return reading.loads(raw)
+
+    async def _read(self) -> bytes:
+        limits = self.api.limits
+        parts: list[bytes] = []
+        length = 0
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                async for part in self.request.stream():
+                    length += len(part)
+                    if length > limits.body:
+                        raise Problem(
+                            "TOO_LARGE",
+                            f"The body has more than {limits.body} bytes.",
+                            "Send it in parts.",
+                            headers={"Connection": "close"},
+                        )
+                    parts.append(part)
+        except TimeoutError:
+            raise Problem(
+                "SLOW_REQUEST",
+                f"The body did not come within {limits.body_seconds:g} seconds.",
+                "Send it again.",
+                headers={"Connection": "close"},
+            ) from None
+        return b"".join(parts)
+
+    async def waiting(self, work: Coroutine[Any, Any, T]) -> T:
+        """Let work wait, until it is done or its caller is gone; the body has been read before."""
+        try:
+            self.api.check_room(self.who)
+            with self.api.counted(self.who):
+                return await self._unless_gone(asyncio.ensure_future(work))
+        finally:
+            work.close()
+
+    async def _unless_gone(self, task: asyncio.Future[T]) -> T:
+        gone = asyncio.ensure_future(_gone(self.request))
+        closing = asyncio.ensure_future(self.api.closing.wait())
+        try:
+            await asyncio.wait((task, gone, closing), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            raise _again("BUSY", "This server is about to stop." if closing.done() else "Nobody waits any more.")
+        finally:
+            for one in (task, gone, closing):
+                one.cancel()
+            await asyncio.gather(task, gone, closing, return_exceptions=True)
+
+
+Handler = Callable[[Call], Awaitable[Any]]
+
+
+async def _gone(request: Request) -> None:
+    """Return when the caller has hung up."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _again(code: str, sentence: str) -> Problem:
+    return Problem(code, sentence, "Try again in a moment.")
+
+
+# ---- responses
+
+
+def as_json(value: Any, status: int = 200, headers: dict[str, str] | None = None, kind: str = "") -> Response:
+    """A value as a response that nobody keeps."""
+    try:
+        raw = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # a lone surrogate, in what is said of bad input
+        raw = json.dumps(value, separators=(",", ":")).encode()
+    kept = {"Cache-Control": "no-store"} | (headers or {})
+    return Response(raw + b"\n", status, kept, media_type=kind or "application/json")
+
+
+def respond_to(error: Exception) -> Response:
+    """The response that an exception is."""
+    problem = problem_of(error)
+    again = {"Retry-After": AGAIN[problem.code]} if problem.code in AGAIN else {}
+    return as_json(problem.body, problem.status, again | problem.headers, MEDIA_TYPE)
+
+
+def problem_of(error: Exception) -> Problem:
+    """The problem that an exception is; of a fault of the server only the log says more."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, RefusedError):
+        return Problem(error.code, error.sentence, error.next_step, error.facts)
+    if isinstance(error, Denied):
+        return Problem(error.code, error.sentence, error.next_step, headers=error.headers)
+    if isinstance(error, HTTPException):
+        if error.status_code == 405:
+            return Problem(
+                "METHOD_NOT_ALLOWED", "The path does not take this method.", _SEE, headers=dict(error.headers or {})
+            )
+        return Problem("NOT_FOUND", "There is nothing at this path.", _SEE)
+    if isinstance(error, ConnectError):
+        log.warning("%s", error)
+        return Problem("UNREACHABLE", error.sentence, "Send it again, with the same Idempotency-Key.")
+    if isinstance(error, DataError):
+        return Problem("BAD_JSON", "The data cannot be stored as JSON.", "Send them as a text.")
+    if not isinstance(error, QmodelError):
+        log.error("a request failed", exc_info=error)
+    return Problem("INTERNAL", "The server made a mistake.", "Its log says more.")
+
+
+_SEE = "GET /openapi.json lists all paths."

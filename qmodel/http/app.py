@@ -1,0 +1,92 @@
+"""The application: paths, the guard before them, and what is not a path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from qmodel import __version__
+from qmodel import operations as ops
+from qmodel.http import operations
+from qmodel.http.api import Answer, Api, Call, Handler, Limits, as_json, respond_to
+from qmodel.http.guard import Guard
+from qmodel.http.openapi import document
+from qmodel.http.routes import RESOURCES, describe
+
+
+def application(
+    client_or_url: Any,
+    *,
+    writable: bool = False,
+    auth: str | None = None,
+    hosts: Sequence[str] | None = None,
+    limits: Limits | None = None,
+) -> Starlette:
+    """Make the application, as `qmodel.http.create` says."""
+    api = Api(client_or_url, Guard(auth, writable, hosts=hosts), limits or Limits())
+
+    def route(path: str, handler: Handler, method: str, writes: bool | None) -> Route:
+        return Route(path, api.endpoint(handler, writes=writes), methods=[method])
+
+    made = Starlette(
+        routes=[
+            Route("/health", _health(api), methods=["GET"]),
+            route("/", _index, "GET", False),
+            route("/openapi.json", _describe, "GET", False),
+            *(route(one.path, one.handler, one.method, one.writes) for one in RESOURCES),
+            route("/v1/operations/{name}", operations.look, "GET", False),
+            route("/v1/operations/{name}", operations.perform, "POST", False),
+        ],
+        lifespan=api.lifespan,
+        exception_handlers={404: _not_a_path, 405: _not_a_path, Exception: _not_a_path},
+    )
+    made.router.redirect_slashes = False
+    made.add_middleware(AsSent)
+    made.state.api = api
+    return made
+
+
+async def _index(call: Call) -> Any:
+    paths = [describe(one) for one in RESOURCES]
+    return {"qmodel": __version__, "openapi": "openapi.json", "writable": call.api.guard.writable, "paths": paths}
+
+
+async def _describe(call: Call) -> Any:
+    return Answer(document(), headers={"Cache-Control": "no-cache"})
+
+
+def _health(api: Api) -> Any:
+    """Whether the backend can be reached; says nothing else, and asks nobody for a password."""
+
+    async def health(request: Request) -> Response:
+        try:
+            await api.client.execute(ops.Newest())
+        except Exception as error:
+            return respond_to(error)
+        return as_json({"ok": True})
+
+    return health
+
+
+async def _not_a_path(request: Request, error: Exception) -> Response:
+    return respond_to(error)
+
+
+class AsSent:
+    """Lets paths be matched as they were sent, so that a name in one may have any character: `/` is `%2F` there."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        raw = scope.get("raw_path")
+        if raw and scope["type"] == "http":
+            scope = {**scope, "path": raw.partition(b"?")[0].decode("latin-1")}
+        await self.app(scope, receive, send)

@@ -1,0 +1,126 @@
+"""`/openapi.json`: what this server takes and gives, as OpenAPI 3.1, made from the catalogue and the table of paths."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from qmodel import __version__
+from qmodel.http.problems import MEDIA_TYPE, OWN, STATUS
+from qmodel.http.routes import RESOURCES, Resource, by_operation
+from qmodel.http.schemas import Schema, components, operation_id, ref
+from qmodel.operations import CATALOGUE
+
+_IDEMPOTENCY_KEY: Schema = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "Say the same one when sending again after a lost answer: the second time nothing more is done.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[!-~]+$"},
+}
+_LAST_EVENT_ID: Schema = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "description": "The id of the last message that was seen; goes before `after`.",
+    "schema": {"type": "string", "pattern": "^[0-9]{1,13}$"},
+}
+_ALWAYS = ("BAD_ARGUMENT", "UNAUTHORIZED", "WRONG_HOST", "UNREACHABLE", "INTERNAL")
+_OF_BODY = ("BAD_JSON", "UNKNOWN_ARGUMENT", "MISSING_ARGUMENT", "TOO_LARGE", "NOT_JSON", "SLOW_REQUEST")
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The whole description."""
+    paths: dict[str, dict[str, Any]] = {}
+    for resource in (*RESOURCES, *by_operation()):
+        paths.setdefault(resource.path, {})[resource.method.lower()] = _operation(resource)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "qmodel",
+            "version": __version__,
+            "description": "A job queue. What each operation means stands in docs/catalogue.md.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [{"url": "."}],
+        "security": [{"basic": []}, {"bearer": []}, {}],
+        "paths": paths,
+        "components": {
+            "schemas": components(),
+            "securitySchemes": {
+                "basic": {"type": "http", "scheme": "basic"},
+                "bearer": {"type": "http", "scheme": "bearer"},
+            },
+        },
+    }
+
+
+def _operation(resource: Resource) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operationId": operation_id(resource.method, resource.path),
+        "summary": resource.summary,
+        "tags": [_tag(resource)],
+        "parameters": _parameters(resource),
+        "responses": _responses(resource),
+    }
+    if resource.body is not None:
+        needed = bool(resource.body.get("required", True))
+        found["requestBody"] = {"required": needed, "content": {"application/json": {"schema": resource.body}}}
+    return found
+
+
+def _tag(resource: Resource) -> str:
+    return resource.path.split("/")[2]
+
+
+def _parameters(resource: Resource) -> list[Schema]:
+    found: list[Schema] = [
+        {"name": name, "in": "path", "required": True, "schema": _named(name)}
+        for name in re.findall(r"\{(\w+)\}", resource.path)
+    ]
+    for name, schema in (resource.query or {}).items():
+        required = bool(schema.get("x-required"))
+        plain = {key: value for key, value in schema.items() if key != "x-required"}
+        found.append({"name": name, "in": "query", "required": required, "schema": plain})
+    if resource.writes:
+        found.append(_IDEMPOTENCY_KEY)
+    if resource.path == "/v1/events":
+        found.append(_LAST_EVENT_ID)
+    return found
+
+
+def _named(name: str) -> Schema:
+    """The schema of a part of a path: the argument of that name."""
+    from qmodel.http.schemas import of_kind
+
+    arguments = (a for spec in CATALOGUE.values() for a in spec.arguments)
+    return of_kind(next(a.kind for a in arguments if a.name == name))
+
+
+def _responses(resource: Resource) -> dict[str, Schema]:
+    kind = "text/event-stream" if resource.path == "/v1/events" else "application/json"
+    schema = {"type": "string"} if resource.path == "/v1/events" else resource.reply
+    found: dict[str, Schema] = {
+        str(status): {"description": _DONE[status], "content": {kind: {"schema": schema}}}
+        for status in resource.statuses
+    }
+    for status, codes in sorted(_refusals(resource).items()):
+        found[str(status)] = {
+            "description": ", ".join(codes),
+            "content": {MEDIA_TYPE: {"schema": ref("Problem")}},
+        }
+    return found
+
+
+_DONE = {200: "Done.", 201: "Made.", 202: "It has not ended."}
+
+
+def _refusals(resource: Resource) -> dict[int, list[str]]:
+    codes = [*_ALWAYS, *resource.codes, *(code for name in resource.acts for code in CATALOGUE[name].refusals)]
+    codes += _OF_BODY if resource.body is not None else ("BAD_JSON", "UNKNOWN_ARGUMENT", "MISSING_ARGUMENT")
+    codes += ("READ_ONLY", "FORGED") if resource.writes else ()
+    codes += ("TOO_MANY_WAITING", "BUSY") if resource.waits else ()
+    found: dict[int, list[str]] = {}
+    for code in dict.fromkeys(codes):
+        found.setdefault(STATUS.get(code) or OWN[code][0], []).append(code)
+    return found

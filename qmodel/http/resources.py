@@ -1,0 +1,227 @@
+"""The comfortable paths: queues, jobs and leases, with data and results as the JSON that they are.
+
+Each handler here is one or two operations. Arguments have the catalogue's names and units; beside them `data` and
+`result` are any JSON, which is stored as the Python client stores it, so that both read each other's jobs. Stored text
+that is no JSON comes and goes as `data_text` and `result_text`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from qmodel import operations as ops
+from qmodel import replies
+from qmodel.arguments import MOST
+from qmodel.errors import (
+    DataError,
+    JobCanceled,
+    JobExpired,
+    JobFailed,
+    JobNotFound,
+    JobRevoked,
+    NotEnded,
+    QmodelError,
+    ResultNotKept,
+)
+from qmodel.http import reading
+from qmodel.http.api import Answer, Call
+from qmodel.http.problems import Problem
+from qmodel.http.reading import an_object
+from qmodel.objects import encode
+from qmodel.operations import CATALOGUE
+from qmodel.plain import plain
+from qmodel.refusals import Refusal
+
+TEXTS = {"data": "data_text", "result": "result_text"}
+"""What is stored as JSON, and what it is called where it is any other text."""
+
+
+# ---- jobs as JSON
+
+
+def shown(job: replies.Job) -> dict[str, Any]:
+    """A job as these paths show it."""
+    found: dict[str, Any] = plain(job)
+    for name, raw in TEXTS.items():
+        found[name], text = _decoded(found[name])
+        if text is not None:
+            found[raw] = text
+    found["options"] = dict(job.options)
+    return found
+
+
+def _decoded(text: str) -> tuple[Any, str | None]:
+    """What a stored text says; or the text, if that is no JSON."""
+    try:
+        return (json.loads(text, parse_constant=_fail, parse_float=reading.finite) if text else None), None
+    except (ValueError, RecursionError):
+        return None, text
+
+
+def _fail(word: str) -> float:
+    raise ValueError(word)
+
+
+def stored(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of an operation, with what is any JSON as the text that is stored."""
+    found = dict(given)
+    for name, raw in TEXTS.items():
+        text = found.pop(raw, None)
+        if text is not None and found.get(name) is not None:
+            raise Problem("BAD_JSON", f"Both {name} and {raw} are given.", f"Give {name}, or any other text as {raw}.")
+        if text is not None:
+            found[name] = text
+        elif found.get(name) is not None:
+            found[name] = _encoded(found[name])
+    return found
+
+
+def _encoded(value: Any) -> str:
+    try:
+        return encode(value)
+    except RecursionError:
+        raise DataError("nested too deeply") from None
+
+
+# ---- putting
+
+
+async def put(call: Call) -> Answer:
+    """Put a job into a queue, or an array of up to 1000 jobs in one step."""
+    queue, body = call.name("queue"), await call.body()
+    if isinstance(body, list):
+        return await _put_many(call, queue, body)
+    given = stored(an_object(body)) | {"queue": queue}
+    op = reading.operation(CATALOGUE["put"], given, call.key)
+    assert isinstance(op, ops.Put)
+    return _put(op, await call.client.execute(op))
+
+
+def _put(op: ops.Put, jid: str) -> Answer:
+    new = jid == op.jid
+    headers = {"Location": f"../../jobs/{quote(jid, safe='')}"}
+    return Answer({"jid": jid, "deduplicated": not new}, 201 if new else 200, headers)
+
+
+async def _put_many(call: Call, queue: str, body: list[Any]) -> Answer:
+    jobs = [stored(an_object(one, "job")) | {"queue": queue} for one in body]
+    op = reading.operation(CATALOGUE["put_many"], {"jobs": jobs}, call.key)
+    assert isinstance(op, ops.PutMany)
+    stand = await call.client.execute(op)
+    made = [{"jid": jid, "deduplicated": jid != one.jid} for one, jid in zip(op.jobs, stand, strict=True)]
+    return Answer({"jobs": made}, 201)
+
+
+# ---- taking
+
+
+async def pop(call: Call) -> Any:
+    """Lease the next jobs of a queue, or wait for them."""
+    return await _pop(call, an_object(await call.body()) | {"queues": [call.name("queue")]})
+
+
+async def pop_any(call: Call) -> Any:
+    """Lease the next jobs of several queues, or wait for them."""
+    return await _pop(call, an_object(await call.body()))
+
+
+async def _pop(call: Call, body: dict[str, Any]) -> Any:
+    seconds = call.seconds(body.pop("timeout", None))
+    op = reading.operation(CATALOGUE["pop_any"], body, call.key)
+    assert isinstance(op, ops.PopAny)
+    if op.wait is not False:
+        raise Problem("UNKNOWN_ARGUMENT", "A worker that waits says how long.", "Give timeout, in seconds.")
+    found = await call.client.execute(op)  # refuses what is wrong with any argument
+    if not found and seconds:
+        work = call.client.pop(op.queues, op.count, worker=op.worker, timeout=seconds, request=op.request)
+        found = [one.raw for one in await call.waiting(work)]
+    if found and not op.request and await call.request.is_disconnected():
+        await call.client.execute_many([ops.Release(job.jid, job.token) for job in found])
+    return {"jobs": [shown(job) for job in found]}
+
+
+# ---- one job
+
+
+async def get(call: Call) -> dict[str, Any]:
+    """Show a job."""
+    return shown(await _job(call))
+
+
+async def _job(call: Call) -> replies.Job:
+    jid = call.name("jid")
+    job: replies.Job | None = await call.client.execute(ops.Get(jid))
+    if job is None:
+        raise JobNotFound(Refusal("JOB_NOT_FOUND", (jid,)))
+    return job
+
+
+async def wait(call: Call) -> Answer:
+    """Wait until a job has ended, and say how."""
+    jid, seconds = call.name("jid"), call.seconds(call.request.query_params.get("timeout"), 30)
+    found = (await call.waiting(call.client.wait([jid], seconds)))[0]
+    if isinstance(found, JobNotFound):
+        raise found
+    ended = ended_as(found)
+    if ended["outcome"] == "completed" and isinstance(found, DataError):
+        ended = {"outcome": "completed", "result": None, "result_text": (await _job(call)).result}
+    return Answer({"jid": jid} | ended, 202 if isinstance(found, NotEnded) else 200)
+
+
+def ended_as(found: Any) -> dict[str, Any]:
+    """How a job has ended, from what waiting for it gave."""
+    if isinstance(found, NotEnded):
+        return {"outcome": None}
+    if isinstance(found, JobFailed):
+        kinds: tuple[tuple[type[JobFailed], str], ...] = ((JobRevoked, "revoked"), (JobExpired, "expired"))
+        outcome = next((word for cls, word in kinds if isinstance(found, cls)), "failed")
+        return {"outcome": outcome, "group": found.group, "message": found.message}
+    if isinstance(found, JobCanceled):
+        return {"outcome": "canceled"}
+    if isinstance(found, ResultNotKept):
+        return {"outcome": "not_kept"}
+    return {"outcome": "completed", "result": None if isinstance(found, QmodelError) else found}
+
+
+async def act(call: Call, name: str) -> Any:
+    """Do to the job of the path what an operation does."""
+    given = stored(an_object(await call.body())) | {"jid": call.name("jid")}
+    op = reading.operation(CATALOGUE[name], given, call.key)
+    return {"reply": plain(await call.client.execute(op))}
+
+
+async def cancel(call: Call) -> Any:
+    """Cancel a job; one that is not there, or is complete, is passed over."""
+    pairs = [("jids", call.name("jid")), *call.query()]
+    op = reading.from_query(CATALOGUE["cancel"], pairs, call.key)
+    return {"canceled": plain(await call.client.execute(op))}
+
+
+async def search(call: Call) -> Any:
+    """Find jobs."""
+    found = await call.client.execute(reading.from_query(CATALOGUE["search"], call.query()))
+    return {"jobs": [shown(job) for job in found.jobs], "cursor": found.cursor}
+
+
+# ---- queues
+
+
+async def queues(call: Call) -> Any:
+    """List the queues with their counts."""
+    given = call.query()
+    op = reading.from_query(CATALOGUE["queues"], given or [("count", str(MOST))])
+    return {"queues": plain(await call.client.execute(op))}
+
+
+async def queue(call: Call) -> Any:
+    """Show the counts of a queue."""
+    return plain(await call.client.execute(ops.Queue(call.name("queue"))))
+
+
+async def on_queue(call: Call, name: str) -> Any:
+    """Do to the queue of the path what an operation on several does."""
+    given = an_object(await call.body()) | {"queues": [call.name("queue")]}
+    return {"reply": plain(await call.client.execute(reading.operation(CATALOGUE[name], given, call.key)))}

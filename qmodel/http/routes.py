@@ -1,0 +1,202 @@
+"""The paths, in one table: the server is made of it, and so is what describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from qmodel.events import EVENTS
+from qmodel.http import events, operations, resources
+from qmodel.http.api import Handler
+from qmodel.http.schemas import ANY, TEXT, Schema, array, of_argument, of_kind, of_operation, of_reply, record, ref
+from qmodel.operations import CATALOGUE, Spec
+
+SECONDS: Schema = {"type": ["number", "null"], "minimum": 0, "description": "How many seconds to wait at most."}
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One method of one path: what it does, what it takes and gives, and which operations it may be refused as."""
+
+    method: str
+    path: str
+    summary: str
+    handler: Handler
+    reply: Schema
+    acts: tuple[str, ...] = ()
+    query: dict[str, Schema] | None = None
+    body: Schema | None = None
+    statuses: tuple[int, ...] = (200,)
+    codes: tuple[str, ...] = ()
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes something."""
+        return not all(CATALOGUE[name].reads for name in self.acts)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it may wait."""
+        return (
+            "timeout" in (self.query or {})
+            or "timeout" in (self.body or {}).get("properties", {})
+            or (self.handler is events.follow)
+        )
+
+
+def _query(spec: Spec, without: Sequence[str] = ()) -> dict[str, Schema]:
+    """The arguments of an operation as a query."""
+    return {
+        a.name: of_kind(a.kind) | ({"x-required": True} if a.required else {})
+        for a in spec.arguments
+        if a.name not in without
+    }
+
+
+_JOBS = record({"jobs": array(ref("JobShown"))})
+_PUT = of_operation(CATALOGUE["put"], without=("queue", "request"), free=True)
+_POP = of_operation(CATALOGUE["pop_any"], without=("wait",))
+_POP["properties"]["timeout"] = SECONDS
+_POP_ONE = _POP | {
+    "properties": {name: schema for name, schema in _POP["properties"].items() if name != "queues"},
+    "required": ["worker"],
+}
+_FOLLOW: dict[str, Schema] = {
+    "after": of_argument(CATALOGUE["events"].arguments[0], required=True)
+    | {"description": "The sequence of the last event that was seen; 0 for all that are kept. Default: the newest."},
+    "event": array({"enum": list(EVENTS)}) | {"description": "Only events of this kind; may be repeated."},
+    "queue": array(TEXT) | {"description": "Only events of this queue; may be repeated."},
+    "jid": array(TEXT) | {"description": "Only events of this job; may be repeated."},
+}
+_FOUND = record({"jobs": array(ref("JobShown")), "cursor": TEXT})
+
+ON_JOBS = (
+    "complete", "fail", "retry", "release", "heartbeat", "progress", "log", "promote", "delay", "priority", "update",
+    "track", "untrack", "tag_add", "tag_remove", "depends_on", "depends_off",
+)  # fmt: skip
+"""The operations on one job that have a path below it."""
+
+ON_QUEUES = ("pause", "unpause")
+"""The operations on queues that have a path below one."""
+
+
+def _on_job(name: str) -> Resource:
+    spec = CATALOGUE[name]
+    body = of_operation(spec, without=("jid",), free=True)
+    path = f"/v1/jobs/{{jid}}/{name.replace('_', '-')}"
+    return Resource("POST", path, spec.summary, partial(resources.act, name=name), of_reply(spec), (name,), body=body)
+
+
+def _on_queue(name: str) -> Resource:
+    spec = CATALOGUE[name]
+    body = of_operation(spec, without=("queues",))
+    path = f"/v1/queues/{{queue}}/{name}"
+    act = partial(resources.on_queue, name=name)
+    return Resource("POST", path, spec.summary, act, of_reply(spec), (name,), body=body)
+
+
+RESOURCES: tuple[Resource, ...] = (
+    Resource(
+        "POST",
+        "/v1/queues/{queue}/jobs",
+        "Put a job into a queue, or an array of up to 1000 jobs in one step.",
+        resources.put,
+        {"anyOf": [ref("Put"), record({"jobs": array(ref("Put"))})]},
+        ("put", "put_many"),
+        body={"anyOf": [_PUT, array(_PUT) | {"minItems": 1, "maxItems": 1000}]},
+        statuses=(201, 200),
+    ),
+    Resource(
+        "POST",
+        "/v1/queues/{queue}/pop",
+        "Lease the next jobs of a queue to a worker, or wait for them.",
+        resources.pop,
+        _JOBS,
+        ("pop_any",),
+        body=_POP_ONE,
+    ),
+    Resource(
+        "POST",
+        "/v1/pop",
+        "Lease the next jobs of several queues to a worker, or wait for them.",
+        resources.pop_any,
+        _JOBS,
+        ("pop_any",),
+        body=_POP,
+    ),
+    Resource(
+        "GET",
+        "/v1/jobs",
+        CATALOGUE["search"].summary,
+        resources.search,
+        _FOUND,
+        ("search",),
+        query=_query(CATALOGUE["search"]),
+    ),
+    Resource(
+        "GET", "/v1/jobs/{jid}", "Show a job.", resources.get, ref("JobShown"), ("get",), codes=("JOB_NOT_FOUND",)
+    ),
+    Resource(
+        "DELETE",
+        "/v1/jobs/{jid}",
+        "Cancel a job; one that is not there, or is complete, is passed over.",
+        resources.cancel,
+        record({"canceled": array(TEXT)}),
+        ("cancel",),
+        query={"cascade": {"type": "boolean"}},
+    ),
+    Resource(
+        "GET",
+        "/v1/jobs/{jid}/wait",
+        "Wait until a job has ended, and say how; 202 if it has not.",
+        resources.wait,
+        ref("Ended"),
+        ("get",),
+        query={"timeout": SECONDS | {"type": "number", "default": 30}},
+        statuses=(200, 202),
+        codes=("JOB_NOT_FOUND",),
+    ),
+    *map(_on_job, ON_JOBS),
+    Resource(
+        "GET",
+        "/v1/queues",
+        CATALOGUE["queues"].summary,
+        resources.queues,
+        record({"queues": array(ref("QueueCounts"))}),
+        ("queues",),
+        query=_query(CATALOGUE["queues"]),
+    ),
+    Resource("GET", "/v1/queues/{queue}", CATALOGUE["queue"].summary, resources.queue, ref("QueueCounts"), ("queue",)),
+    *map(_on_queue, ON_QUEUES),
+    Resource(
+        "GET",
+        "/v1/events",
+        "Follow the events, as server-sent events: gapless, and to be resumed by Last-Event-ID.",
+        events.follow,
+        ANY,
+        ("events",),
+        query=_FOLLOW,
+    ),
+)
+"""The comfortable paths."""
+
+
+def _operation(spec: Spec, method: str) -> Resource:
+    path = f"/v1/operations/{spec.name}"
+    if method == "GET":
+        return Resource("GET", path, spec.summary, operations.look, of_reply(spec), (spec.name,), query=_query(spec))
+    body = of_operation(spec)
+    return Resource("POST", path, spec.summary, operations.perform, of_reply(spec), (spec.name,), body=body)
+
+
+def by_operation() -> list[Resource]:
+    """A path for each operation of the catalogue; for those that only read, also by GET."""
+    posts = [_operation(spec, "POST") for spec in CATALOGUE.values()]
+    return posts + [_operation(spec, "GET") for spec in CATALOGUE.values() if spec.reads]
+
+
+def describe(resource: Resource) -> dict[str, Any]:
+    """What a resource is, for the list at `/`."""
+    return {"method": resource.method, "path": resource.path, "summary": resource.summary}

@@ -1,0 +1,192 @@
+"""JSON Schemas (2020-12) of what is sent and answered over HTTP, made from the catalogue.
+
+Unlike those of the conformance kit they say how great a value may be, for here nobody sends bad ones on purpose.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from qmodel.arguments import Choice, Dependency, Flag, Id, Kind, Label, ListOf, Name, Operations, Text, Whole
+from qmodel.conformance.kit import schema as kit
+from qmodel.events import EVENTS, WHOLE
+from qmodel.http.problems import OWN
+from qmodel.operations import CATALOGUE, Argument, Spec
+from qmodel.refusals import REASONS
+
+Schema = dict[str, Any]
+
+ANY: Schema = {}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+TEXT: Schema = {"type": "string"}
+
+FILLED = {("put", "jid"), ("put", "data")}
+"""What may be left out though the catalogue wants it: a new job gets an id, and needs no data."""
+
+
+def ref(name: str) -> Schema:
+    """A component by its name."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def record(properties: dict[str, Schema], optional: tuple[str, ...] = ()) -> Schema:
+    """An object with these properties and no others."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def array(items: Schema) -> Schema:
+    """An array."""
+    return {"type": "array", "items": items}
+
+
+# ---- arguments
+
+
+def of_kind(kind: Kind) -> Schema:
+    """The schema of a value of a kind."""
+    if isinstance(kind, Operations):
+        name = kind.of.lower()
+        return {"type": "array", "items": ref(f"{name}_inside"), "minItems": 1, "maxItems": 1000}
+    if isinstance(kind, ListOf):
+        return {"type": "array", "items": of_kind(kind.item), "minItems": kind.least, "maxItems": kind.most}
+    if isinstance(kind, Whole):
+        return {"type": "integer", "minimum": kind.low, "maximum": kind.high}
+    if isinstance(kind, Flag):
+        return {"type": "boolean"}
+    if isinstance(kind, Choice):
+        return {"type": "string", "enum": list(kind.words)}
+    return _text(kind) | {"description": kind.expected}
+
+
+def _text(kind: Kind) -> Schema:
+    if isinstance(kind, Name):
+        return {"type": "string", "minLength": 1, "maxLength": kind.most, "pattern": r"^[^\u0000-\u001f\u007f]+$"}
+    if isinstance(kind, Id):
+        return {"type": "string", "minLength": 1, "maxLength": kind.most, "pattern": "^[!-~]+$"}
+    if isinstance(kind, Label):
+        return {"type": "string", "minLength": 1, "maxLength": kind.most, "pattern": "^[A-Za-z0-9.:_-]+$"}
+    if isinstance(kind, Dependency):
+        return {"type": "string", "minLength": 1, "maxLength": 202, "pattern": "^[!-~]+( [a-z]+( [!-~]+)?)?$"}
+    return {"type": "string", "maxLength": kind.most} if isinstance(kind, Text) else {"type": "string"}
+
+
+def of_argument(argument: Argument, *, required: bool) -> Schema:
+    """The schema of an argument; one that may be left out may be null, too."""
+    found = of_kind(argument.kind)
+    if required:
+        return found
+    default = (
+        {"default": argument.default} if argument.kind.accepts(argument.default) and argument.default != () else {}
+    )
+    if "enum" in found:
+        found["enum"] = [*found["enum"], None]
+    return found | {"type": [found["type"], "null"]} | default
+
+
+def is_required(spec: Spec, argument: Argument) -> bool:
+    """Whether an argument cannot be left out."""
+    return argument.required and (spec.name, argument.name) not in FILLED
+
+
+def of_operation(spec: Spec, *, without: tuple[str, ...] = (), free: bool = False) -> Schema:
+    """The object of an operation's arguments, without those that stand elsewhere.
+
+    With `free`, data and result are any JSON, and other texts have names of their own.
+    """
+    given = [argument for argument in spec.arguments if argument.name not in without]
+    properties = {a.name: of_argument(a, required=is_required(spec, a)) for a in given}
+    if free:
+        for name in ("data", "result"):
+            if name in properties:
+                properties |= {name: _ANY_JSON, f"{name}_text": {"type": ["string", "null"], "maxLength": 1 << 20}}
+    needed = [a.name for a in given if is_required(spec, a) and properties[a.name] is not _ANY_JSON]
+    return {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
+
+
+_ANY_JSON: Schema = {"description": "Any JSON; stored as a text."}
+
+
+# ---- replies
+
+
+def of_reply(spec: Spec) -> Schema:
+    """The schema of an operation's reply."""
+    return record({"reply": _adapted(kit.of_reply(spec))})
+
+
+def _adapted(schema: Any) -> Any:
+    """A schema of the kit, with its definitions as components."""
+    if isinstance(schema, dict):
+        return {key: _adapted(value) for key, value in schema.items()} | (
+            ref(schema["$ref"].rpartition("/")[2]) if "$ref" in schema else {}
+        )
+    return [_adapted(one) for one in schema] if isinstance(schema, list) else schema
+
+
+def components() -> dict[str, Schema]:
+    """All that has a name: records of replies, operations inside others, events, jobs, problems."""
+    found: dict[str, Schema] = {name: _adapted(schema) for name, schema in kit.records().items()}
+    facts = {"type": "object", "additionalProperties": {"type": ["string", "integer"]}}
+    for name in ("Event", "Stage"):
+        found[name]["properties"]["facts"] = facts
+    found["Sample"] = record(
+        found["Sample"]["properties"] | {"variance": {"type": "number"}, "std": {"type": "number"}}
+    )
+    found["JobShown"] = _job(found["Job"])
+    found |= {f"{event}_event": _event(event) for event in EVENTS}
+    inner = {a.kind.of.lower() for s in CATALOGUE.values() for a in s.arguments if isinstance(a.kind, Operations)}
+    found |= {f"{name}_inside": of_operation(CATALOGUE[name], without=()) for name in sorted(inner)}
+    return found | {"Problem": _problem(), "Ended": _ended(), "Put": _put()}
+
+
+def _job(job: Schema) -> Schema:
+    """A job with its data and result as JSON."""
+    properties = job["properties"] | {
+        "data": ANY,
+        "result": ANY,
+        "data_text": TEXT,
+        "result_text": TEXT,
+        "options": {"type": "object", "additionalProperties": TEXT},
+    }
+    return record(properties, ("data_text", "result_text"))
+
+
+def _event(event: str) -> Schema:
+    facts = {name: {"type": "integer"} if name in WHOLE else TEXT for name in EVENTS[event]}
+    return record({"seq": COUNT, "at": COUNT, "event": {"const": event}, "facts": record(facts)})
+
+
+def _problem() -> Schema:
+    return record(
+        {
+            "type": {"type": "string", "format": "uri"},
+            "title": TEXT,
+            "status": {"type": "integer"},
+            "detail": TEXT,
+            "code": {"type": "string", "enum": [*REASONS, *OWN]},
+            "facts": {"type": "object", "additionalProperties": TEXT},
+            "next_step": TEXT,
+        }
+    )
+
+
+def _ended() -> Schema:
+    words = ["completed", "failed", "revoked", "expired", "canceled", "not_kept", None]
+    properties = {"jid": TEXT, "outcome": {"type": ["string", "null"], "enum": words}, "result": ANY}
+    more = {"result_text": TEXT, "group": TEXT, "message": TEXT}
+    return record(properties | more, ("result", *more))
+
+
+def _put() -> Schema:
+    return record({"jid": TEXT, "deduplicated": {"type": "boolean"}})
+
+
+def operation_id(method: str, path: str) -> str:
+    """A name for a method of a path, for those who make clients of it.
+
+    >>> operation_id("POST", "/v1/jobs/{jid}/complete")
+    'post_jobs_jid_complete'
+    """
+    return "_".join([method.lower(), *re.findall(r"\w+", path.removeprefix("/v1"))])

@@ -1,0 +1,150 @@
+"""Events over HTTP: gapless, to be resumed, and honest about what is gone. From a real process on a real server."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import uuid
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from qmodel.client import Client
+from tests.http.conftest import served
+from tests.servers import chosen_servers, running
+
+
+@pytest.fixture(scope="module")
+def server_url() -> Iterator[str]:
+    """A server of its own: it is emptied."""
+    if not chosen_servers():
+        pytest.skip("no server")
+    with running(chosen_servers()[0]) as started:
+        yield started.url
+
+
+@pytest.fixture(scope="module")
+def url(server_url: str) -> str:
+    """Where the jobs are."""
+    return f"{server_url}?prefix={uuid.uuid4().hex}:"
+
+
+@pytest.fixture(scope="module")
+def api(url: str) -> Iterator[str]:
+    """Where the API is."""
+    with served("--url", url, "--writable") as where:
+        yield where
+
+
+@pytest.fixture
+def jobs(url: str) -> Iterator[Client]:
+    """The same jobs, without HTTP."""
+    with Client(url) as client:
+        yield client
+
+
+class Stream:
+    """A client of server-sent events: each message as its fields."""
+
+    def __init__(self, api: str, query: str = "", **headers: str) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(api).netloc, timeout=30)
+        self._connection.request("GET", f"/v1/events{query}", headers=headers)
+        self.response = self._connection.getresponse()
+        assert self.response.status == 200
+        assert next(self)["retry"] == "1000"
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        while (line := self.response.readline().decode().rstrip("\n")) or not fields:
+            assert line or not self.response.isclosed()
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        return fields | {"data": json.loads(fields["data"])} if "data" in fields else fields
+
+    def events(self, count: int) -> list[tuple[str, str]]:
+        """The next messages: id and kind."""
+        return [(one["id"], one["event"]) for one in (next(self) for _ in range(count))]
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+
+def test_events_come_as_they_happen(api: str, jobs: Client) -> None:
+    newest = jobs.newest()
+    stream = Stream(api)
+    job = jobs.queues["q"].put("K")
+    message = next(stream)
+    assert (message["id"], message["event"]) == (str(newest + 1), "put")
+    assert message["data"]["facts"] == {"jid": job.jid, "queue": "q", "klass": "K", "state": "waiting"}
+    stream.close()
+
+
+def test_who_comes_back_goes_on_where_he_was(api: str, jobs: Client) -> None:
+    after = jobs.newest()
+    stream = Stream(api)
+    for _ in range(3):
+        jobs.queues["q"].put("K")
+    last = stream.events(1)[0][0]
+    stream.close()
+    jobs.queues["q"].put("K")
+    again = Stream(api, **{"Last-Event-ID": last})
+    assert [int(one) for one, _ in again.events(3)] == [after + 2, after + 3, after + 4]
+    again.close()
+
+
+def test_many_follow_and_none_misses_any(api: str, jobs: Client) -> None:
+    after, number = jobs.newest(), 200
+    streams = [Stream(api, f"?after={after}") for _ in range(8)]
+    found: list[list[tuple[str, str]]] = [[] for _ in streams]
+
+    def read(at: int) -> None:
+        found[at] = streams[at].events(number)
+
+    threads = [threading.Thread(target=read, args=(at,)) for at in range(len(streams))]
+    for thread in threads:
+        thread.start()
+    for _ in range(number):
+        jobs.queues["q"].put("K")
+    for thread in threads:
+        thread.join(60)
+    for stream, events in zip(streams, found, strict=True):
+        assert [int(one) for one, _ in events] == list(range(after + 1, after + 1 + number))
+        stream.close()
+
+
+def test_only_those_come_that_are_wanted(api: str, jobs: Client) -> None:
+    after = jobs.newest()
+    jobs.queues["q"].put("K")
+    jobs.queues["other"].put("K", jid="it")
+    jobs.jobs["it"].cancel()
+    stream = Stream(api, f"?after={after}&queue=other&event=canceled&event=failed")
+    assert [kind for _, kind in stream.events(1)] == ["canceled"]
+    stream.close()
+    connection = http.client.HTTPConnection(urlsplit(api).netloc, timeout=30)
+    connection.request("GET", "/v1/events?event=cancelled")
+    assert "Did you mean canceled?" in connection.getresponse().read().decode()
+    connection.request("GET", "/v1/events?after=soon")
+    assert connection.getresponse().status == 400
+    connection.close()
+
+
+def test_what_is_no_longer_kept_is_said(api: str, jobs: Client) -> None:
+    jobs.config["max-events"] = 100
+    try:
+        for _ in range(3):
+            jobs.put_many([jobs.queues["q"].new("K") for _ in range(200)])
+        stream = Stream(api, "?after=1")
+        first = next(stream)
+        assert first["event"] == "trimmed" and "id" not in first
+        gap, then = first["data"], next(stream)
+        assert gap == {"after": 1, "first": int(then["id"]), "missed": int(then["id"]) - 2}
+        stream.close()
+    finally:
+        del jobs.config["max-events"]

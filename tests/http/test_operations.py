@@ -1,0 +1,181 @@
+"""Every operation by its name, and how what goes wrong is told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from qmodel import operations as ops
+from qmodel.client import Client
+from qmodel.http import create, reading
+from qmodel.http.api import Limits
+from qmodel.http.problems import AGAIN, OWN, STATUS
+from qmodel.operations import CATALOGUE
+from qmodel.plain import plain
+from qmodel.refusals import REASONS
+from tests.http.conftest import HERE
+
+JSON = {"Content-Type": "application/json"}
+
+
+def problem(found: Any) -> tuple[int, str]:
+    """The status and the code of a problem, which says of itself what it is."""
+    assert found.headers["content-type"] == "application/problem+json"
+    body = found.json()
+    assert body["status"] == found.status_code
+    assert body["detail"] == f"{body['title']} {body['next_step']}"
+    return found.status_code, body["code"]
+
+
+def test_an_operation_does_what_it_does_without_http(api: TestClient, jobs: Client) -> None:
+    sent = api.post("/v1/operations/put", json={"queue": "q", "jid": "a", "klass": "K", "data": "x", "tags": ["t"]})
+    assert (sent.status_code, sent.json()) == (200, {"reply": "a"})
+    for op in (ops.Get("a"), ops.Queue("q"), ops.Tagged("t"), ops.Events(), ops.Stats("q")):
+        given = {a.name: getattr(op, a.name) for a in op.spec.arguments}
+        found = api.post(f"/v1/operations/{op.spec.name}", json=given)
+        assert found.json() == {"reply": json.loads(json.dumps(plain(jobs.execute(op))))}
+
+
+def test_operations_inside_others_are_objects(api: TestClient, jobs: Client) -> None:
+    one = {"queue": "q", "jid": "b", "klass": "K"}
+    assert api.post("/v1/operations/put_many", json={"jobs": [one]}).json() == {"reply": ["b"]}
+    assert jobs.jobs["b"].klass == "K"
+
+
+def test_those_that_read_can_be_asked_by_get(api: TestClient, jobs: Client) -> None:
+    jobs.queues["q"].put("K", jid="a")
+    assert api.get("/v1/operations/waiting?queue=q&count=5").json() == {"reply": {"total": 1, "jids": ["a"]}}
+    assert api.get("/v1/operations/multiget?jids=a&jids=b").json()["reply"][0]["jid"] == "a"
+    assert problem(api.get("/v1/operations/cancel?jids=a")) == (405, "METHOD_NOT_ALLOWED")
+    assert problem(api.get("/v1/operations/waiting?queue=q&count=many")) == (400, "BAD_ARGUMENT")
+
+
+def test_what_is_sent_again_under_one_key_is_done_once(api: TestClient, jobs: Client) -> None:
+    key = {"Idempotency-Key": "only once, please"}
+    given: dict[str, Any] = {"queue": "q", "klass": "K"}
+    first, second = (api.post("/v1/operations/put", json=given, headers=key).json() for _ in range(2))
+    assert first == second
+    many: dict[str, Any] = {"jobs": [given, given]}
+    first, second = (api.post("/v1/operations/put_many", json=many, headers=key).json() for _ in range(2))
+    assert first == second and len(set(first["reply"])) == 2
+    assert jobs.queues["q"].length() == 3
+    assert api.post("/v1/operations/put", json=given).json() != api.post("/v1/operations/put", json=given).json()
+    count = {"klass": "K", "key": "n", "by": 1}
+    for _ in range(2):
+        assert api.post("/v1/operations/metadata_increment", json=count, headers=key).json() == {"reply": 1}
+
+
+# ---- what goes wrong
+
+
+def test_a_refusal_is_a_problem_with_its_facts(api: TestClient) -> None:
+    found = api.post("/v1/operations/complete", json={"jid": "a", "token": 1})
+    assert problem(found) == (404, "JOB_NOT_FOUND")
+    assert found.json()["facts"] == {"jid": "a"}
+    assert found.json()["type"] == "urn:qmodel:problem:JOB_NOT_FOUND"
+
+
+def test_every_refusal_has_a_status_and_every_own_code_is_none_of_theirs() -> None:
+    assert STATUS.keys() == REASONS.keys()
+    assert not OWN.keys() & REASONS.keys()
+    assert AGAIN.keys() < OWN.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "code", "said"),
+    [
+        ("put", {"quue": "q"}, "UNKNOWN_ARGUMENT", "Did you mean queue?"),
+        ("put", {"queue": "q"}, "MISSING_ARGUMENT", "klass"),
+        ("put", {"queue": 7, "klass": "K"}, "BAD_ARGUMENT", "1 to 128 bytes"),
+        ("put", {"queue": "q", "klass": "K", "priority": 1.0}, "BAD_ARGUMENT", "whole number"),
+        ("put", {"queue": "q", "klass": "K", "priority": True}, "BAD_ARGUMENT", "whole number"),
+        ("put", {"queue": "q", "klass": "K", "data": {"x": 1}}, "BAD_ARGUMENT", "text"),
+        ("put", {"queue": "q", "klass": "K", "tags": "t"}, "BAD_ARGUMENT", "values"),
+        ("put", {"queue": "q\ud800", "klass": "K"}, "BAD_ARGUMENT", "1 to 128 bytes"),
+        ("put_many", {"jobs": ["a"]}, "BAD_JSON", "put inside is not an object"),
+        ("put_many", {"jobs": {}}, "BAD_ARGUMENT", "jobs"),
+        ("config_set", {"option": "heartbet", "value": 1}, "UNKNOWN_OPTION", "heartbet"),
+    ],
+)
+def test_what_is_wrong_is_said(api: TestClient, name: str, given: dict[str, Any], code: str, said: str) -> None:
+    found = api.post(f"/v1/operations/{name}", content=json.dumps(given), headers=JSON)
+    assert problem(found)[1] == code
+    assert said in found.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[]",
+        b'"x"',
+        b'{"queue": NaN}',
+        b'{"queue": 1e999}',
+        b"\xff",
+        b"[" * 100_000,
+        b'{"queue": ' + b"9" * 5000 + b"}",
+    ],
+)
+def test_what_is_no_object_is_refused(api: TestClient, body: bytes) -> None:
+    found = api.post("/v1/operations/queue", content=body, headers=JSON)
+    assert problem(found)[0] == 400
+
+
+def test_an_unknown_operation_and_path_are_named(api: TestClient) -> None:
+    assert problem(api.post("/v1/operations/putt", json={})) == (404, "UNKNOWN_OPERATION")
+    assert "Did you mean put?" in api.post("/v1/operations/putt", json={}).text
+    assert problem(api.get("/v2")) == (404, "NOT_FOUND")
+    assert problem(api.put("/v1/queues")) == (405, "METHOD_NOT_ALLOWED")
+    assert problem(api.get("/v1/jobs/%FF")) == (400, "BAD_JSON")
+
+
+def test_a_body_must_say_that_it_is_json(api: TestClient) -> None:
+    sent = api.post("/v1/operations/queue", content=b'{"queue": "q"}', headers={"Content-Type": "text/plain"})
+    assert problem(sent) == (415, "NOT_JSON")
+
+
+def test_a_body_may_not_be_too_large_nor_a_page_of_another_site_send_it(url: str) -> None:
+    app = create(url, writable=True, limits=Limits(body=100))
+    api = TestClient(app, base_url=HERE)
+    assert problem(api.post("/v1/operations/queue", json={"queue": "q" * 100})) == (413, "TOO_LARGE")
+    foreign = api.post("/v1/operations/put", json={}, headers={"Origin": "http://evil.example"})
+    assert problem(foreign) == (403, "FORGED")
+
+
+def test_without_writable_everything_can_be_looked_at_and_nothing_changed(url: str, jobs: Client) -> None:
+    jobs.queues["q"].put("K", jid="a")
+    with TestClient(create(url), base_url=HERE) as api:
+        for name in CATALOGUE:
+            found = api.post(f"/v1/operations/{name}", json={})
+            assert (found.status_code == 403) == (not CATALOGUE[name].reads), name
+        assert problem(api.delete("/v1/jobs/a")) == (403, "READ_ONLY")
+        assert problem(api.post("/v1/queues/q/pop", json={"worker": "w"})) == (403, "READ_ONLY")
+        assert api.get("/v1/jobs/a").json()["state"] == "waiting"
+
+
+def test_a_password_is_asked_for_everywhere_but_for_health(url: str) -> None:
+    with TestClient(create(url, auth="s3cr3t"), base_url="http://shop.example") as api:
+        for path in ("/", "/openapi.json", "/v1/queues", "/v1/events", "/v1/operations/queues"):
+            found = api.get(path)
+            assert problem(found) == (401, "UNAUTHORIZED"), path
+            assert "Bearer" in found.headers["www-authenticate"]
+            if path != "/v1/events":
+                assert api.get(path, headers={"Authorization": "Bearer s3cr3t"}).status_code == 200, path
+        assert api.get("/health").json() == {"ok": True}
+
+
+def test_a_backend_that_is_away_is_a_503_and_says_to_try_again() -> None:
+    with TestClient(create("redis://127.0.0.1:1/0?deadline=0.2"), base_url=HERE) as api:
+        for path in ("/v1/queues", "/health"):
+            found = api.get(path)
+            assert problem(found) == (503, "UNREACHABLE")
+            assert found.headers["retry-after"] == "1"
+
+
+def test_a_key_that_can_be_no_request_id_becomes_one() -> None:
+    assert reading.request_of("put-7") == "put-7"
+    for key in ("x" * 65, "with blanks", "ü"):
+        assert ops.CATALOGUE["put"].arguments[-1].kind.accepts(reading.request_of(key))
