@@ -42,7 +42,8 @@ class Binding:
         self._all = parameters
         self.contexts = [p.name for p in parameters if is_context(self._hint(p))]
         self.parameters = [p for p in parameters if p.name not in self.contexts]
-        self.signature = signature.replace(parameters=self.parameters)
+        shown = [p.replace(annotation=self._hint(p)) for p in self.parameters]
+        self.signature = signature.replace(parameters=shown, return_annotation=signature.empty)
         self._required = {p.name for p in self.parameters if p.default is p.empty and p.kind in _NAMED}
         self._names = {p.name for p in self.parameters}
         kinds = {p.kind for p in self._all}

@@ -31,8 +31,6 @@ def load(where: str) -> App:
 
 
 def _check(where: str, name: str) -> None:
-    if not name or name.startswith("."):
-        raise LoadError(f"{where!r} names no module.", "Write module:name, jobs:app for the app of jobs.py.")
     if name == "__main__":
         raise LoadError(
             "__main__ is whatever program runs, and here that is another one.",
@@ -43,6 +41,8 @@ def _check(where: str, name: str) -> None:
         raise LoadError(
             f"{where!r} is a file, and not a module.", f"Write {module}:{where.partition(':')[2] or 'app'}."
         )
+    if not name or name.startswith("."):
+        raise LoadError(f"{where!r} names no module.", "Write module:name, jobs:app for the app of jobs.py.")
 
 
 def _module(where: str, name: str, folder: str) -> Any:

@@ -122,15 +122,21 @@ def _perform(app: App, kind: JobType[Any, Any, Any, Any], context: Context) -> O
                 result = kind.run(*args, **kwargs)
         else:
             result = kind.run(*args, **kwargs)
-        if inspect.isawaitable(result):
-            raise BadResult(f"{kind.klass} gave what has to be awaited. Declare it with `async def`.")
-        text = kind.result_text(result)
+        text = kind.result_text(_final(kind, result))
         _put(app, context)
         return Completed(text)
     except WaitFor as wait:
         return _guarded(kind, context, lambda: _put(app, context), wait)
     except BaseException as error:
         return outcome_of(kind, context, error)
+
+
+def _final(kind: JobType[Any, Any, Any, Any], result: Any) -> Any:
+    """A result; or refuse one that somebody forgot to await."""
+    if inspect.iscoroutine(result):
+        result.close()
+        raise BadResult(f"{kind.klass} gave what has to be awaited. Declare it with `async def`.")
+    return result
 
 
 def _guarded(kind: JobType[Any, Any, Any, Any], context: Context, put: Callable[[], None], wait: WaitFor) -> Outcome:
@@ -166,7 +172,7 @@ async def _aperform(app: App, kind: JobType[Any, Any, Any, Any], context: Contex
                 result = await kind.run(*args, **kwargs)
             else:
                 result = await asyncio.to_thread(kind.run, *args, **kwargs)
-        text = kind.result_text(result)
+        text = kind.result_text(_final(kind, result))
         await _aput(app, context)
         return Completed(text)
     except WaitFor as wait:

@@ -111,14 +111,34 @@ def _by_msgspec(annotation: Any, where: str) -> Converter:
             "Run: pip install msgspec; or annotate it as what JSON has, and convert it yourself.",
         ) from None
     try:
-        msgspec.json.Decoder(annotation)
+        unknown = _unknown(msgspec.inspect.type_info(annotation))
     except TypeError as error:
+        unknown = str(error)
+    if unknown:
         raise DeclarationError(
-            f"{where} is annotated as {inspect.formatannotation(annotation)}, which cannot be stored: {error}",
+            f"{where} is annotated as {inspect.formatannotation(annotation)}, which cannot be stored: {unknown}.",
             "Annotate it as a dataclass, a model of msgspec or pydantic, or as what JSON has.",
-        ) from None
+        )
 
     def dump(value: Any) -> Any:
         return msgspec.to_builtins(value, str_keys=True)
 
     return Converter(dump, lambda value: msgspec.convert(value, annotation, str_keys=True))
+
+
+def _unknown(info: Any) -> str:
+    """The first type inside a description of msgspec's that it would not know how to make, or empty."""
+    ahead: list[Any] = [info]
+    seen: set[int] = set()
+    while ahead:
+        one = ahead.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if type(one).__name__ == "CustomType":
+            return f"nothing is known of {one.cls.__qualname__}"
+        if isinstance(one, tuple):
+            ahead += one
+        elif hasattr(one, "__struct_fields__"):
+            ahead += [getattr(one, name) for name in one.__struct_fields__]
+    return ""

@@ -1,0 +1,60 @@
+"""Schedules that are declared: told once, whoever starts and however often."""
+
+from __future__ import annotations
+
+import pytest
+
+from qmodel import App
+from qmodel.app import DeclarationError
+from tests.app.conftest import perform_next
+
+
+def test_schedules_are_told_to_the_engine(app: App) -> None:
+    @app.job(queue="reports", every=60, priority=2, retries=1, tags=["daily"], arguments={"kind": "small"})
+    def report(kind: str) -> str:
+        return kind
+
+    @app.job(cron="0 9 * * 1-5", tz="Europe/Berlin", missed="one", overlap="skip")
+    def morning() -> None: ...
+
+    @app.job(after=30)
+    def again() -> None: ...
+
+    report.schedule("big-report", {"kind": "big"}, every=3600)
+    assert list(app.schedules) == ["schedule.report", "schedule.morning", "schedule.again", "big-report"]
+    assert app.tell_schedules() == list(app.schedules)
+    known = app.client.recurring["schedule.report"]
+    assert (known.queue, known.klass, known.data) == ("reports", "report", {"kind": "small"})
+    assert (known.interval.total_seconds(), known.priority, known.retries, known.tags) == (60, 2, 1, ("daily",))
+    cron = app.client.recurring["schedule.morning"]
+    assert (cron.cron, cron.tz, cron.missed, cron.overlap) == ("0 9 * * 1-5", "Europe/Berlin", "one", "skip")
+    assert cron.next_at is not None
+    assert app.client.recurring["schedule.again"].kind == "after"
+
+
+def test_telling_again_changes_nothing(app: App) -> None:
+    @app.job(every=3600)
+    def tick() -> int:
+        return 1
+
+    app.tell_schedules()
+    perform_next(app)
+    before = app.client.recurring["schedule.tick"]
+    app.tell_schedules()
+    after = app.client.recurring["schedule.tick"]
+    assert (after.next_at, after.runs) == (before.next_at, 1)
+    assert app.client.queues["default"].pop() is None
+
+
+def test_two_schedules_of_one_id_are_refused() -> None:
+    app = App("memory://")
+    one, two = app.job(name="one")(lambda: None), app.job(name="two")(lambda: None)
+    one.schedule("mine", every=1)
+    with pytest.raises(DeclarationError, match="schedule 'mine' already"):
+        two.schedule("mine", every=1)
+
+
+def test_a_name_that_is_no_id_has_one(app: App) -> None:
+    app.job(name="täglich um neun", every=60)(lambda: None)
+    (jid,) = app.tell_schedules()
+    assert app.client.recurring[jid].klass == "täglich um neun"
