@@ -19,6 +19,7 @@ EX_UNAVAILABLE = 69
 
 OWN = {
     "demo": "Count a folder's lines, words and characters as jobs. Begin here: it needs no server.",
+    "worker": "Perform the jobs of an app.",
     "run": "Execute a history: JSON lines, one operation each.",
     "wait": "Wait until jobs have ended, and print their results.",
     "flow": "Show a job's flow: which jobs wait for which, as text or as a picture.",

@@ -35,15 +35,19 @@ ASKED_FOR = {("worker", "worker")}
 """Where it is what the command is about."""
 
 
+RENAMED = {"worker": "worker-jobs"}
+"""Operations whose command is called otherwise: what people expect of their name is another one."""
+
+
 def command(name: str) -> click.Command | None:
     """The command of an operation, by its name with hyphens."""
-    spec = CATALOGUE.get(name.replace("-", "_"))
-    return common(_command(spec)) if spec is not None and name == hyphened(spec) else None
+    spec = next((spec for spec in CATALOGUE.values() if name == hyphened(spec)), None)
+    return None if spec is None else common(_command(spec))
 
 
 def hyphened(spec: Spec) -> str:
     """The name of an operation's command."""
-    return spec.name.replace("_", "-")
+    return RENAMED.get(spec.name, spec.name.replace("_", "-"))
 
 
 def _command(spec: Spec) -> click.Command:

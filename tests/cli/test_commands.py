@@ -90,7 +90,7 @@ def test_the_common_options_stand_before_or_after_the_command(run: Run) -> None:
         (["queue", "nothing"], ["nothing"]),
         (["length", "q"], ["1"]),
         (["workers"], ["No workers."]),
-        (["worker", "w"], ["jobs: -", "stalled: -"]),
+        (["worker-jobs", "w"], ["jobs: -", "stalled: -"]),
         (["failed-groups"], ["None."]),
         (["top-tags"], ["None."]),
         (["tracked"], ["No jobs."]),

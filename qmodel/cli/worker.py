@@ -1,0 +1,105 @@
+"""`qmodel worker`: perform the jobs of an app."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import click
+
+from qmodel.cli.convert import DURATION
+from qmodel.cli.session import common, session
+
+
+@click.command("worker")
+@click.argument("app", metavar="MODULE:APP")
+@click.option(
+    "--queues", "-q", default="default", show_default=True, help="Their names by commas; with weights, a=3,b=1."
+)
+@click.option(
+    "--order",
+    type=click.Choice(["ordered", "round-robin", "weighted"]),
+    help="Which queue comes first. [default: ordered; weighted where weights are given]",
+)
+@click.option("--concurrency", "-c", default=1, show_default=True, help="How many jobs at a time, in each process.")
+@click.option("--processes", "-p", default=1, show_default=True, help="How many processes.")
+@click.option(
+    "--runner", type=click.Choice(["thread", "async", "fork"]), default="thread", show_default=True,
+    help="What performs jobs: threads, an event loop, or a process for each.",
+)  # fmt: skip
+@click.option("--memory", metavar="SIZE", help="What a job may use with --runner fork, such as 512M.")
+@click.option("--prefetch", type=int, default=100, show_default=True, help="How many quick jobs to hold that have not begun.")
+@click.option("--grace", type=DURATION, default="30", show_default=True, help="How long jobs may go on after SIGTERM.")
+@click.option("--name", help="The worker's name. [default: <host>-<pid>]")
+@click.option("--verbose", "-v", is_flag=True, help="Say more.")
+@click.option("--quiet", is_flag=True, help="Say only what is wrong.")
+def command(app: str, queues: str, order: str | None, **given: Any) -> None:
+    """Perform the jobs of an app.
+
+    \b
+        qmodel worker jobs:app                                   the queue `default`, one job at a time
+        qmodel worker jobs:app -q mails,images -c 10             ten at a time, mails first
+        qmodel worker jobs:app -q mails=3,images=1 -c 10         three of four times mails first
+        qmodel worker jobs:app --runner fork --memory 512M -c 4  each job in a process of its own
+    \b
+    Ctrl-C lets it finish what is at hand; Ctrl-C again gives that back. SIGTERM lets it finish within --grace.
+    """
+    from qmodel.app import load
+    from qmodel.app.connecting import Connection
+    from qmodel.worker import Worker
+
+    _log(given.pop("verbose"), given.pop("quiet"))
+    loaded = load(app)
+    if session().url_from == "--url":
+        loaded.connection = Connection(session().url)
+    names, weights = _queues(queues)
+    given |= {"memory": _size(given["memory"]), "grace": given["grace"] / 1000}
+    given |= {"order": order or ("weighted" if weights else "ordered"), "weights": weights}
+    try:
+        worker = Worker(loaded, names, **given)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    worker.run()
+
+
+def _queues(text: str) -> tuple[list[str], dict[str, float]]:
+    """The queues, and the weights that were given.
+
+    >>> _queues("a,b"), _queues("a=3,b")
+    ((['a', 'b'], {}), (['a', 'b'], {'a': 3.0}))
+    """
+    names, weights = [], {}
+    for one in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, weight = one.partition("=")
+        names.append(name)
+        if equals:
+            try:
+                weights[name] = float(weight)
+            except ValueError:
+                raise click.BadParameter(f"{weight!r} is no weight of {name}.", param_hint="--queues") from None
+    return names, weights
+
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def _size(text: str | None) -> int | None:
+    """A size in bytes.
+
+    >>> _size("512M"), _size("2G"), _size(None)
+    (536870912, 2147483648, None)
+    """
+    if text is None:
+        return None
+    number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
+    if not number.isdigit() or unit not in _UNITS:
+        raise click.BadParameter(f"{text!r} is no size; write 512M or 2G.", param_hint="--memory")
+    return int(number) * _UNITS[unit]
+
+
+def _log(verbose: bool, quiet: bool) -> None:
+    level = logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S")
+
+
+common(command)

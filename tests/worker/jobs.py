@@ -1,0 +1,142 @@
+"""Jobs for the worker's tests, performed by real processes; what they do can be seen in files."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from qmodel.app import App, Context, Fail, current
+
+app = App()
+
+
+def write(path: str, text: str) -> None:
+    """Add a line to a file, in one piece."""
+    with open(path, "ab", buffering=0) as file:
+        file.write(f"{text}\n".encode())
+
+
+@app.job
+def add(x: int, y: int = 0) -> int:
+    return x + y
+
+
+@app.job
+async def aadd(x: int, y: int = 0) -> int:
+    await asyncio.sleep(0.001)
+    return x + y
+
+
+@app.job
+def note(path: str, text: str) -> None:
+    write(path, f"{text} {os.getpid()}")
+
+
+@app.job(retries=1, backoff=0.01)
+def wrong() -> None:
+    raise ValueError("this goes wrong")
+
+
+@app.job
+def refuse() -> None:
+    raise Fail("refused", "by the job")
+
+
+@app.job
+def busy(seconds: float, path: str = "") -> str:
+    """Compute, so that no other thread runs but when Python changes them."""
+    if path:
+        write(path, f"begun {os.getpid()}")
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+    return "done"
+
+
+@app.job(retries=3, backoff=0.01)
+def rest(seconds: float, path: str) -> str:
+    """Sleep, and say when it began and how it ended."""
+    write(path, f"begun {os.getpid()}")
+    try:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            time.sleep(0.01)
+    except BaseException as error:
+        write(path, type(error).__name__)
+        raise
+    write(path, "ended")
+    return "rested"
+
+
+@app.job
+async def arest(seconds: float, path: str) -> str:
+    """The same in an event loop."""
+    write(path, f"begun {os.getpid()}")
+    try:
+        await asyncio.sleep(seconds)
+    except BaseException as error:
+        write(path, type(error).__name__)
+        raise
+    return "rested"
+
+
+@app.job(timeout=0.4, retries=1, backoff=0.01)
+def endless() -> None:
+    while True:
+        time.sleep(0.01)
+
+
+@app.job(timeout=0.4, retries=1, backoff=0.01)
+async def aendless() -> None:
+    await asyncio.sleep(60)
+
+
+@app.job(retries=1, backoff=0.01)
+def die(number: int) -> None:
+    """Be killed by a signal, or exit."""
+    if number:
+        os.kill(os.getpid(), number)
+        time.sleep(10)
+    os._exit(3)
+
+
+@app.job(retries=0)
+def hoard(megabytes: int) -> int:
+    return len(bytearray(megabytes << 20))
+
+
+@app.job
+def litter(path: str) -> list[str]:
+    """Leave a file, say where, and tell what was there before."""
+    before = os.listdir()
+    Path("litter").write_text("litter")
+    write(path, os.getcwd())
+    return before
+
+
+@app.job
+def parent(path: str) -> None:
+    """Start another process, and do not wait for it."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    write(path, str(child.pid))
+
+
+@app.job
+def told(context: Context) -> str:
+    context.log("a line")
+    context.progress(1, 2)
+    assert current() is context
+    return context.klass
+
+
+@app.job
+def huge() -> str:
+    return "x" * (2 << 20)
+
+
+KILLED = signal.SIGKILL

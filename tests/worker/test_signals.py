@@ -1,0 +1,131 @@
+"""Workers in processes of their own: how they are stopped, and what is left when they are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from qmodel.client import Client
+from tests.worker.support import INTERRUPT, KILL, TERMINATE, Process, is_alive, lines, until
+
+RUNNERS = pytest.mark.parametrize("runner", ["thread", "async", "fork"])
+KLASS = {"thread": "rest", "async": "arest", "fork": "rest"}
+
+
+def put(client: Client, klass: str, notes: Path, seconds: float) -> str:
+    """Put a job that notes when it begins; give its id."""
+    return client.queues["default"].put(klass, {"seconds": seconds, "path": str(notes)}).jid
+
+
+@RUNNERS
+def test_the_first_interrupt_lets_jobs_finish(runner: str, url: str, client: Client, notes: Path) -> None:
+    with Process(url, "--runner", runner) as worker:
+        jid = put(client, KLASS[runner], notes, 1)
+        until(lambda: lines(notes))
+        later = put(client, KLASS[runner], notes, 0)
+        worker.send(INTERRUPT)
+        worker.says("Finishing 1 job. Ctrl-C again gives them back.")
+        assert worker.wait() == 0
+    assert client.jobs[jid].result == "rested"
+    assert client.jobs[later].state == "waiting"
+
+
+@RUNNERS
+def test_the_second_interrupt_gives_jobs_back_uncounted(runner: str, url: str, client: Client, notes: Path) -> None:
+    with Process(url, "--runner", runner) as worker:
+        jid = put(client, KLASS[runner], notes, 60)
+        until(lambda: lines(notes))
+        worker.send(INTERRUPT)
+        worker.says("Finishing 1 job")
+        worker.send(INTERRUPT)
+        assert worker.wait() == 0
+        assert "Giving 1 job back." in worker.output and "Its worker stops." in worker.output
+    job = client.jobs[jid]
+    assert (job.state, job.remaining) == ("waiting", job.retries)
+
+
+@RUNNERS
+def test_termination_gives_jobs_a_deadline(runner: str, url: str, client: Client, notes: Path) -> None:
+    with Process(url, "--runner", runner, "-c", "2", "--grace", "700ms") as worker:
+        quick, slow = put(client, KLASS[runner], notes, 0.5), put(client, KLASS[runner], notes, 60)
+        until(lambda: len(lines(notes)) == 2)
+        worker.send(TERMINATE)
+        assert worker.wait() == 0
+    assert client.jobs[quick].state == "complete"
+    assert (client.jobs[slow].state, client.jobs[slow].remaining) == ("waiting", client.jobs[slow].retries)
+
+
+def test_the_first_line_says_what_it_works_on(url: str) -> None:
+    with Process(url, "-q", "a,b", "-c", "3") as worker:
+        worker.says("queues a, b (ordered), 3 at a time in threads; ")
+        assert "job types: aadd, add, " in worker.output and url.partition("?")[0] in worker.output
+
+
+def test_what_a_killed_worker_held_is_performed_by_another(url: str, client: Client, notes: Path) -> None:
+    client.config["heartbeat"] = 0.5
+    client.config["grace-period"] = 0
+    with Process(url) as worker:
+        jid = put(client, "rest", notes, 0.8)
+        until(lambda: lines(notes))
+        worker.send(KILL)
+        worker.wait()
+    with Process(url):
+        until(lambda: client.jobs[jid].state == "complete")
+    assert [stage.what for stage in client.jobs[jid].history] == ["put", "popped", "lapsed", "popped", "completed"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the processes are looked up in /proc")
+@pytest.mark.parametrize("number", [KILL, TERMINATE], ids=["killed", "terminated"])
+def test_no_process_of_a_job_outlives_its_worker(number: int, url: str, client: Client, notes: Path) -> None:
+    with Process(url, "--runner", "fork", "--grace", "0") as worker:
+        put(client, "rest", notes, 60)
+        until(lambda: lines(notes))
+        child = int(lines(notes)[0].split()[1])
+        assert child != worker.process.pid and is_alive(child)
+        worker.send(number)
+        worker.wait()
+        until(lambda: not is_alive(child))
+
+
+@pytest.mark.parametrize("number", [KILL, INTERRUPT], ids=["killed", "interrupted"])
+def test_no_process_outlives_its_supervisor(number: int, url: str, client: Client, notes: Path) -> None:
+    with Process(url, "--processes", "2") as worker:
+        for _ in range(8):
+            put(client, "rest", notes, 0.2)
+        until(lambda: sum(line == "ended" for line in lines(notes)) == 8)
+        pids = {int(line.split()[1]) for line in lines(notes) if line != "ended"}
+        assert len(pids) == 2 and worker.process.pid not in pids
+        worker.send(number)
+        worker.wait()
+        until(lambda: not any(map(is_alive, pids)))
+
+
+def test_a_process_that_dies_is_replaced(url: str, client: Client, notes: Path) -> None:
+    with Process(url, "--processes", "2") as worker:
+        put(client, "rest", notes, 30)
+        until(lambda: lines(notes))
+        os.kill(int(lines(notes)[0].split()[1]), signal.SIGKILL)
+        worker.says("was killed by SIGKILL; another begins in 0.5 s.")
+        until(lambda: worker.output.count("Worker ") >= 3)
+        worker.send(INTERRUPT)
+        assert worker.wait() == 0
+
+
+def test_a_mistake_is_one_sentence(url: str) -> None:
+    for app, sentence in (("tests.worker.job:app", "There is no module"), ("tests.worker.jobs:ap", "has no 'ap'")):
+        with Process(url, app=app) as worker:
+            assert worker.wait() != 0
+            assert sentence in worker.output and "Traceback" not in worker.output
+
+
+def test_a_server_that_is_not_there_is_waited_for_and_said_so_once(tmp_path: Path) -> None:
+    with Process(f"unix://{tmp_path}/socket") as worker:
+        worker.says("I go on trying")
+        time.sleep(0.5)
+        worker.send(INTERRUPT)
+        assert worker.wait() == 0
+        assert worker.output.count("I go on trying") == 1 and "Traceback" not in worker.output

@@ -1,0 +1,217 @@
+"""What a worker does with jobs, whatever performs them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qmodel.app import App, Context
+from qmodel.client import Client
+from qmodel.errors import JobFailed, JobRevoked
+from qmodel.worker import Worker
+from tests.servers import Server
+from tests.worker import jobs
+from tests.worker.support import lines, until, working
+
+
+@pytest.fixture(params=["thread", "async", "fork"])
+def runner(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def app(url: str) -> Iterator[App]:
+    """The app of the test's jobs, in the test's namespace."""
+    with jobs.app.using(Client(url)):
+        before = jobs.app.connection._given
+        jobs.app.connection._given = url
+        yield jobs.app
+        jobs.app.connection._given = before
+
+
+def test_jobs_are_performed_and_their_results_come_back(app: App, runner: str) -> None:
+    with working(app, concurrency=3, runner=runner):
+        put = jobs.add.put_many([(number, 1) for number in range(20)])
+        assert [job.wait(timeout=20) for job in put] == list(range(1, 21))
+        assert jobs.aadd.put(2, y=3).wait(timeout=20) == 5
+        assert jobs.told.put().wait(timeout=20) == "told"
+
+
+def test_on_the_model_in_this_process() -> None:
+    app = App("memory://")
+
+    @app.job
+    def double(x: int) -> int:
+        return 2 * x
+
+    with working(app):
+        assert double.put(4).wait(timeout=20) == 8
+
+
+def test_what_a_job_raises_is_a_retry_then_a_failure(app: App, runner: str) -> None:
+    with working(app, runner=runner):
+        job = jobs.wrong.put()
+        with pytest.raises(JobFailed, match="this goes wrong") as failed:
+            job.wait(timeout=20)
+        assert failed.value.group == "ValueError"
+        with pytest.raises(JobFailed, match="by the job"):
+            jobs.refuse.put().wait(timeout=20)
+    assert [stage.what for stage in job.refresh().history] == ["put", "popped", "retried", "popped", "retried", "failed"]
+
+
+def test_a_job_that_runs_for_too_long_is_a_failed_attempt(app: App, runner: str) -> None:
+    kind = jobs.aendless if runner == "async" else jobs.endless
+    with working(app, runner=runner):
+        with pytest.raises(JobFailed, match="longer than its timeout of 0.4 s") as failed:
+            kind.put().wait(timeout=20)
+        assert failed.value.group == "TimedOut"
+        assert jobs.add.put(1).wait(timeout=20) == 1
+
+
+def test_a_lost_lock_aborts_the_job_and_says_who_has_it(
+    app: App, runner: str, notes: Path, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.config["heartbeat"] = 0.6
+    lost: list[Context | None] = []
+    app.on("lost_lock")(lambda context, outcome: lost.append(context))
+    kind = jobs.arest if runner == "async" else jobs.rest
+    with working(app, runner=runner):
+        job = kind.put(60, str(notes))
+        until(lambda: lines(notes))
+        client.jobs.timeout(job.jid)
+        taken = client.queues["default"].pop(worker="the-other")
+        assert taken is not None
+        until(lambda: "its worker is 'the-other'" in caplog.text)
+        if runner != "fork":  # there nobody is told: it is killed
+            until(lambda: lines(notes)[1:] in (["Cancelled"], ["CancelledError"]))
+        assert lost
+        taken.complete("the other's")
+        assert jobs.add.put(1).wait(timeout=20) == 1
+    assert client.jobs[job.jid].result == "the other's"
+
+
+def test_a_revoked_job_is_aborted_and_fails(app: App, runner: str, notes: Path, client: Client) -> None:
+    client.config["heartbeat"] = 0.6
+    kind = jobs.arest if runner == "async" else jobs.rest
+    with working(app, runner=runner):
+        job = kind.put(60, str(notes))
+        until(lambda: lines(notes))
+        client.jobs.revoke(job.jid)
+        with pytest.raises(JobRevoked):
+            job.wait(timeout=20)
+
+
+def test_a_job_that_computes_keeps_its_lease(app: App, runner: str, client: Client) -> None:
+    client.config["heartbeat"] = 0.3
+    client.config["grace-period"] = 0
+    with working(app, runner=runner), working(app, runner=runner):  # another would take what lapses
+        job = jobs.busy.put(1.2)
+        assert job.wait(timeout=20) == "done"
+    assert [stage.what for stage in job.refresh().history] == ["put", "popped", "completed"]
+
+
+def test_an_unknown_klass_is_given_back_and_the_log_says_what_was_meant(
+    app: App, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = client.queues["default"].put("ad", {"x": 1})
+    with working(app):
+        until(lambda: "Nobody here performs 'ad'. Did you mean " in caplog.text)
+        assert until(lambda: job.refresh().state == "scheduled") and job.remaining == 5
+
+
+def test_jobs_held_behind_a_slow_one_are_given_back(app: App, notes: Path, client: Client) -> None:
+    jobs.add.options(priority=-2).put_many([(1,)] * 100)  # so that it takes jobs for quick
+    slow = jobs.rest.options(priority=-1).put(30, str(notes))
+    for number in range(5):
+        jobs.note.put(str(notes), str(number))
+    with working(app):
+        until(lambda: lines(notes))
+        until(lambda: client.queues["default"].counts.waiting == 5)
+        with working(app):
+            until(lambda: len(lines(notes)) == 6)
+        client.jobs.revoke(slow.jid)
+
+
+def test_dependents_wait_and_children_are_waited_for(app: App, client: Client) -> None:
+    first = jobs.add.put(1, 2)
+    second = jobs.add.options(depends=first).put(3, 4)
+    with working(app, concurrency=2):
+        assert (first.wait(timeout=20), second.wait(timeout=20)) == (3, 7)
+
+
+def test_a_result_that_is_too_long_fails_its_job_and_no_other(app: App, runner: str) -> None:
+    with working(app, runner=runner):
+        with pytest.raises(JobFailed, match="result"):
+            jobs.huge.put().wait(timeout=20)
+        assert jobs.add.put(1).wait(timeout=20) == 1
+
+
+def test_a_job_of_several_queues_is_found_whatever_the_order(app: App) -> None:
+    for order in ("ordered", "round-robin", "weighted"):
+        with working(app, queues=("a", "b", "c"), order=order):
+            for name in "cab":
+                assert jobs.add.options(queue=name).put(1).wait(timeout=20) == 1
+
+
+def test_a_delayed_job_begins_by_itself(app: App) -> None:
+    with working(app):
+        began = time.monotonic()
+        assert jobs.add.options(delay=0.5).put(1).wait(timeout=20) == 1
+        assert time.monotonic() - began < 8  # and not when the worker happens to look
+
+
+def test_a_worker_that_stops_leaves_the_list_and_no_thread(app: App, client: Client, runner: str) -> None:
+    before = set(threading.enumerate())
+    with working(app, runner=runner, concurrency=4, name="me"):
+        assert jobs.add.put(1).wait(timeout=20) == 1
+        assert [one.name for one in client.workers.counts()] == ["me"]
+    assert client.workers.counts() == []
+    until(lambda: not {one for one in set(threading.enumerate()) - before if one.name.startswith("qmodel-")})
+
+
+def test_a_hook_that_raises_changes_nothing(url: str) -> None:
+    app = App(url)
+
+    @app.on("worker_start")
+    def _(worker: Worker) -> None:
+        raise RuntimeError
+
+    @app.job
+    def one() -> int:
+        return 1
+
+    with working(app):
+        assert one.put().wait(timeout=20) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"queues": ()}, "at least one queue"),
+        ({"queues": ["\n"]}, "no name of a queue"),
+        ({"order": "random"}, "The order is one of"),
+        ({"order": "weighted", "weights": {"x": 1}}, "x, which is not among"),
+        ({"weights": {"default": 1}}, "with order='weighted' only"),
+        ({"concurrency": 0}, "concurrency is from 1"),
+        ({"runner": "greenlet"}, "The runner is one of"),
+        ({"processes": 0}, "processes is from 1"),
+        ({"prefetch": -1}, "prefetch is from 0"),
+        ({"grace": -1}, "at least 0"),
+        ({"memory": 1 << 30}, "needs runner='fork'"),
+        ({"runner": "fork"}, "memory:// are in one process"),
+        ({"processes": 2}, "memory:// are in one process"),
+    ],
+)
+def test_what_cannot_be_is_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Worker(App("memory://"), **options)
+
+
+def test_a_worker_of_a_server_is_told_by_its_name(server: Server) -> None:
+    worker = Worker(App(server.url), name="me")
+    assert (worker.name, worker.where.partition("?")[0]) == ("me", server.url)
