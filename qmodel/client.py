@@ -289,7 +289,7 @@ class Client:
         """The seconds until a moment, and a little more each time that it turned out too early."""
         if not at:
             return LONGEST_SLEEP
-        return max(at - self._now(), 0) / 1000 + 0.001 * 2 ** min(tries, 10)
+        return max(at - self._now(), 0) / 1000 + 0.001 * 2.0 ** min(tries, 10)
 
     def _now(self) -> int:
         """The time by the backend's clock where it shows one, else by this machine's, in milliseconds."""

@@ -28,7 +28,9 @@ from qmodel.cli.session import common, session
     help="What performs jobs: threads, an event loop, or a process for each.",
 )  # fmt: skip
 @click.option("--memory", metavar="SIZE", help="What a job may use with --runner fork, such as 512M.")
-@click.option("--prefetch", type=int, default=100, show_default=True, help="How many quick jobs to hold that have not begun.")
+@click.option(
+    "--prefetch", type=int, default=100, show_default=True, help="How many quick jobs to hold that have not begun."
+)
 @click.option("--grace", type=DURATION, default="30", show_default=True, help="How long jobs may go on after SIGTERM.")
 @click.option("--name", help="The worker's name. [default: <host>-<pid>]")
 @click.option("--verbose", "-v", is_flag=True, help="Say more.")

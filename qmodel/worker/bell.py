@@ -11,6 +11,7 @@ from typing import Final
 from qmodel.errors import QmodelError
 from qmodel.objects import LONGEST_SLEEP
 from qmodel.operations import Pop, PopAny, Queue, Release, Workers
+from qmodel.replies import QueueCounts
 from qmodel.worker.line import Line
 
 _AWAY: Final = 0.5
@@ -65,10 +66,14 @@ class Bell:
     def _until_next(self) -> float:
         """Seconds until a job becomes ready by itself; a little more each time that this turned out too early.
 
-        By the server's clock, which our pop, a moment ago, told to the list of workers: ours may be an hour off.
+        By the server's clock, which our pop, a moment ago, told to the list of workers: ours may be an hour off. What
+        became ready by itself after that pop has left no wake-up, so where jobs are ready it is soon tried again.
         """
         *counts, seen = self._line.client.execute_many([*map(Queue, self._queues), Workers(0, 1)])
-        next_at = min((one.next_at for one in counts if getattr(one, "next_at", 0)), default=0)
+        known = [one for one in counts if isinstance(one, QueueCounts)]
+        next_at = min((one.next_at for one in known if one.next_at), default=0)
+        if any(one.waiting and not one.paused for one in known):
+            next_at = 1
         self._tries = self._tries + 1 if next_at == self._last else 0
         self._last = next_at
         if not next_at or not seen:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from qmodel.client import Client
-from tests.backends.conftest import private as private
+from tests.backends.conftest import private  # noqa: F401 (a fixture)
 from tests.servers import Server
 
 _NAMES = itertools.count()

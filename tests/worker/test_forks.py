@@ -25,7 +25,11 @@ def app(url: str) -> Iterator[App]:
 
 def test_a_killed_process_is_a_failed_attempt_and_no_dead_worker(app: App) -> None:
     with working(app, runner="fork"):
-        for number, how in ((signal.SIGKILL, "killed by SIGKILL"), (signal.SIGTERM, "killed by SIGTERM"), (0, "status 3")):
+        for number, how in (
+            (signal.SIGKILL, "killed by SIGKILL"),
+            (signal.SIGTERM, "killed by SIGTERM"),
+            (0, "status 3"),
+        ):
             job = jobs.die.put(int(number))
             with pytest.raises(JobFailed, match=how) as failed:
                 job.wait(timeout=20)

@@ -61,13 +61,20 @@ def test_what_a_job_raises_is_a_retry_then_a_failure(app: App, runner: str) -> N
         assert failed.value.group == "ValueError"
         with pytest.raises(JobFailed, match="by the job"):
             jobs.refuse.put().wait(timeout=20)
-    assert [stage.what for stage in job.refresh().history] == ["put", "popped", "retried", "popped", "retried", "failed"]
+    assert [stage.what for stage in job.refresh().history] == [
+        "put",
+        "popped",
+        "retried",
+        "popped",
+        "retried",
+        "failed",
+    ]
 
 
 def test_a_job_that_runs_for_too_long_is_a_failed_attempt(app: App, runner: str) -> None:
     kind = jobs.aendless if runner == "async" else jobs.endless
     with working(app, runner=runner):
-        with pytest.raises(JobFailed, match="longer than its timeout of 0.4 s") as failed:
+        with pytest.raises(JobFailed, match=r"longer than its timeout of 0\.4 s") as failed:
             kind.put().wait(timeout=20)
         assert failed.value.group == "TimedOut"
         assert jobs.add.put(1).wait(timeout=20) == 1
