@@ -24,6 +24,7 @@ OWN = {
     "wait": "Wait until jobs have ended, and print their results.",
     "flow": "Show a job's flow: which jobs wait for which, as text or as a picture.",
     "advance-schedules": "Tell the next moments of jobs that recur by cron.",
+    "top": "Look at queues, running jobs, failures and workers as they change.",
     "failures": "Show what has failed, by group, with the newest message; try it again.",
     "exporter": "Tell Prometheus what there is in all queues.",
     "doctor": "Check the environment, the server and the jobs; say what to do.",

@@ -12,7 +12,7 @@ from qmodel import operations as ops
 from qmodel import replies
 from qmodel.cli import show
 from qmodel.cli.session import Session, common, session
-from qmodel.top.words import ago, gist
+from qmodel.top.words import ago, clean, gist
 
 MANY = 1000
 
@@ -110,7 +110,7 @@ def _failed_cells(now: int, job: replies.Job) -> tuple[str, str, str]:
 def _say_whole(now: int, job: replies.Job) -> None:
     when, worker, _ = _failed_cells(now, job)
     click.secho(f"{job.jid}  {job.klass} in {job.queue}, {when} on {worker}", bold=True)
-    click.echo(job.failure.message.rstrip() + "\n" if job.failure else "")
+    click.echo(clean(job.failure.message).rstrip() + "\n" if job.failure else "")
 
 
 def _say_no_group(at: Session, group: str) -> None:

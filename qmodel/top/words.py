@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 BLOCKS = "▁▂▃▄▅▆▇█"
+
+_ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def clean(text: str) -> str:
+    r"""A text without what a terminal would obey: data and messages are written by anybody.
+
+    >>> clean("red: \x1b[31m, and a bell: \x07")
+    'red: �[31m, and a bell: �'
+    """
+    return _ODD.sub("�", text)
 
 
 def ago(ms: float) -> str:
@@ -28,7 +40,7 @@ def gist(message: str, most: int = 80) -> str:
     >>> gist("The card was declined.\nSee the log.")
     'The card was declined.'
     """
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    lines = [line.strip() for line in clean(message.replace("\r", "")).splitlines() if line.strip()]
     if not lines:
         return ""
     notes = (line for line in reversed(lines) if not line.startswith(("qmodel:", "^", "~")))

@@ -1,0 +1,37 @@
+"""`qmodel top`: a live view of the queues."""
+
+from __future__ import annotations
+
+import click
+
+from qmodel.cli.session import common, session
+from qmodel.cli.watching import impatient, need
+
+
+@click.command("top")
+@click.option("--interval", default=2.0, show_default=True, type=click.FloatRange(0.1), help="Seconds between looks.")
+@click.option("--page", default=50, show_default=True, type=click.IntRange(5, 500), help="How many lines at a time.")
+@click.option("--read-only", is_flag=True, help="Only look: no key changes anything.")
+def command(interval: float, page: int, read_only: bool) -> None:
+    """Look at queues, running jobs, failures and workers as they change; pause, retry and cancel.
+
+    \b
+        1 2 3 4   queues, running jobs, failures, workers     enter   go into it, escape back
+        p         pause a queue, or let it go on              r       try a failed job or group again
+        c         cancel a job, group or queue; asks first    x t     call a job off; take it from its worker
+        n b       next page, page before                      / ? q   find a job, all keys, quit
+    """
+    at = session()
+    if at.url.partition("://")[0] in ("memory", "embedded"):
+        raise click.UsageError(f"Nobody else can reach {at.url}: it would stay empty. Give --url of a server.")
+    need("textual", "top", "top")
+    at.url = impatient(at.url)
+    at.client.newest()  # what is wrong with the URL or the server is said before the screen changes
+    from qmodel.aio import AsyncClient
+    from qmodel.cli import without_password
+    from qmodel.top.app import Top
+
+    Top(AsyncClient(at.url), without_password(at.url), interval=interval, read_only=read_only, page=page).run()
+
+
+common(command)

@@ -1,0 +1,380 @@
+"""The application behind `qmodel top`.
+
+There is one table, and a stack of views: the one on top is drawn. A loop reads its page, draws it, and sleeps for the
+interval or until a key wants it drawn at once; so a slow server is asked less often, and never twice at a time. While
+it is away the last page stays, under a line that says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from typing import ClassVar, NamedTuple
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import DataTable, Footer, Static, Tab, Tabs
+
+from qmodel import operations as ops
+from qmodel import replies
+from qmodel.aio import AsyncClient
+from qmodel.errors import ConnectError, QmodelError
+from qmodel.top.acting import DEEDS
+from qmodel.top.screens import Find, Help, Lines, Question
+from qmodel.top.views import MAIN, STATES, GroupView, Page, QueueView, Row, View, WorkerView
+from qmodel.top.words import clean, count, spark
+
+PAGE = 50
+
+
+class Place(NamedTuple):
+    """A view, how many lines of it are passed over, and on which line the cursor was."""
+
+    view: View
+    offset: int = 0
+    cursor: int = 0
+
+
+class Top(App[None]):
+    """A live view of the jobs of a client; `interval` in seconds. With `read_only` nothing can be changed."""
+
+    CSS = """
+    #head { height: 1; padding: 0 1; background: $panel; }
+    #trouble { height: auto; padding: 0 1; background: $error; color: $text; display: none; }
+    #where { height: 1; padding: 0 1; color: $text-muted; }
+    DataTable { height: 1fr; }
+    Lines { height: 1fr; padding: 0 1; display: none; }
+    Question, Find, Help { align: center middle; }
+    #box { width: auto; max-width: 80%; height: auto; padding: 1 2; background: $panel; border: round $primary; }
+    #question { width: auto; max-width: 70; margin-bottom: 1; }
+    Find Input { width: 50; }
+    """
+    TITLE = "qmodel top"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("1", "main(0)", "queues", show=False),
+        Binding("2", "main(1)", "running jobs", show=False),
+        Binding("3", "main(2)", "failures", show=False),
+        Binding("4", "main(3)", "workers", show=False),
+        Binding("escape,backspace", "leave", "back"),
+        Binding("s", "state", "next state"),
+        Binding("p", "act('pause')", "pause, go on"),
+        Binding("r", "act('retry')", "retry"),
+        Binding("c", "act('cancel')", "cancel"),
+        Binding("x", "act('revoke')", "call off"),
+        Binding("t", "act('take')", "take lease"),
+        Binding("n,right_square_bracket", "turn(1)", "next page"),
+        Binding("b,left_square_bracket", "turn(-1)", "page before"),
+        Binding("slash", "find", "find job"),
+        Binding("space", "freeze", "stand still", show=False),
+        Binding("question_mark", "help", "keys"),
+        Binding("q", "quit", "quit"),
+    ]
+
+    def __init__(
+        self, client: AsyncClient, where: str, *, interval: float = 2.0, read_only: bool = False, page: int = PAGE
+    ) -> None:
+        super().__init__()
+        self._client = client
+        self._where = where
+        self._interval = interval
+        self._read_only = read_only
+        self._most = page
+        self._stack = [Place(MAIN[0]())]
+        self._page = Page([], False)
+        self._jid = ""
+        self._frozen = False
+        self._at_once = asyncio.Event()
+        self._pulse = Pulse()
+        self.drawn = 0
+        """How often a page has been drawn."""
+        self._head, self._trouble, self._foot = Static(id="head"), Static(id="trouble"), Static(id="where")
+        self._tabs = Tabs(*(Tab(f"{number} {view.title}", id=f"main{number}") for number, view in enumerate(MAIN, 1)))
+        self.table: DataTable[Text] = DataTable(cursor_type="row", zebra_stripes=True)
+        self._lines = Lines()
+
+    # ---- what is on the screen
+
+    def compose(self) -> ComposeResult:
+        """Lay it out."""
+        yield from (self._head, self._trouble, self._tabs, self.table, self._lines, self._foot, Footer())
+
+    @property
+    def place(self) -> Place:
+        """Where we are."""
+        return self._stack[-1]
+
+    def on_mount(self) -> None:
+        """Begin to read."""
+        self.table.focus()
+        self.run_worker(self._go_round(), exit_on_error=True)
+
+    async def on_unmount(self) -> None:
+        """Give the connection back."""
+        with contextlib.suppress(QmodelError):
+            await self._client.close()
+
+    async def _go_round(self) -> None:
+        while True:
+            self._at_once.clear()
+            try:
+                await self._draw()
+                self._say_trouble("")
+            except ConnectError as error:
+                self._say_trouble(f"{error.sentence} What is shown is from before; trying again.")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._at_once.wait(), None if self._frozen else self._interval)
+
+    async def _draw(self) -> None:
+        place = self.place
+        if self._jid:
+            await self._draw_job()
+        else:
+            page = await place.view.read(self._client, place.offset, self._most)
+            if place is self.place and not self._jid:  # nobody has gone elsewhere in the meantime
+                self._show(place, page)
+        newest, groups = await self._client.execute_many((ops.Newest(), ops.FailedGroups(0, 1000)))
+        self._say_head(newest, groups)
+        self.drawn += 1
+
+    async def _draw_job(self) -> None:
+        jid = self._jid
+        job = await self._client.jobs.get(jid)
+        if job is None:
+            self.notify(f"Job {jid} is gone.", severity="warning", markup=False)
+            self._close_job()
+            return
+        reasons = await job.why() if job.state not in ("complete", "running") else []
+        if jid == self._jid:
+            self._lines.show(job.raw, reasons)
+
+    def _show(self, place: Place, page: Page) -> None:
+        """Draw a page, and leave the cursor on the line on which it was."""
+        table, old = self.table, self._page
+        columns = [str(column.label) for column in table.ordered_columns]
+        if columns != [name.lstrip(">") for name in place.view.columns]:
+            table.clear(columns=True)
+            for name in place.view.columns:
+                table.add_column(Text(name.lstrip(">"), justify="right" if name.startswith(">") else "left"))
+            old = Page([], False)
+        if [row.key for row in old.rows] == [row.key for row in page.rows] and table.row_count == len(page.rows):
+            for number, (before, row) in enumerate(zip(old.rows, page.rows, strict=True)):
+                _change(table, number, before, row)
+        else:
+            cursor = place.cursor
+            here = old.rows[table.cursor_row].key if table.row_count and table.cursor_row < len(old.rows) else None
+            table.clear()
+            for row in page.rows:
+                table.add_row(*row.cells)
+            keys = [row.key for row in page.rows]
+            table.move_cursor(row=keys.index(here) if here in keys else min(cursor, max(len(keys) - 1, 0)))
+        self._page = page
+        self._say_where()
+
+    def _say_head(self, newest: object, groups: object) -> None:
+        if isinstance(newest, int):
+            self._pulse.note(newest)
+        failed = sum(one.jobs for one in groups if isinstance(one, replies.Tally)) if isinstance(groups, tuple) else 0
+        text = Text(no_wrap=True)
+        text.append("qmodel top  ", style="bold")
+        text.append(clean(self._where), style="dim")
+        text.append(f"   changes/s {count(round(self._pulse.rate))} ")
+        text.append(spark(list(self._pulse.rates)), style="cyan")
+        text.append("   failed ")
+        text.append(count(failed), style="bold red" if failed else "dim")
+        if self._frozen:
+            text.append("   standing still", style="bold yellow")
+        if self._read_only:
+            text.append("   read only", style="dim")
+        self._head.update(text)
+
+    def _say_trouble(self, trouble: str) -> None:
+        line = self._trouble
+        line.update(Text(clean(trouble)))
+        line.display = bool(trouble)
+
+    def _say_where(self) -> None:
+        first, rows = self.place.offset, len(self._page.rows)
+        of = f" of {self._page.total:,}" if self._page.total is not None else ""
+        lines = f"{first + 1:,} to {first + rows:,}{of}" if rows else "nothing"
+        note = f"   ({self._page.note})" if self._page.note else ""
+        self._foot.update(Text(f"{clean(self.place.view.title)}   {lines}{note}"))
+        self.refresh_bindings()
+
+    # ---- going about
+
+    def on_tabs_tab_activated(self, event: Tabs.TabActivated) -> None:
+        """Go to one of the main lists."""
+        view = MAIN[int(str(event.tab.id)[-1]) - 1]
+        if type(self._stack[0].view) is not view:
+            self._go([Place(view())])
+
+    def action_main(self, number: int) -> None:
+        """Go to one of the main lists, from wherever we are."""
+        if type(self._stack[0].view) is MAIN[number]:
+            self._go([Place(MAIN[number]())])
+        self._tabs.active = f"main{number + 1}"
+
+    def _go(self, stack: list[Place]) -> None:
+        self._stack = stack
+        self._jid = ""
+        self._page = Page([], False)
+        self.table.clear()
+        self.table.focus()
+        self._turn_to_list(True)
+        self._at_once.set()
+        self.refresh_bindings()
+
+    def _turn_to_list(self, is_list: bool) -> None:
+        self.table.display = is_list
+        self._lines.display = not is_list
+
+    async def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        """Go into what the cursor is on."""
+        row = self._row()
+        if row is None:
+            return
+        self._stack[-1] = self.place._replace(cursor=self.table.cursor_row)
+        kind = self.place.view.kind
+        if kind == "job":
+            self.open_job(row.key)
+        elif kind == "queue":
+            self._go([*self._stack, Place(QueueView(row.key, await self._first_state(row.key)))])
+        elif kind == "group":
+            self._go([*self._stack, Place(GroupView(row.key))])
+        else:
+            self._go([*self._stack, Place(WorkerView(row.key))])
+
+    async def _first_state(self, queue: str) -> str:
+        """The first state in which a queue has jobs."""
+        with contextlib.suppress(ConnectError):
+            counts = await self._client.execute(ops.Queue(queue))
+            return next((state for state in STATES if getattr(counts, state)), "waiting")
+        return "waiting"
+
+    def open_job(self, jid: str) -> None:
+        """Show one job in full."""
+        self._jid = jid
+        self._turn_to_list(False)
+        self._lines.focus()
+        self._foot.update(Text(f"Job {clean(jid)}"))
+        self._at_once.set()
+        self.refresh_bindings()
+
+    def _close_job(self) -> None:
+        self._jid = ""
+        self._turn_to_list(True)
+        self.table.focus()
+        self._say_where()
+        self._at_once.set()
+        self.refresh_bindings()
+
+    def action_leave(self) -> None:
+        """Go back to where we came from."""
+        if self._jid:
+            self._close_job()
+        elif len(self._stack) > 1:
+            self._go(self._stack[:-1])
+
+    def action_turn(self, by: int) -> None:
+        """Turn a page."""
+        if by < 0 or self._page.more:
+            offset = max(self.place.offset + by * self._most, 0)
+            if offset != self.place.offset:
+                self._go([*self._stack[:-1], Place(self.place.view, offset)])
+
+    def action_state(self) -> None:
+        """Show the jobs of a queue in the next state."""
+        view = self.place.view
+        if isinstance(view, QueueView):
+            states = list(STATES)
+            following = states[(states.index(view.state) + 1) % len(states)]
+            self._go([*self._stack[:-1], Place(QueueView(view.queue, following))])
+
+    def action_find(self) -> None:
+        """Ask for a job, and show it."""
+        self.push_screen(Find(), lambda jid: self.open_job(jid) if jid else None)
+
+    def action_freeze(self) -> None:
+        """Stand still, or go on."""
+        self._frozen = not self._frozen
+        self._at_once.set()
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        keys = [("enter", "go into it"), ("space", "stand still, go on")]
+        for binding in self.BINDINGS:
+            if isinstance(binding, Binding) and binding.key != "space":
+                keys.append((binding.key.replace("question_mark", "?").replace("slash", "/"), binding.description))
+        self.push_screen(Help(keys))
+
+    # ---- doing something
+
+    def _row(self) -> Row | None:
+        number = self.table.cursor_row
+        return self._page.rows[number] if 0 <= number < len(self._page.rows) else None
+
+    def _target(self) -> tuple[str, str] | None:
+        """What a key is about: its kind, and which."""
+        if self._jid:
+            return "job", self._jid
+        row = self._row()
+        return (self.place.view.kind, row.key) if row else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Show only the keys that do something here."""
+        kind = "job" if self._jid else self.place.view.kind
+        if action == "act":
+            return not self._read_only and (str(parameters[0]), kind) in DEEDS
+        if action == "state":
+            return not self._jid and isinstance(self.place.view, QueueView)
+        if action == "leave":
+            return bool(self._jid) or len(self._stack) > 1
+        if action == "turn":
+            return not self._jid and (self._page.more if parameters[0] == 1 else self.place.offset > 0)
+        return True
+
+    def action_act(self, deed: str) -> None:
+        """Do something to what the cursor is on, after a question where something would be lost."""
+        target = self._target()
+        if target is not None:
+            self.run_worker(self._act(deed, *target), group="deeds")
+
+    async def _act(self, name: str, kind: str, key: str) -> None:
+        try:
+            deed = await DEEDS[name, kind](self._client, key)
+            if not deed.question or await self.push_screen_wait(Question(deed.question)):
+                self.notify(clean(await deed.do()), markup=False)
+        except QmodelError as error:
+            self.notify(clean(str(error)), severity="error", markup=False, timeout=10)
+        self._at_once.set()
+
+
+def _change(table: DataTable[Text], number: int, before: Row, after: Row) -> None:
+    for column, (old, new) in enumerate(zip(before.cells, after.cells, strict=True)):
+        if old.plain != new.plain or old.style != new.style:
+            table.update_cell_at((number, column), new, update_width=True)  # type: ignore[arg-type]
+
+
+class Pulse:
+    """How many events there were in a second, lately."""
+
+    def __init__(self) -> None:
+        self.rates: deque[float] = deque([0.0] * 20, 20)
+        self._last: tuple[float, int] | None = None
+
+    def note(self, newest: int) -> None:
+        """Take down the sequence of the newest event."""
+        now = time.monotonic()
+        if self._last is not None:
+            since, before = self._last
+            self.rates.append(max(newest - before, 0) / max(now - since, 0.001))
+        self._last = (now, newest)
+
+    @property
+    def rate(self) -> float:
+        """The last of them."""
+        return self.rates[-1]

@@ -1,0 +1,141 @@
+"""What `qmodel top` lays over its lists: one job in full, a question, a job's id to find, and the keys."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from qmodel import replies
+from qmodel.reasons import Reason
+from qmodel.top.views import COLORS
+from qmodel.top.words import ago, clean
+
+DATA_SHOWN = 4000
+
+
+class Question(ModalScreen[bool]):
+    """A question to which `y` says yes, and everything else no."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("y", "answer(True)", "yes"),
+        ("n,escape,enter,q", "answer(False)", "no"),
+    ]
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        """Show it."""
+        with Vertical(id="box"):
+            yield Static(Text(clean(self._question)), id="question")
+            yield Static(Text.assemble(("y", "bold reverse"), " yes    ", ("n", "bold reverse"), " no"))
+
+    def action_answer(self, answer: bool) -> None:
+        """Say it to whoever asked."""
+        self.dismiss(answer)
+
+
+class Find(ModalScreen[str]):
+    """Asks for the id of a job."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss('')", "back")]
+
+    def compose(self) -> ComposeResult:
+        """Show the field."""
+        with Vertical(id="box"):
+            yield Static("Which job? Its id:")
+            yield Input(placeholder="jid")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Give what was typed."""
+        self.dismiss(event.value.strip())
+
+
+class Help(ModalScreen[None]):
+    """The keys."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,enter,q,question_mark", "dismiss", "back")]
+
+    def __init__(self, keys: list[tuple[str, str]]) -> None:
+        super().__init__()
+        self._keys = keys
+
+    def compose(self) -> ComposeResult:
+        """Show them."""
+        text = Text()
+        for key, told in self._keys:
+            text.append(f"{key:>12}  ", style="bold")
+            text.append(told + "\n")
+        with Vertical(id="box"):
+            yield Static(text)
+
+
+class Lines(VerticalScroll):
+    """One job, in full."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text = Static(id="lines")
+
+    def compose(self) -> ComposeResult:
+        """Show nothing yet."""
+        yield self._text
+
+    def show(self, job: replies.Job, reasons: list[Reason]) -> None:
+        """Show a job, and why it does not run."""
+        self._text.update(told(job, reasons))
+
+
+def told(job: replies.Job, reasons: list[Reason]) -> Text:
+    """A job for a person: what it is, why it does not run, what it says, and its life."""
+    text = Text()
+    _field(text, "job", job.jid, "bold")
+    _field(text, "klass", job.klass)
+    _field(text, "queue", job.queue)
+    _field(text, "state", job.state + (", called off" if job.revoked else ""), COLORS.get(job.state, ""))
+    _field(text, "worker", job.worker)
+    _field(text, "priority", str(job.priority))
+    _field(text, "tries left", f"{job.remaining} of {job.retries} retries")
+    _field(text, "tags", ", ".join(job.tags))
+    _field(text, "throttles", ", ".join(job.throttles))
+    _field(text, "waits for", ", ".join(job.dependencies[:10]))
+    _field(text, "before", ", ".join(job.dependents[:10]))
+    _field(text, "progress", job.progress)
+    for reason in reasons:
+        _field(text, "why", reason.sentence, "yellow")
+    _field(text, "data", job.data[:DATA_SHOWN])
+    _field(text, "result", job.result[:DATA_SHOWN])
+    if job.failure:
+        _field(text, "failed", f"{_clock(job.failure.at)} in group {job.failure.group} on {job.failure.worker}", "red")
+        text.append("\n" + clean(job.failure.message).rstrip() + "\n", style="red")
+    _life(text, job)
+    return text
+
+
+def _life(text: Text, job: replies.Job) -> None:
+    text.append("\nIts life\n", style="bold")
+    before = 0
+    for stage in job.history:
+        after = f"+{ago(stage.at - before)}" if before else ""
+        facts = "  ".join(f"{name}={clean(str(value))}" for name, value in stage.named.items())
+        text.append(f"  {_clock(stage.at)} {after:>5}  {stage.what:<12} ")
+        text.append(facts + "\n", style="dim")
+        before = stage.at
+
+
+def _field(text: Text, name: str, value: str, style: str = "") -> None:
+    if value:
+        text.append(f"{name:>10}  ", style="dim")
+        text.append(clean(value) + "\n", style=style)
+
+
+def _clock(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]

@@ -1,0 +1,324 @@
+"""What `qmodel top` shows: lists of queues, jobs, failure groups and workers, each read a page at a time.
+
+A view is asked for one page whenever the screen is drawn anew, and sends a number of operations that depends on the
+length of the page, never on how much there is: 200,000 failed jobs cost what ten do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from rich.text import Text
+
+from qmodel import operations as ops
+from qmodel import replies
+from qmodel.aio import AsyncClient
+from qmodel.top.words import ago, clean, count, gist, spark
+
+MINUTES = 15
+"""How many minutes of a queue's past are drawn."""
+
+STATES: dict[str, Callable[[str, int, int], ops.Operation]] = {
+    "waiting": ops.Waiting,
+    "running": ops.Running,
+    "stalled": ops.Stalled,
+    "scheduled": ops.Scheduled,
+    "throttled": ops.Throttled,
+    "depends": ops.Depending,
+}
+"""The states that a queue lists, and what lists them."""
+
+COLORS = {"failed": "red", "stalled": "yellow", "running": "green", "complete": "dim", "throttled": "magenta"}
+
+
+class Row(NamedTuple):
+    """A line: what it is of, and what stands in it."""
+
+    key: str
+    cells: tuple[Text, ...]
+
+
+class Page(NamedTuple):
+    """The lines of a page, whether more are behind it, how many there are in all, if that is known, and a note."""
+
+    rows: list[Row]
+    more: bool
+    total: int | None = None
+    note: str = ""
+
+
+class View:
+    """A list. `kind` is what its lines are of; columns whose name begins with `>` are numbers."""
+
+    kind: Literal["queue", "job", "group", "worker"] = "job"
+    title = ""
+    columns: tuple[str, ...] = ()
+
+    async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
+        """Read a page."""
+        raise NotImplementedError
+
+
+class QueuesView(View):
+    """All queues, with how many jobs each has in which state and what became of those of the last minutes."""
+
+    kind = "queue"
+    title = "Queues"
+    columns = (
+        "queue", ">waiting", ">next waits", ">running", ">stalled", ">scheduled", ">throttled", ">depends",
+        ">done/min", ">failed/min", f"done in {MINUTES} min", "",
+    )  # fmt: skip
+
+    async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
+        """Read a page of queues, and of each the last minutes and the job that comes next."""
+        found: list[replies.QueueCounts] = await client.execute(ops.Queues(offset, most + 1))
+        shown = found[:most]
+        ready = [one.name for one in shown if one.waiting or one.stalled]
+        asked = [*(ops.Metrics(one.name, None, MINUTES) for one in shown), *map(ops.Peek, ready)]
+        told = await client.execute_many(asked)
+        coming = {name: jobs[0] for name, jobs in zip(ready, told[len(shown) :], strict=True) if _is_some(jobs)}
+        now = _now()
+        rows = [
+            _queue(one, minutes if _is_some(minutes) else (), coming.get(one.name), now)
+            for one, minutes in zip(shown, told, strict=False)
+        ]
+        return Page(rows, len(found) > most)
+
+
+def _is_some(reply: object) -> bool:
+    """Whether a reply is a list of something: not a refusal, and not empty."""
+    return isinstance(reply, tuple) and bool(reply)
+
+
+def _queue(one: replies.QueueCounts, minutes: Sequence[replies.Minute], job: replies.Job | None, now: int) -> Row:
+    done = [minute.completed for minute in minutes]
+    failed = [minute.failed for minute in minutes]
+    return Row(
+        one.name,
+        (
+            Text(one.name, style="bold"),
+            _number(one.waiting),
+            Text(ago(now - job.ready_at) if job else "·", style="" if job else "dim", justify="right"),
+            _number(one.running, "green"),
+            _number(one.stalled, "bold yellow"),
+            _number(one.scheduled),
+            _number(one.throttled, "magenta"),
+            _number(one.depends),
+            _number(_lately(done)),
+            _number(_lately(failed), "bold red"),
+            Text(spark(done), style="cyan"),
+            Text(_paused(one), style="bold yellow"),
+        ),
+    )
+
+
+def _lately(minutes: Sequence[int]) -> int:
+    """The greater of this minute, which is not over, and the one before."""
+    return max(minutes[-2:], default=0)
+
+
+def _paused(one: replies.QueueCounts) -> str:
+    return "paused: " + ", ".join(clean(pause.reason) for pause in one.pauses) if one.paused else ""
+
+
+class QueueView(View):
+    """The jobs of a queue in one state."""
+
+    columns = ("job", "klass", "state", ">priority", ">tries left", ">since", "worker", "data")
+
+    def __init__(self, queue: str, state: str) -> None:
+        self.queue = queue
+        self.state = state
+        self.title = f"{queue}: {state}"
+
+    async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
+        """Read a page of jobs."""
+        page: replies.Page = await client.execute(STATES[self.state](self.queue, offset, most))
+        counts: replies.QueueCounts = await client.execute(ops.Queue(self.queue))
+        jobs = await _jobs(client, page.jids)
+        others = ", ".join(f"{state} {getattr(counts, state):,}" for state in STATES if getattr(counts, state))
+        return Page([_job(job) for job in jobs], offset + most < page.total, page.total, others)
+
+
+class RunningView(View):
+    """What workers are doing now, a page of workers after the other."""
+
+    title = "Running"
+    columns = ("job", "klass", "queue", ">for", ">lease left", ">tries left", "worker", "progress")
+
+    async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
+        """Read what some workers hold."""
+        workers: list[replies.WorkerCounts] = await client.execute(ops.Workers(offset, most + 1))
+        busy = [one.name for one in workers[:most] if one.jobs or one.stalled]
+        held = await client.execute_many(ops.Worker(name) for name in busy)
+        jids = [jid for one in held if isinstance(one, replies.WorkerJobs) for jid in (*one.jobs, *one.stalled)]
+        jobs = await _jobs(client, jids[: 4 * most])
+        now = _now()
+        return Page([_running(job, now) for job in jobs if job.worker], len(workers) > most)
+
+
+class FailuresView(View):
+    """The failure groups, each with the newest of its jobs."""
+
+    kind = "group"
+    title = "Failures"
+    columns = (">jobs", "group", ">newest", "klass", "queue", "message")
+
+    async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
+        """Read a page of groups, and the newest job of each."""
+        groups: list[replies.Tally] = await client.execute(ops.FailedGroups(offset, most + 1))
+        shown = groups[:most]
+        pages = await client.execute_many(ops.Failed(one.name, 0, 1) for one in shown)
+        jobs = await _jobs(client, [jid for page in pages if isinstance(page, replies.Page) for jid in page.jids])
+        newest = {job.failure.group: job for job in jobs if job.failure}
+        now = _now()
+        return Page([_group(one, newest.get(one.name), now) for one in shown], len(groups) > most)
+
+
+class GroupView(View):
+    """The jobs of a failure group, latest first."""
+
+    columns = ("job", "klass", "queue", ">failed", "worker", "message")
+
+    def __init__(self, group: str) -> None:
+        self.group = group
+        self.title = f"Failures: {group}"
+
+    async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
+        """Read a page of jobs."""
+        page: replies.Page = await client.execute(ops.Failed(self.group, offset, most))
+        now = _now()
+        jobs = await _jobs(client, page.jids)
+        return Page([_failed(job, now) for job in jobs], offset + most < page.total, page.total)
+
+
+class WorkersView(View):
+    """The workers, latest seen first."""
+
+    kind = "worker"
+    title = "Workers"
+    columns = ("worker", ">seen", ">jobs", ">stalled")
+
+    async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
+        """Read a page of workers."""
+        found: list[replies.WorkerCounts] = await client.execute(ops.Workers(offset, most + 1))
+        now = _now()
+        rows = [
+            Row(
+                one.name,
+                (
+                    Text(one.name),
+                    Text(f"{ago(now - one.seen_at)} ago", justify="right"),
+                    _number(one.jobs, "green"),
+                    _number(one.stalled, "bold yellow"),
+                ),
+            )
+            for one in found[:most]
+        ]
+        return Page(rows, len(found) > most)
+
+
+class WorkerView(View):
+    """The jobs that a worker holds."""
+
+    columns = RunningView.columns
+
+    def __init__(self, worker: str) -> None:
+        self.worker = worker
+        self.title = f"Worker {worker}"
+
+    async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
+        """Read a page of jobs."""
+        held: replies.WorkerJobs = await client.execute(ops.Worker(self.worker))
+        jids = (*held.jobs, *held.stalled)
+        jobs = await _jobs(client, jids[offset : offset + most])
+        now = _now()
+        return Page([_running(job, now) for job in jobs], offset + most < len(jids), len(jids))
+
+
+MAIN: tuple[type[View], ...] = (QueuesView, RunningView, FailuresView, WorkersView)
+
+
+# ---- cells
+
+
+async def _jobs(client: AsyncClient, jids: Iterable[str]) -> Sequence[replies.Job]:
+    wanted = tuple(dict.fromkeys(jids))
+    found: Sequence[replies.Job] = await client.execute(ops.Multiget(wanted)) if wanted else ()
+    return found
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _number(value: int, style: str = "") -> Text:
+    return Text(count(value), style=style, justify="right") if value else Text("·", style="dim", justify="right")
+
+
+def _job(job: replies.Job) -> Row:
+    now = _now()
+    since = job.ended_at or job.popped_at or job.ready_at
+    told = f"in {ago(job.ready_at - now)}" if job.state == "scheduled" else ago(now - since)
+    return Row(
+        job.jid,
+        (
+            Text(job.jid),
+            Text(job.klass),
+            Text(job.state, style=COLORS.get(job.state, "")),
+            Text(str(job.priority), justify="right"),
+            Text(f"{job.remaining}/{job.retries}", justify="right"),
+            Text(told, justify="right"),
+            Text(job.worker),
+            Text(gist(job.data, 60), style="dim"),
+        ),
+    )
+
+
+def _running(job: replies.Job, now: int) -> Row:
+    left = job.expires_at - now
+    return Row(
+        job.jid,
+        (
+            Text(job.jid),
+            Text(job.klass),
+            Text(job.queue),
+            Text(ago(now - job.popped_at), justify="right"),
+            Text(ago(left) if left > 0 else "lost", style="" if left > 0 else "bold yellow", justify="right"),
+            Text(f"{job.remaining}/{job.retries}", justify="right"),
+            Text(job.worker),
+            Text("called off" if job.revoked else gist(job.progress, 60), style="yellow" if job.revoked else "dim"),
+        ),
+    )
+
+
+def _group(one: replies.Tally, newest: replies.Job | None, now: int) -> Row:
+    failure = newest.failure if newest else None
+    return Row(
+        one.name,
+        (
+            _number(one.jobs, "bold red"),
+            Text(one.name, style="bold"),
+            Text(f"{ago(now - failure.at)} ago" if failure else "-", justify="right"),
+            Text(newest.klass if newest else ""),
+            Text(newest.queue if newest else ""),
+            Text(gist(failure.message, 100) if failure else ""),
+        ),
+    )
+
+
+def _failed(job: replies.Job, now: int) -> Row:
+    failure = job.failure
+    return Row(
+        job.jid,
+        (
+            Text(job.jid),
+            Text(job.klass),
+            Text(job.queue),
+            Text(f"{ago(now - failure.at)} ago" if failure else "-", justify="right"),
+            Text(failure.worker if failure else ""),
+            Text(gist(failure.message, 100) if failure else job.state, style="red" if failure else ""),
+        ),
+    )
