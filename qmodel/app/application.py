@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType, TracebackType
@@ -53,6 +53,12 @@ class App:
         self._schedules: dict[str, ops.Recur] = {}
         self.jobs: Mapping[str, JobType[Any, Any, Any, Any]] = MappingProxyType(self._jobs)
         self.schedules: Mapping[str, ops.Recur] = MappingProxyType(self._schedules)
+        _KNOWN.add(self)
+
+    @staticmethod
+    def known() -> list[App]:
+        """All apps of this process that somebody holds, for tests."""
+        return list(_KNOWN)
 
     def __repr__(self) -> str:
         return f"<App {self.url}: {', '.join(self.jobs) or 'no job types'}>"
@@ -190,8 +196,6 @@ class App:
 
         One that is known and has the same times goes on as it is. One that would have no run any more is logged.
         """
-        from qmodel.cron import advance
-
         told = []
         for schedule in self._schedules.values():
             try:
@@ -201,5 +205,8 @@ class App:
                 continue
             told.append(schedule.jid)
             if schedule.kind == "cron":
-                self.client.execute(advance(self.client.recurring[schedule.jid].raw, round(time.time() * 1000)))
+                self.client.recurring[schedule.jid].advance()
         return told
+
+
+_KNOWN: weakref.WeakSet[App] = weakref.WeakSet()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 from qmodel.client import Client, Job
-from qmodel.errors import DataError
-from qmodel.objects import KEEP, Duration, encode
+from qmodel.objects import KEEP, Duration
+from qmodel.testing.apps import Apps
+from qmodel.testing.arguments import AnyJobType, Args, as_stored, data_of, klass_of, wanted_args
 from qmodel.testing.clock import VirtualClock
 from qmodel.testing.jobs import ENQUEUED, EVERY, Wanted, every_job, nearest, table
 
@@ -22,13 +21,14 @@ class Assertions:
 
     look: Client
     clock: VirtualClock
+    performer: Apps
 
     def all_enqueued(
         self,
         job_type: object = None,
         *,
         queue: str | None = None,
-        args: Mapping[str, Any] | None = None,
+        args: Args | None = None,
         data: object = KEEP,
         tags: Iterable[str] | str = (),
         priority: int | None = None,
@@ -38,20 +38,20 @@ class Assertions:
     ) -> list[Job]:
         """The jobs that are all of this, queue by queue in the order in which a worker would get them.
 
-        `job_type`: a job type, or a klass by its name. `args`: arguments by name; others may be there. `data`: all that
-        was put. `tags`: it has these, and maybe others. `delay`: ready in so long (seconds or timedelta) by the clock;
-        `at`: ready at that moment. `states`: by default those of a job that waits for a worker, for its time or for
-        others (waiting, scheduled, depends, throttled); `"any"` for all.
+        `job_type`: a job type, or a klass by its name. `args`: arguments by name, or the first ones in order; others
+        may be there. `data`: all that was put. `tags`: it has these, and maybe others. `delay`: ready in so long
+        (seconds or timedelta) by the clock; `at`: ready at that moment. `states`: by default those of a job that waits
+        for a worker, for its time or for others (waiting, scheduled, depends, throttled); `"any"` for all.
         """
-        found = self._wanted(job_type, queue, args, data, tags, priority, delay, at, states)
-        return [job for job in self.jobs() if not found.misfits(job, self.clock.now())]
+        wanted = self._wanted(job_type, queue, args, data, tags, priority, delay, at, states)
+        return [job for job in self.jobs() if not self._misfits(wanted, job)]
 
     def assert_enqueued(
         self,
         job_type: object = None,
         *,
         queue: str | None = None,
-        args: Mapping[str, Any] | None = None,
+        args: Args | None = None,
         data: object = KEEP,
         tags: Iterable[str] | str = (),
         priority: int | None = None,
@@ -71,7 +71,7 @@ class Assertions:
         until = time.monotonic() + within
         while True:
             there = list(self.jobs())
-            fits = [job for job in there if not wanted.misfits(job, self.clock.now())]
+            fits = [job for job in there if not self._misfits(wanted, job)]
             if fits if count is None else len(fits) == count:
                 return fits[0] if fits else there[0]
             if time.monotonic() >= until:
@@ -83,7 +83,7 @@ class Assertions:
         job_type: object = None,
         *,
         queue: str | None = None,
-        args: Mapping[str, Any] | None = None,
+        args: Args | None = None,
         data: object = KEEP,
         tags: Iterable[str] | str = (),
         priority: int | None = None,
@@ -100,7 +100,7 @@ class Assertions:
         until = time.monotonic() + within
         while True:
             there = list(self.jobs())
-            if fits := [job for job in there if not wanted.misfits(job, self.clock.now())]:
+            if fits := [job for job in there if not self._misfits(wanted, job)]:
                 what = f"Enqueued, and should not be: {wanted} (job {fits[0].jid})."
                 raise AssertionError(f"{what}\n{self._table(there)}")
             if time.monotonic() >= until:
@@ -124,14 +124,14 @@ class Assertions:
     def _not_found(self, wanted: Wanted, found: int, count: int | None, there: list[Job]) -> str:
         first = f"Not enqueued: {wanted}." if count is None else f"Enqueued {found} times, not {count}: {wanted}."
         lines = [first, self._table(there)]
-        near = [] if count is not None else list(nearest(wanted, there, self.clock.now()))
+        near = [] if count is not None else list(nearest(wanted, ((self._misfits(wanted, job), job) for job in there)))
         return "\n".join([*lines, *(["Nearest:", *near] if near else [])])
 
     def _wanted(
         self,
         job_type: object,
         queue: str | None,
-        args: Mapping[str, Any] | None,
+        args: Args | None,
         data: object,
         tags: Iterable[str] | str,
         priority: int | None,
@@ -139,10 +139,12 @@ class Assertions:
         at: datetime | int | None,
         states: Iterable[str] | str,
     ) -> Wanted:
+        klass = klass_of(job_type)
+        kind = self._kind(klass)
         return Wanted(
-            klass_of(job_type),
+            klass,
             queue,
-            None if args is None else {name: as_stored(value) for name, value in args.items()},
+            None if args is None else wanted_args(kind, args),
             None if data is KEEP else as_stored(data),
             data is not KEEP,
             (tags,) if isinstance(tags, str) else tuple(tags),
@@ -152,21 +154,12 @@ class Assertions:
             _states(states),
         )
 
+    def _misfits(self, wanted: Wanted, job: Job) -> list[str]:
+        data = data_of(self._kind(job.klass), job, defaults=not wanted.has_data)
+        return wanted.misfits(job, data, self.clock.now())
 
-def klass_of(job_type: object) -> str | None:
-    """The klass of a job type, or of its name. Raises TypeError for anything else."""
-    klass = getattr(job_type, "klass", job_type)
-    if klass is None or isinstance(klass, str):
-        return klass
-    raise TypeError(f"{job_type!r} is no job type: give one, or the name of a klass.")
-
-
-def as_stored(value: object) -> Any:
-    """A value as it comes back from JSON; what cannot be stored (`mock.ANY`) as it is: it may be equal."""
-    try:
-        return json.loads(encode(value))
-    except DataError:
-        return value
+    def _kind(self, klass: str | None) -> AnyJobType | None:
+        return None if klass is None else self.performer.kind(klass)
 
 
 def _states(states: Iterable[str] | str) -> tuple[str, ...]:

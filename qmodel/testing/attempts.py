@@ -20,11 +20,12 @@ Came = Literal["completed", "failed", "retried", "released"]
 
 
 class Ending(NamedTuple):
-    """What an attempt came to: what the queue is told, the exception behind a failure, and the value returned."""
+    """What an attempt came to: what the queue is told, the exception behind a failure, and the outcome of an App's."""
 
     came: Came
     operation: Operation
     error: BaseException | None = None
+    outcome: Any = None
 
 
 class Performer(Protocol):
@@ -51,10 +52,7 @@ class Functions:
         """An attempt at a leased job."""
         found = self._perform.get(job.klass) if isinstance(self._perform, Mapping) else self._perform
         if found is None:
-            raise NobodyPerforms(
-                f"Nothing here performs {job.klass} (job {job.jid} in {job.queue}). "
-                f"Give the test an App that has it, or perform={{{job.klass!r}: function}}."
-            )
+            raise NobodyPerforms(f"Nothing here performs {job.klass} (job {job.jid} in {job.queue}).")
         return Call(found, job)
 
 

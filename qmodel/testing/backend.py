@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -67,12 +69,22 @@ class TimedBackend:
 
 
 class AsyncTimedBackend:
-    """The same for an event loop."""
+    """The same for event loops, each of which opens a backend of its own."""
 
-    def __init__(self, inner: AsyncBackend, clock: VirtualClock, after: AsyncAfter | None = None) -> None:
-        self.inner = inner
+    def __init__(self, open: Callable[[], AsyncBackend], clock: VirtualClock, after: AsyncAfter | None = None) -> None:
+        self._open = open
         self._clock = clock
         self._after = after
+        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncBackend] = weakref.WeakKeyDictionary()
+
+    @property
+    def inner(self) -> AsyncBackend:
+        """The backend of the event loop that runs."""
+        loop = asyncio.get_running_loop()
+        found = self._by_loop.get(loop)
+        if found is None:
+            found = self._by_loop[loop] = self._open()
+        return found
 
     async def now(self) -> int:
         """The time of the clock, in milliseconds since the epoch."""
@@ -108,5 +120,7 @@ class AsyncTimedBackend:
         return False
 
     async def close(self) -> None:
-        """Give back what the backend holds."""
-        await self.inner.close()
+        """Give back what the backend of the event loop that runs holds."""
+        found = self._by_loop.pop(asyncio.get_running_loop(), None)
+        if found is not None:
+            await found.close()

@@ -13,24 +13,29 @@ Operations go to the model or to a real server, as they do in production. What d
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, ParamSpec, Self, TypeVar, overload
 
 from qmodel import operations as ops
 from qmodel.aio import AsyncClient
+from qmodel.app import App, Puts
 from qmodel.client import Client
-from qmodel.objects import Duration, milliseconds
+from qmodel.objects import Duration, milliseconds, new_job
+from qmodel.testing.apps import Apps, result_of
 from qmodel.testing.asserting import Assertions
-from qmodel.testing.attempts import Function, Functions
+from qmodel.testing.attempts import Function
 from qmodel.testing.backend import AsyncTimedBackend, TimedBackend
 from qmodel.testing.clock import VirtualClock
 from qmodel.testing.places import place
 from qmodel.testing.steps import Steps, adrive, drive
 from qmodel.testing.waiting import AsyncGuard, Guard, WouldWait
 from qmodel.testing.working import Drained, Work, inside
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 Mode = Literal["manual", "inline", "live"]
 MODES = ("manual", "inline", "live")
@@ -44,9 +49,12 @@ NEVER = 1 << 62
 class Harness(Assertions):
     """A queue for one test.
 
-    `app`: the App whose jobs are performed; without one, `perform` is a function that is given each job, or one for
-    each klass. `url`: `memory://` for the model, or that of a server, on which a namespace of its own is made. `mode`:
-    manual, inline or live. `clock`: one that others share; or `start`, when its own begins.
+    `app`: the App whose jobs are put and performed here, or several. `perform`: a function that is given each job, or
+    one for each klass; it goes before what the App would do. `url`: `memory://` for the model, or that of a server, on
+    which a namespace of its own is made. `mode`: manual, inline or live. `clock`: one that others share; or `start`,
+    when its own begins.
+
+    Within `with Harness(app) as qm:` the App's jobs are here, and not at its URL.
 
     >>> with Harness(perform=lambda job: job.data["n"] + 1) as qm:
     ...     job = qm.client.queues["sums"].put("Increment", {"n": 1}, delay=3600)
@@ -60,7 +68,7 @@ class Harness(Assertions):
 
     def __init__(
         self,
-        app: Any = None,
+        app: App | Iterable[App] | None = None,
         url: str = "memory://",
         *,
         mode: Mode = "manual",
@@ -68,25 +76,28 @@ class Harness(Assertions):
         clock: VirtualClock | None = None,
         start: datetime | int | None = None,
     ) -> None:
-        self.app = app
         self.mode = _known(mode)
         self.clock = clock or VirtualClock(start)
         self._place = place(url)
         self.url = self._place.url
         self.client = Client(TimedBackend(self._place.backend, self.clock, self._after))
-        self.aclient = AsyncClient(AsyncTimedBackend(self._place.abackend, self.clock, self._aafter))
+        abackend = AsyncTimedBackend(self._place.open_async, self.clock, self._aafter)
+        self.aclient = AsyncClient(abackend)
         self.client._results = Guard(self.client, self._meanwhile)
         self.aclient._results = AsyncGuard(self.aclient, self._meanwhile)
         self.look = Client(TimedBackend(self._place.backend, self.clock))
-        self._work = Work(self.look, self.clock, Functions(perform))
+        self.apps = () if app is None else (app,) if isinstance(app, App) else tuple(app)
+        self.performer = Apps(self.apps, perform, abackend.close)
+        self._work = Work(self.look, self.clock, self.performer)
         self._workers: list[VirtualWorker] = []
-        self.clock.enter(self)
+        self._using = ExitStack()
+        self._enter()
 
     # ---- performing
 
     def perform_by(self, perform: Function | Mapping[str, Function]) -> None:
         """Let jobs be performed by a function that is given each, or by one for each klass."""
-        self._work.performer = Functions(perform)
+        self.performer.perform = perform
 
     def drain_queue(self, *queues: str, with_scheduled: bool | Duration = False, with_safety: bool = True) -> Drained:
         """Perform what is ready in some queues, or in all, and what becomes ready by that; give how it ended.
@@ -119,11 +130,48 @@ class Harness(Assertions):
         if until not in (None, NEVER):
             yield from self.clock.travel(max(until or 0, self.clock.now()))
 
+    @overload
+    def perform_job(self, job_type: Puts[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    @overload
+    def perform_job(self, job_type: str, /, data: object = None) -> Any: ...
+
+    def perform_job(self, job_type: Puts[..., Any] | str, /, *args: Any, **kwargs: Any) -> Any:
+        """Perform one attempt at a job with these arguments, now; give its result, or raise what it raised.
+
+        Arguments and result become text and are read again, as in production, and middleware and hooks are called. The
+        job passes by its queue, and is nowhere afterwards; what it puts is there.
+        """
+        return drive(self._perform_job(job_type, args, kwargs))
+
+    @overload
+    async def aperform_job(self, job_type: Puts[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    @overload
+    async def aperform_job(self, job_type: str, /, data: object = None) -> Any: ...
+
+    async def aperform_job(self, job_type: Puts[..., Any] | str, /, *args: Any, **kwargs: Any) -> Any:
+        """The same in an event loop, in which the job is performed."""
+        return await adrive(self._perform_job(job_type, args, kwargs))
+
+    def _perform_job(self, job_type: Puts[..., Any] | str, args: Any, kwargs: Any) -> Steps[Any]:
+        if isinstance(job_type, str):
+            put = new_job("default", job_type, *args, **kwargs)
+        else:
+            put = job_type.make(*args, **kwargs)
+        ending = yield from self._work.perform_one(put)
+        if self.mode == "inline":
+            yield from self._inline()
+        if ending is None:
+            raise LookupError(f"{put.klass} lost its job while it was performed: it was canceled, or its time was up.")
+        return result_of(ending, self.performer.kind(put.klass))
+
     def worker(self, *queues: str, with_safety: bool = True) -> VirtualWorker:
         """A worker of some queues, or of all, for a `with` block (`async with` in an event loop).
 
         It performs what is ready at its beginning and at its end, and whenever the clock is advanced in between: each
-        job at the moment at which it is ready. It gives the `Drained` that it counts in.
+        job at the moment at which it is ready. As any worker it tells the schedules of job types when it begins. It
+        gives the `Drained` that it counts in.
         """
         return VirtualWorker(self, queues, with_safety)
 
@@ -197,9 +245,15 @@ class Harness(Assertions):
 
     # ---- its life
 
+    def _enter(self) -> None:
+        self.clock.enter(self)
+        self._using.callback(self.clock.leave, self)
+        for app in self.apps:
+            self._using.enter_context(app.using(self.client, self.aclient))
+
     def close(self) -> None:
-        """Leave the clock, and delete what is left on a server."""
-        self.clock.leave(self)
+        """Give the Apps back their own clients, and delete what is left on a server."""
+        self._using.close()
         self._place.clean()
         self.client.close()
 
@@ -241,8 +295,13 @@ class VirtualWorker:
         """Perform what is ready."""
         yield from self._harness._work.perform_ready(self.done, self._queues, safely=self._safely)
 
-    def __enter__(self) -> Drained:
+    def _begin(self) -> None:
+        for app in self._harness.apps:
+            app.tell_schedules()
         self._harness._workers.append(self)
+
+    def __enter__(self) -> Drained:
+        self._begin()
         drive(self.work())
         return self.done
 
@@ -254,7 +313,7 @@ class VirtualWorker:
             drive(self.work())
 
     async def __aenter__(self) -> Drained:
-        self._harness._workers.append(self)
+        self._begin()
         await adrive(self.work())
         return self.done
 

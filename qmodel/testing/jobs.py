@@ -53,13 +53,13 @@ class Wanted(NamedTuple):
     at: datetime | int | None = None
     states: tuple[str, ...] = ENQUEUED
 
-    def misfits(self, job: Job, now: int) -> list[str]:
-        """What a job has otherwise than it should, in words."""
+    def misfits(self, job: Job, data: Any, now: int) -> list[str]:
+        """What a job with these data has otherwise than it should, in words."""
         return [
             f"{what} is {found!r}, not {wanted!r}"
             for what, wanted, found in self._compared(job, now)
             if wanted is not None and found != wanted
-        ] + list(self._others(job))
+        ] + list(self._others(job, data))
 
     def _compared(self, job: Job, now: int) -> Iterator[tuple[str, Any, Any]]:
         yield "klass", self.klass, job.klass
@@ -71,8 +71,7 @@ class Wanted(NamedTuple):
             left = max(job.ready_at_ms - now, 0)
             yield "delay", timedelta(milliseconds=milliseconds(self.delay)), timedelta(milliseconds=left)
 
-    def _others(self, job: Job) -> Iterator[str]:
-        data = decoded(job)
+    def _others(self, job: Job, data: Any) -> Iterator[str]:
         if self.has_data and data != self.data:
             yield f"data is {data!r}, not {self.data!r}"
         for name, value in (self.args or {}).items():
@@ -93,14 +92,6 @@ class Wanted(NamedTuple):
         if self.states != ENQUEUED:
             said.append("states=" + "|".join(self.states))
         return " ".join([self.klass or "any job", *said])
-
-
-def decoded(job: Job) -> Any:
-    """The data of a job; as text where that is not JSON."""
-    try:
-        return job.data
-    except ValueError:
-        return job.text
 
 
 # ---- tables
@@ -146,9 +137,8 @@ def shortened(text: str, most: int = WIDEST) -> str:
     return line if len(line) <= most else line[: most - 3] + "..."
 
 
-def nearest(wanted: Wanted, jobs: Iterable[Job], now: int, most: int = 3) -> Iterator[str]:
+def nearest(wanted: Wanted, misfits: Iterable[tuple[list[str], Job]], most: int = 3) -> Iterator[str]:
     """Say of the jobs that come nearest what is otherwise than wanted."""
-    found = [(wanted.misfits(job, now), job) for job in jobs]
-    found = [(why, job) for why, job in found if wanted.klass in (None, job.klass)]
+    found = [(why, job) for why, job in misfits if wanted.klass in (None, job.klass)]
     for why, job in sorted(found, key=lambda one: len(one[0]))[:most]:
         yield f"  {job.klass} {shortened(job.jid, 12)}: {'; '.join(why)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from typing import NamedTuple
 
 from qmodel.backends import AsyncBackend, Backend, open_async_backend, open_backend
@@ -10,11 +11,11 @@ from qmodel.errors import ConnectError
 
 
 class Place(NamedTuple):
-    """Two backends of the same jobs, and how to delete these in the end."""
+    """A backend, what opens asynchronous ones of the same jobs, and how to delete these in the end."""
 
     url: str
     backend: Backend
-    abackend: AsyncBackend
+    open_async: Callable[[], AsyncBackend]
 
     def clean(self) -> None:
         """Delete all that the test has left on a server; the model goes with its last user."""
@@ -36,11 +37,11 @@ def place(url: str) -> Place:
         from qmodel.backends.memory import AsyncMemoryBackend, MemoryBackend, namespace
 
         made = namespace("memory://")
-        return Place(url, MemoryBackend(made), AsyncMemoryBackend(made))
+        return Place(url, MemoryBackend(made), lambda: AsyncMemoryBackend(made))
     if "prefix=" in url:
         raise ConnectError(f"The URL {url} has a prefix.", "A test has a namespace of its own: leave it out.")
     url += f"{'&' if '?' in url else '?'}prefix={PREFIX}{name}:"
-    return Place(url, open_backend(url), open_async_backend(url))
+    return Place(url, open_backend(url), lambda: open_async_backend(url))
 
 
 PREFIX = "qmodel-test-"

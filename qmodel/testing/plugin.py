@@ -2,7 +2,8 @@
 
 - `qm`: a `Harness` on the model, in this process. `qm_redis`: on a real server of its own. `qm_any`: the test runs on
   both. `qm_clock`: their clock. `qmodel_server`: the URL of that server.
-- `qmodel_app`: the App that they use; a project has a fixture of this name that gives its own.
+- `qmodel_app`: the App that they use: the one that the option `qmodel_app = "module:app"` names, else all of this
+  process. A project may have a fixture of this name instead.
 - `@pytest.mark.qmodel(mode="inline", start=datetime(...), perform=...)` for one test, `pytestmark` for a module.
 
 A test that fails shows the jobs that it left. pytest imports this module at every start: so it imports nothing else
@@ -24,6 +25,11 @@ HARNESSES = pytest.StashKey[list["Harness"]]()
 MARK = {"mode", "start", "perform"}
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that names the App."""
+    parser.addini("qmodel_app", "the App under test, as module:app; by default all that the tests import", default="")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Tell of the mark."""
     config.addinivalue_line(
@@ -32,9 +38,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def qmodel_app() -> Any:
-    """The App under test, of which the plugin knows none."""
-    return None
+def qmodel_app(pytestconfig: pytest.Config) -> Any:
+    """The App under test: the one that the option `qmodel_app` names, or all of this process."""
+    name = pytestconfig.getini("qmodel_app")
+    if name:
+        from qmodel.app import load
+
+        return load(name)
+    from qmodel.testing.apps import known_apps
+
+    return known_apps()
 
 
 @pytest.fixture

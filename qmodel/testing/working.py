@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from qmodel import operations as ops
 from qmodel.arguments import MOST
@@ -25,6 +26,24 @@ AHEAD_MS = 86_400_000
 """How far ahead moments of cron expressions are told."""
 
 MOST_ATTEMPTS = 10_000
+
+OWN = "perform_job"
+"""The queue of a job that is performed alone."""
+
+NOT_ASKED: dict[str, Any] = {
+    "delay_ms": 0,
+    "depends": None,
+    "ttl_ms": None,
+    "ordered": None,
+    "throttles": None,
+    "cost": None,
+    "dead_queue": None,
+    "unique": None,
+    "unique_mode": None,
+    "unique_ms": None,
+    "unique_max_ms": None,
+}
+"""What a job that is performed alone is not asked: it is performed now, whatever else there is."""
 
 inside: ContextVar[str] = ContextVar("inside", default="")
 """The id of the job that is being performed here."""
@@ -94,14 +113,15 @@ class Work:
         end, after it was recorded, unless `safely`.
         """
         self.tell_schedules()
+        before = done.attempts
         while job := self._pop(queues):
             yield from self.perform(job, done)
             if done.errors and not safely:
                 raise done.errors[0]
-            if done.attempts >= MOST_ATTEMPTS:
+            if done.attempts - before >= MOST_ATTEMPTS:
                 raise NeverEmpty(
-                    f"{done.attempts} attempts, and there are still jobs ready, such as {job.klass} in {job.queue}: "
-                    "does one put itself anew, or retry without a delay?"
+                    f"{MOST_ATTEMPTS} attempts at {self.clock}, and there are still jobs ready, such as {job.klass} in "
+                    f"{job.queue}: does one put itself anew, or retry without a delay?"
                 )
 
     def _pop(self, queues: Sequence[str] | None) -> Job | None:
@@ -138,6 +158,18 @@ class Work:
         if ending.error is not None:
             done.errors.append(ending.error)
         return ending
+
+    def perform_one(self, put: ops.Put) -> Steps[Ending | None]:
+        """Perform a job that goes through a queue of its own, and is nowhere afterwards; None where it was lost."""
+        own = replace(put, queue=OWN, keep_complete_ms=0, keep_failed_ms=0, **NOT_ASKED)
+        self.client.execute(own)
+        job = self.client.pop([OWN], worker=WORKER)
+        assert job is not None
+        job._known = job.raw._replace(queue=put.queue)
+        try:
+            return (yield from self.perform(job, Drained()))
+        finally:
+            self.client.queues[OWN].obliterate(force=True)
 
     # ---- draining
 

@@ -170,3 +170,41 @@ print(sorted(name for name in sys.modules if name.startswith(("qmodel.", "redis"
 def test_the_plugin_imports_nothing_at_the_start_of_pytest() -> None:
     found = subprocess.run([sys.executable, "-c", LIGHT], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "['qmodel.testing', 'qmodel.testing.plugin']"
+
+
+JOBS = """
+from qmodel import App
+
+app = App("redis://nowhere.invalid:1/0")
+
+@app.job(queue="sums")
+def add(x: int, y: int) -> int:
+    return x + y
+"""
+
+
+def test_the_jobs_of_an_app_that_a_test_imports_are_in_its_queue(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(jobs=JOBS)
+    found = run(
+        pytester,
+        """
+        from jobs import add
+
+        def test_one(qm_any):
+            job = add.put(1, y=2)
+            qm_any.assert_enqueued(add, args={"x": 1})
+            qm_any.drain_queue("sums")
+            assert job.wait() == 3
+        """,
+    )
+    found.assert_outcomes(passed=2)
+
+
+def test_an_option_names_the_app(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(jobs=JOBS)
+    pytester.makeini("[pytest]\nqmodel_app = jobs:app\n")
+    found = run(pytester, "def test_one(qm, qmodel_app): assert qm.apps == (qmodel_app,) and 'add' in qmodel_app.jobs")
+    found.assert_outcomes(passed=1)
+    pytester.makeini("[pytest]\nqmodel_app = jbos:app\n")
+    found = run(pytester, "def test_one(qm): ...")
+    found.stdout.fnmatch_lines(["E *There is no module 'jbos' in *Did you mean 'jobs'*"])

@@ -1,0 +1,146 @@
+"""Performing the jobs of Apps, by the very function by which workers perform them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+import json
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+from qmodel.app import (
+    App,
+    Completed,
+    Context,
+    Failed,
+    JobType,
+    Outcome,
+    Release,
+    Released,
+    Retried,
+    Retry,
+    aperform,
+    perform,
+)
+from qmodel.app.errors import hint
+from qmodel.client import Job
+from qmodel.replies import Job as Raw
+from qmodel.testing.attempts import Came, Ending, Function, Functions, NobodyPerforms
+from qmodel.testing.steps import Attempt
+
+CAME: Mapping[type[Outcome], Came] = {
+    Completed: "completed",
+    Failed: "failed",
+    Retried: "retried",
+    Released: "released",
+}
+
+
+class Apps:
+    """Performs jobs by functions where there are any for them, else by the Apps whose job types they are.
+
+    `leave` gives back what an event loop holds that was opened for one job.
+    """
+
+    def __init__(
+        self,
+        apps: Iterable[App],
+        perform: Function | Mapping[str, Function] | None,
+        leave: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.apps = tuple(apps)
+        self.perform = perform
+        self._leave = leave
+
+    def kind(self, klass: str) -> JobType[..., Any, ..., Any] | None:
+        """The job type of a klass, if an App has it. Raises NobodyPerforms where several have."""
+        found = [app.jobs[klass] for app in self.apps if klass in app.jobs]
+        if len(found) > 1:
+            raise NobodyPerforms(
+                f"{len(found)} Apps have a job type {klass}. Name the one under test: the option qmodel_app of pytest "
+                "(module:app), a fixture of this name, or Harness(app)."
+            )
+        return found[0] if found else None
+
+    def attempt(self, job: Job) -> Attempt:
+        """An attempt at a leased job."""
+        if callable(self.perform) or job.klass in (self.perform or ()):
+            return Functions(self.perform).attempt(job)
+        kind = self.kind(job.klass)
+        if kind is None:
+            known = sorted({klass for app in self.apps for klass in app.jobs})
+            close = hint(job.klass, known, "There are")
+            raise NobodyPerforms(f"Nothing here performs {job.klass} (job {job.jid} in {job.queue}). {close}")
+        return OfApp(kind, job.raw, self._leave)
+
+
+class OfApp:
+    """An attempt at a job of an App."""
+
+    def __init__(self, kind: JobType[..., Any, ..., Any], raw: Raw, leave: Callable[[], Awaitable[None]]) -> None:
+        self._kind, self._raw, self._leave = kind, raw, leave
+
+    def run(self) -> Ending:
+        """Perform it; in an event loop of its own what needs one."""
+        app = self._kind.app
+        if self._kind.asynchronous or app.has_asynchronous_middleware:
+            return _in_a_loop(self._arun_and_leave)
+        return self._ending(perform(app, self._raw, Context(app, self._raw)))
+
+    async def arun(self) -> Ending:
+        """Perform it in the running event loop."""
+        app = self._kind.app
+        return self._ending(await aperform(app, self._raw, Context(app, self._raw)))
+
+    async def _arun_and_leave(self) -> Ending:
+        try:
+            return await self.arun()
+        finally:
+            await self._leave()
+
+    def _ending(self, outcome: Outcome) -> Ending:
+        error = getattr(outcome, "error", None)
+        wanted = isinstance(error, Retry)  # the job says so itself, and nothing went wrong
+        operation = outcome.operation(self._raw)
+        return Ending(CAME[type(outcome)], operation, None if wanted else error, outcome)
+
+
+def _in_a_loop(make: Callable[[], Awaitable[Ending]]) -> Ending:
+    """Run something in a new event loop; in a thread where one runs here already."""
+
+    async def run() -> Ending:
+        return await make()
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(run())
+    found: list[Ending] = []
+    here = contextvars.copy_context()
+    thread = threading.Thread(target=lambda: here.run(lambda: found.append(asyncio.run(run()))))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def result_of(ending: Ending, kind: JobType[..., Any, ..., Any] | None) -> Any:
+    """What an attempt gave, read from its text; or raise what it raised."""
+    if ending.error is not None:
+        raise ending.error
+    if isinstance(ending.outcome, Released):
+        raise Release(ending.outcome.delay_ms / 1000)
+    if isinstance(ending.outcome, Retried):
+        assert ending.outcome.error is not None
+        raise ending.outcome.error
+    text: str = getattr(ending.operation, "result")  # noqa: B009
+    if not text:
+        return None
+    return json.loads(text) if kind is None else kind.result_of(text)
+
+
+def known_apps() -> list[App]:
+    """All Apps of this process that somebody holds."""
+    gc.collect()
+    return App.known()

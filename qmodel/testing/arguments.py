@@ -1,0 +1,81 @@
+"""The arguments of jobs, as a test writes them and as they are stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from inspect import Parameter
+from typing import Any
+
+from qmodel.app import JobType, Puts
+from qmodel.app.binding import HEADERS
+from qmodel.app.errors import hint
+from qmodel.client import Job
+from qmodel.errors import DataError
+from qmodel.objects import encode
+
+AnyJobType = JobType[..., Any, ..., Any]
+Args = Mapping[str, Any] | Sequence[Any]
+"""Some arguments of a job: by name, or the first ones in order."""
+
+
+def klass_of(job_type: object) -> str | None:
+    """The klass of a job type, or of its name. Raises TypeError for anything else."""
+    kind = job_type._kind if isinstance(job_type, Puts) else job_type
+    klass = kind.klass if isinstance(kind, JobType) else kind
+    if klass is None or isinstance(klass, str):
+        return klass
+    raise TypeError(f"{job_type!r} is no job type: give one, or the name of a klass.")
+
+
+def wanted_args(kind: AnyJobType | None, args: Args) -> dict[str, Any]:
+    """Arguments as they are stored, by name. Raises TypeError for one that the job type does not take."""
+    if isinstance(args, str):
+        raise TypeError(f"Give args by name or in order, as {{'name': {args!r}}} or ({args!r},).")
+    if not isinstance(args, Mapping):
+        if kind is None:
+            raise TypeError("The arguments of a klass without a job type have no order: give them by name.")
+        if len(args) > len(kind.binding.names):
+            raise TypeError(f"{kind.klass} takes {len(kind.binding.names)} arguments, not {len(args)}.")
+        args = dict(zip(kind.binding.names, args, strict=False))
+    if kind is not None and not _takes_any(kind):
+        for name in args.keys() - set(kind.binding.names):
+            raise TypeError(f"{kind.klass} takes no argument {name!r}. {hint(name, kind.binding.names, 'It takes')}")
+    return {name: _plain(kind, name, value) for name, value in args.items()}
+
+
+def _takes_any(kind: AnyJobType) -> bool:
+    return any(p.kind is Parameter.VAR_KEYWORD for p in kind.binding.parameters)
+
+
+def _plain(kind: AnyJobType | None, name: str, value: Any) -> Any:
+    """A value as the job type stores it; what it cannot store, such as `mock.ANY`, may be equal to it still."""
+    try:
+        return as_stored(value if kind is None else kind.binding.plain({name: value})[name])
+    except Exception:
+        return value
+
+
+def as_stored(value: object) -> Any:
+    """A value as it comes back from JSON; what cannot be stored (`mock.ANY`) as it is: it may be equal."""
+    try:
+        return json.loads(encode(value))
+    except DataError:
+        return value
+
+
+def data_of(kind: AnyJobType | None, job: Job, *, defaults: bool = True) -> Any:
+    """What was put: the arguments by name, perhaps with the defaults of the others; text where it cannot be read."""
+    try:
+        data = json.loads(job.text) if kind is None else kind.serializer.loads(job.text)
+    except ValueError:
+        return job.text
+    if kind is None or not isinstance(data, dict):
+        return data
+    data.pop(HEADERS, None)
+    return {**(_defaults(kind) if defaults else {}), **data}
+
+
+def _defaults(kind: AnyJobType) -> dict[str, Any]:
+    given = {p.name: p.default for p in kind.binding.parameters if p.default is not p.empty}
+    return {name: _plain(kind, name, value) for name, value in given.items()}
