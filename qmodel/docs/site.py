@@ -1,11 +1,13 @@
-"""What the site takes along from outside `docs/`.
+"""What the site has besides the pages in `docs/`. MkDocs calls the functions, as a hook.
 
 Pages are read in the repository as well, so they link to examples and tests by their place there. On the site a file
-that is linked so stands under `source/`; of a folder only the name is left. MkDocs calls the functions, as a hook.
+that is linked so stands under `source/`; of a folder only the name is left. The page on the command line is made of
+what the commands say themselves. And the examples in docstrings, which begin with `>>>`, are shown as code.
 """
 
 from __future__ import annotations
 
+import importlib
 import posixpath
 import re
 from collections.abc import Iterator
@@ -14,6 +16,9 @@ from typing import Any
 
 LINK = re.compile(r"\[([^\]\n]*)\]\(((?:\.\./)+[^)\s#]*)(#[^)\s]*)?\)")
 """A link that goes upward: it may leave the documents."""
+
+DOCTEST = re.compile(r"^>>> .*(?:\n.+)*", re.M)
+"""An example of a docstring, up to the next empty line."""
 
 
 def outside(uri: str, text: str) -> Iterator[tuple[re.Match[str], str]]:
@@ -24,10 +29,59 @@ def outside(uri: str, text: str) -> Iterator[tuple[re.Match[str], str]]:
             yield link, place
 
 
+def fenced(text: str) -> str:
+    """A docstring with its examples marked as code, for Markdown takes `>>>` for a quotation.
+
+    >>> fenced("Add.\\n\\n>>> 1 + 1\\n2\\n\\nThat is all.").splitlines()[2:6]
+    ['```pycon', '>>> 1 + 1', '2', '```']
+    """
+    return DOCTEST.sub(lambda example: f"```pycon\n{example[0]}\n```", text)
+
+
+def commands() -> str:
+    """The page on the commands that are not operations: what each says of itself."""
+    import click
+
+    from qmodel.cli import OWN, cli
+
+    parts = [
+        "# The command line",
+        "Every operation of [the catalogue](../catalogue.md) is a command: its required arguments are positional, the"
+        " others options (`qmodel put --help`). These are the other commands.",
+    ]
+    root = click.Context(cli, info_name="qmodel", terminal_width=84)
+    for name in OWN:
+        command = importlib.import_module(f"qmodel.cli.{name.replace('-', '_')}").command
+        said = click.Context(command, info_name=name, parent=root, terminal_width=84)
+        parts += [f"## qmodel {name}", f"```text\n{said.get_help()}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+# ---- what MkDocs calls
+
+
+def on_config(config: Any) -> Any:
+    """Let the examples in docstrings be code."""
+    from markdown.extensions import Extension
+    from markdown.preprocessors import Preprocessor
+
+    class Examples(Preprocessor):  # type: ignore[misc]
+        def run(self, lines: list[str]) -> list[str]:
+            return fenced("\n".join(lines)).split("\n")
+
+    class ExamplesExtension(Extension):  # type: ignore[misc]
+        def extendMarkdown(self, md: Any) -> None:
+            md.preprocessors.register(Examples(md), "qmodel-examples", 40)
+
+    config.markdown_extensions.append(ExamplesExtension())
+    return config
+
+
 def on_files(files: Any, *, config: Any) -> Any:
-    """Add the files outside `docs/` that pages link to."""
+    """Add the page on the command line, and the files outside `docs/` that pages link to."""
     from mkdocs.structure.files import File
 
+    files.append(File.generated(config, "reference/cli.md", content=commands()))
     root = Path(config.config_file_path).parent
     linked = {place for page in files.documentation_pages() for _, place in outside(page.src_uri, page.content_string)}
     for place in sorted(linked):
