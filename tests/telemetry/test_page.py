@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 import qmodel
-from qmodel.telemetry.collecting import EngineCollector
+from qmodel import App, Context
+from qmodel.app import perform
+from qmodel.telemetry.prometheus import EngineCollector, metrics
 from tests.servers import ROOT
 
 PAGE = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
@@ -18,10 +20,20 @@ def test_every_metric_is_in_the_table_with_its_labels() -> None:
     client.queues["f"].put("K")
     if job := client.queues["f"].pop():
         job.fail("G")
+    app = App("memory://")
+
+    @app.job
+    def send(context: Context) -> None:
+        app.hooks.fire("lost_lock", context, None)
+
+    registry = metrics(app)
+    send.put()
+    assert perform(app, app.client.queues["default"].pop(1)[0]).word == "completed"
     told = {}
-    for family in EngineCollector(client).collect():
+    for family in (*EngineCollector(client).collect(), *registry.collect()):
         total = "_total" if family.type == "counter" else ""
-        labels = {label for sample in family.samples for label in sample.labels}
+        samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+        labels = {label for sample in samples for label in sample.labels}
         told[family.name + total] = labels
     table = dict(re.findall(r"^\| `(qmodel_\w+)` \| (.*?) \|", PAGE, re.M))
 

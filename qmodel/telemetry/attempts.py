@@ -1,0 +1,58 @@
+"""What a worker alone knows, told to Prometheus: how many attempts there were, how they ended, and how long they took.
+
+It is measured where jobs are performed. Where that is in other processes (`--processes`, `--runner fork`) each has its
+own figures, unless PROMETHEUS_MULTIPROC_DIR names an empty folder: then prometheus_client adds them up in files there.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+if TYPE_CHECKING:
+    from qmodel.app import App, Context
+    from qmodel.app.outcome import Outcome
+
+BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
+"""In seconds."""
+
+LABELS = ("queue", "klass")
+
+
+class AttemptMetrics:
+    """The metrics of the attempts of an app, in a registry."""
+
+    def __init__(self, app: App, registry: CollectorRegistry) -> None:
+        self._began: WeakKeyDictionary[Context, float] = WeakKeyDictionary()
+        self._running = Gauge(
+            "qmodel_attempts_running", "Attempts under way.", LABELS, registry=registry, multiprocess_mode="livesum"
+        )
+        self._ended = Counter(
+            "qmodel_attempts", "Attempts that have ended, and how.", (*LABELS, "outcome"), registry=registry
+        )
+        self._seconds = Histogram(
+            "qmodel_attempt_seconds", "How long attempts took.", LABELS, registry=registry, buckets=BUCKETS
+        )
+        self._lost = Counter(
+            "qmodel_locks_lost", "Attempts that lost their lock before they had ended.", LABELS, registry=registry
+        )
+        app.on("before")(self._before)
+        app.on("after")(self._after)
+        app.on("lost_lock")(self._lost_lock)
+
+    def _before(self, context: Context, outcome: None) -> None:
+        self._began[context] = time.perf_counter()
+        self._running.labels(context.queue, context.klass).inc()
+
+    def _after(self, context: Context, outcome: Outcome) -> None:
+        self._ended.labels(context.queue, context.klass, outcome.word).inc()
+        began = self._began.pop(context, None)  # without one its arguments could not be read, or nobody knows its klass
+        if began is not None:
+            self._running.labels(context.queue, context.klass).dec()
+            self._seconds.labels(context.queue, context.klass).observe(time.perf_counter() - began)
+
+    def _lost_lock(self, context: Context, outcome: Outcome | None) -> None:
+        self._lost.labels(context.queue, context.klass).inc()
