@@ -10,8 +10,8 @@ from typing import Final
 
 from qmodel.errors import QmodelError
 from qmodel.objects import LONGEST_SLEEP
-from qmodel.operations import Pop, PopAny, Queue, Release, Workers
-from qmodel.replies import QueueCounts
+from qmodel.operations import Multiget, Pop, PopAny, Queue, Release, Running, Workers
+from qmodel.replies import Page, QueueCounts
 from qmodel.worker.line import Line
 
 _AWAY: Final = 0.5
@@ -67,19 +67,28 @@ class Bell:
         """Seconds until a job becomes ready by itself; a little more each time that this turned out too early.
 
         By the server's clock, which our pop, a moment ago, told to the list of workers: ours may be an hour off. What
-        became ready by itself after that pop has left no wake-up, so where jobs are ready it is soon tried again.
+        became ready by itself after that pop has left no wake-up, so where jobs are ready it is soon tried again; and
+        so it is where a lease ends without its worker's word, until its grace is over.
         """
-        *counts, seen = self._line.client.execute_many([*map(Queue, self._queues), Workers(0, 1)])
-        known = [one for one in counts if isinstance(one, QueueCounts)]
-        next_at = min((one.next_at for one in known if one.next_at), default=0)
-        if any(one.waiting and not one.paused for one in known):
-            next_at = 1
+        asked = [op for name in self._queues for op in (Queue(name), Running(name, 0, 1))]
+        *told, seen = self._line.client.execute_many([*asked, Workers(0, 1)])
+        counts = [one for one in told if isinstance(one, QueueCounts)]
+        moments = [one.next_at for one in counts if one.next_at]
+        moments += self._expiries(tuple(jid for one in told if isinstance(one, Page) for jid in one.jids))
+        if any((one.waiting and not one.paused) or one.stalled for one in counts):
+            moments.append(1)
+        next_at = min(moments, default=0)
         self._tries = self._tries + 1 if next_at == self._last else 0
         self._last = next_at
         if not next_at or not seen:
             return LONGEST_SLEEP
         left: float = max(next_at - seen[0].seen_at, 0) / 1000 + 0.001 * 2 ** min(self._tries, 10)
         return min(left, LONGEST_SLEEP)
+
+    def _expiries(self, running: tuple[str, ...]) -> list[int]:
+        """When the leases of jobs end."""
+        found = self._line.client.execute(Multiget(running)) if running else ()
+        return [job.expires_at for job in found if job is not None and job.expires_at]
 
     def _pass_on(self) -> None:
         client = self._line.client

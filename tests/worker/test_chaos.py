@@ -1,0 +1,241 @@
+"""Every job that was acknowledged is performed, and no outcome is recorded twice, whatever happens to whom.
+
+Real processes: workers, and a server that keeps what it acknowledges. While a producer puts jobs, something goes wrong
+at random moments; then all is well again, and the books must balance. `QMODEL_CHAOS_SECONDS` makes it longer.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import random
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from qmodel.client import Client
+from qmodel.conformance.lossy import LossyLine
+from tests.backends.helpers import Private, Starter
+from tests.worker.support import PATIENCE, Process, lines, until
+
+SECONDS = float(os.environ.get("QMODEL_CHAOS_SECONDS", "1"))
+KEEPING = ("--appendonly", "yes", "--appendfsync", "always")
+QUICK = "socket_timeout=0.5"
+
+
+@pytest.fixture
+def kept(private: Starter) -> Iterator[Private]:
+    """A server that loses nothing that it acknowledged."""
+    with private(*KEEPING) as server:
+        hurry(Client(server.url))
+        yield server
+
+
+def hurry(client: Client) -> None:
+    """Let what a dead worker held be taken soon."""
+    client.config["heartbeat"] = 0.6
+    client.config["grace-period"] = 0.1
+    client.config["max-events"] = 1_000_000
+
+
+class Flood:
+    """Puts jobs that note their ids, and knows which were acknowledged."""
+
+    def __init__(self, client: Client, notes: Path, name: str = "j") -> None:
+        self.client = client
+        self.notes = notes
+        self.name = name
+        self.acknowledged: list[str] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        queue = self.client.queues["default"]
+        for number in range(100_000):
+            if self._over.wait(0.002):
+                return
+            jid = f"{self.name}{number}"
+            queue.put("note", {"path": str(self.notes), "text": jid}, jid=jid)
+            self.acknowledged.append(jid)
+
+    def __enter__(self) -> Flood:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join(60)
+
+    def balances(self) -> None:
+        """Wait until all is done, then compare what was acknowledged with what was performed and recorded."""
+        counts = self.client.queues["default"]
+        until(lambda: counts.length() == 0, "the end of all jobs")
+        performed = collections.Counter(line.split()[0] for line in lines(self.notes))
+        assert self.acknowledged and set(self.acknowledged) <= set(performed)
+        ended = collections.Counter(e.named["jid"] for e in self.client.events() if e.event == "completed")
+        assert set(ended.values()) == {1} and set(self.acknowledged) <= set(ended)
+        for job in self.client.jobs.get_many(random.sample(self.acknowledged, min(50, len(self.acknowledged)))):
+            assert job.state == "complete"
+            assert [stage.what for stage in job.history].count("completed") == 1
+
+
+def for_a_while(act: Callable[[], None], every: float) -> None:
+    """Do something again and again, at random moments."""
+    over = time.monotonic() + SECONDS
+    while time.monotonic() < over:
+        time.sleep(random.uniform(every / 2, every))
+        act()
+
+
+@pytest.mark.parametrize("options", [("-c", "4"), ("--runner", "fork", "-c", "2")], ids=["threads", "forks"])
+def test_workers_that_are_killed(options: tuple[str, ...], kept: Private, notes: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        workers = [stack.enter_context(Process(kept.url, *options)) for _ in range(2)]
+        for worker in workers:
+            worker.says("queues default")
+
+        def kill() -> None:
+            workers.pop(0).send(signal.SIGKILL)
+            workers.append(stack.enter_context(Process(kept.url, *options)))
+
+        with Flood(Client(kept.url), notes) as jobs:
+            for_a_while(kill, 0.8)
+        jobs.balances()
+
+
+def test_a_server_that_is_killed_and_comes_back(kept: Private, notes: Path) -> None:
+    with Process(kept.url, "-c", "4") as worker, Process(kept.url, "-c", "4"):
+        worker.says("queues default")
+
+        def kill() -> None:
+            kept.kill()
+            time.sleep(0.2)
+            kept.start()
+
+        with Flood(Client(kept.url), notes) as jobs:
+            for_a_while(kill, 1.0)
+        jobs.balances()
+        assert "Traceback" not in worker.output
+
+
+def test_a_server_that_is_away_for_long_is_waited_for(kept: Private, notes: Path) -> None:
+    with Process(f"{kept.url}?deadline=0.2", "-c", "2") as worker:
+        worker.says("queues default")
+        with Flood(Client(kept.url), notes) as jobs:
+            time.sleep(0.3)
+            kept.kill()
+            worker.says("I go on trying")
+            time.sleep(1)
+            kept.start()
+            worker.says("is there again")
+        jobs.balances()
+        assert worker.output.count("I go on trying") == worker.output.count("is there again") == 1
+
+
+def test_a_server_that_hangs(kept: Private, notes: Path) -> None:
+    assert kept.process is not None
+    with Process(f"{kept.url}?{QUICK}", "-c", "4") as worker:
+        worker.says("queues default")
+        with Flood(Client(f"{kept.url}?{QUICK}"), notes) as jobs:
+            time.sleep(0.3)
+            kept.process.send_signal(signal.SIGSTOP)
+            time.sleep(1.5)
+            kept.process.send_signal(signal.SIGCONT)
+            time.sleep(0.3)
+        jobs.balances()
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.05, 0.2])
+def test_replies_that_are_lost(rate: float, kept: Private, notes: Path) -> None:
+    with LossyLine(kept.url, seed="chaos") as line, Process(line.url, "-c", "4") as worker:
+        worker.says("queues default")
+        jobs = Flood(Client(line.url), notes)
+        line.lose = rate
+        with jobs:
+            time.sleep(SECONDS)
+        line.lose = 0
+        jobs.balances()
+        assert line.lost and "Traceback" not in worker.output
+
+
+class Switch(LossyLine):
+    """A line that can be laid to another server; those who are connected are cut off."""
+
+    _lines: list[socket.socket]
+
+    def _connected(self) -> socket.socket:
+        made = super()._connected()
+        self.__dict__.setdefault("_lines", []).append(made)
+        return made
+
+    def to(self, url: str) -> None:
+        self._options.connection["path"] = url.removeprefix("unix://")
+        for line in self._lines:
+            with contextlib.suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_replica_that_takes_over(kept: Private, private: Starter, notes: Path) -> None:
+    port = free_port()
+    with private("--port", str(port), *KEEPING) as first, private(*KEEPING) as second:
+        hurry(Client(first.url))
+        with first.client() as old, second.client() as new:
+            new.execute_command("REPLICAOF", "127.0.0.1", str(port))
+            until(lambda: new.info("replication")["master_link_status"] == "up", "the replica")
+            with Switch(first.url) as line, Process(line.url, "-c", "4") as worker:
+                worker.says("queues default")
+                with Flood(Client(line.url), notes) as jobs:
+                    time.sleep(0.5)
+                until(lambda: caught_up(old, new), "the replica")
+                first.kill()
+                new.execute_command("REPLICAOF", "NO", "ONE")
+                line.to(second.url)
+                with Flood(Client(line.url), notes, "k") as more:
+                    time.sleep(0.2)
+                more.acknowledged += jobs.acknowledged
+                more.balances()
+
+
+def caught_up(old: object, new: object) -> bool:
+    """Whether a replica has all that its primary had to say."""
+    first = old.info("replication")["master_repl_offset"]  # type: ignore[attr-defined]
+    return int(new.info("replication")["slave_repl_offset"]) >= int(first)  # type: ignore[attr-defined]
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+SHIFTED = """
+import time
+_time, _time_ns = time.time, time.time_ns
+time.time = lambda: _time() + {shift}
+time.time_ns = lambda: _time_ns() + {shift} * 1_000_000_000
+"""
+
+
+def test_clocks_that_are_an_hour_apart(kept: Private, notes: Path, tmp_path: Path) -> None:
+    client = Client(kept.url)
+    with contextlib.ExitStack() as stack:
+        for shift in (-3600, 3600):
+            folder = tmp_path / str(shift)
+            folder.mkdir()
+            (folder / "sitecustomize.py").write_text(SHIFTED.format(shift=shift))
+            worker = stack.enter_context(Process(kept.url, "-c", "2", path=str(folder)))
+            worker.says("queues default")
+        queue = client.queues["default"]
+        began = time.monotonic()
+        jobs = [queue.put("busy", {"seconds": 1.5}) for _ in range(2)]
+        jobs += [queue.put("add", {"x": 1}, delay=0.5) for _ in range(2)]
+        client.wait(jobs, PATIENCE)
+        assert time.monotonic() - began < 8  # and not when a worker happens to look
+        for job in jobs:
+            assert [stage.what for stage in job.refresh().history] == ["put", "popped", "completed"]
