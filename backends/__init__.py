@@ -160,3 +160,16 @@ def _missing(scheme: str, extra: str, error: ImportError) -> ConnectError:
 
 def _listed(known: list[str]) -> str:
     return ", ".join(f"{scheme}://" for scheme in known)
+
+
+def without_password(url: str) -> str:
+    """A URL as it may be shown.
+
+    >>> without_password("redis://user:secret@host:6379/0")
+    'redis://user:***@host:6379/0'
+    """
+    scheme, separator, rest = url.partition("://")
+    user, at, host = rest.rpartition("@")
+    if not at or ":" not in user:
+        return url
+    return f"{scheme}{separator}{user.partition(':')[0]}:***@{host}"

@@ -7,7 +7,7 @@ flow all of it is seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from qmodel import replies
@@ -105,11 +105,13 @@ class Graph:
             lines.append(f"  classDef {state} fill:{COLOURS[state]},stroke:#495057,color:#212529")
         return "\n".join(lines) + "\n"
 
-    def svg(self) -> str:
-        """The picture as SVG: boxes from left to right, an arrow from each job to those that wait for it."""
+    def svg(self, link: Callable[[str], str] | None = None) -> str:
+        """The picture as SVG: boxes from left to right, an arrow from each job to those that wait for it. `link` gives
+        where the box of a job leads to.
+        """
         from qmodel.graph_svg import draw
 
-        return draw(self)
+        return draw(self, link)
 
 
 def _measure(start: str, before: dict[str, list[str]], depth: dict[str, int]) -> None:

@@ -1,11 +1,13 @@
 """The graph of a flow as SVG.
 
 Boxes stand in layers, from left to right. An edge that passes over layers has a lane in each of them, so that no arrow
-runs behind a box; what belongs together is brought together by ordering each layer by what leads to it.
+runs behind a box; what belongs together is brought together by ordering each layer by what leads to it. Every part has
+a class, so that a page may give it colours of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from itertools import pairwise
 from typing import NamedTuple
@@ -73,15 +75,15 @@ def _order(slots: list[list[Slot]], ways: dict[tuple[str, str], list[Slot]]) -> 
         place |= {slot: at for at, slot in enumerate(layer)}
 
 
-def draw(graph: Graph) -> str:
-    """The whole picture."""
+def draw(graph: Graph, link: Callable[[str], str] | None = None) -> str:
+    """The whole picture; each box leads to what `link` gives for its job."""
     at = _Layout(graph)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {at.width} {at.height}" width="{at.width}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="flow" viewBox="0 0 {at.width} {at.height}" width="{at.width}"'
         f' height="{at.height}" font-family="system-ui, sans-serif" font-size="12">',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8"'
-        f' orient="auto"><path d="M0 0L8 4L0 8z" fill="{LINE}"/></marker></defs>',
-        f'<rect width="{at.width}" height="{at.height}" fill="#fff"/>',
+        f' orient="auto"><path class="tip" d="M0 0L8 4L0 8z" fill="{LINE}"/></marker></defs>',
+        f'<rect class="paper" width="{at.width}" height="{at.height}" fill="#fff"/>',
     ]
     ends = {jid: [pair for pair in at.ways if pair[1] == jid] for jid in graph.nodes}
     for pairs in ends.values():
@@ -91,8 +93,13 @@ def draw(graph: Graph) -> str:
             said = label(graph.edges[pair]) if len(pairs) <= LABELS else ""
             parts.append(_arrow(at, pair, down, graph.edges[pair], said))
     for level, layer in enumerate(graph.layers()):
-        parts += [_box(graph.nodes[jid], *_corner(at, Slot(level, jid))) for jid in layer]
+        boxes = ((jid, _box(graph.nodes[jid], *_corner(at, Slot(level, jid)))) for jid in layer)
+        parts += [_linked(box, link(jid)) if link is not None else box for jid, box in boxes]
     return "\n".join([*parts, "</svg>", ""])
+
+
+def _linked(box: str, where: str) -> str:
+    return f'<a href="{escape(where)}">{box}</a>'
 
 
 def _corner(at: _Layout, slot: Slot) -> tuple[int, int]:
@@ -103,10 +110,10 @@ def _corner(at: _Layout, slot: Slot) -> tuple[int, int]:
 def _box(node: Node, x: int, y: int) -> str:
     middle = x + WIDTH // 2
     return (
-        f"<g><title>{escape(node.jid)}</title>"
+        f'<g class="job {node.state}"><title>{escape(node.jid)}</title>'
         f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="{COLOURS[node.state]}" stroke="{LINE}"/>'
         f'<text x="{middle}" y="{y + 17}" text-anchor="middle" font-weight="600">{_short(node.klass or "?")}</text>'
-        f'<text x="{middle}" y="{y + 32}" text-anchor="middle" fill="{LINE}">{_short(node.jid)}</text>'
+        f'<text x="{middle}" y="{y + 32}" text-anchor="middle" class="faint" fill="{LINE}">{_short(node.jid)}</text>'
         f'<text x="{middle}" y="{y + 47}" text-anchor="middle">{node.state}</text></g>'
     )
 
@@ -123,12 +130,13 @@ def _arrow(at: _Layout, pair: tuple[str, str], down: int, edge: Edge, said: str)
             path += f"H{left + WIDTH}"
         x, y = left + WIDTH, middle
     dashes = f' stroke-dasharray="{DASHES[edge.on_failure]}"' if DASHES[edge.on_failure] else ""
-    arrow = f'<path d="{path}" fill="none" stroke="{LINE}"{dashes} marker-end="url(#tip)"/>'
+    arrow = f'<path class="edge" d="{path}" fill="none" stroke="{LINE}"{dashes} marker-end="url(#tip)"/>'
     if not said:
         return arrow
     x -= WIDTH
     return arrow + (
-        f'<text x="{x - 10}" y="{y - 3}" text-anchor="end" font-size="10" fill="{LINE}">{_short(said)}</text>'
+        f'<text class="faint" x="{x - 10}" y="{y - 3}" text-anchor="end" font-size="10" fill="{LINE}">'
+        f"{_short(said)}</text>"
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("arguments", "events", "lifecycle", "operations", "ordered", "reasons", "refusals", "replies"),
+    ("arguments", "events", "lifecycle", "moments", "operations", "ordered", "reasons", "refusals", "replies"),
     ("state",),
     ("ops",),
     ("engine",),
@@ -30,13 +30,14 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "flows",
         "graph",
         "graph_svg",
+        "histogram",
         "objects",
         "outcomes",
         "requests",
         "results",
     ),
     ("app",),
-    ("conformance", "pipeline", "serve", "telemetry", "top", "worker"),
+    ("conformance", "doctor", "pipeline", "serve", "telemetry", "top", "worker"),
     ("testing",),
     ("http", "integrations"),
     ("web",),

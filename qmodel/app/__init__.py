@@ -12,6 +12,8 @@
 Workers perform what was put: `qmodel worker jobs:app`.
 """
 
+from typing import TYPE_CHECKING
+
 from qmodel.app.application import App
 from qmodel.app.backoff import exponential, fixed, polynomial
 from qmodel.app.connecting import NoLoop
@@ -29,9 +31,13 @@ from qmodel.app.errors import (
 from qmodel.app.jobtype import JobType, Puts
 from qmodel.app.loading import load
 from qmodel.app.outcome import Completed, Failed, Outcome, Released, Retried, Unknown
-from qmodel.app.performing import aperform, perform
 from qmodel.app.serialising import Json, Serializer
-from qmodel.app.typedjobs import AsyncTypedJob, TypedJob
+from qmodel.app.typedjobs import TypedJob
+
+if TYPE_CHECKING:
+    from qmodel.app.performing import aperform as aperform
+    from qmodel.app.performing import perform as perform
+    from qmodel.app.typedjobs_aio import AsyncTypedJob as AsyncTypedJob
 
 __all__ = [
     "App",
@@ -66,3 +72,15 @@ __all__ = [
     "perform",
     "polynomial",
 ]
+
+# What only a worker or an event loop needs is loaded when it is used: it costs a producer 60 ms.
+_LATER = {"aperform": "performing", "perform": "performing", "AsyncTypedJob": "typedjobs_aio"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module 'qmodel.app' has no attribute '{name}'")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f"qmodel.app.{_LATER[name]}"), name)
+    return value

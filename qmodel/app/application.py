@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import logging
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType, TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from qmodel import operations as ops
-from qmodel.aio import AsyncClient, AsyncJob
 from qmodel.app.connecting import Connection
 from qmodel.app.declaring import Declaring, may_replace, place
 from qmodel.app.errors import DeclarationError
-from qmodel.app.hooks import Event, Hook, Hooks, Middleware
+from qmodel.app.hooks import Event, Hook, Hooks, Middleware, logger
 from qmodel.app.jobtype import JobType
 from qmodel.app.serialising import Json, Serializer
 from qmodel.arguments import MOST
 from qmodel.client import Client, Job
 from qmodel.errors import ScheduleOver
 
-log = logging.getLogger("qmodel.app")
+if TYPE_CHECKING:
+    from qmodel.aio import AsyncClient, AsyncJob
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -201,7 +201,7 @@ class App:
             try:
                 self.client.execute(schedule)
             except ScheduleOver as over:
-                log.warning("%s", over)
+                logger().warning("%s", over)
                 continue
             told.append(schedule.jid)
             if schedule.kind == "cron":

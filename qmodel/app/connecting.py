@@ -1,20 +1,24 @@
 """Where an app is connected to: one client per process, one asynchronous client per event loop, each at its first use.
 
 After a fork the child makes clients of its own. Both sorts share one namespace, also on `memory://`, whose URL would
-give each a new one.
+give each a new one. What only an event loop needs is imported when one asks: a process that puts a job and ends should
+not wait for it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 import weakref
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from qmodel.aio import AsyncClient
 from qmodel.client import Client
 from qmodel.errors import QmodelError
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from qmodel.aio import AsyncClient
 
 VARIABLE: Final = "QMODEL_URL"
 _PRIVATE: Final = {"memory://": "memory", "embedded://": "embedded"}
@@ -65,6 +69,10 @@ class Connection:
         """The client of the event loop that runs. Raises NoLoop where none does."""
         if self._instead is not None:
             return self._instead
+        import asyncio
+
+        from qmodel.aio import AsyncClient
+
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -88,6 +96,8 @@ class Connection:
 
     async def aclose(self) -> None:
         """Give back the connections of the event loop that runs."""
+        import asyncio
+
         found = self._by_loop.pop(asyncio.get_running_loop(), None)
         if found is not None:
             await found.close()

@@ -7,14 +7,14 @@ what happened: one that raises is logged, and changes nothing.
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from qmodel.app.errors import DeclarationError, hint
 
-log = logging.getLogger("qmodel.app")
+if TYPE_CHECKING:
+    from logging import Logger
 
 Event = Literal["put", "before", "after", "failure", "lost_lock", "worker_start", "worker_stop"]
 EVENTS: Final[tuple[str, ...]] = ("put", "before", "after", "failure", "lost_lock", "worker_start", "worker_stop")
@@ -23,6 +23,13 @@ those of `before`, `after`, `failure` and `lost_lock` get the context and the ou
 yet; the others get the worker."""
 
 Hook = TypeVar("Hook", bound=Callable[..., Any])
+
+
+def logger() -> Logger:
+    """Where it is told what nobody can be told otherwise; a producer that has nothing to tell does not load it."""
+    import logging
+
+    return logging.getLogger("qmodel.app")
 
 
 class Hooks:
@@ -48,7 +55,7 @@ class Hooks:
             try:
                 hook(*told)
             except Exception:
-                log.exception("The hook %s of %r raised; it goes on without it.", hook, event)
+                logger().exception("The hook %s of %r raised; it goes on without it.", hook, event)
 
     def __contains__(self, event: str) -> bool:
         """Whether anybody is told of an event."""

@@ -14,12 +14,13 @@ from qmodel.app.backoff import delay_of
 from qmodel.app.binding import HEADERS, Binding, check_function
 from qmodel.app.context import Context
 from qmodel.app.errors import BadArguments, BadResult, DeclarationError
-from qmodel.app.typedjobs import AsyncTypedJob, TypedJob
+from qmodel.app.typedjobs import TypedJob
 from qmodel.errors import DataError
 from qmodel.objects import Duration
 
 if TYPE_CHECKING:
     from qmodel.app.application import App
+    from qmodel.app.typedjobs_aio import AsyncTypedJob
 
 P = ParamSpec("P")
 C = ParamSpec("C")
@@ -114,6 +115,8 @@ class Puts(Generic[P, R]):
         return job
 
     def _ajob(self, op: ops.Put, jid: str) -> AsyncTypedJob[R]:
+        from qmodel.app.typedjobs_aio import AsyncTypedJob
+
         if jid == op.jid:
             return AsyncTypedJob(self._kind, jid, op)
         job = AsyncTypedJob(self._kind, jid)
@@ -179,6 +182,8 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
 
     def ajob(self, jid: str) -> AsyncTypedJob[R]:
         """The same for an event loop."""
+        from qmodel.app.typedjobs_aio import AsyncTypedJob
+
         return AsyncTypedJob(self, jid)
 
     def result(self, jid: str, timeout: Duration = 0) -> R:

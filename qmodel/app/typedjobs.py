@@ -1,4 +1,4 @@
-"""Jobs of a job type: those of the clients, whose result is what the function gives."""
+"""Jobs of a job type: those of the client, whose result is what the function gives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from qmodel import operations as ops
-from qmodel.aio import AsyncJob
 from qmodel.client import Job
 from qmodel.errors import DataError
 from qmodel.objects import Duration
@@ -29,26 +28,6 @@ class TypedJob(Job, Generic[R]):
         """Sleep until it has ended, and give what its function gave. Raises what `Job.wait` raises."""
         with suppress(DataError):  # the text may be none of JSON: its job type knows
             super().wait(timeout)
-        return self._kind.result_of(self._load().result)
-
-    @property
-    def result(self) -> R | None:
-        """What its function gave; None for a job without a result."""
-        text = self._load().result
-        return self._kind.result_of(text) if text else None
-
-
-class AsyncTypedJob(AsyncJob, Generic[R]):
-    """The same for an event loop."""
-
-    def __init__(self, kind: JobType[Any, R, Any, Any], jid: str, given: ops.Put | None = None) -> None:
-        super().__init__(kind.app.aclient, jid, given=given)
-        self._kind = kind
-
-    async def wait(self, timeout: Duration = math.inf) -> R:
-        """Sleep until it has ended, and give what its function gave. Raises what `AsyncJob.wait` raises."""
-        with suppress(DataError):
-            await super().wait(timeout)
         return self._kind.result_of(self._load().result)
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from qmodel import __version__
+from qmodel.backends import without_password
 from qmodel.cli.session import Session, common, session
 from qmodel.errors import ConnectError, QmodelError, RefusedError
 
@@ -30,6 +31,7 @@ OWN = {
     "doctor": "Check the environment, the server and the jobs; say what to do.",
     "qless-lua": "Print the script that a binding of qless loads in place of its own.",
     "serve": "Serve jobs over the protocol of Redis, without Redis.",
+    "web": "Show queues, jobs, failures and workers as pages in a browser.",
     "http": "Serve jobs over HTTP, to programs in any language.",
     "conformance": "Compare a backend, or a binding in any language, with the model.",
 }
@@ -158,19 +160,6 @@ def _say_unreachable(at: Session, error: ConnectError) -> None:
     click.echo("  qmodel doctor                    looks closer", err=True)
 
 
-def without_password(url: str) -> str:
-    """A URL as it may be shown.
-
-    >>> without_password("redis://user:secret@host:6379/0")
-    'redis://user:***@host:6379/0'
-    """
-    scheme, separator, rest = url.partition("://")
-    user, at, host = rest.rpartition("@")
-    if not at or ":" not in user:
-        return url
-    return f"{scheme}{separator}{user.partition(':')[0]}:***@{host}"
-
-
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -187,3 +176,6 @@ common(cli, at_top=True)
 def main() -> None:
     """Run the command line."""
     cli(prog_name="qmodel")
+
+
+__all__ = ["OWN", "SECTIONS", "cli", "main", "without_password"]

@@ -108,7 +108,7 @@ class Api:
             if not self._waiting[who]:
                 del self._waiting[who]
 
-    def endpoint(self, handler: Handler, *, writes: bool | None) -> Callable[[Request], Awaitable[Response]]:
+    def endpoint(self, handler: Handler, *, writes: bool | None) -> Endpoint:
         """The endpoint that a handler is, behind the guard."""
 
         async def answer(request: Request) -> Response:
@@ -236,6 +236,7 @@ class Call:
 
 
 Handler = Callable[[Call], Awaitable[Any]]
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 async def _gone(request: Request) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from starlette.applications import Starlette
@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from qmodel import __version__
 from qmodel import operations as ops
 from qmodel.http import operations
-from qmodel.http.api import Answer, Api, Call, Handler, Limits, as_json, respond_to
+from qmodel.http.api import Answer, Api, Call, Endpoint, Limits, as_json, respond_to
 from qmodel.http.guard import Guard
 from qmodel.http.openapi import document
 from qmodel.http.routes import RESOURCES, describe
@@ -31,17 +31,13 @@ def application(
     """Make the application, as `qmodel.http.create` says."""
     api = Api(client_or_url, Guard(auth, writable, hosts=hosts), limits or Limits())
 
-    def route(path: str, handler: Handler, method: str, writes: bool | None) -> Route:
-        return Route(path, api.endpoint(handler, writes=writes), methods=[method])
-
     made = Starlette(
         routes=[
             Route("/health", _health(api), methods=["GET"]),
-            route("/", _index, "GET", False),
-            route("/openapi.json", _describe, "GET", False),
-            *(route(one.path, one.handler, one.method, one.writes) for one in RESOURCES),
-            route("/v1/operations/{name}", operations.look, "GET", False),
-            route("/v1/operations/{name}", operations.perform, "POST", False),
+            Route("/", api.endpoint(_index, writes=False), methods=["GET"]),
+            Route("/openapi.json", api.endpoint(_describe, writes=False), methods=["GET"]),
+            *_resources(api),
+            Route("/v1/operations/{name}", _operation(api), methods=["GET", "POST"]),
         ],
         lifespan=api.lifespan,
         exception_handlers={404: _not_a_path, 405: _not_a_path, Exception: _not_a_path},
@@ -50,6 +46,30 @@ def application(
     made.add_middleware(AsSent)
     made.state.api = api
     return made
+
+
+def _resources(api: Api) -> Iterator[Route]:
+    """A route for each path, with all its methods: so what it does not take is answered with those it does."""
+    methods: dict[str, dict[str, Endpoint]] = {}
+    for one in RESOURCES:
+        methods.setdefault(one.path, {})[one.method] = api.endpoint(one.handler, writes=one.writes)
+    for path, endpoints in methods.items():
+        if "GET" in endpoints:
+            endpoints["HEAD"] = endpoints["GET"]
+
+        async def answer(request: Request, endpoints: dict[str, Endpoint] = endpoints) -> Response:
+            return await endpoints[request.method](request)
+
+        yield Route(path, answer, methods=list(endpoints))
+
+
+def _operation(api: Api) -> Endpoint:
+    perform, look = (api.endpoint(one, writes=False) for one in (operations.perform, operations.look))
+
+    async def answer(request: Request) -> Response:
+        return await (perform if request.method == "POST" else look)(request)
+
+    return answer
 
 
 async def _index(call: Call) -> Any:

@@ -79,7 +79,9 @@ def operation(spec: Spec, given: Mapping[str, Any], key: str | None = None) -> O
 
 
 def _value(kind: Kind, value: Any, key: str | None) -> Any:
-    """An argument from JSON: arrays become tuples, and objects in them operations."""
+    """An argument from JSON: arrays become tuples, and objects in them operations. 7.0 is a whole number there."""
+    if isinstance(value, float) and isinstance(kind, Whole) and value.is_integer():
+        return int(value)
     if not isinstance(value, list):
         return value
     if isinstance(kind, Operations):

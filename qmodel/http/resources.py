@@ -65,8 +65,11 @@ def _fail(word: str) -> float:
     raise ValueError(word)
 
 
-def stored(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of an operation, with what is any JSON as the text that is stored."""
+def stored(given: Mapping[str, Any], needed: str = "") -> dict[str, Any]:
+    """The arguments of an operation, with what is any JSON as the text that is stored.
+
+    Null is nothing, except where it is the very thing that is `needed`.
+    """
     found = dict(given)
     for name, raw in TEXTS.items():
         text = found.pop(raw, None)
@@ -74,7 +77,7 @@ def stored(given: Mapping[str, Any]) -> dict[str, Any]:
             raise Problem("BAD_JSON", f"Both {name} and {raw} are given.", f"Give {name}, or any other text as {raw}.")
         if text is not None:
             found[name] = text
-        elif found.get(name) is not None:
+        elif found.get(name) is not None or (name == needed and name in found):
             found[name] = _encoded(found[name])
     return found
 
@@ -188,7 +191,7 @@ def ended_as(found: Any) -> dict[str, Any]:
 
 async def act(call: Call, name: str) -> Any:
     """Do to the job of the path what an operation does."""
-    given = stored(an_object(await call.body())) | {"jid": call.name("jid")}
+    given = stored(an_object(await call.body()), "data" if name == "update" else "") | {"jid": call.name("jid")}
     op = reading.operation(CATALOGUE[name], given, call.key)
     return {"reply": plain(await call.client.execute(op))}
 

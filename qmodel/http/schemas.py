@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from qmodel.arguments import Choice, Dependency, Flag, Id, Kind, Label, ListOf, Name, Operations, Text, Whole
+from qmodel.arguments import POLICIES, Choice, Dependency, Flag, Id, Kind, Label, ListOf, Name, Operations, Text, Whole
 from qmodel.conformance.kit import schema as kit
 from qmodel.events import EVENTS, WHOLE
 from qmodel.http.problems import OWN
@@ -68,7 +68,8 @@ def _text(kind: Kind) -> Schema:
     if isinstance(kind, Label):
         return {"type": "string", "minLength": 1, "maxLength": kind.most, "pattern": "^[A-Za-z0-9.:_-]+$"}
     if isinstance(kind, Dependency):
-        return {"type": "string", "minLength": 1, "maxLength": 202, "pattern": "^[!-~]+( [a-z]+( [!-~]+)?)?$"}
+        policies = "|".join(POLICIES)
+        return {"type": "string", "pattern": f"^[!-~]{{1,128}}( ({policies})( [!-~]{{1,64}})?)?$"}
     return {"type": "string", "maxLength": kind.most} if isinstance(kind, Text) else {"type": "string"}
 
 

@@ -311,5 +311,6 @@ app = App("memory://")
 def add(x: int, y: list[dict[str, float]] | None = None) -> int: return x
 add.put(1)
 assert threading.active_count() == 1
+assert not {"asyncio", "logging", "qmodel.aio"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from qmodel import doctor
 from qmodel.backends.memory import connect
-from qmodel.cli import doctor, picture
+from qmodel.cli import picture
 from qmodel.client import Client
 from qmodel.replies import Sample, Stats
 from qmodel.state.stats import BINS, bin_of

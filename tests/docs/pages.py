@@ -28,8 +28,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.M | re.S)
 URL = "redis://localhost:6379/0"
-SERVER = re.compile(r"redis://localhost(:6379)?(/0)?(\?prefix=)?(?![:\d])")
-"""A prefix of a page stands behind that of its test."""
+SERVER = re.compile(r"redis://localhost(:6379)?(/0)?")
 ELSEWHERE = "In another terminal"
 PATIENCE = 60
 
@@ -59,9 +58,7 @@ def examples(page: Path) -> list[Example]:
     blocks = list(FENCE.finditer(text))
     found = []
     for block, after in zip_longest(blocks, blocks[1:]):
-        follows = (
-            after is not None and after[1] == "text" and not after[2] and not text[block.end() : after.start()].strip()
-        )
+        follows = after is not None and after[1] == "text" and not text[block.end() : after.start()].strip()
         if block[1] != "text":
             found.append(Example(block[1], block[2] or "", block[3], after[3] if follows and after else ""))
     return found

@@ -33,7 +33,7 @@ def perform(
         assert status == 0 or one.title == "Refused", f"{one.text}\n{printed}"
     elif one.language == "python" and not one.title:
         capsys.readouterr()
-        exec(terminal.here(one.text), names)
+        exec(compile(terminal.here(one.text), "<example>", "exec", dont_inherit=True), names)
         printed = terminal.shown(capsys.readouterr().out)
     elif one.title and one.language not in ("sh", "console"):
         terminal.write(one.title, one.text)

@@ -39,6 +39,12 @@ def test_an_operation_does_what_it_does_without_http(api: TestClient, jobs: Clie
         assert found.json() == {"reply": json.loads(json.dumps(plain(jobs.execute(op))))}
 
 
+def test_a_whole_number_may_be_written_with_a_fraction_of_none(api: TestClient, jobs: Client) -> None:
+    given = {"queue": "q", "jid": "a", "klass": "K", "priority": -2.0, "delay_ms": 1e3}
+    assert api.post("/v1/operations/put", json=given).status_code == 200
+    assert (jobs.jobs["a"].priority, jobs.jobs["a"].state) == (-2, "scheduled")
+
+
 def test_operations_inside_others_are_objects(api: TestClient, jobs: Client) -> None:
     one = {"queue": "q", "jid": "b", "klass": "K"}
     assert api.post("/v1/operations/put_many", json={"jobs": [one]}).json() == {"reply": ["b"]}
@@ -90,7 +96,7 @@ def test_every_refusal_has_a_status_and_every_own_code_is_none_of_theirs() -> No
         ("put", {"quue": "q"}, "UNKNOWN_ARGUMENT", "Did you mean queue?"),
         ("put", {"queue": "q"}, "MISSING_ARGUMENT", "klass"),
         ("put", {"queue": 7, "klass": "K"}, "BAD_ARGUMENT", "1 to 128 bytes"),
-        ("put", {"queue": "q", "klass": "K", "priority": 1.0}, "BAD_ARGUMENT", "whole number"),
+        ("put", {"queue": "q", "klass": "K", "priority": 1.5}, "BAD_ARGUMENT", "whole number"),
         ("put", {"queue": "q", "klass": "K", "priority": True}, "BAD_ARGUMENT", "whole number"),
         ("put", {"queue": "q", "klass": "K", "data": {"x": 1}}, "BAD_ARGUMENT", "text"),
         ("put", {"queue": "q", "klass": "K", "tags": "t"}, "BAD_ARGUMENT", "values"),
@@ -128,7 +134,10 @@ def test_an_unknown_operation_and_path_are_named(api: TestClient) -> None:
     assert problem(api.post("/v1/operations/putt", json={})) == (404, "UNKNOWN_OPERATION")
     assert "Did you mean put?" in api.post("/v1/operations/putt", json={}).text
     assert problem(api.get("/v2")) == (404, "NOT_FOUND")
-    assert problem(api.put("/v1/queues")) == (405, "METHOD_NOT_ALLOWED")
+    for path, methods in (("/v1/queues", "GET, HEAD"), ("/v1/jobs/a", "DELETE, GET, HEAD")):
+        found = api.put(path)
+        assert problem(found) == (405, "METHOD_NOT_ALLOWED")
+        assert ", ".join(sorted(found.headers["allow"].split(", "))) == methods
     assert problem(api.get("/v1/jobs/%FF")) == (400, "BAD_JSON")
 
 

@@ -69,6 +69,12 @@ def test_text_that_is_no_json_goes_and_comes_as_text(api: TestClient, jobs: Clie
         assert api.get("/v1/jobs/odd").json()["data_text"] == text
 
 
+def test_null_is_data_too(api: TestClient, jobs: Client) -> None:
+    put(api, {"jid": "a", "klass": "K", "data": 1})
+    assert api.post("/v1/jobs/a/update", json={"data": None}).status_code == 200
+    assert jobs.jobs["a"].text == "null"
+
+
 def test_the_place_of_a_new_job_is_told(api: TestClient) -> None:
     made = put(api, {"jid": "a/b?c", "klass": "K"}, "with/slash")
     where = made.request.url.join(made.headers["location"])

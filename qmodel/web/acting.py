@@ -1,0 +1,231 @@
+"""What people do: a form names an action, the action makes operations, and the next page tells what became of them.
+
+An action that deletes something, or takes something from a worker, asks first: the same form comes back with a
+question, and is sent once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from qmodel import operations as ops
+from qmodel import replies
+from qmodel.client import Client
+from qmodel.errors import RefusedError
+from qmodel.state.options import OF_PUT
+from qmodel.web.forms import Form
+from qmodel.web.source import BadInput
+
+Make = Callable[[Form], list[ops.Operation]]
+Tell = Callable[[Form, list[Any]], str]
+
+
+class Action(NamedTuple):
+    """What is sent, how it is told afterwards, what is asked before, and where to go where the page may be gone."""
+
+    make: Make
+    tell: Tell
+    asks: str = ""
+    leads: str = ""
+
+
+def perform(client: Client, action: Action, form: Form) -> str:
+    """Send the operations of an action; tell what became of them. Raises the refusal of one that is alone."""
+    wanted = action.make(form)
+    found = client.execute_many(wanted)
+    if len(found) == 1 and isinstance(found[0], RefusedError):
+        raise found[0]
+    refused = [one for one in found if isinstance(one, RefusedError)]
+    told = action.tell(form, [one for one in found if not isinstance(one, RefusedError)])
+    return told if not refused else f"{told} {len(refused)} refused: {refused[0].sentence}"
+
+
+def retry(client: Client, form: Form) -> str:
+    """Put failed jobs anew, each into its own queue and with its own options, as it was put."""
+    known = client.execute(ops.Multiget(form.jids()))
+    failed = [job for job in known if job.state == "failed"]
+    found = client.execute_many([again(job) for job in failed])
+    done = sum(isinstance(reply, str) and reply == job.jid for reply, job in zip(found, failed, strict=True))
+    left = len(form.jids()) - done
+    why = next((one.sentence for one in found if isinstance(one, RefusedError)), "The others had not failed.")
+    return _jobs(done, "put back") + (f" {left} passed over: {why}" if left else "")
+
+
+def again(job: replies.Job) -> ops.Put:
+    """The put of a job as it is, so that it starts anew."""
+    given = {name: _argument(name, job.option(name)) for name in OF_PUT if job.option(name) is not None}
+    return ops.Put(job.queue, job.jid, job.klass, job.data, **given)
+
+
+def _argument(name: str, text: str | None) -> Any:
+    """An option's text as the argument of a put that gave it."""
+    if name == "throttles":
+        return tuple((text or "").split())
+    if name == "lifo":
+        return text == "1"
+    return int(text or 0) if name.endswith("_ms") or name == "cost" else text
+
+
+def move(client: Client, form: Form) -> str:
+    """Put a job into another queue, with its own options."""
+    queue, jid = form.needed("queue"), form.needed("jid")
+    for job in client.execute(ops.Multiget((jid,))):
+        put = again(job)
+        put.queue = queue  # type: ignore[misc]  # frozen for type checkers only
+        client.execute(put)
+    return f"Job {jid} is in queue {queue}."
+
+
+def _jobs(count: int, done: str) -> str:
+    return f"{count:,} job{'' if count == 1 else 's'} {done}."
+
+
+def _counted(said: str, otherwise: str) -> Tell:
+    """What is told of an operation that replies whether it changed something."""
+    return lambda form, found: (said if sum(found) else otherwise).format(**form.fields)
+
+
+def _said(text: str) -> Tell:
+    return lambda form, found: text.format(**form.fields)
+
+
+def _put_off(form: Form) -> list[ops.Operation]:
+    return [ops.Delay(form.needed("jid"), form.duration("delay"))]
+
+
+def _limits(form: Form) -> list[ops.Operation]:
+    whole, span = form.whole_or_none, form.duration_or_none
+    limits = (whole("concurrency"), whole("rate"), span("per"), whole("capacity"), whole("refill"), span("every"))
+    return [ops.ThrottleSet(form.needed("throttle"), *limits)]
+
+
+def _option(form: Form) -> list[ops.Operation]:
+    value = form.duration("value") if form.text("unit") == "ms" else form.whole("value")
+    return [ops.ConfigSet(form.needed("option"), value)]
+
+
+def _cancel(form: Form) -> list[ops.Operation]:
+    return [ops.Cancel(form.jids(), bool(form.text("cascade")))]
+
+
+def _canceled(form: Form, found: Sequence[Any]) -> str:
+    return _jobs(sum(map(len, found)), "canceled")
+
+
+ACTIONS: dict[str, Action] = {
+    "pause": Action(
+        lambda f: [ops.Pause((f.needed("queue"),), f.text("reason", "by hand"), f.duration_or_none("for") or 0)],
+        _said("Queue {queue} is paused."),
+    ),
+    "unpause": Action(lambda f: [ops.Unpause((f.needed("queue"),))], _said("Queue {queue} goes on.")),
+    "fire": Action(
+        lambda f: [ops.Fire(f.needed("queue"))], lambda form, found: f"{sum(found):,} runs were due and are made."
+    ),
+    "forget": Action(
+        lambda f: [ops.Forget((f.needed("queue"),))], _said("Queue {queue} is off the list."), leads="/queues"
+    ),
+    "drain": Action(
+        lambda f: [ops.Drain(f.needed("queue"))],
+        lambda form, found: f"{_jobs(found[0].canceled, 'canceled')} {found[0].left:,} are left.",
+        "Cancel up to 1000 jobs of queue {queue} that have not begun? They are deleted.",
+    ),
+    "obliterate": Action(
+        lambda f: [ops.Obliterate(f.needed("queue"))],
+        lambda form, found: f"{_jobs(found[0].done, 'deleted')} {found[0].passed:,} are left.",
+        "Delete queue {queue}: its jobs in any state (up to 1000 at a time), what recurs in it, its pauses? It is "
+        "refused while jobs run.",
+        leads="/queues",
+    ),
+    "promote-jobs": Action(
+        lambda f: [ops.Promote(jid) for jid in f.jids()], lambda form, found: _jobs(len(found), "ready now")
+    ),
+    "revoke-jobs": Action(lambda f: [ops.Revoke(f.jids())], lambda form, found: _jobs(len(found[0]), "called off")),
+    "cancel-jobs": Action(
+        _cancel,
+        _canceled,
+        "Cancel {jobs}? They are deleted; a worker that runs one loses it.",
+        leads="/jobs",
+    ),
+    "timeout": Action(
+        lambda f: [ops.Timeout(f.jids())],
+        _said("The lease is taken away; the next pop of its queue gets it."),
+        "Take the lease of {jobs} away? Whoever works on it loses it, and it is handed out again.",
+    ),
+    "track": Action(lambda f: [ops.Track(f.needed("jid"))], _said("It is tracked.")),
+    "untrack": Action(lambda f: [ops.Untrack(f.needed("jid"))], _said("It is no longer tracked.")),
+    "priority": Action(
+        lambda f: [ops.Priority(f.needed("jid"), f.whole("priority"))], _said("Its priority is {priority}.")
+    ),
+    "delay": Action(_put_off, _said("It is ready in {delay}.")),
+    "tag": Action(lambda f: [ops.TagAdd(f.needed("jid"), (f.needed("tag"),))], _said("It has the tag {tag}.")),
+    "untag": Action(
+        lambda f: [ops.TagRemove(f.needed("jid"), (f.needed("tag"),))], _said("It has the tag {tag} no more.")
+    ),
+    "log": Action(lambda f: [ops.Log(f.needed("jid"), f.needed("message"))], _said("The note is in its history.")),
+    "replay": Action(
+        lambda f: [ops.Replay(f.needed("jid"))],
+        lambda form, found: f"Job {found[0]} is put anew, and the letter deleted.",
+        leads="/jobs",
+    ),
+    "deregister": Action(
+        lambda f: [ops.Deregister((f.needed("worker"),))], _said("{worker} is off the list."), leads="/workers"
+    ),
+    "recur-now": Action(
+        lambda f: [ops.RecurNow(f.needed("jid"))],
+        lambda form, found: f"Run {found[0]} is made." if found[0] else "No free number was found; try again.",
+    ),
+    "recur-pause": Action(lambda f: [ops.RecurPause(f.needed("jid"))], _said("{jid} is paused.")),
+    "recur-unpause": Action(lambda f: [ops.RecurUnpause(f.needed("jid"))], _said("{jid} goes on.")),
+    "unrecur": Action(
+        lambda f: [ops.Unrecur(f.needed("jid"))],
+        _counted("{jid} recurs no more.", "{jid} was not there."),
+        "Let {jid} recur no more? Runs that were made stay.",
+        leads="/schedules",
+    ),
+    "config-set": Action(_option, _said("Option {option} is {value}.")),
+    "config-unset": Action(
+        lambda f: [ops.ConfigUnset(f.needed("option"))], _said("Option {option} is what it is by default.")
+    ),
+    "request-close": Action(
+        lambda f: [ops.RequestClose(f.needed("id"))], _said("Request {id} ends with its last sub-request.")
+    ),
+    "request-tune": Action(
+        lambda f: [ops.RequestTune(f.needed("id"), f.whole("priority"), f.whole("limit"))],
+        _said("Request {id} has priority {priority} and runs {limit} at once."),
+    ),
+    "request-cancel": Action(
+        lambda f: [ops.RequestCancel(f.needed("id"))],
+        lambda form, found: f"It is called off; {sum(found):,} sub-requests are left to cancel.",
+        "Cancel request {id}? Up to 1000 of its sub-requests that nobody runs are deleted; those that run are revoked.",
+    ),
+    "throttle-set": Action(_limits, _said("Throttle {throttle} has these limits.")),
+    "throttle-unset": Action(
+        lambda f: [ops.ThrottleUnset(f.needed("throttle"))],
+        _counted("Throttle {throttle} has no limits.", "Throttle {throttle} had none."),
+        "Take all limits from throttle {throttle}? Parked jobs go on at once.",
+        leads="/throttles",
+    ),
+}
+"""Every action of one or a few operations, by the name that forms give it."""
+
+OWN: dict[str, Callable[[Client, Form], str]] = {"retry-jobs": retry, "move": move}
+"""Those that look before they act."""
+
+ASKED_OF_OWN = {
+    "move": "Put job {jid} into queue {queue}? It starts anew there; a worker that runs it loses it.",
+}
+"""What is asked before these."""
+
+
+def question(name: str, form: Form) -> str:
+    """What is to be asked before an action; empty where nothing is, or where the answer was given."""
+    if form.text("confirmed"):
+        return ""
+    asks = ACTIONS[name].asks if name in ACTIONS else ASKED_OF_OWN.get(name, "")
+    count = len(form.all("jid"))
+    jobs = f"job {form.text('jid')}" if count == 1 else f"these {count} jobs"
+    try:
+        return asks.format(**{**form.fields, "jobs": jobs})
+    except KeyError as missing:
+        raise BadInput(f"The field {missing} is empty.") from None

@@ -1,0 +1,38 @@
+"""What a request asks for, read from its query."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+from qmodel.web.source import BadInput
+
+
+def text(request: Request, name: str) -> str:
+    """A text; empty where it is not given."""
+    return request.query_params.get(name, "").strip()
+
+
+def needed(request: Request, name: str) -> str:
+    """A text that has to be given."""
+    found = text(request, name)
+    if not found:
+        raise BadInput(f"This page needs ?{name}=... in its address.")
+    return found
+
+
+def whole(request: Request, name: str, default: int = 0, most: int = 10**9) -> int:
+    """A whole number from 0 on."""
+    found = text(request, name)
+    if not found:
+        return default
+    if len(found) > 16 or not (found.isascii() and found.isdigit()) or int(found) > most:
+        raise BadInput(f"{name} must be a whole number from 0 to {most:,}, not '{found[:40]}'.")
+    return int(found)
+
+
+def choice(request: Request, name: str, words: tuple[str, ...], default: str) -> str:
+    """One of a few words."""
+    found = text(request, name) or default
+    if found not in words:
+        raise BadInput(f"{name} must be one of {', '.join(words)}, not '{found[:40]}'.")
+    return found

@@ -1,0 +1,39 @@
+"""What charts show: the minutes of queues as series, and bars."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from qmodel import replies
+
+SERIES = (("completed", "complete"), ("failed", "failed"), ("retried", "retried"))
+"""What is counted by the minute, and the colour that it has."""
+
+
+def minutes(of_queues: Sequence[Sequence[replies.Minute]]) -> str:
+    """The sums of several queues by the minute, as the script takes them."""
+    sums: dict[int, list[int]] = {}
+    for queue in of_queues:
+        for minute in queue:
+            counts = sums.setdefault(minute.at, [0, 0, 0])
+            for index, (name, _) in enumerate(SERIES):
+                counts[index] += getattr(minute, name)
+    times = sorted(sums)
+    series = [
+        {"label": name, "color": color, "values": [sums[at][index] for at in times]}
+        for index, (name, color) in enumerate(SERIES)
+    ]
+    return json.dumps({"x": [at // 1000 for at in times], "series": series}, separators=(",", ":"))
+
+
+def spark(values: Sequence[int], width: int = 120, height: int = 24) -> str:
+    """The path of a small line, from left to right.
+
+    >>> spark([0, 2, 1], 4, 4)
+    'M0 4L2 0L4 2'
+    """
+    top = max(values, default=0) or 1
+    step = width / max(len(values) - 1, 1)
+    points = (f"{index * step:.4g} {height - value * height / top:.4g}" for index, value in enumerate(values))
+    return "M" + "L".join(points)

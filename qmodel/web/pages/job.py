@@ -1,0 +1,71 @@
+"""One job: what it carries, what became of it, why it does not run, and the flow that it belongs to."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from qmodel import operations as ops
+from qmodel import replies
+from qmodel.errors import JobNotFound, RefusedError
+from qmodel.refusals import Refusal
+from qmodel.web import asking
+from qmodel.web.site import Site, site_of
+from qmodel.web.timeline import moments, spans
+
+RELATED = 50
+"""The most jobs before it, and after it, that are shown."""
+
+FLOW = 300
+"""The most jobs of a picture."""
+
+TEXT = 20_000
+"""The characters of data, result or message that are shown; the rest by a link."""
+
+
+def show(request: Request) -> Response:
+    """Everything about a job."""
+    site = site_of(request)
+    jid = asking.needed(request, "jid")
+    job, reasons, results = site.source.client.execute_many([ops.Get(jid), ops.Why(jid), ops.Results(jid)])
+    job = _found(jid, job)
+    now = site.source.now()
+    return site.page(
+        request,
+        "job.html",
+        job=job,
+        now=now,
+        reasons=[] if isinstance(reasons, RefusedError) else list(reasons),
+        results=[] if isinstance(results, RefusedError) else list(results),
+        related=_related(site, job),
+        moments=moments(job),
+        spans=spans(job, now),
+        whole=bool(asking.text(request, "whole")),
+        text=TEXT,
+        queues=[queue.name for queue in site.source.queues(0, 100)] if site.writable else [],
+    )
+
+
+def _found(jid: str, job: replies.Job | RefusedError | None) -> replies.Job:
+    if isinstance(job, RefusedError):
+        raise job
+    if job is None:
+        raise JobNotFound(Refusal("JOB_NOT_FOUND", (jid,)))
+    return job
+
+
+def _related(site: Site, job: replies.Job) -> dict[str, list[tuple[str, replies.Job | None]]]:
+    """The jobs before and after it, as they are now; None for one that is gone."""
+    before = tuple(dict.fromkeys([*job.dependencies, *(edge.jid for edge in job.after)]))[:RELATED]
+    after = job.dependents[:RELATED]
+    known = site.source.known((*before, *after))
+    return {"before": [(jid, known.get(jid)) for jid in before], "after": [(jid, known.get(jid)) for jid in after]}
+
+
+def flow(request: Request) -> Response:
+    """The flow of a job as a picture."""
+    site = site_of(request)
+    jid = asking.needed(request, "jid")
+    graph = site.source.client.flow(jid, FLOW)
+    picture = graph.svg(link=lambda one: site.link(request, "/job", jid=one)) if len(graph.nodes) > 1 else ""
+    return site.page(request, "flow.html", jid=jid, graph=graph, picture=picture)

@@ -1,0 +1,67 @@
+"""Jobs by what they are, and the field that finds anything by its name."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from qmodel import operations as ops
+from qmodel.errors import RefusedError
+from qmodel.lifecycle import STATES
+from qmodel.web import asking
+from qmodel.web.listing import Wanted
+from qmodel.web.listing import find as find_jobs
+from qmodel.web.site import site_of
+
+
+def wanted_by(request: Request) -> Wanted:
+    """What the query of a request wants."""
+    names = ("queue", "state", "klass", "tag", "worker", "group", "text")
+    asking.choice(request, "state", ("", *STATES), "")
+    return Wanted(**{name: asking.text(request, name) for name in names})
+
+
+def index(request: Request) -> Response:
+    """The jobs that are wanted, or the latest."""
+    site = site_of(request)
+    wanted = wanted_by(request)
+    offset = asking.whole(request, "offset")
+    found = find_jobs(site.source, wanted, offset, asking.text(request, "cursor"))
+    queues = [queue.name for queue in site.source.queues()]
+    return site.page(request, "jobs.html", wanted=wanted, found=found, queues=queues)
+
+
+def find(request: Request) -> Response:
+    """Go to what has a name: a job, queue, recurring job, request, failure group, tag or worker, or else a klass."""
+    site = site_of(request)
+    name = asking.text(request, "q")
+    if not name:
+        return RedirectResponse(site.link(request, "/jobs"), 303)
+    tries: list[tuple[ops.Operation, str, str]] = [
+        (ops.Get(name), "/job", "jid"),
+        (ops.Length(name), "/queue", "name"),
+        (ops.RecurGet(name), "/schedule", "jid"),
+        (ops.RequestGet(name), "/request", "id"),
+        (ops.Failed(name, 0, 1), "/jobs", "group"),
+        (ops.Tagged(name, 0, 1), "/jobs", "tag"),
+        (ops.Worker(name), "/worker", "name"),
+    ]
+    replies = site.source.client.execute_many([op for op, _, _ in tries])
+    for reply, (_, path, query) in zip(replies, tries, strict=True):
+        if _is_there(reply):
+            return RedirectResponse(site.link(request, path, **{query: name}), 303)
+    listed = {queue.name for queue in site.source.queues()}
+    if name in listed:
+        return RedirectResponse(site.link(request, "/queue", name=name), 303)
+    return RedirectResponse(site.link(request, "/jobs", klass=name), 303)
+
+
+def _is_there(reply: object) -> bool:
+    if reply is None or isinstance(reply, RefusedError):
+        return False
+    total = getattr(reply, "total", None)
+    if total is not None:
+        return bool(total)
+    if hasattr(reply, "stalled") and not hasattr(reply, "jid"):
+        return bool(reply.jobs or reply.stalled)  # type: ignore[attr-defined]  # a worker that holds something
+    return bool(reply)

@@ -1,0 +1,86 @@
+"""Requests, subscriptions, events, options, and what the doctor finds."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from qmodel import operations as ops
+from qmodel.client import Client
+from qmodel.doctor import CHECKS, examine, invariants
+from qmodel.state.config import OPTIONS
+from qmodel.web import asking
+from qmodel.web.site import site_of
+from qmodel.web.source import PAGE, Slice, cut
+
+REQUEST_STATES = ("open", "closed", "canceling", "done", "canceled")
+
+EVENTS = 100
+"""The events of a page."""
+
+FINDINGS = 200
+"""The most that the doctor says on a page."""
+
+
+def requests(request: Request) -> Response:
+    """The requests in a state, longest in it first."""
+    site = site_of(request)
+    state = asking.choice(request, "state", REQUEST_STATES, "open")
+    offset = asking.whole(request, "offset")
+    page = site.source.ask(ops.Requests(state, offset, PAGE))
+    found = [one for one in site.source.ask_all(map(ops.RequestGet, page.jids)) if one is not None]
+    part = Slice(found, offset, page.total, offset + PAGE < page.total)
+    return site.page(request, "requests.html", found=part, state=state, of_request=REQUEST_STATES)
+
+
+def request(request: Request) -> Response:
+    """One request, and how far it has come."""
+    site = site_of(request)
+    found = site.source.ask(ops.RequestGet(asking.needed(request, "id")))
+    if found is None:
+        raise HTTPException(404)
+    return site.page(request, "request.html", one=found)
+
+
+def subscriptions(request: Request) -> Response:
+    """The subscriptions, oldest first."""
+    site = site_of(request)
+    offset = asking.whole(request, "offset")
+    found = cut(site.source.ask(ops.Subscriptions(offset, PAGE + 1)), offset)
+    return site.page(request, "subscriptions.html", found=found)
+
+
+def events(request: Request) -> Response:
+    """The events, latest first, or those before one."""
+    site = site_of(request)
+    before = asking.whole(request, "before", most=10**13) or site.source.ask(ops.Newest()) + 1
+    first = max(before - EVENTS, 1)
+    found = [event for event in site.source.ask(ops.Events(first - 1, EVENTS)) if event.seq < before]
+    return site.page(request, "events.html", events=found[::-1], first=first if first > 1 and found else 0)
+
+
+def settings(request: Request) -> Response:
+    """The options of the namespace."""
+    site = site_of(request)
+    found = site.source.ask(ops.Config())
+    return site.page(request, "settings.html", settings=found, options=OPTIONS)
+
+
+class Patient(NamedTuple):
+    """What the doctor is to look at. The keys are not: that would hold up everybody else."""
+
+    url: str
+    client: Client
+    url_from: str = "the start of these pages"
+    look_at_keys: bool = False
+
+
+def doctor(request: Request) -> Response:
+    """What the doctor finds."""
+    site = site_of(request)
+    checks = tuple(check for check in CHECKS if check is not invariants)
+    found = list(examine(Patient(site.source.where, site.source.client), checks))
+    return site.page(request, "doctor.html", findings=found[:FINDINGS], left=max(len(found) - FINDINGS, 0))

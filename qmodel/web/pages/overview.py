@@ -1,0 +1,64 @@
+"""The first page: how it goes at a glance."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from qmodel import operations as ops
+from qmodel import replies
+from qmodel.arguments import MOST
+from qmodel.web import asking
+from qmodel.web.charts import minutes
+from qmodel.web.site import Site, site_of
+
+BUSIEST = 30
+"""The queues whose minutes are summed up, and listed."""
+
+SPANS = (60, 180, 720)
+"""The minutes that a chart may show."""
+
+
+def show(request: Request) -> Response:
+    """Counts, the last minutes, what failed, who works, what happened last."""
+    site = site_of(request)
+    span = asking.whole(request, "minutes", SPANS[0], 1000) or SPANS[0]
+    queues, groups, workers, newest = site.source.ask_all(
+        [ops.Queues(0, MOST), ops.FailedGroups(0, MOST), ops.Workers(0, 9), ops.Newest()]
+    )
+    busiest = sorted(queues, key=_size, reverse=True)[:BUSIEST]
+    *metrics, events = site.source.ask_all(
+        [*(ops.Metrics(queue.name, None, span) for queue in busiest), ops.Events(max(newest - 12, 0), 12)]
+    )
+    totals = {state: sum(getattr(queue, state) for queue in queues) for state in COUNTED}
+    totals["failed"] = sum(group.jobs for group in groups)
+    return site.page(
+        request,
+        "overview.html",
+        totals=totals,
+        queues=queues,
+        busiest=busiest,
+        groups=sorted(groups, key=lambda group: -group.jobs)[:6],
+        failures=latest_failures(site, sorted(groups, key=lambda group: -group.jobs)[:6]),
+        workers=workers,
+        events=list(reversed(events)),
+        chart=minutes(metrics),
+        done=sum(minute.completed for queue in metrics for minute in queue),
+        span=span,
+        spans=SPANS,
+    )
+
+
+COUNTED = ("waiting", "running", "stalled", "scheduled", "throttled", "depends")
+
+
+def _size(queue: replies.QueueCounts) -> int:
+    return sum(getattr(queue, state) for state in COUNTED)
+
+
+def latest_failures(site: Site, groups: list[replies.Tally]) -> dict[str, replies.Job]:
+    """The job that failed last in each group, by group."""
+    pages = site.source.ask_all(ops.Failed(group.name, 0, 1) for group in groups)
+    known = site.source.known(jid for page in pages for jid in page.jids)
+    pairs = ((group.name, page.jids) for group, page in zip(groups, pages, strict=True))
+    return {name: known[jids[0]] for name, jids in pairs if jids and jids[0] in known}

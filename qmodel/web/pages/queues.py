@@ -1,0 +1,66 @@
+"""The queues, and one of them."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from qmodel import operations as ops
+from qmodel.web import asking
+from qmodel.web.charts import minutes
+from qmodel.web.site import Site, site_of
+from qmodel.web.source import PAGE, cut
+
+HOUR = 60
+
+
+def index(request: Request) -> Response:
+    """All queues, as they were first seen."""
+    site = site_of(request)
+    offset = asking.whole(request, "offset")
+    found = cut(site.source.queues(offset, PAGE + 1), offset)
+    oldest = oldest_of(site, [queue.name for queue in found.items])
+    trends = site.source.ask_all(ops.Metrics(queue.name, None, HOUR) for queue in found.items)
+    rows = list(zip(found.items, trends, strict=True))
+    return site.page(request, "queues.html", found=found, rows=rows, oldest=oldest)
+
+
+def oldest_of(site: Site, names: list[str]) -> dict[str, int]:
+    """When the job that is next in each queue became ready, by queue."""
+    firsts = site.source.ask_all(ops.Waiting(name, 0, 1) for name in names)
+    known = site.source.known(jid for page in firsts for jid in page.jids)
+    heads = ((name, known.get(page.jids[0])) for name, page in zip(names, firsts, strict=True) if page.jids)
+    return {name: job.ready_at for name, job in heads if job is not None}
+
+
+def show(request: Request) -> Response:
+    """One queue: its counts, what it does, and what is next in it."""
+    site = site_of(request)
+    name = asking.needed(request, "name")
+    span = asking.whole(request, "minutes", HOUR, 1000) or HOUR
+    counts, throttle, stats, metrics, settings, head = site.source.ask_all(
+        [
+            ops.Queue(name),
+            ops.ThrottleGet("queue/" + name),
+            ops.Stats(name),
+            ops.Metrics(name, None, span),
+            ops.ConfigGet("heartbeat-" + name),
+            ops.Peek(name, 5),
+        ]
+    )
+    held = site.source.ask_all([ops.Running(name, 0, 10), ops.Stalled(name, 0, 10)])
+    running = site.source.jobs([jid for page in held for jid in page.jids])
+    return site.page(
+        request,
+        "queue.html",
+        name=name,
+        counts=counts,
+        throttle=throttle,
+        stats=stats,
+        chart=minutes([metrics]),
+        span=span,
+        lease_ms=settings,
+        head=head,
+        running=running,
+        oldest=oldest_of(site, [name]).get(name, 0),
+    )

@@ -1,0 +1,42 @@
+"""What recurs, and when it is next due."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from qmodel import operations as ops
+from qmodel.errors import ScheduleNotFound
+from qmodel.refusals import Refusal
+from qmodel.web import asking
+from qmodel.web.listing import spread
+from qmodel.web.site import site_of
+from qmodel.web.source import PAGE, Slice
+
+RUNS = 10
+"""The last runs that are shown of one."""
+
+
+def index(request: Request) -> Response:
+    """The recurring jobs, queue by queue, next due first; or those of one queue."""
+    site = site_of(request)
+    offset, queue = asking.whole(request, "offset"), asking.text(request, "queue")
+    queues = [site.source.ask(ops.Queue(queue))] if queue else site.source.queues()
+    lengths = [(one.name, one.recurring) for one in queues]
+    pages = site.source.ask_all(ops.Recurring(name, at, most) for name, at, most in spread(lengths, offset, PAGE))
+    found = site.source.ask_all(ops.RecurGet(jid) for page in pages for jid in page.jids)
+    total = sum(length for _, length in lengths)
+    part = Slice([one for one in found if one is not None], offset, total, offset + PAGE < total)
+    return site.page(request, "schedules.html", found=part, queue=queue)
+
+
+def show(request: Request) -> Response:
+    """One of them, and its last runs."""
+    site = site_of(request)
+    jid = asking.needed(request, "jid")
+    schedule = site.source.ask(ops.RecurGet(jid))
+    if schedule is None:
+        raise ScheduleNotFound(Refusal("SCHEDULE_NOT_FOUND", (jid,)))
+    numbers = range(schedule.runs, max(schedule.runs - RUNS, 0), -1)
+    runs = site.source.jobs([f"{jid}-{number}" for number in numbers])
+    return site.page(request, "schedule.html", schedule=schedule, runs=runs)

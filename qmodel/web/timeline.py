@@ -1,0 +1,128 @@
+"""A job's life, as a list of what happened and as a bar of what it was in the meantime.
+
+A history keeps the first stage and the last ones (option max-job-history). What lay between two stages follows from the
+first of them: after a pop the job was running, after a put it waited, and so on.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+from qmodel import replies
+from qmodel.web.formats import duration
+
+AFTER = {
+    "spawned": "waiting",
+    "put": "waiting",
+    "popped": "running",
+    "completed": "waiting",
+    "failed": "failed",
+    "retried": "waiting",
+    "released": "waiting",
+    "lapsed": "stalled",
+    "timed_out": "stalled",
+}
+"""What a job is after each kind of stage, until the next: after `completed` it went on to another queue."""
+
+TONES = {
+    "spawned": "plain",
+    "put": "waiting",
+    "popped": "running",
+    "completed": "complete",
+    "failed": "failed",
+    "retried": "retried",
+    "released": "scheduled",
+    "lapsed": "stalled",
+    "timed_out": "stalled",
+    "log": "plain",
+}
+"""The colour of each kind of stage."""
+
+WIDTH = 1000
+THINNEST = 4
+"""Of the bar, and of a part of it, so that it can be seen; in units of the picture."""
+
+
+class Moment(NamedTuple):
+    """A stage: what happened, when, how long after the one before, in words, and its colour."""
+
+    what: str
+    at: int
+    since: int
+    told: str
+    tone: str
+
+
+class Span(NamedTuple):
+    """A part of the bar: what the job was, how long, and where the part begins and how wide it is."""
+
+    state: str
+    ms: int
+    x: float
+    width: float
+
+    @property
+    def told(self) -> str:
+        """What stands beside it."""
+        return f"{self.state} for {duration(self.ms)}"
+
+
+def moments(job: replies.Job) -> list[Moment]:
+    """The stages of a job, oldest first."""
+    found = []
+    before = job.history[0].at if job.history else 0
+    for stage in job.history:
+        found.append(Moment(stage.what.replace("_", " "), stage.at, stage.at - before, _told(stage), TONES[stage.what]))
+        before = stage.at
+    return found
+
+
+def _told(stage: replies.Stage) -> str:
+    """A stage in words."""
+    facts = stage.named
+    sentence = {
+        "spawned": "by the recurring job {schedule}",
+        "put": "into queue {queue}",
+        "popped": "by worker {worker}",
+        "failed": "into group {group}",
+        "retried": "{remaining} retries remain",
+        "released": "it is {state} again",
+        "lapsed": "the lease of worker {worker} ran out",
+        "timed_out": "the lease was taken from worker {worker}",
+        "log": "{message}",
+    }.get(stage.what, "")
+    if stage.what == "completed" and facts["state"] != "complete":
+        sentence = "and went on: it is {state}"
+    return sentence.format(**facts)
+
+
+def spans(job: replies.Job, now: int) -> list[Span]:
+    """What a job was, from its first stage until it ended, or until now."""
+    cuts: list[tuple[str, int]] = []
+    for stage in job.history:
+        state = AFTER.get(stage.what)
+        if state is not None:
+            cuts.append((state, stage.at))
+    if not cuts:
+        return []
+    ended = job.state in ("complete", "failed")
+    if not ended and job.state != "running":
+        cuts[-1] = (job.state, cuts[-1][1])
+    elif ended:
+        cuts.append(("", job.ended_at or cuts[-1][1]))
+    if not ended:
+        cuts.append(("", max(now, cuts[-1][1])))
+    parts = [(state, max(end - start, 0)) for (state, start), (_, end) in pairwise(cuts)]
+    return _laid_out([part for part in parts if part[0] != "failed" or part[1] > 0])
+
+
+def _laid_out(parts: list[tuple[str, int]]) -> list[Span]:
+    """Parts side by side, none too thin to be seen."""
+    whole = sum(ms for _, ms in parts) or 1
+    widths = [max(ms * WIDTH / whole, THINNEST) for _, ms in parts]
+    factor, x, found = WIDTH / (sum(widths) or 1), 0.0, []
+    for (state, ms), width in zip(parts, widths, strict=True):
+        found.append(Span(state, ms, round(x, 2), round(width * factor, 2)))
+        x += width * factor
+    return found

@@ -1,0 +1,239 @@
+"""What people do on the pages, and what keeps others from it."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from qmodel import operations as ops
+from qmodel.web.acting import ACTIONS, OWN
+from qmodel.web.bulk import KINDS
+from qmodel.web.site import NAVIGATION
+from tests.web.conftest import NOW, Shop, send, token
+
+
+def state(shop: Shop, jid: str) -> str:
+    """The state of a job, or gone."""
+    job = shop.client.jobs.get(jid)
+    return "gone" if job is None else job.state
+
+
+def told(pages: TestClient, answer: Any) -> str:
+    """What the next page tells of an action."""
+    assert answer.status_code == 303, answer.text
+    found = re.search(r'class="said"[^>]*>([^<]*)', pages.get(answer.headers["location"]).text)
+    return html.unescape(found[1]) if found else ""
+
+
+DONE = {
+    "pause": ({"queue": "bills", "reason": "night", "for": "1h30m"}, "Queue bills is paused."),
+    "unpause": ({"queue": "emails"}, "Queue emails goes on."),
+    "fire": ({"queue": "reports"}, "0 runs were due"),
+    "forget": ({"queue": "reports"}, None),
+    "drain": ({"queue": "emails"}, "4 jobs canceled. 0 are left."),
+    "obliterate": ({"queue": "pages"}, "2 jobs deleted. 0 are left."),
+    "promote-jobs": ({"jid": "later"}, "1 job ready now."),
+    "revoke-jobs": ({"jid": "bill-1"}, "1 job called off."),
+    "cancel-jobs": ({"jid": ["mail-0", "mail-1"]}, "2 jobs canceled."),
+    "timeout": ({"jid": "bill-1"}, "The lease is taken away"),
+    "track": ({"jid": "mail-0"}, "It is tracked."),
+    "untrack": ({"jid": "mail-0"}, "It is no longer tracked."),
+    "priority": ({"jid": "mail-0", "priority": "-7"}, "Its priority is -7."),
+    "delay": ({"jid": "mail-0", "delay": "10m"}, "It is ready in 10m."),
+    "tag": ({"jid": "mail-0", "tag": "new {x}"}, "It has the tag new {x}."),
+    "untag": ({"jid": "mail-0", "tag": "eu"}, "It has the tag eu no more."),
+    "log": ({"jid": "mail-0", "message": "looked at"}, "The note is in its history."),
+    "replay": ({"jid": "mail-0"}, None),
+    "deregister": ({"worker": "w2.example-1-1"}, "w2.example-1-1 is off the list."),
+    "recur-now": ({"jid": "daily"}, "Run daily-1 is made."),
+    "recur-pause": ({"jid": "daily"}, "daily is paused."),
+    "recur-unpause": ({"jid": "daily"}, "daily goes on."),
+    "unrecur": ({"jid": "daily"}, "daily recurs no more."),
+    "throttle-set": ({"throttle": "stripe", "concurrency": "4"}, "Throttle stripe has these limits."),
+    "throttle-unset": ({"throttle": "stripe"}, "Throttle stripe has no limits."),
+    "config-set": ({"option": "heartbeat", "unit": "ms", "value": "2m"}, "Option heartbeat is 2m."),
+    "config-unset": ({"option": "heartbeat"}, "Option heartbeat is what it is by default."),
+    "request-close": ({"id": "album"}, "Request album ends with its last sub-request."),
+    "request-tune": ({"id": "album", "priority": "2", "limit": "3"}, "Request album has priority 2"),
+    "request-cancel": ({"id": "album"}, "It is called off"),
+    "retry-jobs": ({"jid": ["bad-1", "mail-0"]}, "1 job put back. 1 passed over: The others had not failed."),
+    "move": ({"jid": "bad-1", "queue": "other"}, "Job bad-1 is in queue other."),
+}
+"""Every action with its fields, and what is told afterwards; None where it is refused."""
+
+
+def test_no_action_is_forgotten() -> None:
+    assert DONE.keys() == ACTIONS.keys() | OWN.keys()
+
+
+@pytest.mark.parametrize("action", DONE)
+def test_an_action_is_done_and_told(shop: Shop, pages: TestClient, action: str) -> None:
+    fields, said = DONE[action]
+    shop.client.execute(ops.RequestOpen("album", "images", 2), now=NOW)
+    answer = send(pages, action, next="/queue?name=emails", **fields)
+    if "Sure?" in answer.text:
+        answer = send(pages, action, next="/queue?name=emails", confirmed="1", **fields)
+    if said is None:
+        assert answer.status_code == 409
+        assert "Refused" in answer.text
+    else:
+        assert told(pages, answer).startswith(said)
+
+
+@pytest.mark.parametrize(
+    "action", ["drain", "obliterate", "cancel-jobs", "timeout", "unrecur", "throttle-unset", "move"]
+)
+def test_what_takes_something_away_asks_first(shop: Shop, pages: TestClient, action: str) -> None:
+    fields, _ = DONE[action]
+    before = shop.client.newest()
+    answer = send(pages, action, **fields)
+    assert answer.status_code == 200
+    assert "Sure?" in answer.text
+    assert shop.client.newest() == before
+
+
+@pytest.mark.parametrize("action", DONE)
+def test_an_empty_form_is_said_to_be_one(pages: TestClient, action: str) -> None:
+    answer = send(pages, action, confirmed="1")
+    assert answer.status_code == 400, action
+
+
+def test_a_failed_job_is_tried_again_as_it_was_put(shop: Shop, pages: TestClient) -> None:
+    send(pages, "retry-jobs", jid="bad-1")
+    job = shop.client.jobs["bad-1"]
+    assert (job.state, job.remaining, job.lifo, job.raw.lease_ms) == ("waiting", 5, True, 5000)
+
+
+def test_a_failed_job_whose_key_another_holds_is_passed_over(shop: Shop, pages: TestClient) -> None:
+    execute = shop.client.execute
+    execute(ops.Put("q", "first", "K", "", unique="key"), now=NOW)
+    [job] = execute(ops.Pop("q", "w", 1), now=NOW)
+    execute(ops.Fail("first", job.token, "g", "m"), now=NOW)
+    execute(ops.Put("q", "second", "K", "", unique="key"), now=NOW)
+    assert "0 jobs put back. 1 passed over" in told(pages, send(pages, "retry-jobs", jid="first"))
+    assert state(shop, "first") == "failed"
+
+
+def test_several_may_be_refused_and_the_rest_is_done(shop: Shop, pages: TestClient) -> None:
+    said = told(pages, send(pages, "promote-jobs", jid=["later", "bad-1", "nobody"]))
+    assert said.startswith("1 job ready now. 2 refused:")
+    assert state(shop, "later") == "waiting"
+
+
+def test_a_job_with_dependents_is_canceled_with_them(shop: Shop, pages: TestClient) -> None:
+    assert send(pages, "cancel-jobs", jid="fetch", confirmed="1").status_code == 409
+    assert "2 jobs canceled" in told(pages, send(pages, "cancel-jobs", jid="fetch", confirmed="1", cascade="1"))
+    assert state(shop, "render") == "gone"
+
+
+@pytest.mark.parametrize(
+    "next", ["//evil.example/", "https://evil.example", "/\\evil.example", "javascript:x", "/\n/x"]
+)
+def test_no_form_leads_elsewhere(pages: TestClient, next: str) -> None:
+    assert send(pages, "track", jid="mail-0", next=next).headers["location"] == "/"
+
+
+def test_from_the_page_of_what_is_gone_it_goes_to_the_list(pages: TestClient) -> None:
+    answer = send(pages, "cancel-jobs", jid="mail-0", confirmed="1", next="/job?jid=mail-0")
+    assert answer.headers["location"] == "/jobs"
+
+
+# ---- who may not
+
+
+def test_who_may_only_look_sees_no_form_and_can_send_none(shop: Shop) -> None:
+    pages = shop.pages()
+    for page in [*(where for where, _ in NAVIGATION), "/job?jid=bad-1", "/queue?name=emails", "/jobs?group=KeyError"]:
+        assert 'method="post"' not in pages.get(page).text
+    before = shop.client.newest()
+    for where in ("/do", "/bulk"):
+        assert pages.post(where, data={"action": "drain", "queue": "emails", "confirmed": "1"}).status_code == 403
+    assert pages.get("/bulk?action=retry&group=KeyError").status_code == 403
+    assert shop.client.newest() == before
+
+
+@pytest.mark.parametrize("csrf", ["", "0" * 64])
+def test_a_form_without_the_token_of_a_page_does_nothing(shop: Shop, pages: TestClient, csrf: str) -> None:
+    before = shop.client.newest()
+    fields = {"csrf": csrf, "confirmed": "1", "queue": "emails"}
+    assert pages.post("/do", data={"action": "drain", **fields}).status_code == 403
+    assert pages.post("/bulk", data={"action": "cancel", **fields}).status_code == 403
+    assert shop.client.newest() == before
+
+
+@pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}])
+def test_a_form_of_another_site_does_nothing(shop: Shop, pages: TestClient, headers: dict[str, str]) -> None:
+    before = shop.client.newest()
+    data = {"csrf": token(pages), "action": "drain", "queue": "emails", "confirmed": "1"}
+    assert pages.post("/do", data=data, headers=headers).status_code == 403
+    assert shop.client.newest() == before
+
+
+def test_a_link_changes_nothing(shop: Shop, pages: TestClient) -> None:
+    before = shop.client.newest()
+    assert pages.get("/do", params={"action": "drain", "queue": "emails", "confirmed": "1"}).status_code == 405
+    assert shop.client.newest() == before
+
+
+def test_a_form_has_a_bounded_size(pages: TestClient) -> None:
+    assert send(pages, "log", jid="mail-0", message="x" * 300_000).status_code == 400
+    assert pages.post("/do", content=b"\xff\xfe=1").status_code == 400
+
+
+# ---- many jobs
+
+
+def test_all_jobs_of_a_group_are_counted_and_tried_again(shop: Shop, pages: TestClient) -> None:
+    page = pages.get("/bulk?action=retry&group=KeyError").text
+    assert "Retry 2 jobs?" in page
+    assert state(shop, "bad-1") == "failed"
+    done = pages.post("/bulk", data=fields_of(page))
+    assert "2 jobs put back into their queues" in done.text
+    assert [state(shop, jid) for jid in ("bad-1", "bad-2", "bad-3")] == ["waiting", "waiting", "failed"]
+
+
+def fields_of(page: str) -> dict[str, str]:
+    """The fields of the form that a page has."""
+    pairs = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page)
+    return {name: html.unescape(value) for name, value in pairs}
+
+
+def test_what_is_more_than_a_step_goes_on_by_itself(
+    shop: Shop, pages: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2500):
+        shop.client.execute(ops.Put("many", f"j-{number}", "K", "{}"), now=NOW)
+    monkeypatch.setattr("qmodel.web.bulk.SPAN", -1)
+    page, parts = pages.get("/bulk?action=cancel&queue=many").text, 0
+    assert "Cancel 2,500 jobs?" in page
+    while 'action="/bulk"' in page:
+        page, parts = pages.post("/bulk", data=fields_of(page)).text, parts + 1
+        assert ('hx-trigger="load"' in page) == (parts < 3)
+    assert "2,500 jobs canceled" in page
+    assert shop.client.queues["many"].length() == 0
+
+
+def test_complete_jobs_are_deleted_by_their_age(shop: Shop, pages: TestClient) -> None:
+    assert "Delete 0 jobs?" in pages.get("/bulk?action=clean&state=complete").text
+    page = pages.get("/bulk?action=clean&state=complete&older=10s").text
+    assert "Delete 1 job?" in page
+    pages.post("/bulk", data=fields_of(page))
+    assert state(shop, "good") == "gone"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("field", ["worker", "text", "state"])
+def test_a_filter_that_an_operation_does_not_know_is_refused(pages: TestClient, kind: str, field: str) -> None:
+    """Else it would be done to more jobs than were meant."""
+    known = (kind, field) in [("cancel", "worker"), ("cancel", "state")]
+    value = "running" if field == "state" else "x"
+    answer = pages.get("/bulk", params={"action": kind, "queue": "emails", field: value})
+    assert (answer.status_code == 200) == known
+
+
+def test_what_is_too_wide_is_refused(pages: TestClient) -> None:
+    assert pages.get("/bulk?action=cancel&klass=SendEmail").status_code == 409

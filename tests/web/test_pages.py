@@ -1,0 +1,271 @@
+"""What the pages show, to whom, and at what cost."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
+
+from qmodel import Client
+from qmodel import operations as ops
+from qmodel.web import create
+from qmodel.web.site import NAVIGATION
+from tests.web.conftest import BASE, NOW, Shop
+
+PAGES = {
+    "/": ["emails", "KeyError", "w1.example-1-1", "1 done", "lost"],
+    "/queues": ["emails", "paused: partner is down", "reports"],
+    "/queue?name=emails": ["SendEmail", "paused", "By the minute"],
+    "/jobs": ["Import", "bad-3"],
+    "/jobs?state=waiting": ["mail-0", "fetch"],
+    "/jobs?state=scheduled&queue=emails": ["later"],
+    "/jobs?state=throttled": ["bill-2"],
+    "/jobs?state=running": ["bill-1"],
+    "/jobs?state=stalled": ["lost"],
+    "/jobs?state=depends": ["render"],
+    "/jobs?state=complete": ["good"],
+    "/jobs?state=failed": ["bad-1", "bad-2", "bad-3"],
+    "/jobs?group=TimeoutError": ["bad-3"],
+    "/jobs?tag=vip": ["mail-2"],
+    "/jobs?queue=emails&klass=SendEmail&state=waiting": ["mail-1"],
+    "/jobs?worker=w1.example-1-1": ["bill-1"],
+    "/jobs?queue=imports&text=a.csv&state=failed": ["bad-1"],
+    "/jobs?klass=Render": ["render"],
+    "/job?jid=bill-1": ["half way", "stripe", "w1.example-1-1", "lease ends"],
+    "/job?jid=bill-2": ["Why it does not run", "Throttle stripe is full"],
+    "/job?jid=bad-1": ["KeyError: ", "Traceback", "Retry"],
+    "/job?jid=good": ["rows", "ran 9 s"],
+    "/job?jid=render": ["Its flow", "Fetch"],
+    "/flow?jid=render": ["<svg", "2 jobs", "Render"],
+    "/flow?jid=mail-0": ["waits for no other job"],
+    "/failures": ["KeyError", "TimeoutError"],
+    "/workers": ["dead.example-1-1", "half way", "w2.example-1-1"],
+    "/worker?name=w1.example-1-1": ["bill-1"],
+    "/schedules": ["daily", "0 9 * * 1-5"],
+    "/schedule?jid=daily": ["Report", "0 9 * * 1-5 (UTC)"],
+    "/throttles": ["stripe", "1 at once", "5 per 1 s"],
+    "/throttle?name=stripe": ["bill-1", "bucket of 9"],
+}
+"""Every page, and some of what it says."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_says_what_there_is(pages: TestClient, page: str) -> None:
+    answer = pages.get(page)
+    assert answer.status_code == 200
+    assert [said for said in PAGES[page] if said not in html.unescape(answer.text)] == []
+
+
+@pytest.mark.parametrize("page", [where for where, _ in NAVIGATION])
+def test_where_there_is_nothing_a_page_says_so(page: str) -> None:
+    answer = TestClient(create("memory://"), base_url=BASE).get(page)
+    assert answer.status_code == 200
+    assert 'aria-current="page"' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("page", "status", "said"),
+    [
+        ("/job?jid=nobody", 404, "There is no job nobody."),
+        ("/job", 400, "needs ?jid="),
+        ("/job?jid=a%00b", 400, "bad jid"),
+        ("/schedule?jid=none", 404, "no recurring job"),
+        ("/jobs?offset=x", 400, "whole number"),
+        ("/jobs?queue=emails&klass=SendEmail&cursor=nonsense", 400, "cursor"),
+        ("/jobs?state=lost", 400, "one of"),
+        ("/nowhere", 404, "no such page"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(pages: TestClient, page: str, status: int, said: str) -> None:
+    answer = pages.get(page)
+    assert (answer.status_code, said in html.unescape(answer.text)) == (status, True)
+
+
+HOSTILE = "\"'><script>alert(1)</script>{{7*7}}"
+
+
+def test_what_others_write_stays_text(shop: Shop) -> None:
+    jid = "<img/src=x/onerror=alert(1)>"
+    shop.client.execute(
+        ops.Put(HOSTILE, jid, HOSTILE, HOSTILE, tags=(HOSTILE, "javascript:alert(1)"), ordered=HOSTILE), now=NOW
+    )
+    [job] = shop.client.execute(ops.Pop(HOSTILE, HOSTILE, 1), now=NOW)
+    shop.client.execute(ops.Progress(jid, job.token, HOSTILE), now=NOW)
+    shop.client.execute(ops.Pause((HOSTILE,), HOSTILE), now=NOW)
+    shop.client.execute(ops.ThrottleSet(HOSTILE, 1), now=NOW)
+    shop.client.execute(ops.Recur(HOSTILE, "s" + jid.replace(" ", ""), HOSTILE, HOSTILE, 1000), now=NOW)
+    pages = shop.pages(writable=True)
+    before = [pages.get("/"), *_of_hostile(pages, jid)]
+    shop.client.execute(ops.Fail(jid, job.token, HOSTILE, HOSTILE), now=NOW)
+    for answer in (*before, pages.get("/"), *_of_hostile(pages, jid)):
+        assert "<script>alert" not in answer.text, answer.url
+        assert "<img/src" not in answer.text, answer.url
+        assert 'href="javascript:' not in answer.text
+
+
+def _of_hostile(pages: TestClient, jid: str) -> list[object]:
+    paths = [where for where, _ in NAVIGATION]
+    with_name = [("/queue", "name"), ("/worker", "name"), ("/throttle", "name"), ("/stats", "queue"), ("/find", "q")]
+    found = [pages.get(path) for path in paths]
+    found += [pages.get(path, params={query: HOSTILE}) for path, query in with_name]
+    found += [pages.get("/jobs", params={name: HOSTILE}) for name in ("queue", "klass", "tag", "group", "text")]
+    found += [pages.get("/job", params={"jid": jid}), pages.get("/flow", params={"jid": jid})]
+    return [*found, pages.get("/bulk", params={"action": "cancel", "queue": HOSTILE})]
+
+
+def test_every_answer_carries_a_strict_policy(pages: TestClient) -> None:
+    for page in ("/", "/nowhere", "/static/style.css", "/job?jid=nobody"):
+        headers = pages.get(page).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_has_a_script_or_a_style_in_it(pages: TestClient, page: str) -> None:
+    text = pages.get(page).text
+    assert (
+        re.findall(r"<script(?! defer src=)[^>]*>|<style|\sstyle=|\son\w+=|https?://(?!www.w3.org/2000/svg)", text)
+        == []
+    )
+
+
+# ---- who, and where
+
+
+def test_without_a_password_only_this_machine_s_names_are_answered(shop: Shop) -> None:
+    answer = TestClient(create(shop.client), base_url="http://evil.example").get("/")
+    assert answer.status_code == 403
+    assert "mail" not in answer.text
+
+
+def test_a_password_is_asked_for(shop: Shop) -> None:
+    pages = shop.pages(auth="ada:secret")
+    assert pages.get("/").status_code == 401
+    assert pages.get("/static/style.css").status_code == 401
+    assert pages.get("/", auth=("ada", "secret")).status_code == 200
+
+
+def test_pages_can_be_mounted_anywhere(shop: Shop) -> None:
+    app = Starlette(routes=[Mount("/admin/jobs", create(shop.client, writable=True))])
+    with TestClient(app, base_url=BASE) as pages:
+        text = pages.get("/admin/jobs/queues").text
+        links = re.findall(r'(?:href|src|action|hx-get)="([^"]+)"', text)
+        assert [link for link in links if not link.startswith(("/admin/jobs/", "#"))] == []
+        for link in links:
+            assert link.startswith("#") or link.endswith("/do") or pages.get(html.unescape(link)).status_code == 200, (
+                link
+            )
+
+
+def test_a_proxy_may_take_a_prefix_away(shop: Shop) -> None:
+    text = shop.pages(prefix="/q/").get("/").text
+    assert 'href="/q/queues"' in text
+    assert 'hx-get="/q/"' in text
+
+
+def test_the_secrets_of_a_url_are_not_shown(shop: Shop) -> None:
+    from qmodel.web.source import hidden
+
+    assert hidden("redis://me:secret@host/0?ssl_password=other") == "redis://me:***@host/0"
+
+
+def test_a_server_that_is_gone_is_a_page_that_says_so() -> None:
+    pages = TestClient(create("redis://localhost:1/0"), base_url=BASE)
+    answer = pages.get("/queues")
+    assert answer.status_code == 503
+    assert "cannot be reached" in answer.text
+
+
+def test_only_a_client_or_a_url_will_do() -> None:
+    with pytest.raises(TypeError, match=r"a qmodel\.Client, an App or a URL"):
+        create(42)
+
+
+# ---- at what cost
+
+
+@pytest.mark.parametrize("page", [*PAGES, "/bulk?action=retry&group=KeyError", "/bulk?action=cancel&queue=emails"])
+def test_no_page_takes_more_with_more_jobs(page: str) -> None:
+    costs = []
+    for many in (0, 3000):
+        shop = Shop()
+        for number in range(many):
+            shop.client.execute(ops.Put("emails", f"more-{number}", "Other", "{}", tags=("vip",)), now=NOW)
+        shop.count()
+        assert shop.pages(writable=True).get(page).status_code == 200
+        jobs = sum(len(op.jids) for op in shop.sent if isinstance(op, ops.Multiget))
+        costs.append((len(shop.sent), jobs))
+    assert costs[1][0] <= costs[0][0] + 10
+    assert costs[1][1] <= 600
+
+
+def test_a_list_is_shown_in_parts(shop: Shop) -> None:
+    for number in range(120):
+        shop.client.execute(ops.Put("many", f"j-{number:03}", "K", "{}"), now=NOW + number)
+    pages, seen, page = shop.pages(), [], "/jobs?queue=many&state=waiting"
+    while page:
+        text = pages.get(page).text
+        seen += re.findall(r'id="row-(j-\d+)"', text)
+        following = re.search(r'rel="next" href="([^"]+)"', text)
+        page = html.unescape(following[1]) if following else ""
+    assert seen == [f"j-{number:03}" for number in range(120)]
+
+
+def test_a_search_goes_on_from_its_cursor(shop: Shop) -> None:
+    for number in range(120):
+        shop.client.execute(ops.Put("many", f"j-{number:03}", "K" if number % 2 else "L", "{}"), now=NOW)
+    pages, seen, page = shop.pages(), [], "/jobs?queue=many&klass=K"
+    while page:
+        text = pages.get(page).text
+        seen += re.findall(r'id="row-(j-\d+)"', text)
+        following = re.search(r'rel="next" href="([^"]+)"', text)
+        page = html.unescape(following[1]) if following else ""
+    assert sorted(seen) == [f"j-{number:03}" for number in range(1, 120, 2)]
+
+
+# ---- finding
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("mail-0", "/job?jid=mail-0"),
+        ("emails", "/queue?name=emails"),
+        ("daily", "/schedule?jid=daily"),
+        ("KeyError", "/jobs?group=KeyError"),
+        ("vip", "/jobs?tag=vip"),
+        ("w1.example-1-1", "/worker?name=w1.example-1-1"),
+        ("Render", "/jobs?klass=Render"),
+        ("", "/jobs"),
+        ("bad id with spaces", "/jobs?klass=bad+id+with+spaces"),
+    ],
+)
+def test_a_name_leads_to_what_has_it(pages: TestClient, name: str, where: str) -> None:
+    assert pages.get("/find", params={"q": name}).headers["location"] == where
+
+
+# ---- assets
+
+VENDOR = Path(__file__).parents[2] / "qmodel" / "web" / "static" / "vendor"
+
+
+def test_assets_of_others_are_as_they_were_released_and_have_their_licences() -> None:
+    rows = re.findall(r"^\| `(\S+)` \|.*\| `(\w+)` \|$", (VENDOR / "README.md").read_text(encoding="utf-8"), re.M)
+    assert sorted(name for name, _ in rows) == ["htmx.min.js", "uPlot.iife.min.js", "uPlot.min.css"]
+    for name, begins in rows:
+        assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest().startswith(begins)
+        assert (VENDOR / f"{name.split('.')[0]}.LICENSE").exists()
+
+
+def test_a_client_is_not_closed_by_the_pages(shop: Shop) -> None:
+    with shop.pages() as pages:
+        pages.get("/")
+    assert isinstance(shop.client, Client)
+    assert shop.client.queues["emails"].length() == 4
