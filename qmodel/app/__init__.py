@@ -29,7 +29,7 @@ from qmodel.app.errors import (
     Retry,
 )
 from qmodel.app.jobtype import JobType, Puts
-from qmodel.app.loading import load
+from qmodel.app.loading import load, load_job
 from qmodel.app.outcome import Completed, Failed, Outcome, Released, Retried, Unknown
 from qmodel.app.serialising import Json, Serializer
 from qmodel.app.typedjobs import TypedJob
@@ -69,6 +69,7 @@ __all__ = [
     "exponential",
     "fixed",
     "load",
+    "load_job",
     "perform",
     "polynomial",
 ]

@@ -9,7 +9,8 @@ import sys
 from typing import Any
 
 from qmodel.app.application import App
-from qmodel.app.errors import LoadError, hint
+from qmodel.app.errors import LoadError, did_you_mean, hint
+from qmodel.app.jobtype import JobType
 
 
 def load(where: str) -> App:
@@ -19,15 +20,39 @@ def load(where: str) -> App:
     itself raises goes through.
     """
     name, _, attribute = where.partition(":")
+    found = _named(_imported(where, name), name, attribute)
+    if not isinstance(found, App):
+        raise LoadError(f"{where} is {_article(found)}, and not a qmodel.App.", "Name the App: jobs:app.")
+    return found
+
+
+def load_job(where: str) -> JobType[..., Any, ..., Any]:
+    """Find the job type of `module:function`, `module:app.klass` or `module:klass`, as `load` finds an app."""
+    name, _, attribute = where.partition(":")
+    module = _imported(where, name)
+    owner, _, klass = attribute.rpartition(".")
+    found = getattr(module, attribute, None)
+    if isinstance(found, JobType):
+        return found
+    app = _named(module, name, owner)
+    if not isinstance(app, App):
+        raise LoadError(f"{name}:{owner} is {_article(app)}, and not a qmodel.App.", "Name the App: jobs:app.klass.")
+    if klass not in app.jobs:
+        known = ", ".join(f"{name}:{one}" for one in app.jobs) or "no job types in it"
+        close = did_you_mean(klass, app.jobs)
+        step = f"Did you mean {name}:{close}?" if close else f"There is {known}."
+        raise LoadError(f"{where!r} names no job type.", step)
+    return app.jobs[klass]
+
+
+def _imported(where: str, name: str) -> Any:
+    """The module of a name, with the working directory on the path."""
     _check(where, name)
     folder = os.getcwd()
     if folder not in sys.path:
         sys.path.insert(0, folder)
     importlib.invalidate_caches()
-    found = _named(_module(where, name, folder), name, attribute)
-    if not isinstance(found, App):
-        raise LoadError(f"{where} is {_article(found)}, and not a qmodel.App.", "Name the App: jobs:app.")
-    return found
+    return _module(where, name, folder)
 
 
 def _check(where: str, name: str) -> None:

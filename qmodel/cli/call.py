@@ -1,0 +1,190 @@
+"""`qmodel call`: put a job of an app, as its function is called."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from inspect import Parameter
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+
+from qmodel.cli.convert import DURATION, format_duration
+from qmodel.cli.session import Session, common, session
+from qmodel.errors import QmodelError
+
+if TYPE_CHECKING:
+    from qmodel.app import JobType, TypedJob
+    from qmodel.client import Job
+
+NUMBERS: dict[Any, tuple[type, ...]] = {int: (int,), float: (float, int), bool: (bool,)}
+"""What a value of an annotation has to be, so that a slip is told here and not by the job."""
+
+
+@click.command("call")
+@click.argument("job_type", metavar="MODULE:JOB")
+@click.argument("arguments", nargs=-1, metavar="[VALUE | NAME=VALUE]...")
+@click.option("--wait", is_flag=True, help="Wait until it has ended; print its result, and its history.")
+@click.option("--timeout", type=DURATION, help="How long to wait at most: 90 (seconds), 1.5s, 10m. [default: for ever]")
+@click.option("--queue", help="Another queue than the job type's.")
+@click.option("--delay", type=DURATION, help="After how long it is ready.")
+@click.option("--priority", type=int, help="Lower runs sooner.")
+@click.option("--jid", help="Its id. [default: a random one]")
+def command(job_type: str, arguments: tuple[str, ...], wait: bool, timeout: int | None, **options: Any) -> None:
+    """Put a job of an app, with arguments as for its function, and print its id.
+
+    \b
+        qmodel call jobs:add 1 2                             the function `add` of jobs.py
+        qmodel call jobs:welcome ada@example.com language=de --wait
+        qmodel call jobs:app.welcome ada@example.com         by the name of its klass
+
+    Values are JSON where they can be, unless the function wants text there. With --wait the result is printed as JSON,
+    and what happened to the job on the standard error; the exit code is 1 for a job that failed. Without a server
+    (memory://) this process performs the job itself.
+    """
+    from qmodel.app import load_job
+    from qmodel.app.connecting import Connection
+
+    at, kind = session(), load_job(job_type)
+    if at.url_from == "--url":
+        kind.app.connection = Connection(at.url)
+    args, kwargs = _given(kind, arguments)
+    alone = kind.app.url.startswith("memory://")
+    with _performing(kind, options["queue"]) if alone else _nothing():
+        try:
+            job = kind.options(**_options(options)).put(*args, **kwargs)
+        except TypeError as error:
+            raise click.UsageError(f"{error}. It takes {kind.binding.signature}.") from None
+        if wait or alone:
+            _wait(at, job, math.inf if timeout is None else timeout / 1000)
+        elif at.json:
+            at.answer({"jid": job.jid})
+        else:
+            click.echo(job.jid)
+
+
+def _options(given: dict[str, Any]) -> Any:
+    seconds = None if given["delay"] is None else given["delay"] / 1000
+    return {name: value for name, value in {**given, "delay": seconds}.items() if value is not None}
+
+
+# ---- arguments
+
+
+def _given(kind: JobType[..., Any, ..., Any], words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call from words: by place, and by name."""
+    names = set(kind.binding.names)
+    takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in kind.binding.parameters)
+    places = list(_places(kind.binding.parameters, len(words)))
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if equals and (name in names or (takes_any and name.isidentifier())):
+            kwargs[name] = _value(kind, name, text)
+        else:
+            args.append(_value(kind, places[len(args)] if len(args) < len(places) else "", word))
+    return args, kwargs
+
+
+def _places(parameters: Sequence[Parameter], most: int) -> Iterator[str]:
+    """The names of the parameters that values by place go to."""
+    for parameter in parameters:
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            yield from [parameter.name] * most
+        elif parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
+            yield parameter.name
+
+
+def _value(kind: JobType[..., Any, ..., Any], name: str, text: str) -> Any:
+    """What a word means as a value of a parameter. Raises UsageError for what cannot be one."""
+    wanted = kind.binding.hints.get(name)
+    if wanted is str or (str in get_args(wanted) and text != "null"):
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = text
+    if type(value) not in NUMBERS.get(wanted, (type(value),)):
+        raise click.UsageError(f"{name} of {kind.klass} is {getattr(wanted, '__name__', wanted)}, and not {text!r}.")
+    made = kind.binding.converters.get(name)
+    if made is None:
+        return value
+    several = any(p.name == name and p.kind is Parameter.VAR_POSITIONAL for p in kind.binding.parameters)
+    try:
+        return made.load([value])[0] if several else made.load(value)
+    except Exception as error:
+        raise click.UsageError(f"{name} of {kind.klass} cannot be {text!r}: {error}") from None
+
+
+# ---- waiting
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def _performing(kind: JobType[..., Any, ..., Any], queue: str | None) -> Iterator[None]:
+    """Have a worker in a thread of this process."""
+    from qmodel.worker import Worker
+
+    worker = Worker(kind.app, (queue or kind.queue,))
+    thread = threading.Thread(target=worker.run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        worker.stop(now=True)
+        thread.join(5)
+
+
+def _wait(at: Session, job: TypedJob[Any], timeout: float) -> None:
+    """Wait for a job, and print what became of it."""
+    error: QmodelError | None = None
+    try:
+        (found,) = job.client.wait([job], timeout)
+        error = found if isinstance(found, QmodelError) else None
+    finally:
+        known = job.client.jobs.get(job.jid)
+        result = known.result_text if known and known.state == "complete" else ""
+        if at.json:
+            at.answer({"jid": job.jid, **_ended(error, result), "history": _history(known)})
+        else:
+            _show(known, job.jid)
+            click.secho(str(error) if error else result or "null", fg="red" if error else None, err=error is not None)
+    if error is not None:
+        raise click.exceptions.Exit(1)
+
+
+def _ended(error: QmodelError | None, result: str) -> dict[str, Any]:
+    if error is not None:
+        return {"error": type(error).__name__, "sentence": str(error)}
+    try:
+        return {"result": json.loads(result or "null")}
+    except ValueError:
+        return {"result": result}
+
+
+def _history(job: Job | None) -> list[dict[str, Any]]:
+    stages = job.history if job else ()
+    return [{"what": stage.what, "at": stage.at.isoformat(), **stage.facts} for stage in stages]
+
+
+def _show(job: Job | None, jid: str) -> None:
+    """The history of a job: each stage with the time since the one before."""
+    click.secho(f"job {jid}" + (f": {job.klass} in {job.queue}" if job else " is gone"), err=True, bold=True)
+    before = None
+    for stage in job.history if job else ():
+        since = "" if before is None else f"+{format_duration((stage.at - before).total_seconds() * 1000)}"
+        facts = " ".join(f"{name}={value}" for name, value in stage.facts.items() if value != "")
+        moment = stage.at.isoformat(timespec="milliseconds")[11:23]
+        click.echo(f"  {moment} {since:>8}  {stage.what:<10} {facts}".rstrip(), err=True)
+        before = stage.at
+
+
+common(command)

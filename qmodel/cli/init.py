@@ -1,0 +1,101 @@
+"""`qmodel init`: something to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from qmodel.errors import QmodelError
+
+JOBS = '''"""The jobs of this project.
+
+    qmodel dev jobs                  perform them here, without a server, and look at them in a browser
+    qmodel call jobs:add 1 2 --wait  put one, and wait for its result
+    qmodel worker jobs:app           perform them where QMODEL_URL says
+"""
+
+from qmodel import App, Context
+
+app = App()  # where QMODEL_URL says: redis://localhost:6379/0, ...; without it in the memory of each process
+
+
+@app.job(queue="sums")
+def add(x: int, y: int) -> int:
+    return x + y
+
+
+@app.job(queue="emails", retries=3, backoff="exponential")
+def welcome(context: Context, to: str, *, language: str = "en") -> str:
+    context.log(f"attempt {context.attempt}")
+    if "@" not in to:
+        raise ValueError(f"{to!r} is no address")
+    return {"en": "Welcome", "de": "Willkommen"}[language] + f", {to}!"
+
+
+def sign_up(address: str) -> None:
+    """What a program does: it puts jobs, and goes on."""
+    welcome.options(delay=3600).put(address)
+'''
+
+TESTS = '''"""Tests of jobs.py. `qm` is a queue for one test with a clock of its own: nobody waits, nothing is asked."""
+
+import pytest
+
+from jobs import add, sign_up, welcome
+
+
+def test_a_job_is_a_function():
+    assert add(1, 2) == 3
+
+
+def test_a_job_is_put_and_performed(qm):
+    job = add.put(1, y=2)
+    qm.drain_queue("sums")
+    assert job.wait() == 3
+
+
+def test_who_signs_up_is_welcomed_an_hour_later(qm):
+    sign_up("ada@example.com")
+    qm.assert_enqueued(welcome, args={"to": "ada@example.com"}, delay=3600)
+    with qm.worker() as done:
+        qm.clock.advance(hours=1)
+    assert done.completed == 1
+
+
+def test_the_welcome(qm):
+    assert qm.perform_job(welcome, "ada@example.com", language="de") == "Willkommen, ada@example.com!"
+    with pytest.raises(ValueError):
+        qm.perform_job(welcome, "ada")
+
+
+def test_a_welcome_that_fails_is_tried_again_and_given_up_in_the_end(qm):
+    welcome.put("ada")
+    done = qm.drain_queue("emails", with_scheduled=True)
+    assert (done.retried, done.failed) == (3, 1)
+'''
+
+FILES = {"jobs.py": JOBS, "test_jobs.py": TESTS}
+
+
+class Exists(QmodelError):
+    """A file is there already."""
+
+
+@click.command("init")
+@click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path))
+def command(folder: Path) -> None:
+    """Write jobs.py and test_jobs.py into a folder, by default this one. What is there already is left as it is."""
+    there = [name for name in FILES if (folder / name).exists()]
+    if there:
+        names = " and ".join(there)
+        raise Exists(f"{names} in {folder.resolve()}: there already. Nothing was written; name a new folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    click.echo(f"In {folder.resolve()}:")
+    click.echo("  jobs.py       an app with two job types")
+    click.echo("  test_jobs.py  their tests\n\nNow try" + (f", in {folder}:" if folder != Path() else ":"))
+    click.echo("  pytest")
+    click.echo("  qmodel call jobs:add 1 2 --wait")
+    click.echo("  qmodel dev jobs")
