@@ -77,6 +77,9 @@ _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z
 _WORD = re.compile(rb"[+-]?(?:inf|infinity|nan)\Z", re.IGNORECASE)
 _BIGGEST: Final = 2**63 - 1
 _LAST_ID: Final = 2**64 - 1
+_SMALL: Final = 128
+_SHORT: Final = 64
+"""Hashes of more fields, or with longer values, give their fields in an order of the server's own."""
 
 
 @lru_cache(maxsize=4096)
@@ -748,7 +751,12 @@ class Keyspace:
 
     def _hgetall(self, key: bytes) -> Any:
         found = self._read(key, dict)
-        return tuple([word for pair in found.items() for word in pair]) if found else ()
+        if not found:
+            return ()
+        pairs = list(found.items())
+        if len(found) > _SMALL or any(len(value) > _SHORT for value in found.values()):
+            pairs.reverse()
+        return tuple([word for pair in pairs for word in pair])
 
     def _hexists(self, key: bytes, field: bytes) -> int:
         return int(field in (self._read(key, dict) or ()))

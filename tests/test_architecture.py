@@ -75,11 +75,8 @@ LONG_FILES = {
     "backends/redis_setup.py": "a check for each thing that can be wrong with a server",
 }
 
-LISTS = (
-    "qmodel/conformance/directed.py:",
-    "qmodel/conformance/directed_flows.py:",
-)
-"""Files whose functions are lists of histories, as long as what they tell."""
+LISTS = "qmodel/conformance/directed"
+"""How the names of the files begin whose functions are lists of histories, as long as what they tell."""
 
 LONG_FUNCTIONS = {
     "qmodel/cli/show.py:_job": "a table, line by line",

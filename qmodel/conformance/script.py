@@ -55,9 +55,31 @@ class Script:
 
     def look(self) -> None:
         """Read whatever can be read."""
+        self._look_at_jobs()
+        store = self.store
+        for key in list(store.uniques)[:5]:
+            self.do(ops.UniqueGet(key))
+        for id in list(store.requested)[:5]:
+            self.do(ops.RequestGet(id))
+        for jid in list(store.results)[:5]:
+            self.do(ops.Results(jid))
+        self.do(ops.Throttles())
+        self.do(ops.Subscriptions())
+        self.do(ops.Workers())
+        self.do(ops.Queues())
+        self.do(ops.Completed())
+        self.do(ops.Completed(len(store.completed) + 1, 5))
+        self.do(ops.FailedGroups())
+        self.do(ops.Tracked())
+        self.do(ops.TopTags())
+        self.do(ops.Config())
+        self.do(ops.Events(max(store.seq - 30, 0), 50))
+
+    def _look_at_jobs(self) -> None:
         store = self.store
         for jid in list(store.jobs)[:20]:
             self.do(ops.Get(jid))
+            self.do(ops.Why(jid))
         for queue in list(store.queues)[:5]:
             for read in (ops.Waiting, ops.Scheduled, ops.Depending, ops.Throttled, ops.Running, ops.Stalled):
                 self.do(read(queue))
@@ -70,12 +92,3 @@ class Script:
         for queue in list(store.queues)[:5]:
             self.do(ops.Recurring(queue))
             self.do(ops.Peek(queue, 5))
-        self.do(ops.Workers())
-        self.do(ops.Queues())
-        self.do(ops.Completed())
-        self.do(ops.Completed(len(store.completed) + 1, 5))
-        self.do(ops.FailedGroups())
-        self.do(ops.Tracked())
-        self.do(ops.TopTags())
-        self.do(ops.Config())
-        self.do(ops.Events(max(store.seq - 30, 0), 50))

@@ -1,0 +1,176 @@
+"""Histories with a purpose, of throttles: the gates at which jobs wait, whom they let go on, and who is woken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from qmodel import operations as ops
+from qmodel.conformance.script import Script
+
+
+def woken_by_throttles(s: Script) -> None:
+    """Whoever sleeps is woken when a place becomes free, in the queue's own throttle or in one that a job names."""
+    s.do(ops.ThrottleSet("queue/q", 1))
+    s.do(ops.ThrottleSet("x", 1))
+    s.put("a", "b")
+    s.put("c", "d", queue="r", throttles=("x",))
+    for queue in "qr":
+        (held,) = s.pop(queue=queue)
+        s.do(ops.Pop(queue, "v", wait=True))
+        s.complete(held)
+        s.do(ops.Queue(queue))
+        (held,) = s.pop(queue=queue)
+        s.do(ops.Pop(queue, "v", wait=True))
+        s.complete(held)
+        s.do(ops.Queue(queue))
+
+
+def two_gates_of_a_queue(s: Script) -> None:
+    """Each opens at a moment of its own, the one by itself, the other when a place is free."""
+    s.do(ops.ThrottleSet("x", rate=1, rate_ms=10_000))
+    s.do(ops.ThrottleSet("y", 1))
+    s.put("a", "b", throttles=("x",))
+    s.put("c", "d", throttles=("y",))
+    held = s.pop(4)
+    s.do(ops.Queue("q"))
+    s.now += 5000
+    s.pop(4)
+    s.now += 5000
+    s.pop(4)
+    s.complete(*held)
+    s.do(ops.Queue("q"))
+    s.pop(4)
+
+
+def let_go_on_and_waiting_still(s: Script) -> None:
+    """Jobs that a gate has let go on keep what they will take until they are claimed, or go elsewhere."""
+    s.do(ops.ThrottleSet("x", 2, capacity=100, refill=1, refill_ms=1_000_000))
+    s.put("a", "b", "c", "d", "e", throttles=("x",), cost=12, priority=-1)
+    held = s.pop(5)
+    s.complete(*held)
+    s.put("h1", "h2", "h3", "h4", priority=-5)
+    s.pop()
+    for jid in "cde":
+        s.do(ops.Why(jid))
+    s.put("f", throttles=("x",), cost=12, priority=-1)
+    s.put("f2", throttles=("x",), cost=12, priority=-2)
+    s.pop()
+    s.do(ops.Cancel(("d",)))
+    s.do(ops.Cancel(("e", "f")))
+    s.do(ops.ThrottleGet("x"))
+    s.put("g", throttles=("x",), priority=-1)
+    s.pop()
+    s.do(ops.Delay("c", 1000))
+    s.do(ops.ThrottleGet("x"))
+    s.pop(9)
+    s.look()
+
+
+def a_bucket_that_was_lowered(s: Script) -> None:
+    """Where those that were let go on, or have just passed, will take more than the bucket can hold."""
+    s.do(ops.ThrottleSet("x", 1, capacity=40, refill=1, refill_ms=1000))
+    s.put("a", "b", "c", "d", throttles=("x",), cost=12)
+    s.pop(4)
+    s.put("h1", "h2", priority=-5)
+    s.do(ops.ThrottleSet("x", 9, capacity=40, refill=1, refill_ms=1000))
+    s.pop()
+    s.do(ops.ThrottleSet("x", 9, capacity=12, refill=1, refill_ms=1000))
+    s.put("e", throttles=("x",), cost=12)
+    s.put("f", throttles=("x",), cost=1, priority=1)
+    s.pop()
+    s.pop(9)
+    s.do(ops.Queue("q"))
+    s.do(ops.ThrottleSet("y", capacity=5, refill=1, refill_ms=1000))
+    s.put("g", queue="r", throttles=("y",), cost=5)
+    s.put("i", queue="r", throttles=("y",), cost=1)
+    s.do(ops.ThrottleSet("y", capacity=2, refill=1, refill_ms=1000))
+    s.pop(2, queue="r")
+    s.do(ops.Queue("r"))
+    s.look()
+
+
+def behind_one_that_needs_more(s: Script) -> None:
+    """Nobody of the same priority overtakes a job that waits for more tokens; one of a better priority does."""
+    for level in (0, -1):
+        queue = f"q{level}"
+        s.do(ops.ThrottleSet("x", capacity=5, refill=1, refill_ms=1000))
+        s.put("a", queue=queue, throttles=("x",), cost=3, priority=level)
+        s.pop(queue=queue)
+        s.put("b", queue=queue, throttles=("x",), cost=3, priority=level)
+        s.put("c", queue=queue, throttles=("x",), priority=level)
+        s.pop(2, queue=queue)
+        s.put("d", queue=queue, throttles=("x",), priority=level - 1)
+        s.pop(2, queue=queue)
+        s.do(ops.Queue(queue))
+        for jid in "bc":
+            s.do(ops.Why(jid))
+        s.do(ops.Cancel(("a", "b", "c", "d")))
+        s.now += 60_000
+
+
+def many_holders(s: Script) -> None:
+    """Of those that hold a place the first ones are shown: 25 of a throttle, 3 to whoever waits for it."""
+    for name, queue in (("x", "q"), ("queue/r", "r")):
+        s.do(ops.ThrottleSet(name, 27))
+        s.put(*(f"{queue}{number:02}" for number in range(29)), queue=queue, throttles=("x",) if queue == "q" else ())
+        s.pop(29, queue=queue)
+        s.do(ops.ThrottleGet(name))
+        s.do(ops.Why(f"{queue}28"))
+    s.do(ops.Throttles())
+
+
+def names_of_throttles(s: Script) -> None:
+    """A throttle with a long name, one named like the beginning of a queue's own, one that is named twice by a job."""
+    for name in ("throttle", "queue/", "queue"):
+        s.do(ops.ThrottleSet(name, 1))
+        s.do(ops.ThrottleGet(name))
+    s.put("a", "b", throttles=("throttle", "queue"))
+    (held,) = s.pop(2)
+    s.complete(held)
+    s.pop()
+    s.do(ops.ThrottleUnset("queue/"))
+    s.do(ops.ThrottleSet("z", capacity=1, refill=1, refill_ms=1000))
+    s.do(ops.ThrottleUnset("z"))
+    s.do(ops.ThrottleUnset("z"))
+    s.do(ops.ThrottleSet("y", capacity=5, refill=1, refill_ms=1000))
+    s.put("c", queue="r", throttles=("y", "y"), cost=2)
+    s.do(ops.Put("r", "d", "k", "", throttles=()))
+    s.do(ops.Get("d"))
+    s.pop(2, queue="r")
+    s.do(ops.ThrottleGet("y"))
+    s.look()
+
+
+def a_thousand_queues_at_a_throttle(s: Script) -> None:
+    """A throttle knows of the first thousand queues that wait for it, by name."""
+    s.do(ops.ThrottleSet("x", 1))
+    s.put("a", throttles=("x",))
+    (held,) = s.pop()
+    queues = [f"q{number:04}" for number in range(1002)]
+    puts = [ops.Put(queue, "j" + queue, "k", "", throttles=("x",)) for queue in queues]
+    s.do(ops.PutMany(tuple(puts[:1000])))
+    s.do(ops.PutMany(tuple(puts[1000:])))
+    for first in range(0, 1002, 200):
+        s.do(ops.PopAny(tuple(queues[first : first + 200]), "w", wait=True))
+    s.do(ops.ThrottleGet("x"))
+    s.complete(held)
+    s.do(ops.Queues(995, 10))
+
+
+def a_thousand_go_on(s: Script) -> None:
+    """A gate that opens wide lets a thousand go on in one pop, and the others in the next."""
+    s.do(ops.ThrottleSet("x", 1))
+    s.put(*(f"a{number:04}" for number in range(1005)), throttles=("x",))
+    s.pop()
+    s.pop()
+    s.do(ops.ThrottleSet("x", 5000))
+    for _ in range(2):
+        s.pop()
+        s.do(ops.Waiting("q", 0, 2))
+        s.do(ops.Throttled("q", 0, 2))
+
+
+SCRIPTS: tuple[Callable[[Script], None], ...] = (
+    woken_by_throttles, two_gates_of_a_queue, let_go_on_and_waiting_still, a_bucket_that_was_lowered,
+    behind_one_that_needs_more, many_holders, names_of_throttles, a_thousand_queues_at_a_throttle, a_thousand_go_on,
+)  # fmt: skip
