@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from qmodel import operations as ops
 from qmodel import replies
-from qmodel.app.errors import Cancelled, Release, WaitFor
-from qmodel.arguments import Edge
+from qmodel.app.errors import Cancelled, DeclarationError, Release, WaitFor
+from qmodel.arguments import MOST, Edge
 from qmodel.errors import JobNotFound, LockLost, QmodelError
 from qmodel.flows import Flow
 from qmodel.objects import DependencyResults, Duration, HasJid, jid_of
@@ -154,7 +154,12 @@ class Context:
                 known += self.spawn(other) if isinstance(other, ops.Put) else (jid_of(other),)
         if not others:
             known = [f"{self.flow}-{number}" for number in range(1, len(self.spawned) + 1)]
-        first = len(self.raw.after)
+        first = self._waited
+        if first + len(known) > MOST:
+            raise DeclarationError(
+                f"{self.klass} waits for {first + len(known)} jobs, and a job may for {MOST}.",
+                "Put the others as a request, or let children have children.",
+            )
         edges = (Edge(jid, on_failure, str(first + place)).text for place, jid in enumerate(known))
         raise WaitFor(tuple(self.spawned), tuple(edges))
 
@@ -166,7 +171,12 @@ class Context:
             import hashlib
 
             jid = hashlib.sha256(jid.encode()).hexdigest()[:32]
-        return f"{jid}.{len(self.raw.after)}"
+        return f"{jid}.{self._waited}"
+
+    @property
+    def _waited(self) -> int:
+        """For how many jobs it has waited before this attempt."""
+        return int(self.raw.option("results") or 0)
 
     @property
     def results(self) -> DependencyResults:

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from qmodel.arguments import LONGEST_MS
 from qmodel.errors import QmodelError
 from qmodel.objects import Duration, milliseconds
 
@@ -53,13 +54,18 @@ def hint(word: str, known: Iterable[str], what: str) -> str:
 # ---- raised by a job
 
 
+def _bounded(delay: Duration) -> int:
+    """A delay in milliseconds that the engine takes: who computes one may come out below zero."""
+    return min(max(milliseconds(delay), 0), LONGEST_MS)
+
+
 class Retry(Exception):
     """Raised by a job: try it again, after `delay` (seconds or timedelta) or else its job type's backoff; it counts."""
 
     def __init__(self, message: str = "", *, delay: Duration | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.delay_ms = None if delay is None else milliseconds(delay)
+        self.delay_ms = None if delay is None else _bounded(delay)
 
 
 class Release(Exception):
@@ -70,7 +76,7 @@ class Release(Exception):
 
     def __init__(self, delay: Duration = 0, arguments: Mapping[str, Any] | None = None) -> None:
         super().__init__(delay)
-        self.delay_ms = milliseconds(delay)
+        self.delay_ms = _bounded(delay)
         self.arguments = dict(arguments or {})
 
 

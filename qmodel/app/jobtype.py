@@ -14,7 +14,9 @@ from qmodel.app.backoff import delay_of
 from qmodel.app.binding import HEADERS, Binding, check_function
 from qmodel.app.context import Context
 from qmodel.app.errors import BadArguments, BadResult, DeclarationError
+from qmodel.app.recurring import recur
 from qmodel.app.typedjobs import TypedJob
+from qmodel.arguments import TEXT_BYTES
 from qmodel.errors import DataError
 from qmodel.objects import Duration
 
@@ -35,8 +37,8 @@ class Puts(Generic[P, R]):
 
     def __init__(self, kind: JobType[P, R, ..., Any], given: dict[str, Any], makers: dict[str, opts.Made]) -> None:
         self._kind = kind
-        self._given = given
-        self._makers = makers
+        self.given = given
+        self.makers = makers
         self._template: ops.Put | None = None
 
     def __repr__(self) -> str:
@@ -50,8 +52,8 @@ class Puts(Generic[P, R]):
         klass, names = self._kind.klass, self._kind.binding.names
         opts.check_names(options, opts.PUT, f"A job of {klass}")
         static, makers = opts.apart(klass, options, names, templates=False)
-        kept = {name: one for name, one in self._makers.items() if options.get(name) is None}
-        given = {name: one for name, one in self._given.items() if name not in makers}
+        kept = {name: one for name, one in self.makers.items() if options.get(name) is None}
+        given = {name: one for name, one in self.given.items() if name not in makers}
         made = Puts(self._kind, {**given, **static}, {**kept, **makers})
         made._put  # noqa: B018 (what cannot work is refused here, and not by the first put)
         return made
@@ -61,16 +63,16 @@ class Puts(Generic[P, R]):
 
         Raises TypeError for arguments that the function does not take, and DataError for those that cannot be stored.
         """
-        return self._made(args, kwargs)
+        return self.made(args, kwargs)
 
     def put(self, *args: P.args, **kwargs: P.kwargs) -> TypedJob[R]:
         """Put a job that calls the function with these arguments. Raises what `make` and `Queue.put` raise."""
-        op = self._made(args, kwargs)
+        op = self.made(args, kwargs)
         return self._job(op, self._kind.app.client.execute(op))
 
     async def aput(self, *args: P.args, **kwargs: P.kwargs) -> AsyncTypedJob[R]:
         """Put a job in an event loop."""
-        op = self._made(args, kwargs)
+        op = self.made(args, kwargs)
         return self._ajob(op, await self._kind.app.aclient.execute(op))
 
     def put_many(self, calls: Iterable[Call]) -> list[TypedJob[R]]:
@@ -94,16 +96,17 @@ class Puts(Generic[P, R]):
                     f"Each call of {self._kind.klass} is a tuple of arguments or a dictionary, not {call!r}."
                 )
             args, kwargs = ((), call) if isinstance(call, Mapping) else (tuple(call), {})
-            made.append(self._made(args, kwargs))
+            made.append(self.made(args, kwargs))
         return made
 
-    def _made(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ops.Put:
+    def made(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ops.Put:
+        """The put of a call, whose arguments stand in a tuple and a dictionary."""
         kind = self._kind
         given = kind.binding.given(args, kwargs)
         put = _copy(self._template or self._put, os.urandom(16).hex(), kind.data_text(given, kind.headers()))
-        if self._makers:
+        if self.makers:
             complete = kind.binding.complete(given)
-            for name, make in self._makers.items():
+            for name, make in self.makers.items():
                 setattr(put, name, make(kind.binding.plain(complete) if make.plain else complete))
         return put
 
@@ -127,9 +130,9 @@ class Puts(Generic[P, R]):
     def _put(self) -> ops.Put:
         """What is the same for each of its jobs; without an id where each has one of its own."""
         if self._template is None:
-            tried = {**self._given, **{name: make.tried for name, make in self._makers.items()}}
+            tried = {**self.given, **{name: make.tried for name, make in self.makers.items()}}
             put = opts.check(self._kind.klass, tried.pop("queue", None) or self._kind.queue, tried)
-            put.jid = self._given.get("jid", "")  # type: ignore[misc]
+            put.jid = self.given.get("jid", "")  # type: ignore[misc]
             self._template = put
         return self._template
 
@@ -170,7 +173,10 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         self._put  # noqa: B018 (what cannot work is refused when it is declared)
         self.binding.try_to_resolve()
         functools.update_wrapper(self, function if isinstance(target, type) else target, updated=())
-        self.recurs = self._declared(given)
+        times = {name: value for name, value in given.items() if name in opts.SCHEDULE}
+        if not times and "arguments" in given:
+            raise DeclarationError(f"{self.klass} has arguments of a schedule only.", "Give every, cron or after.")
+        self.recurs = recur(self, None, given.get("arguments", {}), times) if times else None
 
     def __call__(self, *args: C.args, **kwargs: C.kwargs) -> T:
         result: T = self.run(*args, **kwargs)
@@ -202,30 +208,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         `jid`: the id of the schedule, by default made of the job type's name. Raises DeclarationError.
         """
         opts.check_names(times, opts.SCHEDULE, f"A schedule of {self.klass}")
-        self.app.add_schedule(self._recur(jid, arguments or {}, opts.given_only(times)))
-
-    def _declared(self, given: Mapping[str, Any]) -> ops.Recur | None:
-        """The schedule of the declaration, if it has one."""
-        times = {name: value for name, value in given.items() if name in opts.SCHEDULE}
-        if not times and "arguments" in given:
-            raise DeclarationError(f"{self.klass} has arguments of a schedule only.", "Give every, cron or after.")
-        return self._recur(None, given.get("arguments", {}), times) if times else None
-
-    def _recur(self, jid: str | None, arguments: Mapping[str, Any], times: Mapping[str, Any]) -> ops.Recur:
-        lost = sorted((self._given.keys() | self._makers.keys()) - opts.RECURS)
-        if lost:
-            raise DeclarationError(
-                f"The jobs of a schedule cannot have {', '.join(lost)}, as {self.klass} has.",
-                "Leave it out; or let a job that recurs put the job that has it.",
-            )
-        try:
-            data = self.data_text(self.binding.given((), arguments), {})
-        except (TypeError, DataError) as error:
-            raise DeclarationError(
-                f"The schedule of {self.klass} cannot be: {error}.", "Give arguments={...}."
-            ) from None
-        own = {name: value for name, value in self._given.items() if name in opts.RECURS and name != "queue"}
-        return opts.recurring(self, jid, data, {**times, **own})
+        self.app.add_schedule(recur(self, jid, arguments or {}, opts.given_only(times)))
 
     # ---- data and results, as text
 
@@ -273,9 +256,12 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
             return ""
         made = self.binding.result
         try:
-            return self.serializer.dumps(result if made is None else made.dump(result))
+            text = self.serializer.dumps(result if made is None else made.dump(result))
+            if len(text) * 4 > TEXT_BYTES and len(text.encode()) > TEXT_BYTES:
+                raise ValueError(f"it has more than {TEXT_BYTES} bytes. Store it elsewhere, and give its place")
         except Exception as error:
             raise BadResult(f"{self.klass} was performed, but what it gave cannot be stored: {error}") from error
+        return text
 
     def result_of(self, text: str) -> R:
         """The result that a text means, as the annotation says. Raises DataError."""

@@ -6,7 +6,6 @@ work is not asked here twice: a declared job type is put once into an empty mode
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import re
 import string
@@ -18,8 +17,8 @@ from qmodel.app.backoff import Backoff
 from qmodel.app.errors import DeclarationError, hint
 from qmodel.app.serialising import Serializer
 from qmodel.errors import BadArgument, error_of
-from qmodel.objects import Day, Duration, HasJid, fingerprint, new_job, new_recurring
-from qmodel.operations import Put, Recur
+from qmodel.objects import Day, Duration, HasJid, fingerprint, new_job
+from qmodel.operations import Put
 from qmodel.refusals import Refusal
 
 Key = bool | str | Iterable[str] | Callable[..., str]
@@ -252,36 +251,3 @@ def _check_takes(klass: str, option: str, function: Callable[..., Any], names: l
             f"{klass} cannot have this function as {option}: {error}.",
             f"It is called with the arguments of the job by name: {', '.join(names)}; **others takes the rest.",
         ) from None
-
-
-# ---- schedules
-
-
-def recurring(kind: Any, jid: str | None, data: str, options: Mapping[str, Any]) -> Recur:
-    """The operation that lets a job type recur. Raises DeclarationError for what cannot work."""
-    from qmodel.engine import step
-    from qmodel.state.store import Store
-
-    klass, queue = kind.klass, kind.queue
-    given = {("interval" if name == "every" else name): value for name, value in options.items()}
-    try:
-        op = new_recurring(queue, klass, text=data, jid=jid or schedule_id(klass), **given)
-    except (TypeError, ValueError, AttributeError) as error:
-        words = str(error).replace("interval", "every")
-        raise DeclarationError(f"The schedule of {klass} cannot be: {words}.", "See Queue.recur.") from error
-    reply = step(Store(), 0, op)
-    if type(reply) is Refusal:
-        refused = error_of(reply)
-        named = getattr(refused, "argument", "").removesuffix("_ms").replace("interval", "every")
-        what = f"{named} = {given.get(named, given.get('interval'))!r}" if named else refused.sentence
-        raise DeclarationError(f"The schedule of {klass} cannot be: {what}", refused.next_step)
-    return op
-
-
-_VISIBLE = re.compile(r"[!-~]{1,100}")
-
-
-def schedule_id(klass: str) -> str:
-    """The id of the schedule of a job type: the same whenever a program is started."""
-    word = klass if _VISIBLE.fullmatch(klass) else hashlib.sha256(klass.encode()).hexdigest()[:32]
-    return f"schedule.{word}"

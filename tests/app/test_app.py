@@ -13,7 +13,7 @@ import pytest
 
 import qmodel
 from qmodel import App, Context
-from qmodel.app import AsyncTypedJob, DeclarationError, NoLoop, TypedJob
+from qmodel.app import AsyncTypedJob, Completed, DeclarationError, NoLoop, TypedJob
 from qmodel.operations import Put
 from tests.app.conftest import perform_next
 
@@ -213,7 +213,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"tz": "UTC"}, "one of every, cron and after"),
     ({"every": 0}, "every = 0"),
     ({"every": 60, "arguments": {"z": 1}}, "unexpected keyword argument 'z'"),
-    ({"every": 60, "timeout": 3}, "cannot have timeout"),
+    ({"after": 60, "unique": True}, "Leave out unique"),
     ({"arguments": {"y": 1}}, "Give every, cron or after"),
 ]
 
@@ -314,3 +314,27 @@ assert threading.active_count() == 1
 assert not {"asyncio", "logging", "qmodel.aio"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+
+
+def test_sub_requests_are_jobs_of_a_type(app: App) -> None:
+    @app.job(queue="images")
+    def resize(file: str) -> int:
+        return len(file)
+
+    with app.client.request("album", "images", limit=1) as request:
+        request.add_many(resize.make(file) for file in ("a", "bb"))
+    assert [perform_next(app, "images") for _ in range(2)] == [Completed("1"), Completed("2")]
+    assert request.wait(10).done == 2
+
+
+def test_options_gather(app: App) -> None:
+    emails = app.job(queue="emails", retries=2)
+
+    @emails(retries=3, tags=["a"])
+    def one() -> None: ...
+
+    @emails
+    def two() -> None: ...
+
+    jobs = [one.put().refresh(), two.put().refresh()]
+    assert [(job.queue, job.retries, job.tags) for job in jobs] == [("emails", 3, ("a",)), ("emails", 2, ())]

@@ -71,6 +71,8 @@ def test_a_message_begins_with_the_jobs_own_frame(app: App) -> None:
         (Retry(), {"backoff": 7}, Retried(7000, "Retry", "")),
         (Release(), {}, Released(0)),
         (Release(90), {}, Released(90_000)),
+        (Release(-5), {}, Released(0)),
+        (Retry(delay=1e12), {}, Retried(316_224_000_000, "Retry", "")),
         (Fail("no-such-user", "ada"), {}, Failed("no-such-user", "ada")),
         (Fail(), {}, Failed("Fail", "Fail")),
         (Fail("a\nb" + "c" * 300), {}, Failed("a\nb" + "c" * 300, "a\nb" + "c" * 300)),
@@ -158,6 +160,21 @@ def test_a_result_that_cannot_be_stored_fails_and_is_not_tried_again(app: App) -
     outcome = outcome_of(app, lambda: {1, 2})
     assert isinstance(outcome, Failed)
     assert (outcome.group, "what it gave cannot be stored" in outcome.message) == ("BadResult", True)
+
+
+def test_a_result_that_is_too_long_fails(app: App) -> None:
+    outcome = outcome_of(app, lambda: "a" * (1 << 20))
+    assert isinstance(outcome, Failed) and "more than 1048576 bytes" in outcome.message
+
+
+def test_nobody_waits_for_more_than_a_thousand(app: App) -> None:
+    @app.job
+    def parent(context: Context) -> None:
+        context.wait_for(*map(str, range(1001)))
+
+    parent.put()
+    outcome = perform_next(app)
+    assert isinstance(outcome, Failed) and "a job may for 1000" in outcome.message
 
 
 def test_a_forgotten_await_is_found(app: App) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from qmodel import App
@@ -44,6 +46,37 @@ def test_telling_again_changes_nothing(app: App) -> None:
     after = app.client.recurring["schedule.tick"]
     assert (after.next_at, after.runs) == (before.next_at, 1)
     assert app.client.queues["default"].pop() is None
+
+
+def test_a_run_has_all_the_options_of_its_job_type(app: App) -> None:
+    @app.job(every=3600, timeout=7, tags=["kind-{kind}"], arguments={"kind": "a"})
+    def report(kind: str) -> str:
+        return kind
+
+    assert app.client.recurring.get("schedule.report") is None
+    app.tell_schedules()
+    perform_next(app)
+    (job,) = (one for one in app.client.queues["default"].waiting() if one.klass == "report")
+    assert (job.longest, job.tags, job.data) == (timedelta(seconds=7), ("kind-a",), {"kind": "a"})
+    perform_next(app)
+    assert job.refresh().result == "a"
+    assert list(app.jobs) == ["schedule:report", "report"]
+
+
+def test_a_run_that_must_not_overlap_waits_for_its_job(app: App) -> None:
+    ran: list[int] = []
+
+    @app.job(every=3600, overlap="skip", lease=30, retries=0)
+    def sync() -> None:
+        ran.append(1)
+        raise ValueError
+
+    app.tell_schedules()
+    perform_next(app)
+    assert app.client.recurring["schedule.sync"].unfinished == 1
+    perform_next(app)
+    perform_next(app)
+    assert (len(ran), app.client.recurring["schedule.sync"].unfinished) == (1, 0)
 
 
 def test_two_schedules_of_one_id_are_refused() -> None:
