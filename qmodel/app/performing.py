@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import threading
 import traceback
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from qmodel import replies
 from qmodel.app.context import _CURRENT, Context
@@ -30,6 +29,7 @@ from qmodel.app.errors import (
     WaitFor,
     did_you_mean,
 )
+from qmodel.app.loops import run
 from qmodel.app.outcome import Completed, Failed, Outcome, Released, Retried, Unknown
 from qmodel.errors import DataError
 from qmodel.objects import MESSAGE_BYTES, Fields
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from qmodel.app.application import App
     from qmodel.app.jobtype import JobType
 
-T = TypeVar("T")
 Job = replies.Job | Fields
 
 FINAL = (BadArguments, BadResult, DeclarationError)
@@ -48,7 +47,7 @@ FINAL = (BadArguments, BadResult, DeclarationError)
 def perform(app: App, job: Job, context: Context | None = None) -> Outcome:
     """Perform one attempt of a leased job; give what became of it.
 
-    What has to be awaited is run in an event loop of its own.
+    What has to be awaited is run in an event loop of this thread.
     """
     raw = job.raw if isinstance(job, Fields) else job
     here = Context(app, raw) if context is None else context
@@ -56,7 +55,7 @@ def perform(app: App, job: Job, context: Context | None = None) -> Outcome:
     if kind is None:
         return _unknown(app, here)
     if kind.asynchronous or app.has_asynchronous_middleware:
-        return _run(lambda: aperform(app, raw, here))
+        return run(lambda: aperform(app, raw, here))
     mark = _CURRENT.set(here)
     try:
         outcome = _perform(app, kind, here)
@@ -80,19 +79,6 @@ async def aperform(app: App, job: Job, context: Context | None = None) -> Outcom
         _CURRENT.reset(mark)
     _tell(app, here, outcome)
     return outcome
-
-
-def _run(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine in an event loop of its own; beside the one that runs in this thread, in another thread."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(make())
-    found: list[T] = []
-    thread = threading.Thread(target=lambda: found.append(asyncio.run(make())))
-    thread.start()
-    thread.join()
-    return found[0]
 
 
 def _unknown(app: App, context: Context) -> Unknown:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
@@ -523,3 +524,40 @@ def test_a_task_that_the_job_cancelled_itself_is_its_own_failure(app: App) -> No
 
     outcome = outcome_of(app, work)
     assert isinstance(outcome, Retried) and outcome.group == "CancelledError"
+
+
+def test_an_event_loop_is_kept_and_nothing_is_left_running_in_it(app: App) -> None:
+    seen: list[Any] = []
+
+    @app.job
+    async def work() -> None:
+        seen.append((asyncio.get_running_loop(), app.aclient, asyncio.create_task(asyncio.sleep(60))))
+        await asyncio.sleep(0)
+
+    work.put_many([(), ()])
+    perform_next(app)
+    assert seen[0][2].cancelled()
+    perform_next(app)
+    assert seen[0][:2] == seen[1][:2]
+
+
+def test_a_child_process_does_not_use_the_loop_of_its_parent(app: App) -> None:
+    @app.job
+    async def work() -> int:
+        await asyncio.sleep(0)
+        return os.getpid()
+
+    work.put_many([(), ()])
+    perform_next(app)
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            job = app.client.queues["default"].pop()
+            assert job is not None
+            code = 0 if perform(app, job) == Completed(str(os.getpid())) else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    if app.url != "memory://":
+        assert app.client.queues["default"].counts.running == 1
