@@ -1,8 +1,4 @@
-"""What `qmodel doctor` and the pages examine: a list of checks, each of which says OK, WARN or FAIL, and what to do.
-
-A check is a function that yields findings; it is in `CHECKS`, and is asked in that order. One that raises is itself a
-finding. What a backend noticed by itself when it connected stands in its `warnings`.
-"""
+"""The checks that look at what we run on, and at the server: its clock, its settings, its memory, and all keys."""
 
 from __future__ import annotations
 
@@ -11,43 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import qmodel
 from qmodel.backends import BUILT_IN, without_password
-from qmodel.client import Client
-from qmodel.errors import ConnectError
+from qmodel.doctor.finding import FAIL, OK, WARN, Asked, Finding
 from qmodel.moments import format_duration
-
-OK, WARN, FAIL = "OK", "WARN", "FAIL"
-
-
-class Asked(Protocol):
-    """What is to be examined: which backend, who said so, and whether its keys are to be looked at."""
-
-    @property
-    def url(self) -> str: ...
-
-    @property
-    def url_from(self) -> str: ...
-
-    @property
-    def look_at_keys(self) -> bool: ...
-
-    @property
-    def client(self) -> Client: ...
-
-
-class Finding(NamedTuple):
-    """What a check found: how bad it is, what it is, what to do, and what does so if it can be done here."""
-
-    level: str
-    what: str
-    fix: str = ""
-    resolve: Callable[[], str] | None = None
-
-
-Check = Callable[[Asked], Iterator[Finding]]
 
 
 def python(at: Asked) -> Iterator[Finding]:
@@ -61,8 +26,21 @@ def packages(at: Asked) -> Iterator[Finding]:
     yield Finding(OK, f"qmodel {qmodel.__version__} in {where}")
     for name in ("click", "rich", "sortedcontainers"):
         yield _package(name, None)
-    for name, extra in (("redis", "redis"), ("lupa", "conformance"), ("cronsim", "cron"), ("pyspark", "spark")):
+    for name, extra in EXTRAS:
         yield _package(name, extra)
+
+
+EXTRAS = (
+    ("redis", "redis"),
+    ("cronsim", "cron"),
+    ("textual", "top"),
+    ("starlette", "web"),
+    ("prometheus-client", "prometheus"),
+    ("opentelemetry-api", "otel"),
+    ("lupa", "conformance"),
+    ("pyspark", "spark"),
+)
+"""Packages that some part needs, and the extra that brings them."""
 
 
 def _package(name: str, extra: str | None) -> Finding:
@@ -119,42 +97,25 @@ def server(at: Asked) -> Iterator[Finding]:
             yield Finding(OK, "the server is set up as it should be")
 
 
-def queues(at: Asked) -> Iterator[Finding]:
-    """No queue is stuck."""
-    listed = at.client.queues.counts(0, 1000)
-    yield Finding(OK, f"{len(listed)} queues")
-    for one in listed:
-        ready = one.waiting + one.stalled
-        if one.paused and ready:
-            what = f"queue {one.name} is paused with {ready} jobs ready"
-            yield Finding(WARN, what, f"If that was not meant: qmodel unpause {one.name}")
-        elif one.stalled:
-            what = f"queue {one.name} has {one.stalled} jobs whose workers were lost"
-            fix = f"Start a worker: the next pop takes them. See: qmodel stalled {one.name}"
-            yield Finding(WARN, what, fix)
+def memory(at: Asked) -> Iterator[Finding]:
+    """The server has room: a full one takes no new jobs."""
+    if at.url.partition("://")[0] not in SERVERS:
+        return
+    import redis
 
-
-def failures(at: Asked) -> Iterator[Finding]:
-    """No job waits for a person."""
-    for group, count in at.client.failed.groups(0, 1000).items():
-        what = f"{count} jobs have failed in group {group}"
-        yield Finding(WARN, what, f"See: qmodel failed '{group}'; again: qmodel unfail QUEUE '{group}'")
-
-
-def workers(at: Asked) -> Iterator[Finding]:
-    """No worker is silent."""
-    now = time.time_ns() // 1_000_000
-    for one in at.client.workers.counts(0, 1000):
-        silent = now - one.seen_at
-        if silent > 3_600_000 and not one.jobs and not one.stalled:
-            name = one.name
-
-            def deregister(name: str = name) -> str:
-                at.client.workers.deregister(name)
-                return f"took {name} off the list"
-
-            what = f"worker {name} has been silent for {format_duration(silent)}"
-            yield Finding(WARN, what, f"qmodel deregister '{name}'", deregister)
+    try:
+        with _connection(at.client.backend) as server:
+            info: Any = server.info("memory")
+    except redis.ResponseError as error:
+        yield Finding(OK, f"the server does not say how much memory it uses: {error}")
+        return
+    used, most = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
+    shown = f"{used / 2**20:.0f} MiB" + (f" of {most / 2**20:.0f} MiB" if most else ", without a limit")
+    if most and used > 0.8 * most:
+        fix = "When it is full, it takes no new jobs. Raise maxmemory, or keep less: jobs-history, failed-history."
+        yield Finding(WARN, f"the server uses {shown}", fix)
+    else:
+        yield Finding(OK, f"the server uses {shown}")
 
 
 def invariants(at: Asked) -> Iterator[Finding]:
@@ -197,16 +158,21 @@ def _state_of_embedded(backend: Any) -> Any:
 
 def _state_of_server(backend: Any) -> Any:
     """All keys under the prefix at one moment, by one script."""
-    import redis
-
     from qmodel.backends.redis_dump import dump_command, dump_of
     from qmodel.conformance import rawkeys
 
-    settings = dict(backend.options.connection)
-    kind = settings.pop("connection_class", redis.Connection)
-    with redis.Redis.from_pool(redis.ConnectionPool(connection_class=kind, **settings)) as server:
+    with _connection(backend) as server:
         raw: Any = server.execute_command(*dump_command(backend.options.prefix))
     return rawkeys.decode(dump_of(raw), backend.options.prefix)
+
+
+def _connection(backend: Any) -> Any:
+    """A connection of our own to the server of a backend."""
+    import redis
+
+    settings = dict(backend.options.connection)
+    kind = settings.pop("connection_class", redis.Connection)
+    return redis.Redis.from_pool(redis.ConnectionPool(connection_class=kind, **settings))
 
 
 _STATES: dict[str, Callable[[Any], Any]] = {
@@ -215,23 +181,3 @@ _STATES: dict[str, Callable[[Any], Any]] = {
     "qmodel.backends.redis": _state_of_server,
 }
 """How the whole state is read from a backend, by its module."""
-
-
-BEFORE: tuple[Check, ...] = (python, packages, url)
-CHECKS: tuple[Check, ...] = (reachable, clock, server, queues, failures, workers, invariants)
-"""Those that need the backend; they are passed over when it cannot be reached."""
-
-
-def examine(at: Asked, checks: tuple[Check, ...] | None = None) -> Iterator[Finding]:
-    """Go through all checks, or of those that need the backend only through some."""
-    for check in BEFORE:
-        yield from check(at)
-    for check in CHECKS if checks is None else checks:
-        try:
-            yield from check(at)
-        except ConnectError as error:
-            yield Finding(FAIL, error.sentence, error.next_step)
-            return
-        except Exception as error:
-            what = f"the check '{check.__name__}' broke: {type(error).__name__}: {error}"
-            yield Finding(FAIL, what, "Please report this.")

@@ -1,0 +1,117 @@
+"""The checks that look at queues, failures, workers and recurring jobs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+from qmodel import operations as ops
+from qmodel import replies
+from qmodel.doctor.finding import OK, WARN, Asked, Finding, first
+from qmodel.moments import format_duration
+
+MOST = 1000
+"""How many queues, groups and workers are looked at."""
+
+LONG_MS = 60_000
+"""For how long a job may be ready before it is said: idle workers ask every ten seconds."""
+
+SILENT_MS = 3_600_000
+
+
+def queues(at: Asked) -> Iterator[Finding]:
+    """No queue is stuck."""
+    listed: list[replies.QueueCounts] = at.client.execute(ops.Queues(0, MOST))
+    more = " or more; the first were looked at" if len(listed) == MOST else ""
+    yield Finding(OK, f"{len(listed)} queues{more}")
+    yield from first(_stuck(listed), "queues", "See: qmodel queues")
+    yield from first(_left(at, listed), "queues with jobs that nobody takes", "See: qmodel queues")
+
+
+def _stuck(listed: list[replies.QueueCounts]) -> Iterator[Finding]:
+    for one in listed:
+        ready = one.waiting + one.stalled
+        if one.paused and ready:
+            reasons = ", ".join(pause.reason for pause in one.pauses)
+            what = f"queue {one.name} is paused with {ready} jobs ready ({reasons})"
+            yield Finding(WARN, what, f"If that was not meant: qmodel unpause {one.name}")
+        elif one.stalled:
+            what = f"queue {one.name} has {one.stalled} jobs whose workers were lost"
+            fix = f"Start a worker: the next pop takes them. See: qmodel stalled {one.name}"
+            yield Finding(WARN, what, fix)
+
+
+def _left(at: Asked, listed: list[replies.QueueCounts]) -> Iterator[Finding]:
+    """Queues whose next job has been ready for long, and why nobody has it."""
+    waiting = [one.name for one in listed if one.waiting and not one.paused]
+    peeked = at.client.execute_many(ops.Peek(name) for name in waiting)
+    now = _now()
+    for name, jobs in zip(waiting, peeked, strict=True):
+        since = now - jobs[0].ready_at if isinstance(jobs, tuple) and jobs else 0
+        if since <= LONG_MS:
+            continue
+        reasons = at.client.jobs[jobs[0].jid].why()
+        what = f"the next job of queue {name} has been ready for {format_duration(since)}"
+        if any(reason.code == "unattended" for reason in reasons):
+            fix = f"No worker asks for jobs. Start one: qmodel worker MODULE:APP --queues {name}"
+        else:
+            said = " ".join(reason.sentence for reason in reasons)
+            fix = (
+                said or f"Workers are alive, and are busy or ask other queues. See: qmodel workers; qmodel stats {name}"
+            )
+        yield Finding(WARN, what, fix)
+
+
+def recurring(at: Asked) -> Iterator[Finding]:
+    """Recurring jobs go on: their runs are made, and the moments of cron expressions are told."""
+    listed: list[replies.QueueCounts] = at.client.execute(ops.Queues(0, MOST))
+    due = [f"{one.name} ({one.due})" for one in listed if one.due]
+    if due:
+        shown = ", ".join(due[:5]) + (f" and {len(due) - 5} more queues" if len(due) > 5 else "")
+        fix = "The next pop of each makes them; only a worker of that queue, or `qmodel fire QUEUE`, does so."
+        yield Finding(WARN, f"runs of recurring jobs are due and not made yet in {shown}", fix)
+    unset = at.client.execute(ops.RecurringUnset(0, MOST))
+    if unset:
+        what = f"{len(unset)} recurring jobs wait to be told the next moments of their cron expressions"
+        yield Finding(WARN, what, "Workers tell them. Without any: qmodel advance-schedules", _advance(at))
+
+
+def _advance(at: Asked) -> Callable[[], str]:
+    return lambda: f"told {at.client.advance_schedules()} recurring jobs their next moments"
+
+
+def failures(at: Asked) -> Iterator[Finding]:
+    """No job waits for a person."""
+    groups = at.client.failed.groups(0, MOST)
+    yield from first(
+        (
+            Finding(WARN, f"{count} jobs have failed in group {group}", f"See: qmodel failures '{group}'")
+            for group, count in sorted(groups.items(), key=lambda pair: -pair[1])
+        ),
+        "groups of failed jobs",
+        "See: qmodel failures",
+    )
+    if groups:
+        yield Finding(OK, f"{sum(groups.values())} failed jobs are kept; again: qmodel failures GROUP --retry")
+
+
+def workers(at: Asked) -> Iterator[Finding]:
+    """No worker is silent."""
+    now = _now()
+    listed = at.client.workers.counts(0, MOST)
+    yield Finding(OK, f"{len(listed)} workers, holding {sum(one.jobs for one in listed)} jobs")
+    silent = [one for one in listed if now - one.seen_at > SILENT_MS and not one.jobs and not one.stalled]
+    yield from first((_silent(at, one, now) for one in silent), "silent workers")
+
+
+def _silent(at: Asked, one: replies.WorkerCounts, now: int) -> Finding:
+    def deregister() -> str:
+        at.client.workers.deregister(one.name)
+        return f"took {one.name} off the list"
+
+    what = f"worker {one.name} has been silent for {format_duration(now - one.seen_at)}"
+    return Finding(WARN, what, f"qmodel deregister '{one.name}'", deregister)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
