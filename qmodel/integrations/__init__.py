@@ -1,0 +1,1 @@
+"""qmodel in other people's frameworks. Each module needs its framework, and nothing else does."""

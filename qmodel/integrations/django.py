@@ -1,0 +1,336 @@
+"""A backend for Django's tasks: `django.tasks` of Django 6, and the package `django-tasks` for those before it.
+
+    TASKS = {"default": {
+        "BACKEND": "qmodel.integrations.django.QmodelBackend",
+        "OPTIONS": {"url": "redis://localhost:6379/0"},
+    }}
+
+    DJANGO_SETTINGS_MODULE=shop.settings qmodel worker qmodel.integrations.django:app
+
+A task is a job type of an App, under the path of its function. Nothing is imported because a job says so: a worker
+knows the tasks of the modules `tasks` of all installed applications, and those that these import.
+
+Django makes a backend for each thread; the App of an alias is one for all of them. What a task's jobs are like beyond
+what Django can say, OPTIONS says: all but `url` are options of `App.job`. An exception fails a task at once, as Django
+has it, unless `retries` is among them; a worker that dies lets it begin again in any case.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+from qmodel import replies
+from qmodel.app import App, Completed, Context, Failed, JobType, Outcome, Retried
+from qmodel.app.errors import DeclarationError
+from qmodel.errors import BadArgument, ConnectError, DataError
+
+
+def _framework() -> str:
+    """The package that has the framework."""
+    for name in ("django.tasks", "django_tasks"):
+        try:
+            importlib.import_module(name)
+            return name
+        except ImportError:
+            continue
+    raise ConnectError(
+        "Django's tasks need Django 6, or Django 4.2 to 5.2 with the package django-tasks.",
+        "Run: pip install 'django>=6' (or: pip install django-tasks)",
+    )
+
+
+FRAMEWORK: Final = _framework()
+_base: Any = importlib.import_module(f"{FRAMEWORK}.base")
+_errors: Any = importlib.import_module(f"{FRAMEWORK}.exceptions")
+_signals: Any = importlib.import_module(f"{FRAMEWORK}.signals")
+BaseTaskBackend: Any = importlib.import_module(f"{FRAMEWORK}.backends.base").BaseTaskBackend
+InvalidTask: Any = getattr(_errors, "InvalidTask", None) or _errors.InvalidTaskError
+
+_STATUS: Final = {"complete": "SUCCESSFUL", "failed": "FAILED", "running": "RUNNING"}
+"""What the framework calls a job's state; all others are READY."""
+
+
+class Apps:
+    """The App of each backend of this process, and the tasks that are its job types."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._apps: dict[str, tuple[App, dict[str, Any]]] = {}
+
+    def get(self, alias: str, options: Mapping[str, Any]) -> tuple[App, dict[str, Any]]:
+        """The App of an alias with these options, and its tasks by the paths of their functions."""
+        key = f"{alias} {sorted(options.items())!r}"
+        with self._lock:
+            if key not in self._apps:
+                app = App(options.get("url"))
+                app.middleware(_around)
+                app.on("after")(partial(_finished, alias))
+                self._apps[key] = app, {}
+            return self._apps[key]
+
+
+_APPS = Apps()
+_DECLARING = threading.Lock()
+
+
+class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
+    """Enqueues tasks as jobs, and gives their results."""
+
+    supports_defer = True
+    supports_async_task = True
+    supports_get_result = True
+    supports_priority = True
+
+    def __init__(self, alias: str, params: dict[str, Any]) -> None:
+        super().__init__(alias, params)
+        self.app, self.tasks = _APPS.get(alias, self.options)
+
+    def validate_task(self, task: Any) -> None:
+        """Make a task a job type, if it can be performed here."""
+        super().validate_task(task)
+        with _DECLARING:
+            if task.module_path not in self.tasks:
+                self._declare(task)
+                self.tasks[task.module_path] = task
+
+    def _declare(self, task: Any) -> None:
+        def perform(context: Context, args: list[Any], kwargs: dict[str, Any]) -> Any:
+            return _perform(self, context, args, kwargs)
+
+        options = {name: value for name, value in self.options.items() if name != "url"}
+        if "retries" not in options:
+            options["fail_on"] = Exception
+        try:
+            self.app.job(name=task.module_path, **options)(perform)
+        except DeclarationError as error:
+            raise InvalidTask(str(error)) from error
+
+    def enqueue(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Put a job for a task; give what is known of it."""
+        given = self._given(task, args, kwargs)
+        job = self._kind(task).options(**_options(task)).put(given.args, given.kwargs)
+        return self._enqueued(given, job.jid)
+
+    async def aenqueue(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same in an event loop."""
+        given = self._given(task, args, kwargs)
+        job = await self._kind(task).options(**_options(task)).aput(given.args, given.kwargs)
+        return self._enqueued(given, job.jid)
+
+    def get_result(self, result_id: str) -> Any:
+        """What is known of a task by the id of its job."""
+        try:
+            job = self.app.client.jobs.get(result_id)
+        except BadArgument:
+            job = None
+        return self._known(result_id, None if job is None else job.raw)
+
+    async def aget_result(self, result_id: str) -> Any:
+        """The same in an event loop."""
+        try:
+            job = await self.app.aclient.jobs.get(result_id)
+        except BadArgument:
+            job = None
+        return self._known(result_id, None if job is None else job.raw)
+
+    def check(self, **kwargs: Any) -> Iterator[Any]:
+        """Warn of a place that no worker can reach."""
+        from django.conf import settings
+        from django.core import checks
+
+        if self.app.url.startswith(("memory:", "embedded:")) and not settings.DEBUG:
+            yield checks.Warning(
+                f"The tasks of TASKS[{self.alias!r}] are at {self.app.url}, in the memory of this process.",
+                hint='No worker can reach them there. Give "OPTIONS": {"url": "redis://..."}.',
+                id="qmodel.W001",
+            )
+
+    # ---- between tasks and jobs
+
+    def _kind(self, task: Any) -> JobType[Any, Any, Any, Any]:
+        return self.app.jobs[task.module_path]
+
+    def _given(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A result of a task that is not put yet; its arguments are what JSON makes of them."""
+        self.validate_task(task)
+        return _result(task, "", self.alias, args, kwargs)
+
+    def _enqueued(self, given: Any, jid: str) -> Any:
+        from django.utils import timezone
+
+        made = replace(given, id=jid, enqueued_at=timezone.now())
+        _signals.task_enqueued.send(type(self), task_result=made)
+        return made
+
+    def _known(self, result_id: str, job: replies.Job | None) -> Any:
+        if job is None:
+            raise _errors.TaskResultDoesNotExist(result_id)
+        if job.klass not in self.tasks:
+            discover()
+        if job.klass not in self.tasks:
+            raise _errors.TaskResultDoesNotExist(f"Job {result_id} is a {job.klass}, and that is no task here.")
+        return _described(self.tasks[job.klass], self.alias, job)
+
+
+def _options(task: Any) -> dict[str, Any]:
+    """What a task says of its job. Priorities count the other way round here: the lower one is sooner."""
+    options = {"queue": task.queue_name, "priority": -task.priority}
+    if task.run_after is not None:
+        now = datetime.now(UTC) if task.run_after.tzinfo else datetime.now()
+        options["delay"] = max(task.run_after - now, timedelta())
+    return options
+
+
+# ---- performing
+
+
+def _perform(backend: QmodelBackend, context: Context, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Call the function of a task, as a worker that has just taken its job."""
+    task = backend.tasks[context.klass]
+    result = _described(task, backend.alias, context.raw)
+    _signals.task_started.send(type(backend), task_result=result)
+    if task.takes_context:
+        return task.call(_base.TaskContext(task_result=result), *args, **kwargs)
+    return task.call(*args, **kwargs)
+
+
+def _around(context: Context) -> Iterator[None]:
+    """Give back connections to databases that are too old or broken, before and after each task, as after a request."""
+    from django.db import close_old_connections
+
+    close_old_connections()
+    try:
+        yield
+    finally:
+        close_old_connections()
+
+
+def _finished(alias: str, context: Context, outcome: Outcome) -> None:
+    """Tell the framework of the end of a task."""
+    failed = isinstance(outcome, Failed) or (isinstance(outcome, Retried) and not context.raw.remaining)
+    if not (failed or isinstance(outcome, Completed)):
+        return
+    now = round(datetime.now(UTC).timestamp() * 1000)
+    job = context.raw._replace(state="failed" if failed else "complete", ended_at=now)
+    if isinstance(outcome, Completed):
+        job = job._replace(result=outcome.result_text)
+    elif isinstance(outcome, Failed | Retried):
+        job = job._replace(failure=replies.Failure(outcome.group or "", outcome.message, now, job.worker))
+    backend = _backend(alias)
+    _signals.task_finished.send(type(backend), task_result=_described(backend.tasks[job.klass], alias, job))
+
+
+def _backend(alias: str) -> QmodelBackend:
+    backend: QmodelBackend = importlib.import_module(FRAMEWORK).task_backends[alias]
+    return backend
+
+
+# ---- results
+
+
+def _result(task: Any, jid: str, alias: str, args: Any, kwargs: Any, **known: Any) -> Any:
+    times = dict.fromkeys(("enqueued_at", "started_at", "finished_at", "last_attempted_at"))
+    fields = {"status": "READY", "errors": [], "worker_ids": [], **times, **known}
+    fields["status"] = _base.TaskResultStatus(fields["status"])
+    return _base.TaskResult(task=task, id=jid, args=list(args), kwargs=dict(kwargs), backend=alias, **fields)
+
+
+def _described(task: Any, alias: str, job: replies.Job) -> Any:
+    """What the framework wants to know of a job."""
+    given = _arguments(job)
+    claims = [stage for stage in job.history if stage.what == "popped"]
+    made = _result(
+        _as_put(task, job),
+        job.jid,
+        alias,
+        given.get("args", ()),
+        given.get("kwargs", {}),
+        status=_STATUS.get(job.state, "READY"),
+        enqueued_at=_moment(job.put_at),
+        started_at=_moment(claims[0].at if claims else 0),
+        last_attempted_at=_moment(claims[-1].at if claims else 0),
+        finished_at=_moment(job.ended_at),
+        errors=[] if job.failure is None else [_error(job.failure)],
+        worker_ids=[str(stage.named["worker"]) for stage in claims],
+    )
+    if job.state == "complete" and job.result:
+        object.__setattr__(made, "_return_value", json.loads(job.result))
+    return made
+
+
+def _arguments(job: replies.Job) -> dict[str, Any]:
+    try:
+        found = json.loads(job.data)
+    except ValueError as error:
+        raise DataError(f"The data of job {job.jid} are not those of a task: {error}") from error
+    return found if isinstance(found, dict) else {}
+
+
+def _as_put(task: Any, job: replies.Job) -> Any:
+    """The task with the priority, the queue and the time that its job has, if it may have them."""
+    later = _moment(job.ready_at) if job.state == "scheduled" else None
+    try:
+        return replace(task, priority=-job.priority, queue_name=job.queue, run_after=later)
+    except _errors.TaskException:
+        return task
+
+
+def _moment(at: int) -> datetime | None:
+    if not at:
+        return None
+    from django.conf import settings
+    from django.utils import timezone
+
+    moment = datetime.fromtimestamp(at / 1000, UTC)
+    return moment if settings.USE_TZ else timezone.make_naive(moment, timezone.get_default_timezone())
+
+
+_LAST_LINE: Final = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)", re.M)
+
+
+def _error(failure: replies.Failure) -> Any:
+    """A failure with the path of its exception: of its group if that is none of Python's, or else of its traceback."""
+    named = [name for name in _LAST_LINE.findall(failure.message) if name.rpartition(".")[2] == failure.group]
+    path = named[-1] if named else failure.group
+    return _base.TaskError(exception_class_path=path if "." in path else f"builtins.{path}", traceback=failure.message)
+
+
+# ---- the worker's side
+
+
+def discover() -> None:
+    """Import the modules `tasks` of all installed applications; Django is set up if it is not."""
+    import django
+    from django.apps import apps
+    from django.utils.module_loading import autodiscover_modules
+
+    if not apps.ready:
+        django.setup()
+    autodiscover_modules("tasks")
+
+
+def app_of(alias: str) -> App:
+    """The App of a backend, with all tasks: for a worker. Raises ConnectError for a backend that is not ours."""
+    discover()
+    backend = _backend(alias)
+    if not isinstance(backend, QmodelBackend):
+        raise ConnectError(
+            f"TASKS[{alias!r}] is a {type(backend).__name__}.",
+            'Say "BACKEND": "qmodel.integrations.django.QmodelBackend" in the settings.',
+        )
+    return backend.app
+
+
+def __getattr__(name: str) -> Any:
+    """`app`: the App of the default backend, for `qmodel worker qmodel.integrations.django:app`."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return app_of("default")

@@ -1,0 +1,1 @@
+"""An installed application of Django with tasks, for the tests."""

@@ -1,0 +1,189 @@
+"""Django's tasks as jobs: real Django, a real worker, on the model and on a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from tests.servers import chosen_servers, running
+
+BACKEND = "qmodel.integrations.django.QmodelBackend"
+
+if not settings.configured:
+    settings.configure(USE_TZ=True, INSTALLED_APPS=["tests.integrations.shop"], TASKS={"default": {"BACKEND": BACKEND}})
+
+import django  # noqa: E402  (after its settings)
+
+django.setup()
+
+from django.test import override_settings  # noqa: E402
+
+import qmodel.integrations.django as integration  # noqa: E402
+from qmodel.app import load  # noqa: E402
+from qmodel.worker import Worker  # noqa: E402
+from tests.integrations.shop import tasks  # noqa: E402
+
+Status = integration._base.TaskResultStatus
+
+
+@pytest.fixture(scope="module", params=[None, *chosen_servers()[:1]], ids=lambda one: one.name if one else "memory")
+def place(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where the jobs are: this process, or a private server."""
+    if request.param is None:
+        yield "memory://"
+        return
+    with running(request.param) as started:
+        yield f"{started.url}?prefix="
+
+
+@pytest.fixture
+def shop(place: str) -> Iterator[Any]:
+    """The tasks, with backends at an empty place."""
+    url = place + uuid.uuid4().hex + (":" if place != "memory://" else "")
+    queues = ["default", "emails"]
+    patient = {"url": url, "retries": 1, "backoff": 0}
+    given = {
+        "default": {"BACKEND": BACKEND, "QUEUES": queues, "OPTIONS": {"url": url}},
+        "patient": {"BACKEND": BACKEND, "QUEUES": queues, "OPTIONS": patient},
+    }
+    with override_settings(TASKS=given):
+        yield tasks
+
+
+def work(alias: str = "default") -> None:
+    """Perform what is there, as a worker does."""
+    app = integration.app_of(alias)
+    worker = Worker(app, ["default", "emails"])
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    jobs = app.client
+    try:
+        for queue in ("default", "emails"):
+            while (counts := jobs.queues[queue].counts).waiting + counts.running + counts.scheduled:
+                threading.Event().wait(0.01)
+    finally:
+        worker.stop()
+        thread.join(30)
+
+
+def test_a_task_is_performed_and_its_result_is_known(shop: Any) -> None:
+    sent = shop.add.enqueue(1, y=2)
+    assert (sent.status, sent.args, sent.kwargs) == (Status.READY, [1], {"y": 2})
+    work()
+    found = shop.add.get_result(sent.id)
+    assert (found.status, found.return_value, found.args, found.kwargs) == (Status.SUCCESSFUL, 3, [1], {"y": 2})
+    assert found.attempts == 1 and len(found.worker_ids) == 1
+    assert found.enqueued_at <= found.started_at <= found.finished_at
+    sent.refresh()
+    assert sent.is_finished and sent.return_value == 3
+
+
+def test_tasks_of_an_event_loop_are_enqueued_and_performed_in_one(shop: Any) -> None:
+    async def enqueue() -> Any:
+        sent = await shop.greet.aenqueue("Ada")
+        assert (await shop.greet.aget_result(sent.id)).status == Status.READY
+        return sent
+
+    sent = asyncio.run(enqueue())
+    work()
+    assert shop.greet.get_result(sent.id).return_value == "Hello Ada"
+
+
+def test_a_task_may_take_its_context(shop: Any) -> None:
+    sent = shop.told.enqueue()
+    work()
+    assert shop.told.get_result(sent.id).return_value == [1, sent.id]
+
+
+def test_an_exception_fails_a_task_and_is_told(shop: Any) -> None:
+    sent, own = shop.order.enqueue("tea"), shop.divide.enqueue()
+    work()
+    found = shop.order.get_result(sent.id)
+    assert found.status == Status.FAILED and found.attempts == 1
+    assert found.errors[0].exception_class is tasks.OutOfStock
+    assert "tea" in found.errors[0].traceback
+    assert shop.divide.get_result(own.id).errors[0].exception_class is ZeroDivisionError
+    with pytest.raises(ValueError, match="failed"):
+        _ = found.return_value
+
+
+def test_retries_are_an_option_of_the_backend(shop: Any) -> None:
+    sent = shop.flaky.enqueue()
+    work("patient")
+    found = shop.flaky.get_result(sent.id)
+    assert (found.status, found.attempts) == (Status.FAILED, 2)
+
+
+def test_priority_queue_and_time_are_those_of_the_task(shop: Any) -> None:
+    later = datetime.now(UTC) + timedelta(hours=1)
+    sent = shop.add.using(priority=-7, queue_name="emails", run_after=later).enqueue(1)
+    job = integration.app_of("default").client.jobs[sent.id]
+    assert (job.priority, job.queue, job.state) == (7, "emails", "scheduled")
+    found = shop.add.get_result(sent.id)
+    assert (found.task.priority, found.task.queue_name) == (-7, "emails")
+    assert abs(found.task.run_after - later) < timedelta(minutes=1)
+    assert json.loads(job.text) == {"args": [1], "kwargs": {}}
+
+
+def test_the_framework_is_told_of_each_task(shop: Any) -> None:
+    heard: list[tuple[str, str, str]] = []
+    names = ("task_enqueued", "task_started", "task_finished")
+    hearers = {}
+    for name in names:
+
+        def hear(sender: type, task_result: Any, _name: str = name, **rest: Any) -> None:
+            heard.append((_name, task_result.id, str(task_result.status)))
+
+        hearers[name] = hear
+        getattr(integration._signals, name).connect(hear)
+    try:
+        sent, bad = shop.add.enqueue(1), shop.divide.enqueue()
+        work()
+    finally:
+        for name in names:
+            getattr(integration._signals, name).disconnect(hearers[name])
+    assert [(name, status) for name, jid, status in heard if jid == sent.id] == [
+        ("task_enqueued", "READY"),
+        ("task_started", "RUNNING"),
+        ("task_finished", "SUCCESSFUL"),
+    ]
+    assert ("task_finished", bad.id, "FAILED") in heard
+
+
+def test_a_result_that_there_is_not_is_said_so(shop: Any) -> None:
+    for result_id in ("nobody", "with blanks", ""):
+        with pytest.raises(integration._errors.TaskResultDoesNotExist):
+            shop.add.get_result(result_id)
+    integration.app_of("default").client.queues["default"].put("Other", jid="other")
+    with pytest.raises(integration._errors.TaskResultDoesNotExist, match="Other"):
+        shop.add.get_result("other")
+    sent = shop.divide.enqueue()
+    with pytest.raises(integration._errors.TaskResultMismatch):
+        shop.add.get_result(sent.id)
+
+
+def test_what_cannot_be_is_refused_when_it_is_said(shop: Any) -> None:
+    with pytest.raises(integration.InvalidTask, match="not valid"):
+        shop.add.using(queue_name="other").enqueue(1)
+    with pytest.raises(TypeError, match="Unsupported"):
+        shop.add.enqueue(object())
+    wrong = override_settings(TASKS={"default": {"BACKEND": BACKEND, "OPTIONS": {"retrys": 3}}})
+    with wrong, pytest.raises(integration.InvalidTask, match="Did you mean"):
+        shop.add.enqueue(1)
+
+
+def test_a_worker_finds_the_app_by_its_name(shop: Any) -> None:
+    assert "tests.integrations.shop.tasks.add" in load("qmodel.integrations.django:app").jobs
+
+
+def test_a_place_that_no_worker_reaches_is_warned_of(shop: Any) -> None:
+    backend = integration._backend("default")
+    assert [one.id for one in backend.check()] == (["qmodel.W001"] if backend.app.url.startswith("memory:") else [])
