@@ -52,6 +52,8 @@ _base: Any = importlib.import_module(f"{FRAMEWORK}.base")
 _errors: Any = importlib.import_module(f"{FRAMEWORK}.exceptions")
 _signals: Any = importlib.import_module(f"{FRAMEWORK}.signals")
 BaseTaskBackend: Any = importlib.import_module(f"{FRAMEWORK}.backends.base").BaseTaskBackend
+task: Any = importlib.import_module(FRAMEWORK).task
+"""The framework's decorator, whichever that is."""
 InvalidTask: Any = getattr(_errors, "InvalidTask", None) or _errors.InvalidTaskError
 
 _STATUS: Final = {"complete": "SUCCESSFUL", "failed": "FAILED", "running": "RUNNING"}

@@ -17,8 +17,16 @@ from tests.servers import chosen_servers, running
 
 BACKEND = "qmodel.integrations.django.QmodelBackend"
 
+
+def at(url: str) -> dict[str, Any]:
+    """The setting TASKS for jobs at a URL."""
+    given = {"BACKEND": BACKEND, "QUEUES": ["default", "emails"]}
+    patient = {"url": url, "retries": 1, "backoff": 0}
+    return {"default": given | {"OPTIONS": {"url": url}}, "patient": given | {"OPTIONS": patient}}
+
+
 if not settings.configured:
-    settings.configure(USE_TZ=True, INSTALLED_APPS=["tests.integrations.shop"], TASKS={"default": {"BACKEND": BACKEND}})
+    settings.configure(USE_TZ=True, INSTALLED_APPS=["tests.integrations.shop"], TASKS=at("memory://"))
 
 import django  # noqa: E402  (after its settings)
 
@@ -48,13 +56,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[str]:
 def shop(place: str) -> Iterator[Any]:
     """The tasks, with backends at an empty place."""
     url = place + uuid.uuid4().hex + (":" if place != "memory://" else "")
-    queues = ["default", "emails"]
-    patient = {"url": url, "retries": 1, "backoff": 0}
-    given = {
-        "default": {"BACKEND": BACKEND, "QUEUES": queues, "OPTIONS": {"url": url}},
-        "patient": {"BACKEND": BACKEND, "QUEUES": queues, "OPTIONS": patient},
-    }
-    with override_settings(TASKS=given):
+    with override_settings(TASKS=at(url)):
         yield tasks
 
 
@@ -181,6 +183,7 @@ def test_what_cannot_be_is_refused_when_it_is_said(shop: Any) -> None:
 
 
 def test_a_worker_finds_the_app_by_its_name(shop: Any) -> None:
+    shop.add.enqueue(1)
     assert "tests.integrations.shop.tasks.add" in load("qmodel.integrations.django:app").jobs
 
 
