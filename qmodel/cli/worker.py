@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -33,6 +35,10 @@ from qmodel.cli.session import common, session
 )
 @click.option("--grace", type=DURATION, default="30", show_default=True, help="How long jobs may go on after SIGTERM.")
 @click.option("--name", help="The worker's name. [default: <host>-<pid>]")
+@click.option("--health-port", type=int, metavar="PORT", help="Answer /live, /ready and /metrics there.")
+@click.option("--health-host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="On which address.")
+@click.option("--reload", is_flag=True, help="Begin anew when a Python file here changes. For development.")
+@click.option("--log-json", is_flag=True, help="Write each line of the log as JSON.")
 @click.option("--verbose", "-v", is_flag=True, help="Say more.")
 @click.option("--quiet", is_flag=True, help="Say only what is wrong.")
 def command(app: str, queues: str, order: str | None, **given: Any) -> None:
@@ -43,6 +49,7 @@ def command(app: str, queues: str, order: str | None, **given: Any) -> None:
         qmodel worker jobs:app -q mails,images -c 10             ten at a time, mails first
         qmodel worker jobs:app -q mails=3,images=1 -c 10         three of four times mails first
         qmodel worker jobs:app --runner fork --memory 512M -c 4  each job in a process of its own
+        qmodel worker jobs:app --reload                          anew with each change of the code
     \b
     Ctrl-C lets it finish what is at hand; Ctrl-C again gives that back. SIGTERM lets it finish within --grace.
     """
@@ -50,12 +57,17 @@ def command(app: str, queues: str, order: str | None, **given: Any) -> None:
     from qmodel.app.connecting import Connection
     from qmodel.worker import Worker
 
-    _log(given.pop("verbose"), given.pop("quiet"))
+    if given.pop("reload"):
+        _reload()
+        return
+    _log(given.pop("verbose"), given.pop("quiet"), given.pop("log_json"))
     loaded = load(app)
     if session().url_from == "--url":
         loaded.connection = Connection(session().url)
     names, weights = _queues(queues)
     given |= {"memory": _size(given["memory"]), "grace": given["grace"] / 1000}
+    host, port = given.pop("health_host"), given.pop("health_port")
+    given["health"] = None if port is None else (host, port)
     given |= {"order": order or ("weighted" if weights else "ordered"), "weights": weights}
     try:
         worker = Worker(loaded, names, **given)
@@ -99,9 +111,18 @@ def _size(text: str | None) -> int | None:
     return int(number) * _UNITS[unit]
 
 
-def _log(verbose: bool, quiet: bool) -> None:
-    level = logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S")
+def _log(verbose: bool, quiet: bool, json: bool) -> None:
+    from qmodel.telemetry import logs
+
+    logs.install(json, level=logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO)
+
+
+def _reload() -> None:
+    """Run this very command in another process, without --reload."""
+    from qmodel.worker import reloading
+
+    given = [argument for argument in sys.argv[1:] if argument != "--reload"]
+    reloading.run([sys.executable, "-m", "qmodel", *given], Path.cwd())
 
 
 common(command)

@@ -30,10 +30,10 @@ from qmodel.app import outcome as outcomes
 from qmodel.app.errors import Cancelled
 from qmodel.app.outcome import Outcome
 from qmodel.app.performing import perform
-from qmodel.worker import telling
 from qmodel.worker.attempts import Abort, Attempt
-from qmodel.worker.performing import Killed, failed, judged
-from qmodel.worker.zygote import Zygote, read_exactly
+from qmodel.worker.failing import Killed, ZygoteGone
+from qmodel.worker.performing import begun, failed, judged
+from qmodel.worker.zygote import NOT_FORKED, Zygote, read_exactly
 
 if TYPE_CHECKING:
     from qmodel.app import App
@@ -51,10 +51,11 @@ class ForkRunner:
     """Threads that each wait for one process after the other."""
 
     def __init__(
-        self, app: App, concurrency: int, ended: Callable[[Attempt], None], name: str, memory: int | None
+        self, app: App, concurrency: int, tell: Callable[[Attempt | Callable[[], None]], None], memory: int | None
     ) -> None:
         self._app = app
-        self._ended = ended
+        self._tell = tell
+        self._closed = False
         self._home = Path(tempfile.mkdtemp(prefix="qmodel-worker-"))
         self._line: SimpleQueue[Attempt | None] = SimpleQueue()
         self._statuses: dict[int, SimpleQueue[int]] = {}
@@ -98,6 +99,7 @@ class ForkRunner:
 
     def close(self) -> None:
         """End, and all processes with us."""
+        self._closed = True
         for _ in self._threads:
             self._line.put(None)
         self._zygote.close()
@@ -110,22 +112,24 @@ class ForkRunner:
             self._statuses[number].put(status)
         for waiting in list(self._statuses.values()):
             waiting.put(-signal.SIGKILL)
+        if not self._closed:
+            self._tell(_gone)
 
     def _run(self, folder: Path) -> None:
         while (attempt := self._line.get()) is not None:
             attempt.began = time.monotonic()
             folder.mkdir(mode=0o700, exist_ok=True)
             outcome = None
-            telling.begun(attempt)
+            begun(self._app, attempt)
             try:
                 if attempt.aborted is None:
                     outcome = self._perform(attempt, folder)
-            except OSError as error:
-                outcome = failed(self._app, attempt, Killed(f"No process could be had for it: {error}."))
+            except OSError:  # the zygote is gone
+                attempt.abort(Abort("stop", "Its worker stops."))
             attempt.outcome = judged(self._app, attempt, outcome)
             attempt.ended_at = time.monotonic()
             shutil.rmtree(folder, ignore_errors=True)
-            self._ended(attempt)
+            self._tell(attempt)
 
     def _perform(self, attempt: Attempt, folder: Path) -> Outcome | None:
         number = next(self._numbers)
@@ -141,7 +145,11 @@ class ForkRunner:
         del self._statuses[number]
         if text:
             return _told(text)
-        return None if attempt.aborted is not None else failed(self._app, attempt, Killed(_how(ended)))
+        if attempt.aborted is not None:
+            return None
+        outcome = failed(self._app, attempt, Killed(_how(ended)))
+        self._app.hooks.fire("after", attempt.context, outcome)
+        return outcome
 
 
 def _asked(line: socket.socket, request: bytes) -> bytes:
@@ -161,8 +169,14 @@ def _told(text: bytes) -> Outcome:
     return made
 
 
+def _gone() -> None:
+    raise ZygoteGone
+
+
 def _how(status: int) -> str:
     """How a process ended that gave no answer."""
+    if status == NOT_FORKED:
+        return "No process could be had for it. Are there too many, or is there too little memory?"
     if status >= 0:
         return f"Its process ended with the status {status} before the job had."
     name = signal.Signals(-status).name

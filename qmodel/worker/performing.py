@@ -9,17 +9,10 @@ from qmodel.app.outcome import Completed, Outcome, Retried
 from qmodel.app.performing import perform
 from qmodel.worker import telling
 from qmodel.worker.attempts import Attempt
+from qmodel.worker.failing import TimedOut
 
 if TYPE_CHECKING:
     from qmodel.app import App
-
-
-class TimedOut(Exception):
-    """A job ran for longer than its timeout."""
-
-
-class Killed(Exception):
-    """The process of a job was killed, or ended by itself before the job had."""
 
 
 def begun(app: App, attempt: Attempt) -> Context:
@@ -50,4 +43,6 @@ def failed(app: App, attempt: Attempt, error: Exception) -> Retried:
     kind = app.jobs.get(attempt.job.klass)
     number = attempt.job.retries - attempt.job.remaining + 1
     delay_ms = kind.delay(number, error) if kind is not None else 0
-    return Retried(delay_ms, type(error).__name__, str(error), error)
+    outcome = Retried(delay_ms, type(error).__name__, str(error), error)
+    app.hooks.fire("failure", attempt.context, outcome)
+    return outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from qmodel.arguments import MOST, Name
 from qmodel.worker.attempts import Abort, Attempt
@@ -46,6 +46,7 @@ class Settings:
     prefetch: int | None
     grace: float
     memory: int | None
+    health: tuple[str, int] | None
 
     def __post_init__(self) -> None:
         for right, sentence in self._checks():
@@ -71,16 +72,16 @@ class Settings:
             (self.memory is None or self.runner == "fork", "A limit of memory needs runner='fork'."),
         ]
 
-    def runner_for(self, app: App, name: str, ended: Callable[[Attempt], Any]) -> Runner:
+    def runner_for(self, app: App, tell: Callable[[Attempt | Callable[[], None]], None]) -> Runner:
         """The runner that was asked for."""
         if self.runner == "thread":
             from qmodel.worker.threads import ThreadRunner
 
-            return ThreadRunner(app, self.concurrency, ended)
+            return ThreadRunner(app, self.concurrency, tell)
         if self.runner == "async":
             from qmodel.worker.loop import AsyncRunner
 
-            return AsyncRunner(app, self.concurrency, ended)
+            return AsyncRunner(app, self.concurrency, tell)
         from qmodel.worker.forks import ForkRunner
 
-        return ForkRunner(app, self.concurrency, ended, name, self.memory)
+        return ForkRunner(app, self.concurrency, tell, self.memory)

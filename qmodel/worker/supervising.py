@@ -36,11 +36,11 @@ def supervise(worker: Worker) -> None:
 
 
 class _Supervisor:
-    """The processes, each with the moment at which it began."""
+    """The processes, each with its place among them, and the moment at which it began."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._living: dict[int, float] = {}
+        self._living: dict[int, tuple[int, float]] = {}
         self._stopping = False
         self._pause = 0.0
         self._alive, self._held_open = os.pipe()
@@ -48,8 +48,8 @@ class _Supervisor:
     def run(self) -> None:
         before = {number: signal.signal(number, self._pass_on) for number in _PASSED_ON}
         try:
-            for _ in range(self._worker.settings.processes):
-                self._fork()
+            for place in range(self._worker.settings.processes):
+                self._fork(place)
             while self._living:
                 self._await()
         finally:
@@ -66,28 +66,34 @@ class _Supervisor:
     def _await(self) -> None:
         """Wait for one to end, and replace it unless they all are to."""
         pid, status = os.wait()
-        began = self._living.pop(pid, None)
-        if began is None or self._stopping:
+        place, began = self._living.pop(pid, (0, 0.0))
+        if not began or self._stopping:
             return
         soon = time.monotonic() - began < SOON
         self._pause = min(max(2 * self._pause, 0.5), LONGEST_PAUSE) if soon else 0.0
         how = os.waitstatus_to_exitcode(status)
         said = f"was killed by {signal.Signals(-how).name}" if how < 0 else f"ended with the status {how}"
         log.error("Process %d of the worker %s; another begins in %g s.", pid, said, self._pause)
-        time.sleep(self._pause)
+        self._sleep(self._pause)
         if not self._stopping:
-            self._fork()
+            self._fork(place)
 
-    def _fork(self) -> None:
+    def _sleep(self, seconds: float) -> None:
+        """Sleep, unless and until all are to end."""
+        until = time.monotonic() + seconds
+        while not self._stopping and time.monotonic() < until:
+            time.sleep(0.05)
+
+    def _fork(self, place: int) -> None:
         parent = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
         pid = os.fork()
         if not pid:
-            self._work(parent)
-        self._living[pid] = time.monotonic()
+            self._work(parent, place)
+        self._living[pid] = place, time.monotonic()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
 
-    def _work(self, parent: int) -> Any:
+    def _work(self, parent: int, place: int) -> Any:
         """Be one of the processes."""
         status = 1
         try:
@@ -96,9 +102,12 @@ class _Supervisor:
                 signal.signal(number, signal.SIG_DFL)
             die_with_parent(parent, signal.SIGTERM)
             os.close(self._held_open)
-            threading.Thread(target=self._end_with, daemon=True).start()
+            if sys.platform != "linux":
+                threading.Thread(target=self._end_with, daemon=True).start()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
-            self._worker.settings = replace(self._worker.settings, processes=1)
+            settings = self._worker.settings
+            health = None if settings.health is None else (settings.health[0], settings.health[1] + place)
+            self._worker.settings = replace(settings, processes=1, health=health)
             self._worker.run()
             status = 0
         except SystemExit as end:

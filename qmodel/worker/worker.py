@@ -22,11 +22,13 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from qmodel import replies
+from qmodel.app.context import Context
 from qmodel.errors import JobNotFound, LockLost, RefusedError
 from qmodel.operations import Deregister, Operation
 from qmodel.worker import telling
 from qmodel.worker.attempts import Abort, Attempt
 from qmodel.worker.bell import Bell
+from qmodel.worker.failing import ZygoteGone
 from qmodel.worker.fetching import PATIENCE, Fetching, Order
 from qmodel.worker.line import GivenUp, Line, is_error
 from qmodel.worker.renewing import Renewer
@@ -34,6 +36,7 @@ from qmodel.worker.reporting import composed, instead, joined
 from qmodel.worker.schedules import Schedules
 from qmodel.worker.settings import Runners, Settings
 from qmodel.worker.signals import signals
+from qmodel.worker.watching import watched
 
 if TYPE_CHECKING:
     from qmodel.app import App
@@ -61,6 +64,8 @@ class Worker:
     `memory` bytes at most, in an empty folder). `prefetch` is how many jobs are held at most that have not begun, of
     which there are never more than will begin at once. `grace`: how many seconds jobs get to finish after SIGTERM.
 
+    `health`: the host and port at which it answers `/live` and `/ready`; of several processes each at the next port.
+
     Raises ValueError for what cannot be.
     """
 
@@ -78,10 +83,11 @@ class Worker:
         grace: float = 30.0,
         memory: int | None = None,
         name: str | None = None,
+        health: tuple[str, int] | None = None,
     ) -> None:
         self.app = app
         self.settings = Settings(
-            tuple(queues), order, dict(weights or {}), concurrency, runner, processes, prefetch, grace, memory
+            tuple(queues), order, dict(weights or {}), concurrency, runner, processes, prefetch, grace, memory, health
         )
         if app.url.startswith("memory:") and (processes > 1 or runner == "fork"):
             raise ValueError("The jobs of memory:// are in one process. Use redis://, or qmodel serve, with several.")
@@ -90,6 +96,7 @@ class Worker:
         self.ticked_at = 0.0
         self.done = 0
         self._line = Line(app.url, lambda: app.client)
+        self._line.tick = self._tick
         self._inbox: SimpleQueue[Attempt | Callable[[], None]] = SimpleQueue()
         self._ended: list[Attempt] = []
         self._inside: dict[int, Attempt] = {}
@@ -134,6 +141,9 @@ class Worker:
                     pass
             except GivenUp:
                 telling.given_up(self)
+            except ZygoteGone:
+                self._give_back()
+                raise
             finally:
                 self._end()
 
@@ -159,11 +169,12 @@ class Worker:
     def _begin(self) -> None:
         """Have all that works beside this thread begin."""
         settings, name = self.settings, self.name
+        self._runner = settings.runner_for(self.app, self._inbox.put)
+        self._watched = watched(self.app, self._line, *settings.health) if settings.health is not None else None
         self._fetching = Fetching(settings.queues, settings.order, settings.weights, name, settings.prefetch)
         self._renewer = Renewer(self._line, lambda attempt, abort: self._inbox.put(lambda: self._abort(attempt, abort)))
         self._bell = Bell(self._line, settings.queues, name, lambda: self._inbox.put(self._woken))
         self._schedules = Schedules(self._line, self.app)
-        self._runner = settings.runner_for(self.app, name, self._inbox.put)
         self._runner.start()
         for one in (self._renewer, self._bell, self._schedules):
             one.start()
@@ -177,6 +188,8 @@ class Worker:
             self._open = False
             for one in (self._bell, self._renewer, self._schedules, self._runner):
                 one.close()
+            if self._watched is not None:
+                self._watched[1].close()
             self.app.hooks.fire("worker_stop", self)
             with contextlib.suppress(GivenUp):
                 self._line.execute_many([Deregister((self.name,))])
@@ -186,12 +199,18 @@ class Worker:
     def _turn(self) -> bool:
         """Listen, and talk to the server once; say whether to go on."""
         self._listen()
-        self.ticked_at = time.monotonic()
+        self._tick()
         if self._stopping == "now":
             self._give_back()
             return False
         self._exchange()
         return not (self._stopping and not self._inside)
+
+    def _tick(self) -> None:
+        """Show that it lives."""
+        self.ticked_at = time.monotonic()
+        if self._open and self._watched is not None:
+            self._watched[0].tick()
 
     # ---- listening
 
@@ -327,8 +346,11 @@ class Worker:
     def _lost(self, attempt: Attempt, sentence: str) -> None:
         """The lock of an attempt is lost: nothing can be said of it any more."""
         if self._forget(attempt):
-            telling.lost(attempt, sentence)
-            self.app.hooks.fire("lost_lock", attempt.context, None)
+            self._tell_lost(attempt, sentence)
+
+    def _tell_lost(self, attempt: Attempt, sentence: str) -> None:
+        telling.lost(attempt, sentence)
+        self.app.hooks.fire("lost_lock", attempt.context or Context(self.app, attempt.job), None)
 
     def _forget(self, attempt: Attempt) -> bool:
         self._renewer.drop(attempt)
@@ -340,8 +362,7 @@ class Worker:
             return
         self._runner.abort(attempt, abort)
         if abort.why == "lost":
-            telling.lost(attempt, abort.sentence)
-            self.app.hooks.fire("lost_lock", attempt.context, None)
+            self._tell_lost(attempt, abort.sentence)
         else:
             telling.aborted(attempt, abort)
 

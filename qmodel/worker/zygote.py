@@ -13,6 +13,7 @@ that it has started, and ends. On Linux the system kills it, and them, even soon
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import select
@@ -27,6 +28,9 @@ _SET_DEATH_SIGNAL: Final = 1
 
 MESSAGE: Final = 64
 """Bytes of a message, padded."""
+
+NOT_FORKED: Final = 256
+"""The status of a child that there never was."""
 
 
 def die_with_parent(parent: int, by: int = signal.SIGKILL) -> None:
@@ -68,7 +72,8 @@ class Zygote:
 
     def kill(self, number: int) -> None:
         """Have a child killed, with all that it started; one that has ended is left alone."""
-        self.line.sendall(message("kill", number))
+        with contextlib.suppress(OSError):  # then it is gone, and its children too
+            self.line.sendall(message("kill", number))
 
     def ended(self) -> tuple[int, int] | None:
         """Wait until a child has ended; give its number and status, or None when the zygote is gone."""
@@ -80,7 +85,8 @@ class Zygote:
 
     def close(self) -> None:
         """Let it end, and its children with it."""
-        self.line.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):
+            self.line.shutdown(socket.SHUT_RDWR)
         os.waitpid(self.pid, 0)
 
 
@@ -155,7 +161,12 @@ class _Nursery:
 
     def _fork(self, number: int, passed: int) -> None:
         parent = os.getpid()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:  # no memory, or too many processes: the attempt fails, and we go on
+            os.close(passed)
+            self._line.sendall(message(str(number), NOT_FORKED))
+            return
         if not pid:
             self._be_child(parent, passed)
         os.close(passed)

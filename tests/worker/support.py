@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -35,6 +36,13 @@ def lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 def is_alive(pid: int) -> bool:
     """Whether there is such a process, and it is no zombie."""
     try:
@@ -43,15 +51,18 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+JOBS = "tests.worker.jobs:app"
+
+
 class Process:
     """`qmodel worker tests.worker.jobs:app`, with what it says."""
 
-    def __init__(self, url: str, *options: str, path: str = "", app: str = "tests.worker.jobs:app") -> None:
+    def __init__(self, url: str, *options: str, path: str = "", app: str = JOBS, cwd: Path = ROOT) -> None:
         search = os.pathsep.join(filter(None, (path, str(ROOT))))
         environment = {**os.environ, "QMODEL_URL": url, "PYTHONPATH": search, "PYTHONUNBUFFERED": "1"}
         command = [sys.executable, "-m", "qmodel", "worker", app, *options]
         self.process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True,
+            command, cwd=cwd, env=environment, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True,
             process_group=0,
         )  # fmt: skip
         self.said: list[str] = []

@@ -22,7 +22,7 @@ import pytest
 from qmodel.client import Client
 from qmodel.conformance.lossy import LossyLine
 from tests.backends.helpers import Private, Starter
-from tests.worker.support import PATIENCE, Process, lines, until
+from tests.worker.support import PATIENCE, Process, free_port, lines, until
 
 SECONDS = float(os.environ.get("QMODEL_CHAOS_SECONDS", "1"))
 KEEPING = ("--appendonly", "yes", "--appendfsync", "always")
@@ -206,12 +206,6 @@ def caught_up(old: object, new: object) -> bool:
     """Whether a replica has all that its primary had to say."""
     first = old.info("replication")["master_repl_offset"]  # type: ignore[attr-defined]
     return int(new.info("replication")["slave_repl_offset"]) >= int(first)  # type: ignore[attr-defined]
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 SHIFTED = """

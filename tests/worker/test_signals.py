@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 from qmodel.client import Client
-from tests.worker.support import INTERRUPT, KILL, TERMINATE, Process, is_alive, lines, until
+from tests.worker.support import INTERRUPT, KILL, PATIENCE, TERMINATE, Process, free_port, is_alive, lines, until
 
 RUNNERS = pytest.mark.parametrize("runner", ["thread", "async", "fork"])
 KLASS = {"thread": "rest", "async": "arest", "fork": "rest"}
@@ -113,6 +114,47 @@ def test_a_process_that_dies_is_replaced(url: str, client: Client, notes: Path) 
         until(lambda: worker.output.count("Worker ") >= 3)
         worker.send(INTERRUPT)
         assert worker.wait() == 0
+
+
+def test_a_worker_whose_zygote_is_killed_gives_its_jobs_back_and_ends(url: str, client: Client, notes: Path) -> None:
+    with Process(url, "--runner", "fork") as worker:
+        jid = put(client, "rest", notes, 60)
+        until(lambda: lines(notes))
+        child = int(lines(notes)[0].split()[1])
+        os.kill(int(Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
+        assert worker.wait() == 1
+        assert "The process that forks for this worker is gone" in worker.output and "Traceback" not in worker.output
+    assert (client.jobs[jid].state, is_alive(child)) == ("waiting", False)
+
+
+def test_probes_are_answered(url: str) -> None:
+    port = free_port()
+    with Process(url, "--health-port", str(port)) as worker:
+        worker.says("queues default")
+        for path in ("live", "ready"):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=PATIENCE) as answer:
+                assert answer.status == 200
+        with Process(url, "--health-port", str(port)) as other:
+            assert other.wait() == 69
+            assert f"Port {port} of 127.0.0.1 cannot be used" in other.output
+
+
+def test_a_worker_begins_anew_when_its_code_changes(url: str, client: Client, tmp_path: Path) -> None:
+    code = "from qmodel import App\napp = App()\n@app.job\ndef which() -> int:\n    return {}\n"
+    module = tmp_path / "changing.py"
+    module.write_text(code.format(1))
+    with Process(url, "--reload", app="changing:app", path=str(tmp_path), cwd=tmp_path) as worker:
+        assert client.queues["default"].put("which", {}).wait(timeout=PATIENCE) == 1
+        module.write_text(code.format(2))
+        worker.says("changing.py changed: the worker begins anew.")
+        until(lambda: client.queues["default"].put("which", {}).wait(timeout=PATIENCE) == 2)
+        module.write_text("this is no Python")
+        worker.says("SyntaxError")
+        module.write_text(code.format(3))
+        until(lambda: client.queues["default"].put("which", {}).wait(timeout=PATIENCE) == 3)
+        worker.send(TERMINATE)
+        worker.wait()
+        assert client.workers.counts() == []
 
 
 def test_a_mistake_is_one_sentence(url: str) -> None:
