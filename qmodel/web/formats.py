@@ -64,14 +64,14 @@ def day(at: int) -> str:
 def relative(at: int, now: int) -> str:
     """How long ago a moment is, or how far ahead.
 
-    >>> relative(1000, 6000), relative(6000, 1000), relative(5, 5)
-    ('5 s ago', 'in 5 s', 'now')
+    >>> relative(1000, 6000), relative(5_400_000, 0), relative(5, 5)
+    ('5 s ago', 'in 1 h 30 min', 'now')
     """
     apart = abs(now - at)
     if apart < 1000:
         return "now"
     rough = duration(apart - apart % 1000).split(" ")
-    told = " ".join(rough[:2])
+    told = " ".join(rough if rough[1] in ("h", "d") else rough[:2])
     return f"{told} ago" if at < now else f"in {told}"
 
 

@@ -46,11 +46,11 @@ class Shop:
         self.client.backend.execute = one  # type: ignore[method-assign]
 
 
-def fill(client: Client) -> None:
+def fill(client: Client, now: int = NOW) -> None:
     """Jobs in each state, a flow, a schedule, throttles, failures, a pause."""
 
     def at(before: int, op: ops.Operation) -> Any:
-        return client.execute(op, now=NOW - before)
+        return client.execute(op, now=now - before)
 
     for number in range(3):
         at(60_000, ops.Put("emails", f"mail-{number}", "SendEmail", '{"to": "ada"}', tags=("eu", "vip")))

@@ -31,10 +31,10 @@
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const seconds = (at) => new Date(at * 1000).toISOString().slice(11, 16);
   const options = (given, box) => ({
-    width: box.clientWidth, height: box.clientHeight - 26, tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
-    cursor: { y: false, drag: { x: false } }, padding: [8, 6, 0, 0], scales: { y: { range: (_, low, high) => [0, Math.max(high, 4)] } },
+    width: box.clientWidth, height: box.clientHeight - 24, tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
+    cursor: { y: false, drag: { x: false } }, padding: [8, 20, 0, 0], scales: { y: { range: (_, low, high) => [0, Math.max(high, 4)] } },
     axes: [
-      { stroke: color("faint"), grid: { show: false }, ticks: { stroke: color("line"), size: 4 }, font: "11px system-ui", values: (_, ticks) => ticks.map(seconds), space: 70 },
+      { stroke: color("faint"), grid: { show: false }, ticks: { stroke: color("line"), size: 4 }, font: "11px system-ui", values: (_, ticks) => ticks.map(seconds), space: 70, size: 28 },
       { stroke: color("faint"), grid: { stroke: color("line"), width: 1 }, ticks: { show: false }, font: "11px system-ui", size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7] },
     ],
     series: [{ label: "UTC", value: (_, at) => at == null ? "all" : seconds(at) }].concat(given.series.map((one) => ({
@@ -54,7 +54,7 @@
     for (const [box, chart] of charts) if (!box.isConnected) { chart.destroy(); charts.delete(box); }
     for (const box of all("[data-chart]")) if (box.dataset.drawn !== box.dataset.chart || !charts.has(box)) draw(box, false);
   };
-  addEventListener("resize", () => { for (const [box, chart] of charts) chart.setSize({ width: box.clientWidth, height: box.clientHeight - 26 }); });
+  addEventListener("resize", () => { for (const [box, chart] of charts) chart.setSize({ width: box.clientWidth, height: box.clientHeight - 24 }); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const box of charts.keys()) draw(box, true); });
 
   // ---- selecting, copying, keys
@@ -92,6 +92,7 @@
     document.querySelector(".find input").focus();
   });
 
+  document.querySelector("body > nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   const ready = () => { drawn(); told(); for (const one of all("button.copy")) one.hidden = !navigator.clipboard; };
   document.addEventListener("htmx:after:swap", ready);
   ready();

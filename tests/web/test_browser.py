@@ -1,0 +1,346 @@
+"""The pages in a real browser: each is looked at, each kind of action is done, as wide as a desk and as a phone."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import uvicorn
+
+from qmodel import Client
+from qmodel import operations as ops
+from qmodel.web import create
+from qmodel.web.site import NAVIGATION
+from tests.servers import Server
+from tests.web.conftest import fill
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+ON_CI = bool(os.environ.get("CI"))
+
+try:
+    from playwright.sync_api import Browser, Page, expect, sync_playwright
+except ImportError:
+    if ON_CI:
+        raise
+    pytest.skip("no playwright to drive a browser with: pip install playwright", allow_module_level=True)
+
+if CHROMIUM is None and not ON_CI:
+    pytest.skip("no browser: install chromium", allow_module_level=True)
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PAGES = [
+    *(where for where, _ in NAVIGATION),
+    "/queue?name=emails",
+    "/jobs?state=failed",
+    "/jobs?queue=emails&klass=SendEmail",
+    "/job?jid=bad-1",
+    "/job?jid=bill-2",
+    "/flow?jid=render",
+    "/worker?name=w1.example-1-1",
+    "/schedule?jid=daily",
+    "/throttle?name=stripe",
+    "/stats?queue=imports",
+    "/bulk?action=retry&group=KeyError",
+    "/job?jid=nobody",
+]
+WAIT_MS = 20_000
+"""For what the pages do by themselves; every three seconds if nothing else is going on."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all."""
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def client(server: Server) -> Iterator[Client]:
+    """The jobs of a small shop, on a real server."""
+    made = Client(f"{server.url}?prefix=web:")
+    with server.client() as connection:
+        connection.flushall()
+    fill(made, time.time_ns() // 1_000_000)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def base(client: Client, server: Server) -> Iterator[str]:
+    """The pages, by a server in a thread; each part of a bulk action is one step."""
+    before = sys.modules["qmodel.web.bulk"].SPAN if "qmodel.web.bulk" in sys.modules else 1.0
+    app = create(f"{server.url}?prefix=web:", writable=True)
+    bound = socket.create_server(("127.0.0.1", 0))
+    running = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [bound]})
+    thread.start()
+    sys.modules["qmodel.web.bulk"].SPAN = -1.0  # type: ignore[attr-defined]
+    yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+    sys.modules["qmodel.web.bulk"].SPAN = before  # type: ignore[attr-defined]
+    running.should_exit = True
+    thread.join(30)
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def opened(browser: Browser, base: str) -> Iterator[Open]:
+    """Open a page in a browser of its own; at the end nothing may have gone wrong in it."""
+    contexts, wrong = [], []
+
+    def open_page(path: str, *, phone: bool = False, clock: bool = False, errors: bool = False, **given: Any) -> Page:
+        size = {"width": 390, "height": 844} if phone else {"width": 1280, "height": 860}
+        contexts.append(browser.new_context(viewport=size, base_url=base, **given))
+        page: Page = contexts[-1].new_page()
+        page.set_default_timeout(WAIT_MS)
+        if not errors:
+            page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+        if clock:
+            page.clock.install()
+        page.goto(path)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+NAMELESS = """() => [...document.querySelectorAll('a, button, input:not([type=hidden]), summary, svg[role=img]')]
+  .filter((one) => !one.hidden && !(one.getAttribute('aria-label') || one.textContent.trim() || one.labels?.length))
+  .map((one) => one.outerHTML)"""
+"""What has no name for who cannot see it."""
+
+PALE = """() => {
+  const pen = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const rgba = (color) => { pen.clearRect(0, 0, 1, 1); pen.fillStyle = color; pen.fillRect(0, 0, 1, 1);
+    return [...pen.getImageData(0, 0, 1, 1).data]; };
+  const behind = (one) => { for (; one; one = one.parentElement) {
+    const found = rgba(getComputedStyle(one).backgroundColor); if (found[3] === 255) return found; }
+    return [255, 255, 255]; };
+  const light = (color) => { const [r, g, b] = color.slice(0, 3).map((part) => { part /= 255;
+    return part <= .03928 ? part / 12.92 : ((part + .055) / 1.055) ** 2.4; });
+    return .2126 * r + .7152 * g + .0722 * b; };
+  const found = [];
+  for (const one of document.querySelectorAll('body *')) {
+    const says = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!says || one.disabled || !one.offsetParent) continue;
+    if (one.closest('svg, [hidden], .unseen, .skip, .uplot, option')) continue;
+    const [a, b] = [light(rgba(getComputedStyle(one).color)), light(behind(one))].sort((x, y) => y - x);
+    const ratio = (a + .05) / (b + .05);
+    if (ratio < 4.5) found.push(`${ratio.toFixed(2)} ${one.className} ${one.textContent.trim().slice(0, 40)}`);
+  }
+  return found;
+}"""
+"""Text whose contrast to what is behind it is below 4.5:1."""
+
+
+@pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
+def test_every_page_can_be_read(opened: Open, phone: bool) -> None:
+    page = opened("/", phone=phone, errors=True)
+    said: list[str] = []
+    page.on("console", lambda one: said.append(one.text) if one.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    for path in PAGES:
+        said.clear()
+        answer = page.goto(path)
+        assert answer is not None
+        assert page.locator("h1").count() == 1, path
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{path} is too wide"
+        assert page.evaluate(NAMELESS) == [], path
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            assert page.evaluate(PALE) == [], f"{path} {scheme}"
+        expected = 1 if answer.status == 404 else 0  # the browser itself tells of that
+        assert len(said) == expected, (path, said)
+
+
+def test_a_page_that_is_looked_at_is_up_to_date(opened: Open, client: Client) -> None:
+    page = opened("/queue?name=live", clock=True)
+    tile = page.locator(".tiles .waiting b")
+    expect(tile).to_have_text("0")
+    client.queues["live"].put("K", jid="live-1")
+    page.clock.fast_forward(3000)
+    expect(tile).to_have_text("1", timeout=WAIT_MS)
+    expect(page.locator("canvas")).to_have_count(1)
+
+
+def test_a_page_stays_as_it_is_while_it_should(opened: Open, client: Client) -> None:
+    page = opened("/queue?name=still", clock=True)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.get_by_text("Pause…").click()
+    page.get_by_label("Reason").fill("half a sent")
+    page.clock.fast_forward(10_000)
+    expect(page.get_by_label("Reason")).to_have_value("half a sent")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Live").click()
+    page.clock.fast_forward(10_000)
+    assert asked == []
+    page.get_by_role("button", name="Live").click()
+    page.wait_for_event("request")
+
+
+def test_a_chart_is_drawn(opened: Open) -> None:
+    page = opened("/")
+    drawn = """() => { const one = document.querySelector('.chart canvas');
+      return one.getContext('2d').getImageData(0, 0, one.width, one.height).data.some((part) => part) }"""
+    page.wait_for_selector(".chart canvas")
+    assert page.evaluate(drawn)
+    expect(page.locator(".u-legend")).to_contain_text("completed")
+
+
+def test_a_queue_is_paused_and_goes_on(opened: Open, client: Client) -> None:
+    page = opened("/queue?name=bills")
+    page.get_by_text("Pause…").click()
+    page.get_by_label("Reason").fill("night shift")
+    page.get_by_label("For").fill("2h")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.get_by_role("status")).to_have_text("Queue bills is paused.")
+    expect(page.locator("h1")).to_contain_text("paused: night shift")
+    [pause] = client.queues["bills"].counts.pauses
+    assert pause.reason == "night shift"
+    page.get_by_role("button", name="Let it go on").click()
+    expect(page.get_by_role("status")).to_have_text("Queue bills goes on.")
+    assert not client.queues["bills"].counts.paused
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
+def test_a_failed_job_is_tried_again(opened: Open, client: Client, scripts: bool) -> None:
+    jid = f"again-{scripts}"
+    client.queues[jid].put("K", jid=jid)
+    job = client.queues[jid].pop()
+    assert job is not None
+    job.fail("Oh", "no")
+    page = opened(f"/job?jid={jid}", java_script_enabled=scripts)
+    page.get_by_role("button", name="Retry").click()
+    expect(page.get_by_role("status")).to_have_text("1 job put back.")
+    expect(page.locator("h1 .state")).to_have_text("waiting")
+    assert client.jobs[jid].state == "waiting"
+
+
+def test_selected_jobs_are_canceled_after_a_question(opened: Open, client: Client) -> None:
+    for number in range(5):
+        client.queues["picked"].put("K", jid=f"pick-{number}")
+    page = opened("/jobs?queue=picked&state=waiting")
+    cancel = page.get_by_role("button", name="Cancel…")
+    expect(cancel).to_be_disabled()
+    page.get_by_label("Select pick-1").check()
+    page.get_by_label("Select pick-3").click(modifiers=["Shift"])
+    expect(page.get_by_text("With the 3 selected:")).to_be_visible()
+    cancel.click()
+    expect(page.locator(".confirm")).to_contain_text("Cancel these 3 jobs?")
+    page.get_by_role("link", name="No", exact=True).click()
+    assert client.queues["picked"].length() == 5
+    page.get_by_label("Select all on this page").check()
+    page.get_by_label("Select pick-0").uncheck()
+    cancel.click()
+    page.get_by_role("button", name="Yes, do it").click()
+    expect(page.get_by_role("status")).to_have_text("4 jobs canceled.")
+    assert [job.jid for job in client.peek("picked", 9)] == ["pick-0"]
+
+
+def test_all_jobs_of_a_group_are_tried_again_part_by_part(opened: Open, client: Client) -> None:
+    for _ in range(3):
+        client.queues["many"].put_many([("K", number) for number in range(900)])
+        popped = client.queues["many"].pop(900)
+        client.execute_many([ops.Fail(job.jid, job.token, "Flood", "m") for job in popped])
+    page = opened("/failures")
+    page.get_by_role("row", name="Flood").get_by_role("link", name="Retry…").click()
+    expect(page.locator("h1")).to_have_text("Retry 2,700 jobs?")
+    page.get_by_role("button", name="Retry them").click()
+    expect(page.locator("h1")).to_have_text("2,700 jobs put back into their queues", timeout=WAIT_MS)
+    assert client.queues["many"].length() == 2700
+    page.get_by_role("link", name="See what is left").click()
+    expect(page.get_by_text("No such job.")).to_be_visible()
+
+
+def test_a_schedule_runs_now_and_a_throttle_is_set(opened: Open, client: Client) -> None:
+    page = opened("/schedule?jid=daily", phone=True)
+    page.get_by_role("button", name="Run now").click()
+    expect(page.get_by_role("status")).to_have_text("Run daily-1 is made.")
+    page.goto("/throttle?name=api")
+    page.get_by_label("At once").fill("7")
+    page.get_by_role("button", name="Set all limits").click()
+    expect(page.get_by_role("status")).to_have_text("Throttle api has these limits.")
+    assert client.throttles["api"].show().concurrency == 7
+
+
+def test_it_can_be_used_from_the_keyboard(opened: Open) -> None:
+    page = opened("/")
+    page.keyboard.press("/")
+    page.keyboard.type("mail-1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#jid")).to_have_text("mail-1")
+    page.get_by_text("More…").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Priority")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Priority")).to_be_hidden()
+
+
+def test_a_hostile_job_does_nothing(opened: Open, client: Client) -> None:
+    evil = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    client.queues["evil"].put("K" + evil[:90], evil, jid="evil", tags=[evil[:100]])
+    page = opened("/")
+    for path in ("/job?jid=evil", "/jobs?queue=evil", "/jobs", "/events"):
+        page.goto(path)
+        assert page.title() != "owned"
+        assert page.locator("main img").count() == 0
+
+
+# ---- the command
+
+
+def test_the_command_says_where_and_stops_when_told(server: Server) -> None:
+    command = [sys.executable, "-m", "qmodel", "web", "--url", server.url, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        found = re.search(r"at http://127\.0\.0\.1:(\d+)/ \(to be looked at", said)
+        assert found is not None, said
+        with socket.create_connection(("127.0.0.1", int(found[1])), 10) as connection:
+            connection.sendall(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--host", "0.0.0.0"], "Give --auth"),
+        (["--auth", "ada:"], "user:password"),
+        (["--url", "redis://localhost:1"], "Connection refused"),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_a_sentence(arguments: list[str], said: str) -> None:
+    command = [sys.executable, "-m", "qmodel", "web", "--port", "0", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert said in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
