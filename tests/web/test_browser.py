@@ -195,7 +195,6 @@ def test_a_page_stays_as_it_is_while_it_should(opened: Open, client: Client) -> 
     page.get_by_label("Reason").fill("half a sent")
     page.clock.fast_forward(10_000)
     expect(page.get_by_label("Reason")).to_have_value("half a sent")
-    page.keyboard.press("Escape")
     page.get_by_role("button", name="Live").click()
     page.clock.fast_forward(10_000)
     assert asked == []
