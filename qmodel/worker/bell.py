@@ -14,6 +14,9 @@ from qmodel.operations import Multiget, Pop, PopAny, Queue, Release, Running, Wo
 from qmodel.replies import Page, QueueCounts
 from qmodel.worker.line import Line
 
+BACK: Final = 60_000.0
+"""Milliseconds by which what the server tells of its clock may lag before we take it for set back."""
+
 _AWAY: Final = 0.5
 """Seconds to sleep where the server cannot be asked; the worker's own pop says so, and waits longer."""
 
@@ -32,6 +35,7 @@ class Bell:
         self._ring = ring
         self._set: SimpleQueue[bool] = SimpleQueue()
         self._last = self._tries = 0
+        self._ahead = 0.0
         self.silenced = False
         self._thread = threading.Thread(target=self._run, name="qmodel-bell", daemon=True)
 
@@ -61,7 +65,10 @@ class Bell:
             self._ring()
 
     def _sleep(self) -> bool:
-        return self._line.client.backend.wait(self._queues, self._until_next())
+        woken = self._line.client.backend.wait(self._queues, self._until_next())
+        if woken:  # by a job: that says nothing about the moment for which we slept
+            self._last = 0
+        return woken
 
     def _until_next(self) -> float:
         """Seconds until a job becomes ready by itself; a little more each time that this turned out too early.
@@ -82,8 +89,18 @@ class Bell:
         self._last = next_at
         if not next_at or not seen:
             return LONGEST_SLEEP
-        left: float = max(next_at - seen[0].seen_at, 0) / 1000 + 0.001 * 2 ** min(self._tries, 10)
+        left: float = max(next_at - self._now(seen[0].seen_at), 0) / 1000 + 0.001 * 2 ** min(self._tries, 10)
         return min(left, LONGEST_SLEEP)
+
+    def _now(self, seen_at: int) -> float:
+        """The server's time, from when a worker was last seen, which it never is before, and is written once a second:
+        so what counts is the least by which that was ever behind, unless the server's clock was set back.
+        """
+        passed = time.monotonic() * 1000
+        ahead = seen_at - passed
+        if not self._ahead - BACK < ahead < self._ahead:
+            self._ahead = ahead
+        return passed + self._ahead
 
     def _expiries(self, running: tuple[str, ...]) -> list[int]:
         """When the leases of jobs end."""
