@@ -17,6 +17,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,7 +29,10 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.M | re.S)
 URL = "redis://localhost:6379/0"
-SERVER = re.compile(r"redis://localhost(:6379)?(/0)?")
+SERVER = re.compile(r"redis://localhost(:6379)?(/0)?(\?prefix=)?(?![:\d])")
+"""A prefix of a page stands behind that of its test."""
+PORTS = ("6380", "8700")
+"""Those at which pages let something listen."""
 ELSEWHERE = "In another terminal"
 PATIENCE = 60
 
@@ -58,7 +62,9 @@ def examples(page: Path) -> list[Example]:
     blocks = list(FENCE.finditer(text))
     found = []
     for block, after in zip_longest(blocks, blocks[1:]):
-        follows = after is not None and after[1] == "text" and not text[block.end() : after.start()].strip()
+        follows = (
+            after is not None and after[1] == "text" and not after[2] and not text[block.end() : after.start()].strip()
+        )
         if block[1] != "text":
             found.append(Example(block[1], block[2] or "", block[3], after[3] if follows and after else ""))
     return found
@@ -70,11 +76,19 @@ def agrees(printed: str, shown: str) -> bool:
     return re.fullmatch(pattern, printed, re.S) is not None
 
 
+def free_port() -> str:
+    """A port that nobody listens at."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
+
+
 class Terminal:
     """A shell in a folder, in which `qmodel`, `python` and `pytest` are ours."""
 
     def __init__(self, folder: Path, url: str) -> None:
         self.url = url
+        self.ports = {port: free_port() for port in PORTS}
         self.home = folder / "page"
         self.home.mkdir()
         self.kept = folder / "variables"
@@ -82,7 +96,11 @@ class Terminal:
         self.background: list[tuple[subprocess.Popen[bytes], Path, str]] = []
         programs = folder / "bin"
         programs.mkdir()
-        starts = {"qmodel": "-P -m qmodel", "python": "", "pytest": "-P -m pytest -p no:cacheprovider"}
+        starts = {
+            "qmodel": "-P -m qmodel",
+            "python": "",
+            "pytest": "-P -m pytest -p no:cacheprovider -p qmodel.testing.plugin",
+        }
         for name, start in starts.items():
             program = programs / name
             program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {start} "$@"\n', encoding="utf-8")
@@ -97,11 +115,15 @@ class Terminal:
         }
 
     def here(self, text: str) -> str:
-        """A text with our server in the place of the one that pages speak of."""
-        return SERVER.sub(self.url.replace("\\", r"\\"), text)
+        """A text with our server, and ports that are free, in the place of those that pages speak of."""
+        for port, free in self.ports.items():
+            text = re.sub(rf"\b{port}\b", free, text)
+        return SERVER.sub(lambda _: self.url, text)
 
     def shown(self, text: str) -> str:
         """An output as a page would show it."""
+        for port, free in self.ports.items():
+            text = re.sub(rf"\b{free}\b", port, text)
         return text.replace(self.url, URL)
 
     def write(self, name: str, text: str) -> None:
@@ -144,15 +166,14 @@ class Terminal:
         self.background.append((process, said, output))
 
     def stop(self) -> list[tuple[int, str, str]]:
-        """Stop what is left running, as Ctrl-C would; give how it ended, what it said, and what the page shows."""
-        for process, _, _ in self.background:
+        """Stop what is left running, the last first, as by Ctrl-C: how it ended, what it said, what the page shows."""
+        ended = []
+        while self.background:
+            process, said, output = self.background.pop()
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGINT)
-        ended = []
-        for process, said, output in self.background:
             code = self._await(process)
             ended.append((code, self.shown(said.read_text(encoding="utf-8")), output))
-        self.background = []
         return ended
 
     @staticmethod
