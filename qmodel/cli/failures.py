@@ -12,9 +12,8 @@ from qmodel import operations as ops
 from qmodel import replies
 from qmodel.cli import show
 from qmodel.cli.session import Session, common, session
+from qmodel.top import groups
 from qmodel.top.words import ago, clean, gist
-
-MANY = 1000
 
 
 @click.command("failures")
@@ -24,10 +23,14 @@ MANY = 1000
 @click.option("--klass", help="With --retry: only those of this job type.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before all groups are retried.")
 @click.option("--offset", type=click.IntRange(0), default=0, show_default=True, help="How many lines to pass over.")
-@click.option("--count", type=click.IntRange(1, MANY), default=25, show_default=True, help="How many lines at most.")
+@click.option(
+    "--count", type=click.IntRange(1, groups.MANY), default=25, show_default=True, help="How many lines at most."
+)
 @click.option("--full", is_flag=True, help="With GROUP: the whole message of each job, with its traceback.")
 def command(group: str | None, retry: bool, **given: Any) -> None:
     """Show what has failed, by group, with how many jobs each holds and the newest message; or the jobs of a GROUP.
+
+    The largest group comes first.
 
     \b
         qmodel failures                     the groups
@@ -48,7 +51,7 @@ def command(group: str | None, retry: bool, **given: Any) -> None:
 
 
 def _groups(at: Session, offset: int, count: int) -> None:
-    tallies: list[replies.Tally] = at.client.execute(ops.FailedGroups(offset, count))
+    tallies, more = groups.shown(at.client.execute(groups.asking(offset)), offset, count)
     newest = _newest(at, [one.name for one in tallies])
     if at.json:
         pairs = [(one, newest.get(one.name)) for one in tallies]
@@ -61,14 +64,14 @@ def _groups(at: Session, offset: int, count: int) -> None:
     rows = [(one.jobs, one.name, *_newest_cells(now, newest.get(one.name))) for one in tallies]
     show.table(at, (">jobs", "group", ">newest", "klass", "queue", "message"), rows)
     click.echo()
-    if len(tallies) == count:
-        click.echo(f"There may be more: qmodel failures --offset {offset + count}")
+    if more:
+        click.echo(f"More: qmodel failures --offset {offset + count}")
     click.echo(f"Look: qmodel failures '{tallies[0].name}'    Try again: qmodel failures '{tallies[0].name}' --retry")
 
 
-def _newest(at: Session, groups: list[str]) -> dict[str, replies.Job]:
+def _newest(at: Session, names: list[str]) -> dict[str, replies.Job]:
     """The job of each group that failed last, in two round trips."""
-    pages = at.client.execute_many(ops.Failed(group, 0, 1) for group in groups)
+    pages = at.client.execute_many(ops.Failed(name, 0, 1) for name in names)
     jids = tuple(jid for page in pages if isinstance(page, replies.Page) for jid in page.jids)
     jobs = at.client.execute(ops.Multiget(jids)) if jids else ()
     return {job.failure.group: job for job in jobs if job.failure}
@@ -116,7 +119,7 @@ def _say_whole(now: int, job: replies.Job) -> None:
 def _say_no_group(at: Session, group: str) -> None:
     from difflib import get_close_matches
 
-    known = [one.name for one in at.client.execute(ops.FailedGroups(0, MANY))]
+    known = [one.name for one in at.client.execute(groups.asking(0))]
     close = get_close_matches(group, known, 3)
     hint = f" Did you mean {' or '.join(close)}?" if close else " See: qmodel failures"
     click.echo(f"Nothing has failed in group '{group}'.{hint}", err=True)
@@ -141,10 +144,10 @@ def _retry(at: Session, group: str | None, given: dict[str, Any]) -> None:
 def _all(at: Session) -> int:
     """How many jobs have failed, from the counts of the groups."""
     found = 0
-    for offset in itertools.count(0, MANY):
-        page = at.client.execute(ops.FailedGroups(offset, MANY))
+    for offset in itertools.count(0, groups.MANY):
+        page = at.client.execute(groups.asking(offset))
         found += sum(one.jobs for one in page)
-        if len(page) < MANY:
+        if len(page) < groups.MANY:
             break
     return found
 

@@ -34,11 +34,12 @@ KLASS, ATTEMPT, OUTCOME = "qmodel.klass", "qmodel.attempt", "qmodel.outcome"
 
 
 def instrument(app: App, tracer_provider: TracerProvider | None = None, *, link: bool = False) -> None:
-    """Record what an app puts and performs, with a provider or the global one. Call it once for an app.
+    """Record what an app puts and performs, with a provider or the global one; asked again, nothing more is done.
 
     Without an SDK nothing is recorded, and it costs next to nothing.
     """
-    Tracing(app, tracer_provider, link)
+    if app not in _TRACED:
+        _TRACED[app] = Tracing(app, tracer_provider, link)
 
 
 class Tracing:
@@ -91,6 +92,9 @@ class Tracing:
         span = self._spans.get(context)
         if span is not None:
             span.add_event("lock lost")
+
+
+_TRACED: WeakKeyDictionary[App, Tracing] = WeakKeyDictionary()
 
 
 def _attributes(operation: str, klass: str) -> dict[str, str | int]:

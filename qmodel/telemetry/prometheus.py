@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -23,10 +24,20 @@ if TYPE_CHECKING:
 __all__ = ["EngineCollector", "metrics", "page"]
 
 
+_MEASURED: WeakKeyDictionary[App, CollectorRegistry] = WeakKeyDictionary()
+
+
 def metrics(app: App, registry: CollectorRegistry | None = None) -> CollectorRegistry:
-    """Measure the attempts of an app; give the registry of it, a new one unless one is given."""
-    found = CollectorRegistry() if registry is None else registry
-    AttemptMetrics(app, found)
+    """Measure the attempts of an app; give the registry of it, a new one unless one is given.
+
+    An app is measured once: asked again, it gives the registry there is. Raises ValueError for another one.
+    """
+    found = _MEASURED.get(app)
+    if found is None:
+        found = _MEASURED[app] = CollectorRegistry() if registry is None else registry
+        AttemptMetrics(app, found)
+    if registry not in (None, found):
+        raise ValueError("The attempts of this app are measured in another registry already.")
     return found
 
 

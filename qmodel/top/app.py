@@ -29,6 +29,23 @@ from qmodel.top.words import clean, count, spark
 
 PAGE = 50
 
+KEYS = (
+    ("1 2 3 4", "queues, running jobs, failures, workers"),
+    ("enter esc", "go into a queue, group, worker or job; go back"),
+    ("s", "the jobs of a queue in the next state"),
+    ("n b", "next page, previous page"),
+    ("/", "find a job by its id"),
+    ("p", "pause a queue, or let it go on"),
+    ("r", "try a failed job, or all of a group, again"),
+    ("c", "cancel a job; of a queue all that have not begun;"),
+    ("", "of a group all: they are deleted"),
+    ("x", "call a job off: it fails, and is not tried again"),
+    ("t", "take a job from its worker, for the next one"),
+    ("space", "stand still, go on"),
+    ("q", "quit"),
+)
+"""What the keys do, for a person."""
+
 
 class Place(NamedTuple):
     """A view, how many lines of it are passed over, and on which line the cursor was."""
@@ -48,9 +65,8 @@ class Top(App[None]):
     DataTable { height: 1fr; }
     Lines { height: 1fr; padding: 0 1; display: none; }
     Question, Find, Help { align: center middle; }
-    #box { width: auto; max-width: 80%; height: auto; padding: 1 2; background: $panel; border: round $primary; }
-    #question { width: auto; max-width: 70; margin-bottom: 1; }
-    Find Input { width: 50; }
+    #box { width: 64; max-width: 95%; height: auto; max-height: 95%; padding: 1 2; background: $panel; }
+    #question { margin-bottom: 1; }
     """
     TITLE = "qmodel top"
     ENABLE_COMMAND_PALETTE = False
@@ -61,14 +77,14 @@ class Top(App[None]):
         Binding("4", "main(3)", "workers", show=False),
         Binding("escape,backspace", "leave", "back"),
         Binding("s", "state", "next state"),
-        Binding("p", "act('pause')", "pause, go on"),
+        Binding("p", "act('pause')", "pause"),
         Binding("r", "act('retry')", "retry"),
         Binding("c", "act('cancel')", "cancel"),
         Binding("x", "act('revoke')", "call off"),
-        Binding("t", "act('take')", "take lease"),
-        Binding("n,right_square_bracket", "turn(1)", "next page"),
-        Binding("b,left_square_bracket", "turn(-1)", "page before"),
-        Binding("slash", "find", "find job"),
+        Binding("t", "act('take')", "take"),
+        Binding("n,right_square_bracket", "turn(1)", "next"),
+        Binding("b,left_square_bracket", "turn(-1)", "previous"),
+        Binding("slash", "find", "find"),
         Binding("space", "freeze", "stand still", show=False),
         Binding("question_mark", "help", "keys"),
         Binding("q", "quit", "quit"),
@@ -305,11 +321,7 @@ class Top(App[None]):
 
     def action_help(self) -> None:
         """Show the keys."""
-        keys = [("enter", "go into it"), ("space", "stand still, go on")]
-        for binding in self.BINDINGS:
-            if isinstance(binding, Binding) and binding.key != "space":
-                keys.append((binding.key.replace("question_mark", "?").replace("slash", "/"), binding.description))
-        self.push_screen(Help(keys))
+        self.push_screen(Help(KEYS))
 
     # ---- doing something
 

@@ -64,7 +64,7 @@ class Help(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,enter,q,question_mark", "dismiss", "back")]
 
-    def __init__(self, keys: list[tuple[str, str]]) -> None:
+    def __init__(self, keys: tuple[tuple[str, str], ...]) -> None:
         super().__init__()
         self._keys = keys
 
@@ -72,7 +72,7 @@ class Help(ModalScreen[None]):
         """Show them."""
         text = Text()
         for key, told in self._keys:
-            text.append(f"{key:>12}  ", style="bold")
+            text.append(f"{key:>9}  ", style="bold")
             text.append(told + "\n")
         with Vertical(id="box"):
             yield Static(text)

@@ -15,7 +15,8 @@ from rich.text import Text
 from qmodel import operations as ops
 from qmodel import replies
 from qmodel.aio import AsyncClient
-from qmodel.top.words import ago, clean, count, gist, spark
+from qmodel.top import groups
+from qmodel.top.words import ago, clean, count, gist, short, spark
 
 MINUTES = 15
 """How many minutes of a queue's past are drawn."""
@@ -67,8 +68,8 @@ class QueuesView(View):
     kind = "queue"
     title = "Queues"
     columns = (
-        "queue", ">waiting", ">next waits", ">running", ">stalled", ">scheduled", ">throttled", ">depends",
-        ">done/min", ">failed/min", f"done in {MINUTES} min", "",
+        "queue", ">waiting", ">next waits", ">running", ">done/min", ">failed/min", f"{MINUTES} min", ">stalled",
+        ">scheduled", ">throttled", ">depends",
     )  # fmt: skip
 
     async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
@@ -98,18 +99,17 @@ def _queue(one: replies.QueueCounts, minutes: Sequence[replies.Minute], job: rep
     return Row(
         one.name,
         (
-            Text(one.name, style="bold"),
+            Text.assemble((one.name, "bold"), (_paused(one), "bold yellow")),
             _number(one.waiting),
             Text(ago(now - job.ready_at) if job else "·", style="" if job else "dim", justify="right"),
             _number(one.running, "green"),
+            _number(_lately(done)),
+            _number(_lately(failed), "bold red"),
+            Text(spark(done), style="cyan"),
             _number(one.stalled, "bold yellow"),
             _number(one.scheduled),
             _number(one.throttled, "magenta"),
             _number(one.depends),
-            _number(_lately(done)),
-            _number(_lately(failed), "bold red"),
-            Text(spark(done), style="cyan"),
-            Text(_paused(one), style="bold yellow"),
         ),
     )
 
@@ -120,7 +120,7 @@ def _lately(minutes: Sequence[int]) -> int:
 
 
 def _paused(one: replies.QueueCounts) -> str:
-    return "paused: " + ", ".join(clean(pause.reason) for pause in one.pauses) if one.paused else ""
+    return "  paused: " + ", ".join(clean(pause.reason) for pause in one.pauses) if one.paused else ""
 
 
 class QueueView(View):
@@ -160,7 +160,7 @@ class RunningView(View):
 
 
 class FailuresView(View):
-    """The failure groups, each with the newest of its jobs."""
+    """The failure groups, the largest first, each with the newest of its jobs."""
 
     kind = "group"
     title = "Failures"
@@ -168,13 +168,12 @@ class FailuresView(View):
 
     async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
         """Read a page of groups, and the newest job of each."""
-        groups: list[replies.Tally] = await client.execute(ops.FailedGroups(offset, most + 1))
-        shown = groups[:most]
+        shown, more = groups.shown(await client.execute(groups.asking(offset)), offset, most)
         pages = await client.execute_many(ops.Failed(one.name, 0, 1) for one in shown)
         jobs = await _jobs(client, [jid for page in pages if isinstance(page, replies.Page) for jid in page.jids])
         newest = {job.failure.group: job for job in jobs if job.failure}
         now = _now()
-        return Page([_group(one, newest.get(one.name), now) for one in shown], len(groups) > most)
+        return Page([_group(one, newest.get(one.name), now) for one in shown], more)
 
 
 class GroupView(View):
@@ -265,7 +264,7 @@ def _job(job: replies.Job) -> Row:
     return Row(
         job.jid,
         (
-            Text(job.jid),
+            Text(short(job.jid)),
             Text(job.klass),
             Text(job.state, style=COLORS.get(job.state, "")),
             Text(str(job.priority), justify="right"),
@@ -282,7 +281,7 @@ def _running(job: replies.Job, now: int) -> Row:
     return Row(
         job.jid,
         (
-            Text(job.jid),
+            Text(short(job.jid)),
             Text(job.klass),
             Text(job.queue),
             Text(ago(now - job.popped_at), justify="right"),
@@ -314,7 +313,7 @@ def _failed(job: replies.Job, now: int) -> Row:
     return Row(
         job.jid,
         (
-            Text(job.jid),
+            Text(short(job.jid)),
             Text(job.klass),
             Text(job.queue),
             Text(f"{ago(now - failure.at)} ago" if failure else "-", justify="right"),

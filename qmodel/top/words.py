@@ -48,6 +48,15 @@ def gist(message: str, most: int = 80) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
+def short(jid: str) -> str:
+    """A job's id in a list: the begin and the end of a long one.
+
+    >>> short("invoice-7"), short("758147edfd385af3584062f55ed4672a")
+    ('invoice-7', '758147edf…5ed4672a')
+    """
+    return jid if len(jid) <= 20 else f"{jid[:9]}…{jid[-8:]}"
+
+
 def spark(values: Sequence[float]) -> str:
     """Figures as a row of blocks, the tallest for the greatest; nothing at all is a low line.
 

@@ -24,9 +24,11 @@ def test_groups_are_shown_with_counts_and_the_newest_message(run: Run) -> None:
 
     lines = run("failures", "--now", "121000").out.splitlines()
     assert lines[0].split() == ["jobs", "group", "newest", "klass", "queue", "message"]
-    assert lines[1].split() == ["1", "Declined", "1m", "ago", "Send", "cards", "The", "card", "was", "declined."]
-    assert lines[2].split() == ["2", "ValueError", "1m", "ago", "Send", "mail", "newer"]
-    assert "qmodel failures 'Declined' --retry" in lines[-1]
+    assert lines[1].split() == ["2", "ValueError", "1m", "ago", "Send", "mail", "newer"]
+    assert lines[2].split() == ["1", "Declined", "1m", "ago", "Send", "cards", "The", "card", "was", "declined."]
+    assert "qmodel failures 'ValueError' --retry" in lines[-1]
+    assert "More: qmodel failures --offset 1" in run("failures", "--count", "1").out
+    assert "More:" not in run("failures", "--count", "1", "--offset", "1").out
 
 
 def test_the_jobs_of_a_group_are_shown_latest_first_and_with_full_their_tracebacks(run: Run) -> None:

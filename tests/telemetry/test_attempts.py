@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from qmodel import App, Context, Fail, Release
@@ -70,6 +71,20 @@ def test_lost_locks_are_counted(app: App, work: Work) -> None:
     work()
     assert value(registry, "qmodel_locks_lost_total", queue="default", klass="Send") == 1
     assert b"qmodel_locks_lost_total" in page(registry)()[1]
+
+
+def test_an_app_is_measured_once(app: App, work: Work) -> None:
+    registry = metrics(app)
+    assert metrics(app) is registry is metrics(app, registry)
+    with pytest.raises(ValueError, match="another registry"):
+        metrics(app, CollectorRegistry())
+
+    @app.job(name="Send")
+    def send() -> None: ...
+
+    send.put()
+    work()
+    assert value(registry, "qmodel_attempts_total", queue="default", klass="Send", outcome="completed") == 1
 
 
 PROCESSES = """

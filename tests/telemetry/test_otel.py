@@ -86,6 +86,18 @@ def test_one_trace_from_a_request_through_a_job_to_the_job_that_this_one_puts(
     }
 
 
+def test_an_app_is_traced_once(app: App, work: Work, recorder: Recorder) -> None:
+    instrument(app, recorder.provider)
+    instrument(app, recorder.provider)
+
+    @app.job(name="Send")
+    def send() -> None: ...
+
+    send.put()
+    work()
+    assert [span.name for span in recorder.spans] == ["create Send", "process default"]
+
+
 def test_each_attempt_is_a_span_and_says_why_it_failed(app: App, work: Work, recorder: Recorder) -> None:
     instrument(app, recorder.provider)
 

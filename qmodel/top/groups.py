@@ -1,0 +1,26 @@
+"""Failure groups, the largest first: the engine lists them by name, a thousand at a time, and those are ordered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from qmodel.operations import FailedGroups
+from qmodel.replies import Tally
+
+MANY = 1000
+
+
+def asking(offset: int) -> FailedGroups:
+    """The operation that lists the thousand groups among which those from `offset` on are."""
+    return FailedGroups(offset // MANY * MANY, MANY)
+
+
+def shown(found: Iterable[Tally], offset: int, count: int) -> tuple[list[Tally], bool]:
+    """Up to `count` groups from `offset` on, of what was listed, and whether there may be more.
+
+    >>> shown([Tally("a", 1), Tally("b", 3), Tally("c", 1)], 0, 2)
+    ([Tally(name='b', jobs=3), Tally(name='a', jobs=1)], True)
+    """
+    ordered = sorted(found, key=lambda one: -one.jobs)
+    begin = offset % MANY
+    return ordered[begin : begin + count], begin + count < len(ordered) or len(ordered) == MANY
