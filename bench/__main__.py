@@ -10,7 +10,7 @@ import sys
 from bench import Options
 from bench.report import Report
 
-NAMES = ("commands", "memory", "server", "model", "throughput", "growth", "serve")
+NAMES = ("commands", "memory", "server", "model", "throughput", "growth", "serve", "app")
 
 
 def main() -> int:

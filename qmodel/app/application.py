@@ -30,8 +30,8 @@ class App:
 
     `url` says where: `redis://localhost:6379/0`, or `memory://` for this process alone; without one the environment
     variable QMODEL_URL says it, and else it is `memory://`. It connects at the first use, and starts no threads, so it
-    costs a short-lived process nothing. `serializer` makes text of data and results; by default it is JSON
-    (`qmodel.app.Json`).
+    costs a short-lived process nothing. `imports`: the modules whose job types workers are to know, which import the
+    app themselves. `serializer` makes text of data and results; by default it is JSON (`qmodel.app.Json`).
 
     >>> app = App("memory://")
     >>> @app.job(queue="sums")
@@ -43,8 +43,11 @@ class App:
     {'x': 1, 'y': 2}
     """
 
-    def __init__(self, url: str | None = None, *, serializer: Serializer | None = None) -> None:
+    def __init__(
+        self, url: str | None = None, *, imports: Iterable[str] = (), serializer: Serializer | None = None
+    ) -> None:
         self.connection = Connection(url)
+        self.imports = (imports,) if isinstance(imports, str) else tuple(imports)
         self.serializer: Serializer = Json() if serializer is None else serializer
         self.hooks = Hooks()
         self.middlewares: list[Middleware] = []

@@ -23,7 +23,7 @@ def load(where: str) -> App:
     found = _named(_imported(where, name), name, attribute)
     if not isinstance(found, App):
         raise LoadError(f"{where} is {_article(found)}, and not a qmodel.App.", "Name the App: jobs:app.")
-    return found
+    return _whole(found)
 
 
 def load_job(where: str) -> JobType[..., Any, ..., Any]:
@@ -37,12 +37,26 @@ def load_job(where: str) -> JobType[..., Any, ..., Any]:
     app = _named(module, name, owner)
     if not isinstance(app, App):
         raise LoadError(f"{name}:{owner} is {_article(app)}, and not a qmodel.App.", "Name the App: jobs:app.klass.")
-    if klass not in app.jobs:
+    if klass not in _whole(app).jobs:
         known = ", ".join(f"{name}:{one}" for one in app.jobs) or "no job types in it"
         close = did_you_mean(klass, app.jobs)
         step = f"Did you mean {name}:{close}?" if close else f"There is {known}."
         raise LoadError(f"{where!r} names no job type.", step)
     return app.jobs[klass]
+
+
+def _whole(app: App) -> App:
+    """An app with the job types of all modules that it names."""
+    for name in app.imports:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if not f"{name}.".startswith(f"{error.name}."):
+                raise
+            raise LoadError(
+                f"The app imports {name!r}, and there is no module {error.name!r}.", "See App(imports=...)."
+            ) from None
+    return app
 
 
 def _imported(where: str, name: str) -> Any:

@@ -65,6 +65,17 @@ def test_a_mistake_is_one_sentence(folder: Path, where: str, sentence: str) -> N
     assert "\n" not in str(found.value)
 
 
+def test_the_modules_of_an_app_are_loaded_with_it(folder: Path) -> None:
+    (folder / "shop_here.py").write_text("from qmodel import App\napp = App(imports=['more_here', 'gone_here'])\n")
+    (folder / "more_here.py").write_text("from shop_here import app\n@app.job\ndef more(): ...\n")
+    with pytest.raises(LoadError, match="imports 'gone_here'"):
+        load("shop_here:app")
+    (folder / "gone_here.py").write_text("")
+    assert list(load("shop_here:app").jobs) == ["more"]
+    for name in ("shop_here", "more_here", "gone_here"):
+        del sys.modules[name]
+
+
 def test_what_a_module_raises_goes_through(folder: Path) -> None:
     with pytest.raises(ModuleNotFoundError, match="nowhere_to_be_found"):
         load("broken_here:app")

@@ -1,0 +1,116 @@
+"""What an app adds to the client: putting jobs by a job type beside `Queue.put`, an attempt that does nothing, and the
+start of a process that is about to put a job.
+
+All in one process, in turns in the same run, so only ratios count. The first two rows go to a backend that answers at
+once, so that nothing but our own Python is measured; the others to a server on the same machine, one call a round trip.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from bench import Options
+from bench.machine import candidates, pinned, spare_cpu
+from bench.report import Report, Table, Verdict, median, ratio
+from qmodel import App, Client, operations
+from qmodel.app import perform
+
+ROOT = Path(__file__).parent.parent
+PUT = ("put of Queue.put", "put of a job type")
+SERVER = ("Queue.put, on a server", "job type, on a server")
+START = ("import qmodel.client", "from qmodel import App")
+
+app = App("memory://")
+
+
+@app.job(queue="emails", retries=5, tags=["mail"])
+def send_email(to: str, *, subject: str = "") -> int:
+    """A job that does nothing."""
+    return 1
+
+
+class Silent:
+    """A backend that answers at once."""
+
+    def execute(self, op: Any, now: int | None = None) -> Any:
+        return op.jid
+
+    def execute_many(self, ops: Sequence[Any], now: int | None = None) -> list[Any]:
+        return [op.jid for op in ops]
+
+    def wait(self, queues: Sequence[str], timeout: float) -> bool:
+        return False
+
+    def wait_events(self, after: int, timeout: float) -> bool:
+        return False
+
+    def close(self) -> None: ...
+
+
+def run(options: Options) -> Report:
+    """Measure putting and performing."""
+    calls = 2_000 if options.quick else 20_000
+    spent: dict[str, list[float]] = {}
+    with ExitStack() as stack:
+        measured = _calls(Client(Silent()))
+        for candidate in candidates("valkey" if options.server == "all" else options.server)[:1]:
+            server = stack.enter_context(pinned(candidate, spare_cpu()))
+            client = stack.enter_context(Client(server.url))
+            measured |= dict(zip(SERVER, list(_calls(client).values())[:2], strict=True))
+        for _ in range(options.runs + 1):  # the first warms
+            for name, call in measured.items():
+                spent.setdefault(name, []).append(_microseconds(call, calls))
+            for name in START:
+                spent.setdefault(name, []).append(_start(name))
+    table = Table("Microseconds each", ["", "us"])
+    for name, found in spent.items():
+        table.add(name, median(found[1:]))
+    ratios = {pair: ratio(spent[pair[1]][1:], spent[pair[0]][1:]) for pair in (PUT, SERVER, START) if pair[0] in spent}
+    beside = Table("Ratios in the same run", ["", "ratio"])
+    for pair, found_ratio in ratios.items():
+        beside.add(f"{pair[1]} / {pair[0]}", f"{found_ratio:.2f}")
+    verdicts = [Verdict("a put of a job type beside one of Queue.put", ratios[PUT], 1.2)]
+    return Report("app", "python -m bench app", " ".join(str(__doc__).split()), [table, beside], verdicts)
+
+
+def _calls(client: Client) -> dict[str, Callable[[], Any]]:
+    queue = client.queues["emails"]
+    data = {"to": "ada@example.com", "subject": "Hello"}
+
+    def by_type() -> Any:
+        return send_email.put("ada@example.com", subject="Hello")
+
+    def by_queue() -> Any:
+        return queue.put("send_email", dict(data), retries=5, tags=["mail"])
+
+    def by_type_there() -> Any:
+        app.connection.replace(client, None)
+        return by_type()
+
+    app.client.queues["mine"].put("send_email", data)
+    (job,) = app.client.execute(operations.Pop("mine", "me"))
+    return {
+        PUT[0]: by_queue,
+        PUT[1]: by_type_there,
+        "an attempt, and its operation": lambda: perform(app, job).operation(job),
+    }
+
+
+def _microseconds(call: Callable[[], Any], calls: int) -> float:
+    began = time.perf_counter()
+    for _ in range(calls):
+        call()
+    return (time.perf_counter() - began) / calls * 1e6
+
+
+def _start(program: str) -> float:
+    """The time from the start of a process to its end, of which Python's own start is a part."""
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+    return (time.perf_counter() - began) * 1e6
