@@ -73,7 +73,15 @@ def address(host: str, port: int, auth: str | None) -> Address:
 
 @click.command("http")
 @options(8000)
-def command(host: str, port: int, writable: bool, auth: str | None) -> None:
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A name by which it may be asked without a password, for a proxy that asks for one; may be given again.",
+)
+@click.option("--verbose", "-v", is_flag=True, help="Log who changes what, and whom it denies.")
+def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple[str, ...], verbose: bool) -> None:
     """Serve jobs over HTTP, to programs in any language.
 
     \b
@@ -87,12 +95,17 @@ def command(host: str, port: int, writable: bool, auth: str | None) -> None:
     """
     where = address(host, port, auth)
     from qmodel.http import create
+    from qmodel.http.guard import LOCAL
     from qmodel.http.host import serve
 
+    if verbose:
+        _log()
     at = session()
     at.client.newest()  # who cannot be reached is told now, and not to the first caller
     in_process = at.url.partition("://")[0] in ("memory", "embedded")
-    app = create(at.client if in_process else at.url, writable=writable, auth=auth)
+    app = create(
+        at.client if in_process else at.url, writable=writable, auth=auth, hosts=(*LOCAL, *hosts) if hosts else None
+    )
     how = "to be changed" if writable else "to be looked at"
     serve(
         app,
@@ -100,6 +113,14 @@ def command(host: str, port: int, writable: bool, auth: str | None) -> None:
         lambda url: click.echo(f"qmodel http serves {without_password(at.url)}, {how}, at {url}"),
         app.state.api.closing,
     )
+
+
+def _log() -> None:
+    import logging
+
+    from qmodel.telemetry import logs
+
+    logs.install(level=logging.INFO)
 
 
 common(command)

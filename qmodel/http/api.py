@@ -26,7 +26,7 @@ from qmodel.errors import ConnectError, DataError, QmodelError, RefusedError
 from qmodel.http import reading
 from qmodel.http.clients import async_client
 from qmodel.http.feed import Feed
-from qmodel.http.guard import Denied, Guard
+from qmodel.http.guard import READING, Denied, Guard
 from qmodel.http.problems import AGAIN, MEDIA_TYPE, Problem
 
 T = TypeVar("T")
@@ -114,15 +114,20 @@ class Api:
         async def answer(request: Request) -> Response:
             try:
                 self.guard.check(request, writes=writes)
-                found = await handler(Call(self, request))
+                response = _response(await handler(Call(self, request)))
             except Exception as error:
-                return respond_to(error)
-            if isinstance(found, Response):
-                return found
-            made = found if isinstance(found, Answer) else Answer(found)
-            return as_json(made.value, made.status, made.headers)
+                response = respond_to(error)
+            self._note(request, response.status_code)
+            return response
 
         return answer
+
+    def _note(self, request: Request, status: int) -> None:
+        """Log who asked for what; loudly only what changed something, or was denied."""
+        loud = (request.method not in READING and status < 300) or status in (401, 403)
+        who = f"{request.client.host if request.client else '?'} {self.guard.user(request)}".rstrip()
+        level = logging.INFO if loud else logging.DEBUG
+        log.log(level, "%s: %s %s, %d", who, request.method, request.url.path, status)
 
 
 class Call:
@@ -250,6 +255,14 @@ def _again(code: str, sentence: str) -> Problem:
 
 
 # ---- responses
+
+
+def _response(found: Any) -> Response:
+    """The response that a handler has given."""
+    if isinstance(found, Response):
+        return found
+    made = found if isinstance(found, Answer) else Answer(found)
+    return as_json(made.value, made.status, made.headers)
 
 
 def as_json(value: Any, status: int = 200, headers: dict[str, str] | None = None, kind: str = "") -> Response:

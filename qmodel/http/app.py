@@ -37,6 +37,7 @@ def application(
             Route("/", api.endpoint(_index, writes=False), methods=["GET"]),
             Route("/openapi.json", api.endpoint(_describe, writes=False), methods=["GET"]),
             *_resources(api),
+            Route("/v1/operations", api.endpoint(operations.perform_many, writes=False), methods=["POST"]),
             Route("/v1/operations/{name}", _operation(api), methods=["GET", "POST"]),
         ],
         lifespan=api.lifespan,

@@ -97,6 +97,14 @@ class Guard:
         if not self.writable:
             raise Denied(403, "READ_ONLY", "This server only shows things.", "Start it with --writable to change any.")
 
+    def user(self, request: HTTPConnection) -> str:
+        """The name of the user that asks, where there is one; after `check`."""
+        scheme, _, rest = request.headers.get("authorization", "").partition(" ")
+        if self._expected is None or scheme.lower() != "basic":
+            return ""
+        pair = _credentials(f"basic {rest}", by_user=True) or b""
+        return pair.partition(b":")[0].decode(errors="replace")
+
     def token(self, request: HTTPConnection) -> str:
         """The token that the forms of a page carry, as the field `csrf` or the header `X-CSRF-Token`."""
         who = request.headers.get("authorization", "")

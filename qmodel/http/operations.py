@@ -1,9 +1,16 @@
-"""Every operation of the catalogue by its name: `POST /v1/operations/<name>`, and those that only read by GET, too."""
+"""Every operation of the catalogue by its name: `POST /v1/operations/<name>`, and those that only read by GET, too.
+
+Many at a time, in one round trip: `POST /v1/operations`.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+from qmodel.arguments import MOST
+from qmodel.errors import RefusedError
 from qmodel.http import reading
-from qmodel.http.api import Call
+from qmodel.http.api import Call, problem_of
 from qmodel.http.problems import Problem, meant
 from qmodel.operations import CATALOGUE, Operation, Spec
 from qmodel.plain import plain
@@ -28,6 +35,28 @@ async def perform(call: Call) -> dict[str, object]:
         call.api.guard.check(call.request, writes=True)
     given = reading.an_object(await call.body())
     return await _reply(call, reading.operation(spec, given, call.key))
+
+
+async def perform_many(call: Call) -> dict[str, object]:
+    """Execute the operations of an array in order, each a step of its own; give what each replied, or its problem."""
+    body = await call.body()
+    if not isinstance(body, list) or not 1 <= len(body) <= MOST:
+        raise Problem("BAD_JSON", f"The body is no array of 1 to {MOST} operations.", 'Send [{"op": "newest"}].')
+    keys = [None if call.key is None else f"{call.key}/{number}" for number in range(len(body))]
+    found = [_one(reading.an_object(one, "operation"), key) for one, key in zip(body, keys, strict=True)]
+    if not all(op.spec.reads for op in found):
+        call.api.guard.check(call.request, writes=True)
+    replies = await call.client.execute_many(found)
+    return {"replies": [_outcome(reply) for reply in replies]}
+
+
+def _one(given: dict[str, Any], key: str | None) -> Operation:
+    rest = dict(given)
+    return reading.operation(spec_of(str(rest.pop("op", ""))), rest, key)
+
+
+def _outcome(reply: Any) -> dict[str, object]:
+    return {"problem": problem_of(reply).body} if isinstance(reply, RefusedError) else {"reply": plain(reply)}
 
 
 async def look(call: Call) -> dict[str, object]:

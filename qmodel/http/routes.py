@@ -191,9 +191,21 @@ def _operation(spec: Spec, method: str) -> Resource:
     return Resource("POST", path, spec.summary, operations.perform, of_reply(spec), (spec.name,), body=body)
 
 
+_MANY = Resource(
+    "POST",
+    "/v1/operations",
+    "Execute up to 1000 operations in order, each a step of its own: what one is refused does not stop the others.",
+    operations.perform_many,
+    record({"replies": array({"anyOf": [record({"reply": ANY}), record({"problem": ref("Problem")})]})}),
+    ("put",),
+    body=array({"type": "object", "properties": {"op": {"enum": list(CATALOGUE)}}, "required": ["op"]})
+    | {"minItems": 1, "maxItems": 1000},
+)
+
+
 def by_operation() -> list[Resource]:
-    """A path for each operation of the catalogue; for those that only read, also by GET."""
-    posts = [_operation(spec, "POST") for spec in CATALOGUE.values()]
+    """A path for each operation of the catalogue; for those that only read, also by GET; and one for many of them."""
+    posts = [_MANY, *(_operation(spec, "POST") for spec in CATALOGUE.values())]
     return posts + [_operation(spec, "GET") for spec in CATALOGUE.values() if spec.reads]
 
 

@@ -51,6 +51,18 @@ def test_operations_inside_others_are_objects(api: TestClient, jobs: Client) -> 
     assert jobs.jobs["b"].klass == "K"
 
 
+def test_many_are_done_in_order_and_each_for_itself(api: TestClient, jobs: Client) -> None:
+    put = {"op": "put", "queue": "q", "klass": "K"}
+    sent: list[dict[str, Any]] = [put, {"op": "promote", "jid": "nobody"}, {"op": "length", "queue": "q"}, put]
+    key = {"Idempotency-Key": "many"}
+    first, second = (api.post("/v1/operations", json=sent, headers=key).json()["replies"] for _ in range(2))
+    assert [first[0], first[3]] == [second[0], second[3]]
+    assert first[1]["problem"]["code"] == "JOB_NOT_FOUND"
+    assert (first[2], jobs.queues["q"].length()) == ({"reply": 1}, 2)
+    for bad in ([], {}, ["put"], [{"queue": "q"}], [{"op": "put"}]):
+        assert problem(api.post("/v1/operations", json=bad))[0] in (400, 404)
+
+
 def test_those_that_read_can_be_asked_by_get(api: TestClient, jobs: Client) -> None:
     jobs.queues["q"].put("K", jid="a")
     assert api.get("/v1/operations/waiting?queue=q&count=5").json() == {"reply": {"total": 1, "jids": ["a"]}}
@@ -161,6 +173,9 @@ def test_without_writable_everything_can_be_looked_at_and_nothing_changed(url: s
             found = api.post(f"/v1/operations/{name}", json={})
             assert (found.status_code == 403) == (not CATALOGUE[name].reads), name
         assert problem(api.delete("/v1/jobs/a")) == (403, "READ_ONLY")
+        both = [{"op": "newest"}, {"op": "cancel", "jids": ["a"]}]
+        assert problem(api.post("/v1/operations", json=both)) == (403, "READ_ONLY")
+        assert api.post("/v1/operations", json=both[:1]).status_code == 200
         assert problem(api.post("/v1/queues/q/pop", json={"worker": "w"})) == (403, "READ_ONLY")
         assert api.get("/v1/jobs/a").json()["state"] == "waiting"
 
@@ -174,6 +189,18 @@ def test_a_password_is_asked_for_everywhere_but_for_health(url: str) -> None:
             if path != "/v1/events":
                 assert api.get(path, headers={"Authorization": "Bearer s3cr3t"}).status_code == 200, path
         assert api.get("/health").json() == {"ok": True}
+
+
+def test_who_changes_something_and_who_is_denied_is_logged(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "qmodel.http")
+    with TestClient(create(url, auth="ada:s3cr3t", writable=True), base_url=HERE) as api:
+        api.post("/v1/queues/q/jobs", json={"klass": "K"}, auth=("ada", "s3cr3t"))
+        api.get("/v1/queues/q", auth=("ada", "s3cr3t"))
+        api.get("/v1/queues/q", auth=("eve", "guess"))
+    assert [record.getMessage() for record in caplog.records if record.name == "qmodel.http"] == [
+        "testclient ada: POST /v1/queues/q/jobs, 201",
+        "testclient eve: GET /v1/queues/q, 401",
+    ]
 
 
 def test_a_backend_that_is_away_is_a_503_and_says_to_try_again() -> None:
