@@ -135,7 +135,7 @@ class Binding:
 
         Data are an object of them by name, a list of them in order, or nothing.
         """
-        given = self._by_name(data)
+        given = self.by_name(data)
         self.check(given)
         for name, made in self.converters.items():
             for one in given.keys() - self._names if name == self._open else {name} & given.keys():
@@ -145,7 +145,8 @@ class Binding:
                     raise BadArguments(f"{self.klass} cannot take {one} = {given[one]!r}: {error}") from error
         return given
 
-    def _by_name(self, data: Any) -> dict[str, Any]:
+    def by_name(self, data: Any) -> dict[str, Any]:
+        """The arguments that data mean, by name, as they are stored. Raises BadArguments."""
         if data is None:
             return {}
         if isinstance(data, dict):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from qmodel import operations as ops
 from qmodel import replies
 from qmodel.app.errors import Cancelled, DeclarationError, Release, WaitFor
-from qmodel.arguments import MOST, Edge
+from qmodel.arguments import MOST
 from qmodel.errors import JobNotFound, LockLost, QmodelError
 from qmodel.flows import Flow
 from qmodel.objects import DependencyResults, Duration, HasJid, jid_of
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from qmodel.app.application import App
     from qmodel.client import Job
 
+STEP = "step"
+"""The header that tells the steps of a job apart which have children."""
+
 LINE_BYTES = 1024
 """The longest line of a job's log, and the longest progress."""
 
-FLOW_CHARACTERS = 56
-"""The longest id of a job from which ids of children are made as it is: `<id>.<stage>-<number>` is a request id too."""
+FLOW_CHARACTERS = 48
+"""The longest id of a job from which those of children are made as it is: what they begin with is a request id too."""
 
 
 class Context:
@@ -160,18 +163,32 @@ class Context:
                 f"{self.klass} waits for {first + len(known)} jobs, and a job may for {MOST}.",
                 "Put the others as a request, or let children have children.",
             )
-        edges = (Edge(jid, on_failure, str(first + place)).text for place, jid in enumerate(known))
-        raise WaitFor(tuple(self.spawned), tuple(edges))
+        if not known:
+            raise DeclarationError(f"{self.klass} waits for nothing.", "Give jobs to wait_for, or spawn some before.")
+        raise WaitFor(known, on_failure, first)
 
     @property
     def flow(self) -> str:
-        """What the ids of the children of this attempt begin with: the job's own, and how often it waited before."""
+        """What the ids of the children of this attempt begin with: the job's own, for how many it has waited, and the
+        step, if steps before it had children.
+        """
         jid = self.jid
         if len(jid) > FLOW_CHARACTERS:
             import hashlib
 
             jid = hashlib.sha256(jid.encode()).hexdigest()[:32]
-        return f"{jid}.{self._waited}"
+        return f"{jid}.{self._waited}{self.step}"
+
+    @property
+    def step(self) -> str:
+        """Which step this is, where steps before it had children: `.1` and so on."""
+        return self.headers.get(STEP, "")
+
+    def next_headers(self) -> Mapping[str, str]:
+        """The headers of the next step: where this one has children, its own are to have other ids."""
+        if not self.spawned:
+            return self.headers
+        return {**self.headers, STEP: f".{int(self.step[1:] or 0) + 1}"}
 
     @property
     def _waited(self) -> int:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from qmodel.arguments import LONGEST_MS
+from qmodel.arguments import LONGEST_MS, Edge
 from qmodel.errors import QmodelError
 from qmodel.objects import Duration, milliseconds
-
-if TYPE_CHECKING:
-    from qmodel.operations import Put
 
 
 class DeclarationError(QmodelError, ValueError):
@@ -83,10 +80,16 @@ class Release(Exception):
 class WaitFor(Release):
     """Raised by `Context.wait_for`: run the job again when others have ended."""
 
-    def __init__(self, children: tuple[Put, ...], edges: tuple[str, ...]) -> None:
+    def __init__(self, jids: Sequence[str], on_failure: str, first: int) -> None:
         super().__init__()
-        self.children = children
-        self.edges = edges
+        self.jids = tuple(jids)
+        self.on_failure = on_failure
+        self.first = first
+
+    def edges(self, stand: Mapping[str, str]) -> tuple[str, ...]:
+        """What the job is to wait for, where others may stand for those that were put."""
+        jids = (stand.get(jid, jid) for jid in self.jids)
+        return tuple(Edge(jid, self.on_failure, str(place)).text for place, jid in enumerate(jids, self.first))
 
 
 class Fail(Exception):

@@ -221,7 +221,10 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
 
     def data_text(self, given: dict[str, Any], headers: Mapping[str, str]) -> str:
         """Arguments by name as the text that is stored. Raises DataError."""
-        plain = self.binding.plain(given)
+        return self.plain_text(self.binding.plain(given), headers)
+
+    def plain_text(self, plain: dict[str, Any], headers: Mapping[str, str]) -> str:
+        """Arguments as JSON has them as the text that is stored. Raises DataError."""
         try:
             return self.serializer.dumps({**plain, HEADERS: dict(headers)} if headers else plain)
         except DataError as error:
@@ -246,9 +249,18 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         except ValueError as error:
             raise BadArguments(f"The data of {self.klass} cannot be read: {error}") from error
         if type(data) is dict and HEADERS in data:
-            context.headers = data.pop(HEADERS)
+            headers = data.pop(HEADERS)
+            context.headers = headers if type(headers) is dict else {}
         context.arguments = given = self.binding.arguments(data)
         return self.binding.call(given, context)
+
+    def next_data(self, context: Context, changed: Mapping[str, Any]) -> str:
+        """The data of a job's next step: what it was put with, with some arguments changed. Raises what `take` does."""
+        data = self.serializer.loads(context.raw.data)
+        given = self.binding.by_name(data) | self.binding.plain(dict(changed))
+        given.pop(HEADERS, None)
+        self.binding.check(given)
+        return self.plain_text(given, context.next_headers())
 
     def result_text(self, result: Any) -> str:
         """A result as the text that is stored; none is no text. Raises BadResult."""
@@ -289,7 +301,7 @@ def _function(klass: str, target: Any) -> Callable[..., Any]:
                 f"{klass}() cannot be made without arguments: {error}.", "What a job needs goes to perform."
             ) from None
         check = perform
-    elif not callable(target) or not hasattr(target, "__name__"):
+    elif not callable(target) or not klass:
         raise DeclarationError(
             f"{target!r} is no function and no class.", "Decorate a function, or a class with perform."
         )

@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import traceback
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from qmodel import replies
+from qmodel import flows, replies
 from qmodel.app.context import _CURRENT, Context
 from qmodel.app.errors import (
     BadArguments,
@@ -33,6 +33,7 @@ from qmodel.app.loops import run
 from qmodel.app.outcome import Completed, Failed, Outcome, Released, Retried, Unknown
 from qmodel.errors import DataError
 from qmodel.objects import MESSAGE_BYTES, Fields
+from qmodel.operations import PutMany
 
 if TYPE_CHECKING:
     from qmodel.app.application import App
@@ -111,10 +112,13 @@ def _perform(app: App, kind: JobType[Any, Any, Any, Any], context: Context) -> O
         text = kind.result_text(_final(kind, result))
         _put(app, context)
         return Completed(text)
-    except WaitFor as wait:
-        return _guarded(kind, context, lambda: _put(app, context), wait)
     except BaseException as error:
-        return outcome_of(kind, context, error)
+        try:
+            outcome = outcome_of(kind, context, error)
+            stand = _put(app, context) if isinstance(error, Release) else {}
+        except Exception as other:
+            return outcome_of(kind, context, other)
+        return Released(depends=error.edges(stand)) if isinstance(error, WaitFor) else outcome
 
 
 def _final(kind: JobType[Any, Any, Any, Any], result: Any) -> Any:
@@ -125,18 +129,19 @@ def _final(kind: JobType[Any, Any, Any, Any], result: Any) -> Any:
     return result
 
 
-def _guarded(kind: JobType[Any, Any, Any, Any], context: Context, put: Callable[[], None], wait: WaitFor) -> Outcome:
-    try:
-        put()
-    except Exception as error:
-        return outcome_of(kind, context, error)
-    return Released(depends=wait.edges)
-
-
-def _put(app: App, context: Context) -> None:
-    """Put the children that were spawned, none of them twice."""
+def _children(context: Context) -> Iterator[PutMany]:
+    """What puts the children that were spawned, as `Client.put_flow` does, each of them once."""
     if context.spawned:
-        app.client.put_flow(context.spawned, context.flow)
+        for number, part in enumerate(flows.in_parts(flows.named(context.spawned, context.flow))):
+            yield PutMany(part, f"{context.flow}-{number}")
+
+
+def _put(app: App, context: Context) -> dict[str, str]:
+    """Put the children that were spawned; give the ids of those that stand for them."""
+    stand: dict[str, str] = {}
+    for op in _children(context):
+        stand |= zip((put.jid for put in op.jobs), app.client.execute(op), strict=True)
+    return stand
 
 
 # ---- in an event loop
@@ -161,21 +166,22 @@ async def _aperform(app: App, kind: JobType[Any, Any, Any, Any], context: Contex
         text = kind.result_text(_final(kind, result))
         await _aput(app, context)
         return Completed(text)
-    except WaitFor as wait:
-        try:
-            await _aput(app, context)
-        except Exception as error:
-            return outcome_of(kind, context, error)
-        return Released(depends=wait.edges)
     except asyncio.CancelledError as error:
         return _cancelled(kind, context, error)
     except BaseException as error:
-        return outcome_of(kind, context, error)
+        try:
+            outcome = outcome_of(kind, context, error)
+            stand = await _aput(app, context) if isinstance(error, Release) else {}
+        except Exception as other:
+            return outcome_of(kind, context, other)
+        return Released(depends=error.edges(stand)) if isinstance(error, WaitFor) else outcome
 
 
-async def _aput(app: App, context: Context) -> None:
-    if context.spawned:
-        await app.aclient.put_flow(context.spawned, context.flow)
+async def _aput(app: App, context: Context) -> dict[str, str]:
+    stand: dict[str, str] = {}
+    for op in _children(context):
+        stand |= zip((put.jid for put in op.jobs), await app.aclient.execute(op), strict=True)
+    return stand
 
 
 def _cancelled(kind: JobType[Any, Any, Any, Any], context: Context, error: asyncio.CancelledError) -> Outcome:
@@ -217,12 +223,10 @@ def outcome_of(kind: JobType[Any, Any, Any, Any], context: Context, error: BaseE
 
 
 def _released(kind: JobType[Any, Any, Any, Any], context: Context, error: Release) -> Outcome:
-    if not error.arguments:
+    if isinstance(error, WaitFor) or not (error.arguments or context.spawned):
         return Released(error.delay_ms)
     try:
-        arguments = {**context.arguments, **error.arguments}
-        kind.binding.check(arguments)
-        data = kind.data_text(arguments, context.headers)
+        data = kind.next_data(context, error.arguments)
     except (TypeError, DataError) as wrong:
         return Failed("BadArguments", f"{kind.klass} was released with arguments that cannot be: {wrong}", wrong)
     return Released(error.delay_ms, data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import subprocess
 import sys
@@ -325,6 +326,17 @@ def test_sub_requests_are_jobs_of_a_type(app: App) -> None:
         request.add_many(resize.make(file) for file in ("a", "bb"))
     assert [perform_next(app, "images") for _ in range(2)] == [Completed("1"), Completed("2")]
     assert request.wait(10).done == 2
+
+
+def test_a_partial_function_needs_a_name(app: App) -> None:
+    def add(x: int, y: int) -> int:
+        return x + y
+
+    with pytest.raises(DeclarationError, match="no function"):
+        app.job(functools.partial(add, 1))
+    job = app.job(name="one_more")(functools.partial(add, 1)).put(2)
+    assert perform_next(app) == Completed("3")
+    assert job.wait(10) == 3
 
 
 def test_options_gather(app: App) -> None:

@@ -335,6 +335,57 @@ def test_a_repeated_attempt_puts_no_child_twice(app: App) -> None:
     assert job.refresh().state == "waiting"
 
 
+def test_each_step_has_children_of_its_own(app: App) -> None:
+    @app.job(queue="children")
+    def child(page: int) -> None: ...
+
+    @app.job
+    def parent(context: Context, page: int = 0, seen: list[int] | None = None) -> None:
+        (seen or []).append(page)
+        context.spawn(child.make(page))
+        if page == 1 and context.attempt == 1:
+            raise ValueError
+        if page < 2:
+            context.release(page=page + 1)
+
+    job = parent.put(seen=[9])
+    perform_next(app)
+    perform_next(app)
+    job.promote()
+    perform_next(app)
+    perform_next(app)
+    assert sorted(one.data["page"] for one in app.client.queues["children"].waiting()) == [0, 1, 2]
+    assert job.refresh().data["seen"] == [9], "what a step does to its arguments is its own"
+
+
+def test_another_job_may_stand_for_a_child(app: App) -> None:
+    @app.job(queue="children", unique=True)
+    def child(x: int) -> int:
+        return x
+
+    @app.job
+    async def parent(context: Context) -> int:
+        if not await context.aresults():
+            context.wait_for(child.make(3))
+        return sum((await context.aresults()).values())
+
+    other, job = child.put(3), parent.put()
+    assert perform_next(app) == Released(depends=(f"{other.jid} fail 0",))
+    perform_next(app, "children")
+    perform_next(app)
+    assert job.wait(10) == 3
+
+
+def test_waiting_for_nothing_is_a_mistake(app: App) -> None:
+    @app.job
+    def parent(context: Context) -> None:
+        context.wait_for()
+
+    parent.put()
+    outcome = perform_next(app)
+    assert isinstance(outcome, Failed) and "waits for nothing" in outcome.message
+
+
 def test_children_of_a_job_that_waits_for_none_are_put(app: App) -> None:
     @app.job(queue="children")
     def child() -> None: ...
