@@ -17,6 +17,9 @@ from typing import Any
 LINK = re.compile(r"\[([^\]\n]*)\]\(((?:\.\./)+[^)\s#]*)(#[^)\s]*)?\)")
 """A link that goes upward: it may leave the documents."""
 
+COMMANDS = "reference/cli.md"
+"""The page on the command line."""
+
 DOCTEST = re.compile(r"^>>> .*(?:\n.+)*", re.M)
 """An example of a docstring, up to the next empty line."""
 
@@ -39,16 +42,12 @@ def fenced(text: str) -> str:
 
 
 def commands() -> str:
-    """The page on the commands that are not operations: what each says of itself."""
+    """What the commands that are no operations say of themselves."""
     import click
 
     from qmodel.cli import OWN, cli
 
-    parts = [
-        "# The command line",
-        "Every operation of [the catalogue](../catalogue.md) is a command: its required arguments are positional, the"
-        " others options (`qmodel put --help`). These are the other commands.",
-    ]
+    parts = []
     root = click.Context(cli, info_name="qmodel", terminal_width=84)
     for name in OWN:
         command = importlib.import_module(f"qmodel.cli.{name.replace('-', '_')}").command
@@ -78,10 +77,9 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, *, config: Any) -> Any:
-    """Add the page on the command line, and the files outside `docs/` that pages link to."""
+    """Add the files outside `docs/` that pages link to."""
     from mkdocs.structure.files import File
 
-    files.append(File.generated(config, "reference/cli.md", content=commands()))
     root = Path(config.config_file_path).parent
     linked = {place for page in files.documentation_pages() for _, place in outside(page.src_uri, page.content_string)}
     for place in sorted(linked):
@@ -91,7 +89,9 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 
 def on_page_markdown(text: str, *, page: Any, config: Any, files: Any) -> str:
-    """Let the links that leave the documents lead to what was taken along."""
+    """Fill the page on the command line, and let the links that leave the documents lead to what was taken along."""
+    if page.file.src_uri == COMMANDS:
+        return f"{text}\n{commands()}"
     here = posixpath.dirname(page.file.src_uri)
     for link, place in outside(page.file.src_uri, text):
         taken = f"source/{place}"

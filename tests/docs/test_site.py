@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from qmodel.docs.site import outside
+import re
+
+from qmodel.docs.site import commands, outside
 from tests.docs.pages import ROOT
 
 
@@ -16,3 +18,15 @@ def test_every_such_link_leads_to_something() -> None:
     for page in (ROOT / "docs").rglob("*.md"):
         for _, place in outside(str(page.relative_to(ROOT / "docs")), page.read_text(encoding="utf-8")):
             assert (ROOT / place).exists(), (page, place)
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    listed = re.findall(r"([\w./-]+\.md)$", navigation, re.M)
+    there = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    assert sorted(listed) == sorted({*there, "source/CHANGELOG.md"})
+
+
+def test_commands_say_what_they_are() -> None:
+    said = commands()
+    assert "## qmodel worker" in said and "Usage: qmodel doctor" in said
