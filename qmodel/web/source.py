@@ -31,22 +31,25 @@ class Source:
 
     def __init__(self, given: Any) -> None:
         self._url = given if isinstance(given, str) else None
-        found = given if isinstance(given, Client) else getattr(given, "client", None)  # an App has one
-        self._client: Client | None = found if isinstance(found, Client) else None
-        if self._url is None and self._client is None:
+        self._client = given if isinstance(given, Client) else None
+        self._app = given if self._url is None and self._client is None and hasattr(type(given), "client") else None
+        if self._url is None and self._client is None and self._app is None:
             raise TypeError(f"the pages need a qmodel.Client, an App or a URL, not {type(given).__name__}")
         if self._url is not None and self._url.startswith(OWN):
             self._client = Client(self._url)
         self._opening = threading.Lock()
 
     @property
-    def shared(self) -> Client | str:
+    def shared(self) -> Any:
         """What another client of the same jobs is made of."""
-        return self._client if self._client is not None else self._url or ""
+        return self._app or self._client or self._url
 
     @property
     def client(self) -> Client:
         """The client. Raises ConnectError as long as the URL cannot be opened."""
+        if self._app is not None:  # it knows when it needs another one
+            found: Client = self._app.client
+            return found
         with self._opening:
             if self._client is None:
                 self._client = Client(self._url or "")

@@ -106,15 +106,16 @@ def spans(job: replies.Job, now: int) -> list[Span]:
             cuts.append((state, stage.at))
     if not cuts:
         return []
-    ended = job.state in ("complete", "failed")
-    if not ended and job.state != "running":
-        cuts[-1] = (job.state, cuts[-1][1])
-    elif ended:
-        cuts.append(("", job.ended_at or cuts[-1][1]))
-    if not ended:
+    if job.state not in ("complete", "failed"):
+        if job.state != "running":
+            cuts[-1] = (job.state, cuts[-1][1])
         cuts.append(("", max(now, cuts[-1][1])))
+    elif job.history[-1].what in ("completed", "failed"):
+        cuts[-1] = ("", cuts[-1][1])
+    else:
+        cuts.append(("", max(job.ended_at, cuts[-1][1])))
     parts = [(state, max(end - start, 0)) for (state, start), (_, end) in pairwise(cuts)]
-    return _laid_out([part for part in parts if part[0] != "failed" or part[1] > 0])
+    return _laid_out(parts)
 
 
 def _laid_out(parts: list[tuple[str, int]]) -> list[Span]:

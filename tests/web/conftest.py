@@ -61,6 +61,7 @@ def fill(client: Client, now: int = NOW) -> None:
     [running] = at(50_000, ops.Pop("bills", "w1.example-1-1", 1))
     at(49_000, ops.Progress(running.jid, running.token, "half way"))
     at(49_000, ops.Pop("bills", "w1.example-1-1", 1))
+    at(60_000, ops.Put("sync", "synced", "Sync", "{}", unique="sync"))
     for jid, group in (("bad-1", "KeyError"), ("bad-2", "KeyError"), ("bad-3", "TimeoutError")):
         at(40_000, ops.Put("imports", jid, "Import", '{"file": "a.csv"}', lifo=True, lease_ms=5000))
         [job] = at(39_000, ops.Pop("imports", "w2.example-1-1", 1))

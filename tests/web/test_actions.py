@@ -36,6 +36,9 @@ DONE = {
     "forget": ({"queue": "reports"}, None),
     "drain": ({"queue": "emails"}, "4 jobs canceled. 0 are left."),
     "obliterate": ({"queue": "pages"}, "2 jobs deleted. 0 are left."),
+    "put": ({"queue": "emails", "klass": "K", "data": "{}", "delay": "5m", "tags": "a, b"}, "Job "),
+    "update": ({"jid": "mail-0", "data": '{"to": "bob"}'}, "Its data are replaced."),
+    "unique-release": ({"unique": "sync"}, "Nobody holds the key sync now."),
     "promote-jobs": ({"jid": "later"}, "1 job ready now."),
     "revoke-jobs": ({"jid": "bill-1"}, "1 job called off."),
     "cancel-jobs": ({"jid": ["mail-0", "mail-1"]}, "2 jobs canceled."),
@@ -85,7 +88,7 @@ def test_an_action_is_done_and_told(shop: Shop, pages: TestClient, action: str) 
 
 
 @pytest.mark.parametrize(
-    "action", ["drain", "obliterate", "cancel-jobs", "timeout", "unrecur", "throttle-unset", "move"]
+    "action", ["drain", "obliterate", "cancel-jobs", "timeout", "unrecur", "throttle-unset", "move", "unique-release"]
 )
 def test_what_takes_something_away_asks_first(shop: Shop, pages: TestClient, action: str) -> None:
     fields, _ = DONE[action]
@@ -100,6 +103,13 @@ def test_what_takes_something_away_asks_first(shop: Shop, pages: TestClient, act
 def test_an_empty_form_is_said_to_be_one(pages: TestClient, action: str) -> None:
     answer = send(pages, action, confirmed="1")
     assert answer.status_code == 400, action
+
+
+def test_a_job_is_put_as_the_form_says(shop: Shop, pages: TestClient) -> None:
+    fields = {"queue": "new", "klass": "K", "data": '{"a": [1]}', "priority": "-2", "delay": "1h", "tags": "x y"}
+    jid = told(pages, send(pages, "put", **fields)).split()[1]
+    job = shop.client.jobs[jid]
+    assert (job.state, job.data, job.priority, job.tags) == ("scheduled", {"a": [1]}, -2, ("x", "y"))
 
 
 def test_a_failed_job_is_tried_again_as_it_was_put(shop: Shop, pages: TestClient) -> None:

@@ -57,6 +57,7 @@ PAGES = [
     "/worker?name=w1.example-1-1",
     "/schedule?jid=daily",
     "/throttle?name=stripe",
+    "/unique?key=sync",
     "/stats?queue=imports",
     "/bulk?action=retry&group=KeyError",
     "/job?jid=nobody",

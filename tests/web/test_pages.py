@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
-from qmodel import Client
+from qmodel import App, Client
 from qmodel import operations as ops
 from qmodel.web import create
 from qmodel.web.site import NAVIGATION
@@ -49,6 +49,9 @@ PAGES = {
     "/worker?name=w1.example-1-1": ["bill-1"],
     "/schedules": ["daily", "0 9 * * 1-5"],
     "/schedule?jid=daily": ["Report", "0 9 * * 1-5 (UTC)"],
+    "/tags": ["vip", "3", "None. A job is tracked"],
+    "/unique?key=free": ["Nobody holds it."],
+    "/unique?key=sync": ["Held by", "synced", "it has ended"],
     "/throttles": ["stripe", "1 at once", "5 per 1 s"],
     "/throttle?name=stripe": ["bill-1", "bucket of 9"],
 }
@@ -194,7 +197,7 @@ def test_only_a_client_or_a_url_will_do() -> None:
 @pytest.mark.parametrize("page", [*PAGES, "/bulk?action=retry&group=KeyError", "/bulk?action=cancel&queue=emails"])
 def test_no_page_takes_more_with_more_jobs(page: str) -> None:
     costs = []
-    for many in (0, 3000):
+    for many in (0, 1500):
         shop = Shop()
         for number in range(many):
             shop.client.execute(ops.Put("emails", f"more-{number}", "Other", "{}", tags=("vip",)), now=NOW)
@@ -269,3 +272,22 @@ def test_a_client_is_not_closed_by_the_pages(shop: Shop) -> None:
         pages.get("/")
     assert isinstance(shop.client, Client)
     assert shop.client.queues["emails"].length() == 4
+
+
+# ---- what the pages are made of
+
+
+def test_the_api_is_part_of_the_pages_and_has_the_same_guard(shop: Shop) -> None:
+    with shop.pages() as pages:
+        assert "emails" in pages.get("/api/v1/queues").text
+        assert pages.post("/api/v1/queues/emails/jobs", json={"klass": "K"}).status_code == 403
+    with shop.pages(auth="ada:secret") as pages:
+        assert pages.get("/api/v1/queues").status_code == 401
+
+
+def test_the_jobs_of_an_app_are_shown() -> None:
+    app = App("memory://")
+    app.client.queues["emails"].put("K")
+    with TestClient(create(app), base_url=BASE) as pages:
+        assert "emails" in pages.get("/queues").text
+        assert pages.get("/api/v1/queues").json()["queues"][0]["name"] == "emails"

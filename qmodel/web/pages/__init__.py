@@ -43,6 +43,8 @@ ROUTES = [
     Route("/events", others.events),
     Route("/settings", others.settings),
     Route("/doctor", others.doctor),
+    Route("/tags", others.tags),
+    Route("/unique", others.unique),
     Route("/stats", stats.show),
     Route("/do", doing.do, methods=["POST"]),
     Route("/bulk", bulking.preview),

@@ -69,6 +69,23 @@ def settings(request: Request) -> Response:
     return site.page(request, "settings.html", settings=found, options=OPTIONS)
 
 
+def tags(request: Request) -> Response:
+    """The tags that several jobs have, and the tracked jobs."""
+    site = site_of(request)
+    offset = asking.whole(request, "offset")
+    found, tracked = site.source.ask_all([ops.TopTags(offset, PAGE + 1), ops.Tracked(0, PAGE)])
+    return site.page(request, "tags.html", found=cut(found, offset), tracked=tracked)
+
+
+def unique(request: Request) -> Response:
+    """A key, and the job that stands for others under it."""
+    site = site_of(request)
+    key = asking.needed(request, "key")
+    held = site.source.ask(ops.UniqueGet(key))
+    known = site.source.known(jid for jid in (held.jid, held.next) if jid) if held is not None else {}
+    return site.page(request, "unique.html", key=key, held=held, known=known)
+
+
 class Patient(NamedTuple):
     """What the doctor is to look at. The keys are not: that would hold up everybody else."""
 

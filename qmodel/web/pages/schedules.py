@@ -26,8 +26,10 @@ def index(request: Request) -> Response:
     pages = site.source.ask_all(ops.Recurring(name, at, most) for name, at, most in spread(lengths, offset, PAGE))
     found = site.source.ask_all(ops.RecurGet(jid) for page in pages for jid in page.jids)
     total = sum(length for _, length in lengths)
-    part = Slice([one for one in found if one is not None], offset, total, offset + PAGE < total)
-    return site.page(request, "schedules.html", found=part, queue=queue)
+    there = [one for one in found if one is not None]
+    last = site.source.known(f"{one.jid}-{one.runs}" for one in there if one.runs)
+    part = Slice(there, offset, total, offset + PAGE < total)
+    return site.page(request, "schedules.html", found=part, queue=queue, last=last)
 
 
 def show(request: Request) -> Response:

@@ -21,7 +21,10 @@
   live.hidden = false;
   try { if (localStorage.getItem("qmodel-live") === "0") setLive(false); } catch { /* not kept */ }
   live.addEventListener("click", () => { setLive(!isLive()); refresh(); });
-  for (const name of ["htmx:after:request", "htmx:error", "htmx:finally:request"]) document.addEventListener(name, () => { busy = false; });
+  const said = (text) => { live.lastChild.textContent = text; live.classList.toggle("lost", text !== "Live"); };
+  document.addEventListener("htmx:after:request", () => said("Live"));
+  document.addEventListener("htmx:error", () => said("Not reached"));
+  document.addEventListener("htmx:finally:request", () => { busy = false; });
   document.addEventListener("visibilitychange", refresh);
   setInterval(refresh, EVERY);
 
@@ -30,8 +33,9 @@
   const charts = new Map();
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const seconds = (at) => new Date(at * 1000).toISOString().slice(11, 16);
+  const tall = () => (innerWidth < 640 ? 134 : 166);
   const options = (given, box) => ({
-    width: box.clientWidth, height: box.clientHeight - 24, tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
+    width: box.clientWidth, height: tall(), tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
     cursor: { y: false, drag: { x: false } }, padding: [8, 20, 0, 0], scales: { y: { range: (_, low, high) => [0, Math.max(high, 4)] } },
     axes: [
       { stroke: color("faint"), grid: { show: false }, ticks: { stroke: color("line"), size: 4 }, font: "11px system-ui", values: (_, ticks) => ticks.map(seconds), space: 70, size: 28 },
@@ -54,7 +58,7 @@
     for (const [box, chart] of charts) if (!box.isConnected) { chart.destroy(); charts.delete(box); }
     for (const box of all("[data-chart]")) if (box.dataset.drawn !== box.dataset.chart || !charts.has(box)) draw(box, false);
   };
-  addEventListener("resize", () => { for (const [box, chart] of charts) chart.setSize({ width: box.clientWidth, height: box.clientHeight - 24 }); });
+  addEventListener("resize", () => { for (const [box, chart] of charts) chart.setSize({ width: box.clientWidth, height: tall() }); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const box of charts.keys()) draw(box, true); });
 
   // ---- selecting, copying, keys
