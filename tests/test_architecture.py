@@ -67,7 +67,7 @@ LONG_FILES = {
     "qmodel/conformance/generator.py": "a generator for each operation",
     "qmodel/conformance/kit/probes.py": "a list of histories",
     "qmodel/conformance/rawkeys.py": "a reader for each key of the schema",
-    "qmodel/conformance/matrix.py": "a list of probes, and the search",
+    "qmodel/conformance/matrix_probes.py": "a list of probes",
     "qmodel/conformance/mutation/replay.py": "the harness of a replay, on either side",
     "backends/keyspace.py": "the commands of Redis, a method each",
     "backends/lua_host.py": "what Redis is to Lua, in Lua, and its host",
@@ -80,7 +80,7 @@ LISTS = "qmodel/conformance/directed"
 
 LONG_FUNCTIONS = {
     "qmodel/cli/show.py:_job": "a table, line by line",
-    "qmodel/conformance/matrix.py:_probes": "a list of probes",
+    "qmodel/conformance/matrix_probes.py:probes": "a list of probes",
     "qmodel/conformance/snapshot.py:of": "a part of the snapshot a line",
     "qmodel/conformance/rawkeys.py:snapshot": "a part of the snapshot a line",
     "qmodel/conformance/rawkeys.py:job": "a field a line",

@@ -139,7 +139,7 @@ end
 
 -- Delete one that is in no list.
 function schedules.delete(schedule)
-  store.write(keys.schedule(schedule.jid), false)
+  store.hashed('DEL', keys.schedule(schedule.jid)) -- at once: a run that ends in this step asks for it
 end
 
 -- ---- times
