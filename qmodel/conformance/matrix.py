@@ -24,7 +24,7 @@ from qmodel import engine
 from qmodel import operations as ops
 from qmodel.conformance import report
 from qmodel.conformance.generator import succeeds
-from qmodel.conformance.matrix_probes import probes
+from qmodel.conformance.matrix_probes import probes, probes_of_no_job
 from qmodel.conformance.subjects import History, Step
 from qmodel.operations import CATALOGUE, Operation
 from qmodel.refusals import Refusal
@@ -189,7 +189,7 @@ def _moves(store: Store) -> Iterator[Operation]:
 
 
 def _nodes() -> Iterator[_Node]:
-    """Every situation that can be reached, by a shortest history: there are about 2500."""
+    """Every situation that can be reached, by a shortest history: there are about 6000."""
     seen = set()
     level = [_Node((), 0)]
     while level:
@@ -217,9 +217,15 @@ def _nodes() -> Iterator[_Node]:
 def scenarios() -> dict[Cell, Scenario]:
     """The matrix: every cell that can be reached, with the first history that reached it."""
     found: dict[Cell, Scenario] = {}
+    seen = set()
     for node in _nodes():
         store = _replayed(node.history)
-        for probe in list(probes(store)):
+        tried = list(probes(store))
+        both = situation(store, node.now), situation(store, node.now, "b")
+        if both not in seen:
+            seen.add(both)
+            tried += probes_of_no_job()
+        for probe in tried:
             steps = tuple(Step(node.now, op) for op in probe)
             for step in steps[:-1]:
                 engine.step(store, *step)

@@ -1,4 +1,4 @@
-"""What the matrix tries in each situation of the job `a`: every operation, with each class of arguments that may matter."""
+"""What the matrix tries in each situation of the job `a`: operations, with each class of arguments that may matter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _tokens(store: Store) -> tuple[int, ...]:
 
 
 def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
-    """Operations to try; of several at once the last is meant, the others prepare it."""
+    """Operations to try wherever `a` may be; of several at once the last is meant, the others prepare it."""
     again: dict[str, Any] = {"request": "n"}
     put = ("q", "a", "k", "")
     for delay, depends in ((0, None), (1000, None), (0, ("b",)), (0, ("a",)), (0, ("ghost",)), (0, ())):
@@ -37,6 +37,9 @@ def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Pop(queue, "w", **again),)
     yield (ops.Pop(queue, "w", 2, wait=True, **again),)
     yield (ops.Pause((queue,)), ops.Pop(queue, "w", wait=True))
+    recur = ops.Recur("q", "z", "k", "", 1000)
+    yield (recur, ops.Pop("q", "w", **again))
+    yield (recur, ops.Pop("q", "w", 2, **again))
     yield (ops.Pop("s", "w"),)
     yield (ops.PopAny(("s", queue), "w", 2, wait=True, **again),)
     yield (ops.PopAny(("s",), "w"),)
@@ -124,14 +127,19 @@ def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Unpause((queue,)),)
     yield (ops.Forget((queue,)),)
     yield (ops.Deregister(("u",)),)
+    yield from _unique(again)
+    yield from _following(again)
+    yield (ops.Why("a"),)
+
+
+def probes_of_no_job() -> Iterator[tuple[Operation, ...]]:
+    """Operations to try once where `a` and `b` are in two situations, whatever else is true of them."""
+    again: dict[str, Any] = {"request": "n"}
     yield from _recurring(again)
     yield from _other_times(again)
-    yield from _unique(again)
     yield from _throttling(again)
-    yield (ops.Why("a"),)
     yield from _publishing(again)
     yield from _requesting(again)
-    yield from _following(again)
     yield (ops.Config(),)
     note = ops.MetadataSet("k", "n", "5", **again)
     yield (note,)
@@ -220,8 +228,6 @@ def _recurring(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
     yield (recur, ops.Put("q", "z-1", "k", ""), ops.Fire("q", **again))
     yield (recur, ops.Peek("q"))
     yield (recur, ops.Queue("q"))
-    yield (recur, ops.Pop("q", "w", **again))
-    yield (recur, ops.Pop("q", "w", 2, **again))
 
 
 def _other_times(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
