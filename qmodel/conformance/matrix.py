@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from qmodel import engine
 from qmodel import operations as ops
 from qmodel.conformance import report
 from qmodel.conformance.generator import succeeds
-from qmodel.conformance.matrix_probes import probes, probes_of_no_job
+from qmodel.conformance.matrix_probes import probes, probes_of_no_job, resends
 from qmodel.conformance.subjects import History, Step
 from qmodel.operations import CATALOGUE, Operation
 from qmodel.refusals import Refusal
@@ -135,26 +135,28 @@ def _replayed(history: History) -> Store:
 
 def _key(store: Store, now: int) -> tuple[Any, ...]:
     """What two histories must have in common for the second to be of no interest."""
-    jobs = []
+    job = store.jobs.get("a")
+    return (_circumstances(store, now), tuple(_ended(job.history)[-2:]) if job is not None else ())
+
+
+def _ended(history: Iterable[tuple[str, int, Any]]) -> list[str]:
+    return [what for what, _, _ in history if what in _ENDS]
+
+
+def _circumstances(store: Store, now: int) -> tuple[Any, ...]:
+    """What matters to all operations but those that name a lease."""
+    found: list[Any] = [bool(store.queues)]
     for jid in ("a", "b"):
         job = store.jobs.get(jid)
-        ended = [what for what, _, _ in job.history if what in _ENDS] if job is not None else []
-        jobs.append(
-            None
-            if job is None
-            else (
-                situation(store, now, jid),
-                job.queue if jid == "a" else "",
-                job.worker if jid == "a" else "",
-                job.remaining == 0 if jid == "a" else False,
-                bool(job.dependencies),
-                bool(job.dependents),
-                "line" in job.options,
-                ended[-2:] if jid == "a" else (),
-                job.failure.group if job.state == "failed" and job.failure is not None else "",
-            )
-        )
-    return tuple(map(repr, jobs))
+        if job is None:
+            found.append(None)
+            continue
+        failure = job.failure.group if job.state == "failed" and job.failure is not None else ""
+        found.append((situation(store, now, jid), bool(job.dependencies), bool(job.dependents), "line" in job.options))
+        found.append((failure, bool(_ended(job.history))))
+        if jid == "a":
+            found.append((job.queue, job.worker, job.remaining == 0))
+    return tuple(found)
 
 
 _ENDS = ("completed", "failed", "retried", "released")
@@ -217,10 +219,14 @@ def _nodes() -> Iterator[_Node]:
 def scenarios() -> dict[Cell, Scenario]:
     """The matrix: every cell that can be reached, with the first history that reached it."""
     found: dict[Cell, Scenario] = {}
-    seen = set()
+    seen: set[tuple[Any, ...]] = set()
     for node in _nodes():
         store = _replayed(node.history)
-        tried = list(probes(store))
+        tried = list(resends(store))
+        circumstances = _circumstances(store, node.now)
+        if circumstances not in seen:
+            seen.add(circumstances)
+            tried = list(probes(store))
         both = situation(store, node.now), situation(store, node.now, "b")
         if both not in seen:
             seen.add(both)

@@ -23,10 +23,37 @@ def _tokens(store: Store) -> tuple[int, ...]:
     return tuple(dict.fromkeys((*reversed(popped[-2:]), 999)))
 
 
+def resends(store: Store) -> Iterator[tuple[Operation, ...]]:
+    """Operations to try wherever `a` may be and however its last leases ended: the ends, and once more."""
+    for token in _tokens(store)[:2]:
+        yield from _ends(token)
+
+
+def _ends(token: int) -> Iterator[tuple[Operation, ...]]:
+    one = ops.Complete("a", token)
+    for last in (one, ops.CompleteMany((one,)), ops.CompleteAndPop("a", token, "q", "u")):
+        yield (last,)
+        yield (ops.ConfigSet("jobs-history-count", 0), last)
+        yield (ops.ConfigSet("jobs-history-count", 0), last, last)
+    yield (ops.Complete("a", token, next="r"),)
+    yield (ops.CompleteAndPop("a", token, "q", "u", request="n"),)
+    yield (ops.CompleteMany((one, one)),)
+    yield (ops.CompleteMany((ops.Complete("a", token, next="r"),)),)
+    yield (ops.Fail("a", token, "g", "m"),)
+    yield (ops.Retry("a", token),)
+    yield (ops.Retry("a", token, delay_ms=1000, group="g", message="m"),)
+    yield (ops.Release("a", token),)
+    yield (ops.Release("a", token, delay_ms=1000),)
+    yield (ops.Heartbeat("a", token),)
+    yield (ops.Progress("a", token, "x", request="n"),)
+
+
 def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
-    """Operations to try wherever `a` may be; of several at once the last is meant, the others prepare it."""
+    """Operations to try wherever `a` may be; of several the last is meant, the others prepare it."""
     again: dict[str, Any] = {"request": "n"}
     put = ("q", "a", "k", "")
+    for token in _tokens(store):
+        yield from _with_token(token)
     for delay, depends in ((0, None), (1000, None), (0, ("b",)), (0, ("a",)), (0, ("ghost",)), (0, ())):
         yield (ops.Put(*put, delay_ms=delay, depends=depends, request="n"),)
         yield (ops.PutMany((ops.Put(*put, delay_ms=delay, depends=depends),), "n"),)
@@ -44,8 +71,6 @@ def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.PopAny(("s", queue), "w", 2, wait=True, **again),)
     yield (ops.PopAny(("s",), "w"),)
     yield (ops.Peek(queue, 2),)
-    for token in _tokens(store):
-        yield from _with_token(token)
     yield (ops.Timeout(("a",), **again),)
     yield (ops.Timeout(("a", "ghost"), **again),)
     yield (ops.Revoke(("a",), **again),)
@@ -318,22 +343,10 @@ def _with_token(token: int) -> Iterator[tuple[Operation, ...]]:
         more: dict[str, Any] = {"next": next, "delay_ms": delay, "depends": depends}
         yield (ops.Complete("a", token, **more),)
         yield (ops.CompleteAndPop("a", token, "q", "u", **more, request="n"),)
+    yield from _ends(token)
     one = ops.Complete("a", token)
-    for last in (one, ops.CompleteMany((one,)), ops.CompleteAndPop("a", token, "q", "u")):
-        yield (ops.ConfigSet("jobs-history-count", 0), last)
-        yield (ops.ConfigSet("jobs-history-count", 0), last, last)
-    yield (ops.CompleteMany((ops.Complete("a", token),)),)
-    yield (ops.CompleteMany((ops.Complete("a", token), ops.Complete("a", token))),)
-    yield (ops.CompleteMany((ops.Complete("a", token, next="r"),)),)
-    yield (ops.Fail("a", token, "g", "m"),)
-    yield (ops.Retry("a", token),)
-    yield (ops.Retry("a", token, delay_ms=1000, group="g", message="m"),)
-    yield (ops.Release("a", token),)
-    yield (ops.Release("a", token, delay_ms=1000),)
     for end in (
         one, ops.CompleteMany((one,)), ops.CompleteAndPop("a", token, "q", "u"), ops.Fail("a", token, "g", "m"),
         ops.Retry("a", token), ops.Release("a", token), ops.Heartbeat("a", token), ops.Timeout(("a",)),
     ):  # fmt: skip
         yield (ops.Revoke(("a",)), end)
-    yield (ops.Heartbeat("a", token),)
-    yield (ops.Progress("a", token, "x", request="n"),)
