@@ -65,7 +65,8 @@ local function let_through_by(now, ended, taken)
         if not gone[one_job.jid] then
           taken[name] = taken[name] + 1
           through[one_job.jid] = true
-          order[#order + 1] = jobs.as_waiting(now, one_job, #order + 1)
+          local priority = lines.priority(name, one_job)
+          order[#order + 1] = jobs.as_waiting(now, one_job, priority, #order + 1)
         end
       end
     end
@@ -94,7 +95,7 @@ function lining.preview(now, queue, ended, due)
       found[#found + 1] = job
     elseif lines.room(name) > (taken[name] or 0) then
       taken[name] = (taken[name] or 0) + 1
-      found[#found + 1] = job
+      found[#found + 1] = jobs.with_priority(job, lines.priority(name, job))
     end
   end
   return found

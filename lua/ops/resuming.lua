@@ -43,10 +43,15 @@ function resuming.run_ended(now, job)
   if not schedule or schedule.since ~= tonumber(since) then
     return
   end
+  local stood_still = schedules.stands_still(schedule) -- not if it was changed since, and allows runs beside each other
   schedules.leave(schedule)
   schedule.open = schedule.open - 1
   if schedule.kind == 'after' and schedule.open == 0 and schedule.next_at == queues.NO_TIME then
     schedule.next_at = now + schedule.interval_ms
   end
-  resuming.go_on(now, schedule, 'skipped')
+  if stood_still then
+    resuming.go_on(now, schedule, 'skipped')
+  else
+    resuming.keep(now, schedule)
+  end
 end

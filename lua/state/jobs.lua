@@ -65,8 +65,15 @@ function jobs.draft(jid, state, ahead)
   return job
 end
 
+-- A job as it would be with a priority. It is for a read, which writes no record.
+function jobs.with_priority(job, priority)
+  job.priority = priority
+  return job
+end
+
 -- A job as it would be if it became ready now, so many sequences from now. It is for a read, which writes no record.
-function jobs.as_waiting(now, job, ahead)
+function jobs.as_waiting(now, job, priority, ahead)
+  jobs.with_priority(job, priority)
   job.state = 'waiting'
   job.ready_at = now
   job.seq = store.last() + ahead

@@ -82,13 +82,19 @@ function lines.active(name)
   return found
 end
 
+-- The priority that a job has when it has got a place.
+function lines.priority(name, job)
+  local id = request_of(name)
+  if not id then
+    return job.priority
+  end
+  local request = requested.load(id)
+  return request.priority
+end
+
 -- Give a job a place; it keeps the sequence as of which it has it. A sub-request has the priority of its request.
 function lines.enter(name, job)
-  local id = request_of(name)
-  if id then
-    local request = requested.load(id)
-    job.priority = request.priority
-  end
+  job.priority = lines.priority(name, job)
   store.add(keys.line(name), FIRST, keys.member(0, job.jid))
   options.set(job, 'line', store.last())
 end

@@ -61,7 +61,7 @@ def preview(store: Store, now: int, queue: str, ended: list[Job], due: list[Job]
             found.append(job)
         elif lines.room(store, name) > taken.get(name, 0):
             taken[name] = taken.get(name, 0) + 1
-            found.append(job)
+            found.append(jobs.with_priority(job, lines.priority(store, name, job)))
     return found
 
 
@@ -83,5 +83,6 @@ def _let_through_by(store: Store, now: int, ended: list[Job], taken: dict[str, i
                 one = ahead[name].pop(0)
                 if one.jid not in gone:
                     taken[name] += 1
-                    through[one.jid] = jobs.as_waiting(store, now, one, len(through) + 1)
+                    priority = lines.priority(store, name, one)
+                    through[one.jid] = jobs.as_waiting(store, now, one, priority, len(through) + 1)
     return [job for jid, job in through.items() if jid not in gone]

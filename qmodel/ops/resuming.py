@@ -47,8 +47,12 @@ def run_ended(store: Store, now: int, job: Job) -> None:
     schedule = schedules.get(store, jid)
     if schedule is None or schedule.since != int(since):
         return
+    stood_still = schedules.stands_still(schedule)  # not if it was changed since, and allows runs beside each other
     schedules.leave(store, schedule)
     schedule.open -= 1
     if schedule.kind == "after" and schedule.open == 0 and schedule.next_at == NO_TIME:
         schedule.next_at = now + schedule.interval_ms
-    go_on(store, now, schedule, "skipped")
+    if stood_still:
+        go_on(store, now, schedule, "skipped")
+    else:
+        keep(store, now, schedule)

@@ -127,9 +127,16 @@ def draft(store: Store, jid: str, state: str, ahead: int) -> Job:
     return job
 
 
-def as_waiting(store: Store, now: int, job: Job, ahead: int) -> Job:
-    """A job as it would be if it became ready now, so many sequences from now. It is for a read."""
+def with_priority(job: Job, priority: int) -> Job:
+    """A job as it would be with a priority. It is for a read."""
     job = copy(job)
+    job.priority = priority
+    return job
+
+
+def as_waiting(store: Store, now: int, job: Job, priority: int, ahead: int) -> Job:
+    """A job as it would be if it became ready now, so many sequences from now. It is for a read."""
+    job = with_priority(job, priority)
     job.state = "waiting"
     job.ready_at = now
     job.seq = store.seq + ahead

@@ -108,10 +108,14 @@ def _tidy(store: Store, name: str) -> None:
         del store.lines[name]
 
 
+def priority(store: Store, name: str, job: Job) -> int:
+    """The priority that a job has when it has got a place."""
+    return requested.load(store, name[len(REQUEST) :]).priority if name.startswith(REQUEST) else job.priority
+
+
 def enter(store: Store, name: str, job: Job) -> None:
     """Give a job a place; it keeps the sequence as of which it has it. A sub-request gets its request's priority."""
-    if name.startswith(REQUEST):
-        job.priority = requested.load(store, name[len(REQUEST) :]).priority
+    job.priority = priority(store, name, job)
     _made(store, name).active[job.jid] = None
     options.set(job, "line", store.seq)
 

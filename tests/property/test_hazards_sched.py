@@ -224,3 +224,13 @@ def test_a_run_at_once_moves_nothing(queue: Queue) -> None:
 def test_a_plain_run_pays_nothing(queue: Queue) -> None:
     queue.recur()
     assert queue.run().options == ()
+
+
+def test_a_run_that_ends_passes_over_nothing_of_one_that_did_not_stand_still(queue: Queue) -> None:
+    queue.recur(overlap="skip", retries=0)
+    job = queue.run()
+    queue.recur(1000, overlap="allow", missed="all")
+    queue.do(ops.Complete(job.jid, job.token), 5000)
+    assert not queue.told("skipped")
+    queue.do(ops.Pop("q", "w", 10))
+    assert [facts[3] - START for facts in queue.told("fired")] == [0, 0, 1000, 2000, 3000, 4000, 5000]
