@@ -307,6 +307,7 @@ def _requesting(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
         yield (other,)
         yield (opened, other)
     yield (opened, ops.RequestPut("x", "r", 1, (z,)))
+    yield (*done, ops.RequestPut("x", "q", 1, (z,)))
     for look in (
         ops.RequestAdd("x", (z,), **again), ops.RequestClose("x", **again), ops.RequestTune("x", 1, **again),
         ops.RequestTune("x", limit=2, **again), ops.RequestCancel("x", **again), ops.RequestForget("x", **again),
