@@ -76,7 +76,7 @@ class Screen:
     async def until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(60):
             while not holds():
-                await self._pilot.pause(0.01)
+                await asyncio.sleep(0.005)
         await self._pilot.pause()
 
     @property
