@@ -12,6 +12,8 @@ from weakref import WeakKeyDictionary
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from qmodel.telemetry.endings import ending
+
 if TYPE_CHECKING:
     from qmodel.app import App, Context
     from qmodel.app.outcome import Outcome
@@ -48,7 +50,7 @@ class AttemptMetrics:
         self._running.labels(context.queue, context.klass).inc()
 
     def _after(self, context: Context, outcome: Outcome) -> None:
-        self._ended.labels(context.queue, context.klass, outcome.word).inc()
+        self._ended.labels(context.queue, context.klass, ending(context, outcome)).inc()
         began = self._began.pop(context, None)  # without one its arguments could not be read, or nobody knows its klass
         if began is not None:
             self._running.labels(context.queue, context.klass).dec()

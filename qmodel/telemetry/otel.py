@@ -18,6 +18,7 @@ from opentelemetry import propagate, trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
 
 import qmodel
+from qmodel.telemetry.endings import ending
 
 if TYPE_CHECKING:
     from qmodel.app import App, Context
@@ -79,7 +80,7 @@ class Tracing:
 
     def _after(self, context: Context, outcome: Outcome) -> None:
         span = self._spans.pop(context, None) or self._begin(context)  # it ended before its arguments could be read
-        span.set_attribute(OUTCOME, outcome.word)
+        span.set_attribute(OUTCOME, ending(context, outcome))
         group = getattr(outcome, "group", None)
         if group is not None:
             span.set_attribute(ERROR, group)

@@ -84,7 +84,14 @@ class Attempt:
     def facts(self) -> dict[str, object]:
         """What a line of the log says besides."""
         job = self.job
-        return {"jid": job.jid, "klass": job.klass, "queue": job.queue, "worker": job.worker, "token": job.token}
+        return {
+            "jid": job.jid,
+            "klass": job.klass,
+            "queue": job.queue,
+            "attempt": job.retries - job.remaining + 1,
+            "worker": job.worker,
+            "token": job.token,
+        }
 
 
 class Abort:

@@ -1,0 +1,16 @@
+"""How an attempt ended, in one word, for metrics and traces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from qmodel.app import Context
+    from qmodel.app.outcome import Outcome
+
+
+def ending(context: Context, outcome: Outcome) -> str:
+    """`completed`, `retried`, `failed`, `released` or `unknown`; a retry of which none is left is a failure."""
+    from qmodel.app.outcome import Retried
+
+    return "failed" if isinstance(outcome, Retried) and not context.raw.remaining else outcome.word
