@@ -14,6 +14,7 @@ from qmodel.app.declaring import Declaring, may_replace, place
 from qmodel.app.errors import DeclarationError
 from qmodel.app.hooks import Event, Hook, Hooks, Middleware, logger
 from qmodel.app.jobtype import JobType
+from qmodel.app.recurring import kind_of, left_over
 from qmodel.app.serialising import Json, Serializer
 from qmodel.arguments import MOST
 from qmodel.client import Client, Job
@@ -209,6 +210,11 @@ class App:
             told.append(schedule.jid)
             if schedule.kind == "cron":
                 self.client.recurring[schedule.jid].advance()
+        for stale in left_over(self):
+            logger().warning(
+                "Job type %s no longer declares the schedule %s, which goes on. To end it: qmodel unrecur %s",
+                *(kind_of(stale.klass), stale.jid, stale.jid),
+            )
         return told
 
 

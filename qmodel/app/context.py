@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 STEP = "step"
 """The header that tells the steps of a job apart which have children."""
+
+BETWEEN = 0.1
+"""Seconds between two numbers that a job tells of its progress."""
 
 LINE_BYTES = 1024
 """The longest line of a job's log, and the longest progress."""
@@ -43,6 +47,7 @@ class Context:
         self.spawned: list[ops.Put] = []
         self._job: Job | None = None
         self._reason: str | None = None
+        self._told_at = -BETWEEN
 
     def __repr__(self) -> str:
         return f"<Context {self.jid}: {self.klass} in {self.queue}, attempt {self.attempt}>"
@@ -94,14 +99,26 @@ class Context:
         await self.app.aclient.execute(ops.Log(self.jid, _line(text)))
 
     def progress(self, done: float | str, total: float | None = None) -> None:
-        """Say how far it has come: a number, alone or of a total, or a text. Raises Cancelled when the lock is lost."""
+        """Say how far it has come: a number, alone or of a total, or a text. Raises Cancelled when the lock is lost.
+
+        Numbers are told ten times a second at most, the last one of a total always: so a loop may tell each.
+        """
         with _Held(self):
-            self.app.client.execute(self._progress(done, total))
+            if self._is_time(done, total):
+                self.app.client.execute(self._progress(done, total))
 
     async def aprogress(self, done: float | str, total: float | None = None) -> None:
         """Say how far it has come, in an event loop."""
         with _Held(self):
-            await self.app.aclient.execute(self._progress(done, total))
+            if self._is_time(done, total):
+                await self.app.aclient.execute(self._progress(done, total))
+
+    def _is_time(self, done: float | str, total: float | None) -> bool:
+        now = time.monotonic()
+        if not isinstance(done, str) and done != total and now - self._told_at < BETWEEN:
+            return False
+        self._told_at = now
+        return True
 
     def _progress(self, done: float | str, total: float | None) -> ops.Progress:
         return ops.Progress(self.jid, self.raw.token, _line(f"{done}" if total is None else f"{done}/{total}"))
@@ -109,14 +126,14 @@ class Context:
     def heartbeat(self) -> None:
         """Renew its lease now, which its worker does by itself too. Raises Cancelled when it should stop."""
         with _Held(self):
-            self._told(self.app.client.execute(ops.Heartbeat(self.jid, self.raw.token)))
+            self._heard(self.app.client.execute(ops.Heartbeat(self.jid, self.raw.token)))
 
     async def aheartbeat(self) -> None:
         """Renew its lease now, in an event loop."""
         with _Held(self):
-            self._told(await self.app.aclient.execute(ops.Heartbeat(self.jid, self.raw.token)))
+            self._heard(await self.app.aclient.execute(ops.Heartbeat(self.jid, self.raw.token)))
 
-    def _told(self, lease: replies.Lease) -> None:
+    def _heard(self, lease: replies.Lease) -> None:
         if lease.revoked:
             self.cancel("it was revoked")
         self.check()

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from qmodel.app import options as opts
 from qmodel.app.context import Context
 from qmodel.app.errors import DeclarationError
+from qmodel.arguments import MOST
 from qmodel.errors import DataError, error_of
 from qmodel.objects import new_recurring
 from qmodel.operations import Recur
 from qmodel.refusals import Refusal
 
 if TYPE_CHECKING:
+    from qmodel.app.application import App
     from qmodel.app.jobtype import JobType
+    from qmodel.client import RecurringJob
 
 
 def recur(kind: JobType[Any, Any, Any, Any], jid: str | None, arguments: Mapping[str, Any], times: Any) -> Recur:
@@ -75,10 +78,29 @@ def _relay(kind: JobType[Any, Any, Any, Any], times: Mapping[str, Any]) -> str:
             context.wait_for(made, on_failure="ignore")
         context.spawn(made)
 
-    name = f"schedule:{kind.klass}" + (":waits" if waits else "")
+    name = PREFIX + kind.klass + (WAITS if waits else "")
     if name not in kind.app.jobs:
         kind.app.job(name=name, queue=kind.queue, serializer=kind.serializer)(put)
     return name
+
+
+PREFIX, WAITS = "schedule:", ":waits"
+
+
+def kind_of(klass: str) -> str:
+    """The job type of which jobs are made by those of another one, or itself."""
+    return klass.removeprefix(PREFIX).removesuffix(WAITS)
+
+
+def left_over(app: App) -> Iterator[RecurringJob]:
+    """The schedules that job types of an app once declared and no longer do. Nobody ends them for that: an older
+    program may still be at work.
+    """
+    for queue in {kind.queue for kind in app.jobs.values()}:
+        for known in app.client.queues[queue].recurring(0, MOST):
+            klass = kind_of(known.klass)
+            if klass in app.jobs and known.jid == schedule_id(klass) and known.jid not in app.schedules:
+                yield known
 
 
 _VISIBLE = re.compile(r"[!-~]{1,100}")

@@ -243,6 +243,19 @@ def test_a_context_of_an_event_loop(app: App) -> None:
     assert job.refresh().progress_text == "half"
 
 
+def test_a_loop_may_tell_each_number(app: App) -> None:
+    @app.job
+    def work(context: Context) -> None:
+        for number in range(1, 1001):
+            context.progress(number, 1000)
+
+    job, before = work.put(), app.client.newest()
+    perform_next(app)
+    told = [event for event in app.client.events(before) if event.event == "progressed"]
+    assert 2 <= len(told) < 500
+    assert job.refresh().progress_text == "1000/1000"
+
+
 def test_who_lost_the_lock_is_stopped(app: App) -> None:
     reasons: list[str] = []
 

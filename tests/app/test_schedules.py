@@ -79,6 +79,19 @@ def test_a_run_that_must_not_overlap_waits_for_its_job(app: App) -> None:
     assert (len(ran), app.client.recurring["schedule.sync"].unfinished) == (1, 0)
 
 
+def test_a_schedule_that_is_no_longer_declared_is_told_of(app: App, caplog: pytest.LogCaptureFixture) -> None:
+    older = App("memory://")
+    older.job(name="sync", every=60)(lambda: None)
+    older.job(name="fetch", every=60, timeout=3)(lambda: None)
+    with older.using(app.client):
+        older.tell_schedules()
+    app.job(name="sync")(lambda: None)
+    app.job(name="fetch")(lambda: None)
+    app.tell_schedules()
+    assert sorted(record.args[1] for record in caplog.records if record.args) == ["schedule.fetch", "schedule.sync"]
+    assert app.client.recurring.get("schedule.sync") is not None
+
+
 def test_two_schedules_of_one_id_are_refused() -> None:
     app = App("memory://")
     one, two = app.job(name="one")(lambda: None), app.job(name="two")(lambda: None)
