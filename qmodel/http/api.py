@@ -35,12 +35,15 @@ log = logging.getLogger("qmodel.http")
 
 
 class Limits(NamedTuple):
-    """What one server bears: bytes of a body, seconds for it to come, seconds of a wait, and how many wait at a time,
-    of all and from one address. A stream says after `alive_seconds` that it goes on.
+    """What one server bears: bytes of a body, seconds for it to come, seconds for what does not wait to be answered,
+    seconds of a wait, and how many wait at a time, of all and from one address.
+
+    A stream says after `alive_seconds` that it goes on.
     """
 
     body: int = 8 << 20
     body_seconds: float = 30.0
+    answer_seconds: float = 15.0
     wait_seconds: float = 300.0
     waiting: int = 1000
     waiting_each: int = 100
@@ -114,7 +117,11 @@ class Api:
         async def answer(request: Request) -> Response:
             try:
                 self.guard.check(request, writes=writes)
-                response = _response(await handler(Call(self, request)))
+                async with asyncio.timeout(self.limits.answer_seconds) as limit:
+                    response = _response(await handler(Call(self, request, limit)))
+            except TimeoutError as error:
+                late = ConnectError(f"The jobs were not reached within {self.limits.answer_seconds:g} seconds.", "")
+                response = respond_to(late if limit.expired() else error)
             except Exception as error:
                 response = respond_to(error)
             self._note(request, response.status_code)
@@ -133,9 +140,10 @@ class Api:
 class Call:
     """One request, as a handler sees it."""
 
-    def __init__(self, api: Api, request: Request) -> None:
+    def __init__(self, api: Api, request: Request, limit: asyncio.Timeout) -> None:
         self.api = api
         self.request = request
+        self._limit = limit
 
     @property
     def client(self) -> AsyncClient:
@@ -181,7 +189,9 @@ class Call:
     async def body(self) -> Any:
         """What the body says; an empty one is an empty object."""
         kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        self._allow(self.api.limits.body_seconds)
         raw = await self._read()
+        self._allow()
         if not raw:
             return {}
         if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
@@ -217,10 +227,15 @@ class Call:
             ) from None
         return b"".join(parts)
 
-    async def waiting(self, work: Coroutine[Any, Any, T]) -> T:
-        """Let work wait, until it is done or its caller is gone; the body has been read before."""
+    def _allow(self, seconds: float = 0) -> None:
+        """Give what follows the time to be answered, from now on, and so many seconds more."""
+        self._limit.reschedule(asyncio.get_running_loop().time() + seconds + self.api.limits.answer_seconds)
+
+    async def waiting(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
+        """Let work wait for some seconds, until it is done or its caller is gone; the body has been read before."""
         try:
             self.api.check_room(self.who)
+            self._allow(seconds)
             with self.api.counted(self.who):
                 return await self._unless_gone(asyncio.ensure_future(work))
         finally:

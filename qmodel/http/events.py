@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from typing import Any, NamedTuple
@@ -100,13 +101,17 @@ async def _messages(api: Api, after: int, newest: int, wanted: Wanted) -> AsyncI
         yield place.alive(newest)
     while not api.closing.is_set():
         try:
-            page = await api.client.execute(ops.Events(place.after, MOST))
-            if not page and place.is_quiet(api.limits.alive_seconds):
-                yield place.alive(await api.client.newest())
-        except ConnectError as error:
-            yield f": {error.sentence}\n\n"
+            async with asyncio.timeout(api.limits.answer_seconds):
+                page = await api.client.execute(ops.Events(place.after, MOST))
+                quiet = not page and place.is_quiet(api.limits.alive_seconds)
+                newest = await api.client.newest() if quiet else newest
+        except (ConnectError, TimeoutError):
+            yield ": the jobs cannot be reached\n\n"
+            place.doubt()
             await _sleep(api, asyncio.sleep(RETRY_MS / 1000))
             continue
+        if quiet:
+            yield place.alive(newest)
         if text := place.read(page, wanted):
             yield text
         if len(page) < MOST:
@@ -134,6 +139,10 @@ class Place:
     def is_quiet(self, seconds: float) -> bool:
         """Whether nothing has been told for so long."""
         return self.patience(seconds) <= 0
+
+    def doubt(self) -> None:
+        """Look at once whether the server has lost events: it was away."""
+        self._since = -math.inf
 
     def patience(self, seconds: float) -> float:
         """How long until nothing has been told for so long."""

@@ -140,7 +140,7 @@ async def _pop(call: Call, body: dict[str, Any]) -> Any:
     found = await call.client.execute(op)  # refuses what is wrong with any argument
     if not found and seconds:
         work = call.client.pop(op.queues, op.count, worker=op.worker, timeout=seconds, request=op.request)
-        found = [one.raw for one in await call.waiting(work)]
+        found = [one.raw for one in await call.waiting(work, seconds)]
     if found and not op.request and await call.request.is_disconnected():
         await call.client.execute_many([ops.Release(job.jid, job.token) for job in found])
     return {"jobs": [shown(job) for job in found]}
@@ -165,7 +165,7 @@ async def _job(call: Call) -> replies.Job:
 async def wait(call: Call) -> Answer:
     """Wait until a job has ended, and say how."""
     jid, seconds = call.name("jid"), call.seconds(call.request.query_params.get("timeout"), 30)
-    found = (await call.waiting(call.client.wait([jid], seconds)))[0]
+    found = (await call.waiting(call.client.wait([jid], seconds), seconds))[0]
     if isinstance(found, JobNotFound):
         raise found
     ended = ended_as(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any
 
 import pytest
@@ -209,6 +210,15 @@ def test_a_backend_that_is_away_is_a_503_and_says_to_try_again() -> None:
             found = api.get(path)
             assert problem(found) == (503, "UNREACHABLE")
             assert found.headers["retry-after"] == "1"
+
+
+def test_a_backend_that_does_not_answer_is_not_waited_for_longer_than_allowed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+        app = create(url, writable=True, limits=Limits(answer_seconds=0.2))
+        with TestClient(app, base_url=HERE) as api:
+            assert problem(api.post("/v1/operations/put", json={"queue": "q", "klass": "K"})) == (503, "UNREACHABLE")
+            assert problem(api.get("/v1/events")) == (503, "UNREACHABLE")
 
 
 def test_a_key_that_can_be_no_request_id_becomes_one() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -84,6 +87,43 @@ def test_who_hung_up_is_given_no_job() -> None:
                 if [job["jid"] for job in json.load(there)["jobs"]] == ["a"]:
                     return
             pytest.fail("the job went to nobody")
+
+
+@contextmanager
+def at_port(port: int) -> Iterator[None]:
+    """A server at a port, as if it were started anew; killed at the end."""
+    program = next(one.program for one in chosen_servers() if one.program)
+    command = [program, "--port", str(port), "--save", "", "--appendonly", "no"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            until = time.monotonic() + 20
+            while socket.socket().connect_ex(("127.0.0.1", port)) and time.monotonic() < until:
+                time.sleep(0.01)
+            yield
+        finally:
+            process.kill()
+
+
+def test_streams_outlive_the_server_with_the_jobs() -> None:
+    if not any(one.program for one in chosen_servers()):
+        pytest.skip("no server")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"redis://127.0.0.1:{port}/0"
+    with ExitStack() as stack:
+        with at_port(port), Client(url) as jobs:
+            api = stack.enter_context(served("--url", url, "--writable"))
+            stream = Stream(api)
+            jobs.queues["q"].put_many([("K", None), ("K", None)])
+            assert len(stream.events(2)) == 2
+        with at_port(port), Client(url) as jobs:
+            jobs.queues["q"].put("K")
+            following = (next(stream) for _ in range(60))
+            told = next(one for one in following if one.get("event"))
+            assert (told["event"], told["data"]["after"]) == ("restarted", 2)
+            assert stream.events(1) == [("1", "put")]
+            assert ask(api, "GET", "/health").getresponse().status == 200
+        stream.close()
 
 
 def test_where_the_server_lost_its_events_that_is_said() -> None:
