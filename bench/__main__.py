@@ -10,7 +10,7 @@ import sys
 from bench import Options
 from bench.report import Report
 
-NAMES = ("commands", "memory", "server", "model", "throughput", "growth", "serve", "app")
+NAMES = ("commands", "memory", "server", "model", "throughput", "worker", "growth", "serve", "app")
 
 
 def main() -> int:
@@ -20,7 +20,9 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5, help="runs of which the median is shown (default: 5)")
     parser.add_argument("--server", choices=("all", "redis", "valkey"), default="all", help="on which servers")
     parser.add_argument("--quick", action="store_true", help="a rough answer; nothing is kept")
-    parser.add_argument("--peers", default="", help="Pythons with the other queue libraries, by commas (throughput)")
+    parser.add_argument(
+        "--peers", default="", help="Pythons with the other queue libraries, by commas (throughput, worker)"
+    )
     given = parser.parse_args()
     if unknown := set(given.names) - set(NAMES):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are: {', '.join(NAMES)}")

@@ -36,17 +36,21 @@ def mode(library: str, name: str) -> Callable[[Mode], Mode]:
 
 
 class Done:
-    """Counts the jobs performed."""
+    """Counts the jobs performed, and knows when the first began and the last was done."""
 
     count = 0
     wanted = 0
+    began = ended = 0.0
     event = threading.Event()
 
 
 def perform(data: dict[str, str]) -> None:
     """The job."""
+    if not Done.began:
+        Done.began = time.perf_counter()
     Done.count += 1
     if Done.count == Done.wanted:
+        Done.ended = time.perf_counter()
         Done.event.set()
 
 

@@ -1,0 +1,87 @@
+"""One library's worker drains a queue: `python -m bench.drain <library> <concurrency> <url> <jobs>` prints the seconds.
+
+From the begin of the first job to the end of the last one, in one process; what was put before, and how long the worker
+took to start, is not counted. It is run by the Python in which the library is installed.
+"""
+
+# mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator, misc, no-untyped-call"
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from bench import peers
+from bench.peers import DATA, Done, perform
+
+
+def _qmodel(url: str, jobs: int, concurrency: int, runner: Any) -> None:
+    from qmodel import App
+    from qmodel.worker import Worker
+
+    app = App(url)
+
+    def send(to: str, subject: str, text: str) -> None:
+        perform(DATA)
+
+    async def asend(to: str, subject: str, text: str) -> None:
+        perform(DATA)
+
+    kind: Any = app.job(queue="emails")(asend if runner == "async" else send)
+    kind.put_many([DATA] * jobs)
+    worker = Worker(app, ["emails"], concurrency=concurrency, runner=runner)
+    threading.Thread(target=lambda: (Done.event.wait(), worker.stop()), daemon=True).start()
+    worker.run()
+    with app:
+        assert app.client.queues["emails"].length() == 0, "not all was said"
+
+
+def _huey(url: str, jobs: int, concurrency: int) -> None:
+    from huey import RedisHuey
+
+    huey = RedisHuey("emails", url=url)
+    task = huey.task()(perform)
+    for _ in range(jobs):
+        task(DATA)
+    consumer = huey.create_consumer(workers=concurrency, periodic=False, initial_delay=0.001, max_delay=0.001)
+    consumer.start()
+    Done.event.wait()
+    consumer.stop(graceful=False)
+
+
+def _celery(url: str, jobs: int, concurrency: int) -> None:
+    pool = {"pool": "solo"} if concurrency == 1 else {"pool": "threads", "concurrency": concurrency}
+    peers._celery(url, jobs, **pool)
+
+
+WORKERS: dict[str, Callable[[str, int, int], Any]] = {
+    "qmodel": lambda url, jobs, most: _qmodel(url, jobs, most, "thread"),
+    "qmodel, async": lambda url, jobs, most: _qmodel(url, jobs, most, "async"),
+    "rq": lambda url, jobs, most: peers._rq(url, jobs, many=True),
+    "dramatiq": peers._dramatiq,
+    "arq": peers._arq,
+    "huey": _huey,
+    "taskiq": peers._taskiq,
+    "celery": _celery,
+}
+"""What each library's worker is called with: its URL, the number of jobs, and how many at a time."""
+
+ALONE = frozenset({"rq"})
+"""Those whose workers perform one job at a time."""
+
+
+def main() -> None:
+    """Drain one queue."""
+    library, concurrency, url, jobs = sys.argv[1:]
+    logging.disable(logging.ERROR)
+    Done.wanted = int(jobs)
+    WORKERS[library](url, Done.wanted, int(concurrency))
+    assert Done.count == Done.wanted, f"{Done.count} of {Done.wanted} jobs were performed"
+    print(f"\n{Done.ended - Done.began}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
