@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from qmodel.errors import WrongState as WrongState
     from qmodel.events import Event as Event
     from qmodel.objects import fingerprint as fingerprint
+    from qmodel.worker import Worker as Worker
 
 # Loaded when first used: `import qmodel` alone costs next to nothing.
 _HOME = {
@@ -98,6 +99,7 @@ _HOME = {
     "TooWide UnknownOption RequestState WrongState",
     "events": "Event",
     "objects": "fingerprint",
+    "worker": "Worker",
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names.split()}
 

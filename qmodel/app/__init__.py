@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from qmodel.app.application import App
 from qmodel.app.backoff import exponential, fixed, polynomial
+from qmodel.app.batching import BatchError, batched
 from qmodel.app.connecting import NoLoop
 from qmodel.app.context import Context, NoJob, current
 from qmodel.app.errors import (
@@ -44,6 +45,7 @@ __all__ = [
     "AsyncTypedJob",
     "BadArguments",
     "BadResult",
+    "BatchError",
     "Cancelled",
     "Completed",
     "Context",
@@ -65,6 +67,7 @@ __all__ = [
     "TypedJob",
     "Unknown",
     "aperform",
+    "batched",
     "current",
     "exponential",
     "fixed",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,9 @@ def command(app: str, queues: str, order: str | None, **given: Any) -> None:
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     worker.run()
+    if worker.abandoned:  # a plain function that did not hear of it would keep this process for as long as it likes
+        logging.shutdown()
+        os._exit(0)
 
 
 def _queues(text: str) -> tuple[list[str], dict[str, float]]:

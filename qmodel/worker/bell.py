@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Final
 
-from qmodel.errors import QmodelError
+from qmodel.errors import ConnectError
 from qmodel.objects import LONGEST_SLEEP
 from qmodel.operations import Multiget, Pop, PopAny, Queue, Release, Running, Workers
 from qmodel.replies import Page, QueueCounts
 from qmodel.worker.line import Line
+
+log = logging.getLogger("qmodel.worker")
 
 BACK: Final = 60_000.0
 """Milliseconds by which what the server tells of its clock may lag before we take it for set back."""
@@ -58,7 +61,10 @@ class Bell:
                 woken = self._sleep()
                 if woken and self.silenced:
                     self._pass_on()
-            except QmodelError:
+            except ConnectError:
+                time.sleep(_AWAY)
+            except Exception:  # who is never woken never works: whatever it is, wake up and look
+                log.exception("To wait for jobs went wrong; they are looked for instead.")
                 time.sleep(_AWAY)
             if self.silenced:
                 return

@@ -7,15 +7,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from qmodel.app.errors import Cancelled
 from qmodel.app.performing import aperform
 from qmodel.worker.attempts import Abort, Attempt
-from qmodel.worker.performing import begun, judged
+from qmodel.worker.performing import begun, failed, judged
 
 if TYPE_CHECKING:
     from qmodel.app import App
+    from qmodel.app.outcome import Outcome
 
 
 class AsyncRunner:
@@ -28,6 +30,7 @@ class AsyncRunner:
         self._line: deque[Attempt] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(ThreadPoolExecutor(concurrency, "qmodel-plain"))
         self._thread = threading.Thread(target=self._run, name="qmodel-jobs", daemon=True)
 
     def start(self) -> None:
@@ -87,18 +90,19 @@ class AsyncRunner:
             self._tasks.add(task)
 
     async def _one(self, attempt: Attempt) -> None:
-        outcome = None
+        outcome: Outcome | None = None
         try:
             if attempt.aborted is None:
                 outcome = await aperform(self._app, attempt.job, begun(self._app, attempt))
         except (asyncio.CancelledError, Cancelled):
             outcome = None
-        finally:
-            attempt.outcome = judged(self._app, attempt, outcome)
-            attempt.ended_at = time.monotonic()
-            self._tasks.discard(attempt.slot)
-            self._ended(attempt)
-            self._fill()
+        except BaseException as error:  # the job's KeyboardInterrupt, say: the loop goes on
+            outcome = failed(self._app, attempt, error)
+        attempt.outcome = judged(self._app, attempt, outcome)
+        attempt.ended_at = time.monotonic()
+        self._tasks.discard(attempt.slot)
+        self._ended(attempt)
+        self._fill()
 
 
 def _cancel(attempt: Attempt) -> None:

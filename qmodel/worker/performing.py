@@ -38,7 +38,7 @@ def judged(app: App, attempt: Attempt, outcome: Outcome | None) -> Outcome | Non
     return None
 
 
-def failed(app: App, attempt: Attempt, error: Exception) -> Retried:
+def failed(app: App, attempt: Attempt, error: BaseException) -> Retried:
     """An attempt that ended without its job's doing, to be tried again as its job type says."""
     kind = app.jobs.get(attempt.job.klass)
     number = attempt.job.retries - attempt.job.remaining + 1

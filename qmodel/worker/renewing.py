@@ -7,6 +7,7 @@ worker; so does a job's running for longer than its timeout, after which no rene
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from qmodel.errors import ConnectError, RefusedError
 from qmodel.operations import Heartbeat
 from qmodel.worker.attempts import Abort, Attempt
 from qmodel.worker.line import Line
+
+log = logging.getLogger("qmodel.worker")
 
 LONGEST: Final = 5.0
 """Seconds between two looks, at most."""
@@ -66,7 +69,11 @@ class Renewer:
                 if attempt.limit is not None and now >= attempt.limit:
                     attempt.limit = None
                     self._told(attempt, _too_long(attempt))
-            self._renew([attempt for attempt in held if now >= attempt.renew_at])
+            try:
+                self._renew([attempt for attempt in held if now >= attempt.renew_at])
+            except Exception:  # without renewals all jobs would be lost: whatever it is, go on
+                log.exception("Leases were not renewed; that is tried again.")
+                time.sleep(1.0)
             self._sleep()
 
     def _sleep(self) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from qmodel.arguments import MOST
-from qmodel.errors import RefusedError
-from qmodel.operations import Complete, CompleteAndPop, CompleteMany, Fail, Operation, Pop, Release, Retry
+from qmodel.operations import Complete, CompleteAndPop, CompleteMany, Operation, Pop, Release
 from qmodel.worker.attempts import Attempt
 
 
@@ -52,9 +51,3 @@ def joined(op: Operation, pop: Operation) -> CompleteAndPop | None:
         op.delay_ms,
         op.depends,
     )
-
-
-def instead(op: Operation, refused: RefusedError) -> Fail:
-    """What to say of an attempt whose outcome was refused, for a reason other than that its lease was lost."""
-    assert isinstance(op, Complete | Fail | Retry | Release | CompleteAndPop)
-    return Fail(op.jid, op.token, type(refused).__name__, str(refused))

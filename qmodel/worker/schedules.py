@@ -9,7 +9,7 @@ import random
 import threading
 from typing import TYPE_CHECKING, Final
 
-from qmodel.errors import ConnectError, QmodelError
+from qmodel.errors import ConnectError
 from qmodel.worker.line import Line
 
 if TYPE_CHECKING:
@@ -55,6 +55,6 @@ class Schedules:
             except ImportError as error:
                 log.error("There are cron schedules, which need the package %s.", error.name)
                 return
-            except QmodelError as error:
-                log.error("The schedules were not advanced: %s", error)
+            except Exception:
+                log.exception("The schedules were not advanced; that is tried again in ten minutes.")
                 pause = EVERY

@@ -12,7 +12,6 @@ import signal
 import sys
 import threading
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from qmodel.worker.zygote import die_with_parent
@@ -105,9 +104,7 @@ class _Supervisor:
             if sys.platform != "linux":
                 threading.Thread(target=self._end_with, daemon=True).start()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
-            settings = self._worker.settings
-            health = None if settings.health is None else (settings.health[0], settings.health[1] + place)
-            self._worker.settings = replace(settings, processes=1, health=health)
+            self._worker.alone(place)
             self._worker.run()
             status = 0
         except SystemExit as end:

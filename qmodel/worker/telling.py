@@ -86,9 +86,9 @@ def _ending(attempt: Attempt, reply: Any) -> tuple[int, str]:
         return logging.ERROR, f"is given back. {outcome.sentence}"
     if isinstance(outcome, Retried) and reply != -1:
         again = f"is tried again in {outcome.delay_ms / 1000:g} s ({reply} left)"
-        return logging.WARNING, f"{again}, {after}: {last_line(outcome.message)}"
+        return logging.WARNING, f"{again}, {after}: {summary(outcome.message)}"
     if isinstance(outcome, Retried | Failed):
-        return logging.ERROR, f"failed ({outcome.group}) {after}: {last_line(outcome.message)}"
+        return logging.ERROR, f"failed ({outcome.group}) {after}: {summary(outcome.message)}"
     if isinstance(outcome, Released) and outcome.depends:
         return logging.INFO, f"waits for {_jobs(len(outcome.depends))}, {after}"
     why = f": {attempt.aborted.sentence}" if attempt.aborted is not None else ""
@@ -118,6 +118,11 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 100 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
 
 
-def last_line(text: str) -> str:
-    """The line of a traceback that says what happened."""
-    return text.strip().rpartition("\n")[2]
+def summary(text: str) -> str:
+    """What happened in a line, and if there is more to say, that below.
+
+    >>> summary("by the job")
+    'by the job'
+    """
+    above, newline, last = text.strip().rpartition("\n")
+    return f"{last}\n{above}" if newline else last

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from qmodel.app.errors import Cancelled
 from qmodel.worker.attempts import Abort, Attempt
-from qmodel.worker.performing import judged, performed
+from qmodel.worker.performing import failed, judged, performed
 
 if TYPE_CHECKING:
     from qmodel.app import App
@@ -105,6 +105,9 @@ class ThreadRunner:
                     self._expect()
             except Cancelled:
                 attempt.slot = None
+            except BaseException as error:  # the job's KeyboardInterrupt, say: the thread goes on
+                attempt.slot = None
+                outcome = failed(self._app, attempt, error)
             attempt.outcome = judged(self._app, attempt, outcome) if attempt.aborted is not None else outcome
             attempt.ended_at = time.monotonic()
             self._ended(attempt)

@@ -14,17 +14,18 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from qmodel import replies
 from qmodel.app.context import Context
+from qmodel.app.outcome import Failed
 from qmodel.errors import JobNotFound, LockLost, RefusedError
-from qmodel.operations import Deregister, Operation
+from qmodel.operations import Deregister, Fail, Operation
 from qmodel.worker import telling
 from qmodel.worker.attempts import Abort, Attempt
 from qmodel.worker.bell import Bell
@@ -32,7 +33,7 @@ from qmodel.worker.failing import ZygoteGone
 from qmodel.worker.fetching import PATIENCE, Fetching, Order
 from qmodel.worker.line import GivenUp, Line, is_error
 from qmodel.worker.renewing import Renewer
-from qmodel.worker.reporting import composed, instead, joined
+from qmodel.worker.reporting import composed, joined
 from qmodel.worker.schedules import Schedules
 from qmodel.worker.settings import Runners, Settings
 from qmodel.worker.signals import signals
@@ -40,8 +41,6 @@ from qmodel.worker.watching import watched
 
 if TYPE_CHECKING:
     from qmodel.app import App
-
-log = logging.getLogger("qmodel.worker")
 
 TICK: Final = 5.0
 """Seconds after which a worker that nobody tells anything shows that it lives."""
@@ -95,6 +94,7 @@ class Worker:
         self._number = next(_NUMBERS)
         self.ticked_at = 0.0
         self.done = 0
+        self.abandoned = False
         self._line = Line(app.url, lambda: app.client)
         self._line.tick = self._tick
         self._inbox: SimpleQueue[Attempt | Callable[[], None]] = SimpleQueue()
@@ -109,7 +109,15 @@ class Worker:
     def name(self) -> str:
         """Its name among all workers."""
         number = "" if self._number == 1 else f"-{self._number}"
-        return self._given_name or f"{os.uname().nodename}-{os.getpid()}{number}"
+        return self._given_name or f"{os.uname().nodename[:80]}-{os.getpid()}{number}"
+
+    def alone(self, place: int) -> None:
+        """Be one of several processes: with a name and a port of its own."""
+        health = self.settings.health
+        port = None if health is None else (health[0], health[1] + place)
+        self.settings = replace(self.settings, processes=1, health=port)
+        if self._given_name:
+            self._given_name += f"-{place + 1}"
 
     @property
     def where(self) -> str:
@@ -274,8 +282,11 @@ class Worker:
         if room > 0:
             self._say_and_pop(said, room, free > 0)
         elif said:
-            for (op, attempts), reply in zip(said, self._line.execute_many([op for op, _ in said]), strict=True):
-                self._hear(op, attempts, reply)
+            self._say(said)
+
+    def _say(self, said: list[tuple[Operation, list[Attempt]]]) -> None:
+        for (op, attempts), reply in zip(said, self._line.execute_many([op for op, _ in said]), strict=True):
+            self._hear(op, attempts, reply)
 
     def _say_and_pop(self, said: list[tuple[Operation, list[Attempt]]], room: int, idle: bool) -> None:
         pop = self._fetching.pop(min(room, 1000), idle)
@@ -316,22 +327,15 @@ class Worker:
             self._resting_until = time.monotonic() + _REST
             self._ended += [one for one in attempts if one.token in self._inside]
         elif not isinstance(reply, RefusedError):
-            for attempt in attempts:
-                self._settled(attempt, reply)
-        elif len(attempts) > 1:
-            for (one, alone), answer in self._one_by_one(attempts):
-                self._hear(one, alone, answer)
-        elif isinstance(reply, LockLost | JobNotFound):
+            for attempt, one in zip(attempts, reply if len(attempts) > 1 else [reply], strict=True):
+                self._settled(attempt, one)
+        elif len(attempts) > 1:  # one of them was refused, so none was executed
+            self._say([said for attempt in attempts for said in composed([attempt])])
+        elif isinstance(reply, LockLost | JobNotFound) or isinstance(op, Fail):
             self._lost(attempts[0], reply.sentence)
         else:
-            (answer,) = self._line.execute_many([instead(op, reply)])
-            log.error("%s", reply, extra=attempts[0].facts)
-            self._settled(attempts[0], answer)
-
-    def _one_by_one(self, attempts: list[Attempt]) -> list[tuple[tuple[Operation, list[Attempt]], Any]]:
-        """Say of each by itself what together was refused because of one."""
-        alone = [said for attempt in attempts for said in composed([attempt])]
-        return list(zip(alone, self._line.execute_many([op for op, _ in alone]), strict=True))
+            attempts[0].outcome = failure = Failed(type(reply).__name__, str(reply))
+            self._say([(failure.operation(attempts[0].job), attempts)])
 
     # ---- what becomes of attempts
 
@@ -340,7 +344,7 @@ class Worker:
         self._forget(attempt)
         if attempt.began:
             self._fetching.took(attempt.ran)
-        self.done += 1
+            self.done += 1
         telling.settled(attempt, reply)
 
     def _lost(self, attempt: Attempt, sentence: str) -> None:
@@ -375,9 +379,7 @@ class Worker:
         self._unwind()
         said = list(composed(self._ended))
         over = {attempt.token for _, attempts in said for attempt in attempts}
-        said += composed([one for one in self.running if one.token not in over])
-        for (op, attempts), reply in zip(said, self._line.execute_many([op for op, _ in said]), strict=True):
-            self._hear(op, attempts, reply)
+        self._say(said + list(composed([one for one in self.running if one.token not in over])))
 
     def _unwind(self) -> None:
         until = time.monotonic() + UNWINDING
@@ -385,6 +387,7 @@ class Worker:
             try:
                 message = self._inbox.get(timeout=left)
             except Empty:
-                return
+                break
             if type(message) is Attempt:
                 self._ended.append(message)
+        self.abandoned = len(self._ended) < len(self._inside)

@@ -42,6 +42,16 @@ def wrong() -> None:
     raise ValueError("this goes wrong")
 
 
+@app.job(retries=0)
+def leave(interrupt: bool) -> None:
+    raise KeyboardInterrupt if interrupt else SystemExit(4)
+
+
+@app.job(retries=0)
+async def aleave(interrupt: bool) -> None:
+    raise KeyboardInterrupt if interrupt else SystemExit(4)
+
+
 @app.job
 def refuse() -> None:
     raise Fail("refused", "by the job")

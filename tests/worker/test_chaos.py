@@ -151,6 +151,21 @@ def test_a_server_that_hangs(kept: Private, notes: Path) -> None:
         jobs.balances()
 
 
+def test_a_server_that_is_full_is_drained(private: Starter, notes: Path) -> None:
+    with private() as server, server.client() as raw, Process(server.url, "-c", "4") as worker:
+        worker.says("queues default")
+        client = Client(server.url)
+        slow = [client.queues["default"].put("rest", {"seconds": 0.5, "path": str(notes)}) for _ in range(3)]
+        until(lambda: len(lines(notes)) == 3)
+        client.queues["default"].put("add", {"x": 1}, delay=0.7)  # so that it asks while there is nothing to be had
+        raw.config_set("maxmemory", 1)
+        until(lambda: all(client.jobs[job.jid].state == "complete" for job in slow))
+        worker.says("takes nothing new")
+        raw.config_set("maxmemory", 0)
+        assert client.queues["default"].put("add", {"x": 1}).wait(timeout=PATIENCE) == 1
+        assert worker.output.count("takes nothing new") == 1
+
+
 @pytest.mark.parametrize("rate", [0.01, 0.05, 0.2])
 def test_replies_that_are_lost(rate: float, kept: Private, notes: Path) -> None:
     with LossyLine(kept.url, seed="chaos") as line, Process(line.url, "-c", "4") as worker:

@@ -71,6 +71,15 @@ def test_what_a_job_raises_is_a_retry_then_a_failure(app: App, runner: str) -> N
     ]
 
 
+def test_a_job_that_means_to_end_the_worker_ends_itself_only(app: App, runner: str) -> None:
+    kind = jobs.aleave if runner == "async" else jobs.leave
+    with working(app, runner=runner):
+        for interrupt in (False, True):
+            with pytest.raises(JobFailed):
+                kind.put(interrupt).wait(timeout=20)
+        assert jobs.add.put(1).wait(timeout=20) == 1
+
+
 def test_a_job_that_runs_for_too_long_is_a_failed_attempt(app: App, runner: str) -> None:
     kind = jobs.aendless if runner == "async" else jobs.endless
     with working(app, runner=runner):

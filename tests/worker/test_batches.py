@@ -1,0 +1,88 @@
+"""Jobs that are performed many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from qmodel.app import App, DeclarationError, batched
+from qmodel.errors import JobFailed
+from tests.worker.support import working
+
+SIZES: list[int] = []
+
+
+def declared(app: App, runner: str) -> Any:
+    """A job type that doubles numbers, many at once; 13 brings bad luck to itself, 666 to all."""
+
+    def double(numbers: list[int]) -> Sequence[int | BaseException]:
+        SIZES.append(len(numbers))
+        if 666 in numbers:
+            raise RuntimeError("all of them")
+        return [ValueError("bad luck") if number == 13 else 2 * number for number in numbers]
+
+    async def adouble(numbers: list[int]) -> Sequence[int | BaseException]:
+        return double(numbers)
+
+    together = batched(10, wait=0.2)
+    return app.job(retries=0)(together(adouble)) if runner == "async" else app.job(retries=0)(together(double))
+
+
+@pytest.fixture(params=["thread", "async"])
+def runner(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_jobs_at_hand_are_performed_in_one_call(url: str, runner: str) -> None:
+    SIZES.clear()
+    app = App(url)
+    double = declared(app, runner)
+    put = double.put_many([(number,) for number in range(20, 40)])
+    assert put[0].data == {"number": 20}
+    with working(app, concurrency=20, runner=runner):
+        assert [job.wait(timeout=20) for job in put] == [2 * number for number in range(20, 40)]
+        assert double.put(4).wait(timeout=20) == 8
+    assert len(SIZES) < 12 and max(SIZES) == 10
+
+
+def test_one_may_fail_alone_and_all_may_fail_together(url: str, runner: str) -> None:
+    app = App(url)
+    double = declared(app, runner)
+    with working(app, concurrency=10, runner=runner):
+        lucky, unlucky = double.put_many([(1,), (13,)])
+        assert lucky.wait(timeout=20) == 2
+        with pytest.raises(JobFailed, match="bad luck"):
+            unlucky.wait(timeout=20)
+        for job in double.put_many([(1,), (666,)]):
+            with pytest.raises(JobFailed, match="all of them"):
+                job.wait(timeout=20)
+
+
+def test_a_batch_of_a_wrong_length_is_told(url: str) -> None:
+    app = App(url)
+
+    @app.job(retries=0)
+    @batched(5)
+    def short(numbers: list[int]) -> list[int]:
+        return [1, 2, 3]
+
+    with working(app), pytest.raises(JobFailed, match="short gave 3 for 1 jobs"):
+        short.put(1).wait(timeout=20)
+
+
+def test_arguments_are_checked_when_they_are_put() -> None:
+    app = App("memory://")
+
+    @app.job
+    @batched(5)
+    def index(documents: list[str]) -> None: ...
+
+    with pytest.raises(TypeError):
+        index.put()  # type: ignore[call-arg]
+    assert index.put(document="x").data == {"document": "x"}  # type: ignore[call-arg]
+    with pytest.raises(DeclarationError, match="takes 2 arguments"):
+        batched(5)(lambda one, two: None)  # type: ignore[call-overload, misc]
+    with pytest.raises(DeclarationError, match="the size 0"):
+        batched(0)
