@@ -44,6 +44,8 @@ def _ends(token: int) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Retry("a", token, delay_ms=1000, group="g", message="m"),)
     yield (ops.Release("a", token),)
     yield (ops.Release("a", token, delay_ms=1000),)
+    for depends in (("b",), ("a",), ("ghost",)):
+        yield (ops.Release("a", token, depends=depends),)
     yield (ops.Heartbeat("a", token),)
     yield (ops.Progress("a", token, "x", request="n"),)
 
@@ -81,6 +83,11 @@ def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     letter = f"a-dead-{_grown(store, dead) - 2}"
     yield (*dead, ops.Replay(letter, **again))
     yield (*dead, ops.Put("q", "a", "k", ""), ops.Replay(letter, **again))
+    yield (*dead, ops.Pop("dead", "w"), ops.Replay(letter, **again))
+    brief = (ops.Put("x", "a", "k", "", keep_failed_ms=0), ops.Pop("x", "w"))
+    fails = ops.Fail("a", _grown(store, brief), "g", "m")
+    yield (*brief, fails)
+    yield (*brief, fails, fails)
     yield (*dead, ops.Put("q", "b", "k", "", depends=(letter,)), ops.Replay(letter, **again))
     yield (ops.Revoke(("a",)), ops.Pop(queue, "w"))
     yield (ops.Update("a", "x", **again),)
@@ -227,6 +234,8 @@ def _throttling(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
     dear = ops.Put("q", "a", "k", "", throttles=("x",), cost=2)
     yield (bucket, dear)
     yield (bucket, ops.PutMany((dear,)))
+    yield (bucket, ops.RequestPut("x", "q", 1, (dear,)))
+    yield (bucket, ops.RequestOpen("x", "q", 1), ops.RequestAdd("x", (dear,)))
     pair = tuple(ops.Put("q", jid, "k", "", throttles=("x",)) for jid in "za")
     for pop in (ops.Pop("q", "w", 9), ops.PopAny(("q", "r"), "w", 9)):
         yield (limit, ops.PutMany(pair), pop)
