@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from inspect import Parameter
 from typing import Any, Final
 
@@ -67,8 +67,8 @@ class Binding:
 
     @property
     def names(self) -> list[str]:
-        """The names of the arguments."""
-        return [p.name for p in self.parameters]
+        """The names of the arguments; what `**others` takes has names of its own."""
+        return [p.name for p in self.parameters if p.kind is not p.VAR_KEYWORD]
 
     def try_to_resolve(self) -> None:
         """Find out now what converts arguments and the result, unless a name of the module is still to come."""
@@ -126,7 +126,8 @@ class Binding:
 
     def complete(self, given: dict[str, Any]) -> dict[str, Any]:
         """Arguments by name, with the defaults of those that were not given."""
-        return {p.name: p.default for p in self.parameters if p.default is not p.empty} | given
+        several: dict[str, Any] = {p.name: [] for p in self.parameters if p.kind is p.VAR_POSITIONAL}
+        return several | {p.name: p.default for p in self.parameters if p.default is not p.empty} | given
 
     # ---- and back
 
@@ -220,32 +221,44 @@ def _each(made: Converter, kind: Any) -> Converter:
 
 def _compiled(klass: str, parameters: list[Parameter]) -> Callable[..., dict[str, Any]]:
     """A function with these parameters that gives the arguments of its call by name, without those left out."""
-    bare = [p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else _Unset()) for p in parameters]
-    lines = [f"def bind{inspect.Signature(bare)}:"]
+    taken = {p.name for p in parameters}
+    found, unset, check = (_free(name, taken) for name in ("found", "unset", "check"))
+    left_out = _Written(unset)
+    bare = [p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else left_out) for p in parameters]
     always = [f"{p.name!r}: {p.name}" for p in bare if p.default is p.empty and p.kind not in _SEVERAL]
-    lines += [f" found_ = {{{', '.join(always)}}}"]
+    lines = [f"def bind{inspect.Signature(bare)}:", f" {found} = {{{', '.join(always)}}}"]
     for p in bare:
         if p.kind is p.VAR_POSITIONAL:
-            lines += [f" if {p.name}: found_[{p.name!r}] = list({p.name})"]
+            lines += [f" if {p.name}: {found}[{p.name!r}] = [*{p.name}]"]
         elif p.kind is p.VAR_KEYWORD:
-            lines += [f" check_(found_, {p.name})", f" found_.update({p.name})"]
+            lines += [f" {check}({found}, {p.name})", f" {found}.update({p.name})"]
         elif p.default is not p.empty:
-            lines += [f" if {p.name} is not unset_: found_[{p.name!r}] = {p.name}"]
-    names: dict[str, Any] = {"unset_": _UNSET, "check_": _check_apart}
-    exec("\n".join([*lines, " return found_"]), names)
+            lines += [f" if {p.name} is not {unset}: {found}[{p.name!r}] = {p.name}"]
+    names: dict[str, Any] = {unset: _UNSET, check: _check_apart}
+    exec("\n".join([*lines, f" return {found}"]), names)
     bind: Callable[..., dict[str, Any]] = names["bind"]
     bind.__qualname__ = klass  # what the interpreter calls it in its errors
     return bind
 
 
+def _free(name: str, taken: Container[str]) -> str:
+    """A name like one that no parameter has."""
+    while name in taken:
+        name += "_"
+    return name
+
+
 _SEVERAL = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
-class _Unset:
+class _Written:
     """A default, as the compiled function writes it."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+
     def __repr__(self) -> str:
-        return "unset_"
+        return self._text
 
 
 def _check_apart(found: Mapping[str, Any], more: Mapping[str, Any]) -> None:

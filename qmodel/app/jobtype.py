@@ -58,19 +58,19 @@ class Puts(Generic[P, R]):
         made._put  # noqa: B018 (what cannot work is refused here, and not by the first put)
         return made
 
-    def make(self, *args: P.args, **kwargs: P.kwargs) -> ops.Put:
+    def make(self, /, *args: P.args, **kwargs: P.kwargs) -> ops.Put:
         """The job of a call, not put yet: for `app.put_many`, `qmodel.flows` and requests.
 
         Raises TypeError for arguments that the function does not take, and DataError for those that cannot be stored.
         """
         return self.made(args, kwargs)
 
-    def put(self, *args: P.args, **kwargs: P.kwargs) -> TypedJob[R]:
+    def put(self, /, *args: P.args, **kwargs: P.kwargs) -> TypedJob[R]:
         """Put a job that calls the function with these arguments. Raises what `make` and `Queue.put` raise."""
         op = self.made(args, kwargs)
         return self._job(op, self._kind.app.client.execute(op))
 
-    async def aput(self, *args: P.args, **kwargs: P.kwargs) -> AsyncTypedJob[R]:
+    async def aput(self, /, *args: P.args, **kwargs: P.kwargs) -> AsyncTypedJob[R]:
         """Put a job in an event loop."""
         op = self.made(args, kwargs)
         return self._ajob(op, await self._kind.app.aclient.execute(op))
@@ -178,7 +178,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
             raise DeclarationError(f"{self.klass} has arguments of a schedule only.", "Give every, cron or after.")
         self.recurs = recur(self, None, given.get("arguments", {}), times) if times else None
 
-    def __call__(self, *args: C.args, **kwargs: C.kwargs) -> T:
+    def __call__(self, /, *args: C.args, **kwargs: C.kwargs) -> T:
         result: T = self.run(*args, **kwargs)
         return result
 

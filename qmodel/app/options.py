@@ -195,7 +195,7 @@ def _made(klass: str, option: str, value: Any, names: list[str], templates: bool
         _check_takes(klass, option, value, names)
         return Made(lambda arguments: value(**arguments), "tried")
     if option == "unique" and not isinstance(value, str):
-        return _unique(klass, names if value is True else list(value) if value else [], names) if value else None
+        return _unique(klass, None if value is True else list(value), names) if value else None
     several = option in ("tags", "throttles")
     texts = [value] if isinstance(value, str) else list(value) if several else value
     if not templates or not isinstance(texts, list):
@@ -209,16 +209,16 @@ def _made(klass: str, option: str, value: Any, names: list[str], templates: bool
     return Made(fill_in[0], "tried")
 
 
-def _unique(klass: str, chosen: list[str], names: list[str]) -> Made:
-    """What makes a key of some arguments."""
-    for word in chosen:
+def _unique(klass: str, chosen: list[str] | None, names: list[str]) -> Made:
+    """What makes a key of some arguments, or of all."""
+    for word in chosen or ():
         if word not in names:
             raise DeclarationError(
                 f"{klass} cannot be unique by {word!r}, which it does not take.", hint(str(word), names, "It takes")
             )
 
     def make(arguments: dict[str, Any]) -> str:
-        return fingerprint(klass, {name: arguments.get(name) for name in chosen})
+        return fingerprint(klass, arguments if chosen is None else {name: arguments[name] for name in chosen})
 
     return Made(make, "tried", plain=True)
 

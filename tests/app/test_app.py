@@ -101,6 +101,17 @@ def test_a_unique_job_is_the_same_with_a_default_or_without(app: App) -> None:
     assert sync.put("a").jid == sync.put("a", full=False).jid != sync.put("a", full=True).jid
 
 
+def test_a_unique_job_differs_by_what_is_given_besides(app: App) -> None:
+    @app.job(unique=True)
+    def note(*words: str, **fields: int) -> None: ...
+
+    jids = {note.put(*words, **fields).jid for words in ((), ("a",)) for fields in ({}, {"x": 1}, {"x": 2})}
+    assert len(jids) == 6
+    assert note.put("a", x=2).deduplicated
+    with pytest.raises(DeclarationError, match="which it does not take"):
+        app.job(name="other", unique=["fields"])(note.target)
+
+
 def test_many_are_put_in_steps_of_a_thousand(app: App) -> None:
     @app.job
     def add(x: int, y: int = 0) -> int:
