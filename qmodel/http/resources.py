@@ -72,9 +72,9 @@ def stored(given: Mapping[str, Any], needed: str = "") -> dict[str, Any]:
     """
     found = dict(given)
     for name, raw in TEXTS.items():
-        text = found.pop(raw, None)
-        if text is not None and found.get(name) is not None:
+        if name in found and raw in found:
             raise Problem("BAD_JSON", f"Both {name} and {raw} are given.", f"Give {name}, or any other text as {raw}.")
+        text = found.pop(raw, None)
         if text is not None:
             found[name] = text
         elif found.get(name) is not None or (name == needed and name in found):

@@ -98,12 +98,13 @@ def of_operation(spec: Spec, *, without: tuple[str, ...] = (), free: bool = Fals
     """
     given = [argument for argument in spec.arguments if argument.name not in without]
     properties = {a.name: of_argument(a, required=is_required(spec, a)) for a in given}
-    if free:
-        for name in ("data", "result"):
-            if name in properties:
-                properties |= {name: _ANY_JSON, f"{name}_text": {"type": ["string", "null"], "maxLength": 1 << 20}}
-    needed = [a.name for a in given if is_required(spec, a) and properties[a.name] is not _ANY_JSON]
-    return {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
+    texts = [name for name in ("data", "result") if free and name in properties]
+    for name in texts:
+        properties |= {name: _ANY_JSON, f"{name}_text": {"type": ["string", "null"], "maxLength": 1 << 20}}
+    needed = [a.name for a in given if is_required(spec, a) and a.name not in texts]
+    found = {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
+    either = [{"not": {"required": [name, f"{name}_text"]}} for name in texts]
+    return found | ({"allOf": either} if either else {})
 
 
 _ANY_JSON: Schema = {"description": "Any JSON; stored as a text."}

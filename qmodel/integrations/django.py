@@ -11,14 +11,16 @@ A task is a job type of an App, under the path of its function. Nothing is impor
 knows the tasks of the modules `tasks` of all installed applications, and those that these import.
 
 Django makes a backend for each thread; the App of an alias is one for all of them. What a task's jobs are like beyond
-what Django can say, OPTIONS says: all but `url` are options of `App.job`. An exception fails a task at once, as Django
-has it, unless `retries` is among them; a worker that dies lets it begin again in any case.
+what Django can say, OPTIONS says: all but `url` and `on_commit` are options of `App.job`. An exception fails a task at
+once, as Django has it, unless `retries` is among them; a worker that dies lets it begin again in any case. With
+`on_commit` a task that is enqueued within a transaction is put when that is committed, and else not at all.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
@@ -41,9 +43,9 @@ def _framework() -> str:
             return name
         except ImportError:
             continue
-    raise ConnectError(
-        "Django's tasks need Django 6, or Django 4.2 to 5.2 with the package django-tasks.",
-        "Run: pip install 'django>=6' (or: pip install django-tasks)",
+    raise ImportError(
+        "Django's tasks need Django 6, or Django 4.2 to 5.2 with the package django-tasks. "
+        "Run: pip install 'django>=6' (or: pip install django-tasks)"
     )
 
 
@@ -107,7 +109,7 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
         def perform(context: Context, args: list[Any], kwargs: dict[str, Any]) -> Any:
             return _perform(self, context, args, kwargs)
 
-        options = {name: value for name, value in self.options.items() if name != "url"}
+        options = {name: value for name, value in self.options.items() if name not in ("url", "on_commit")}
         if "retries" not in options:
             options["fail_on"] = Exception
         try:
@@ -118,14 +120,21 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
     def enqueue(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Put a job for a task; give what is known of it."""
         given = self._given(task, args, kwargs)
-        job = self._kind(task).options(**_options(task)).put(given.args, given.kwargs)
-        return self._enqueued(given, job.jid)
+        puts = self._kind(task).options(jid=given.id, **_options(task))
+        if self.options.get("on_commit"):
+            from django.db import transaction
+
+            transaction.on_commit(lambda: self._tell(given, puts.put(given.args, given.kwargs)))
+            return given
+        return self._tell(given, puts.put(given.args, given.kwargs))
 
     async def aenqueue(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The same in an event loop."""
+        if self.options.get("on_commit"):
+            return await super().aenqueue(task, args, kwargs)
         given = self._given(task, args, kwargs)
-        job = await self._kind(task).options(**_options(task)).aput(given.args, given.kwargs)
-        return self._enqueued(given, job.jid)
+        puts = self._kind(task).options(jid=given.id, **_options(task))
+        return self._tell(given, await puts.aput(given.args, given.kwargs))
 
     def get_result(self, result_id: str) -> Any:
         """What is known of a task by the id of its job."""
@@ -163,14 +172,16 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
     def _given(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A result of a task that is not put yet; its arguments are what JSON makes of them."""
         self.validate_task(task)
-        return _result(task, "", self.alias, args, kwargs)
-
-    def _enqueued(self, given: Any, jid: str) -> Any:
         from django.utils import timezone
 
-        made = replace(given, id=jid, enqueued_at=timezone.now())
-        _signals.task_enqueued.send(type(self), task_result=made)
+        made = _result(task, os.urandom(16).hex(), self.alias, args, kwargs)
+        object.__setattr__(made, "enqueued_at", timezone.now())
         return made
+
+    def _tell(self, given: Any, job: object) -> Any:
+        """Tell the framework that a task has been put."""
+        _signals.task_enqueued.send(type(self), task_result=given)
+        return given
 
     def _known(self, result_id: str, job: replies.Job | None) -> Any:
         if job is None:

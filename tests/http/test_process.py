@@ -43,6 +43,16 @@ def test_what_would_not_do_is_refused_in_a_sentence(options: tuple[str, ...], sa
     assert said in found.stderr and "Traceback" not in found.stderr
 
 
+def test_a_server_of_ones_own_takes_it_from_the_environment() -> None:
+    program = "from qmodel.http.asgi import app; guard = app.state.api.guard; print(guard.writable, guard.hosts)"
+    known = {"QMODEL_URL": "redis://localhost/0", "QMODEL_WRITABLE": "1", "QMODEL_HOSTS": "jobs.example, b"}
+    for environment, said in ((known, "True ('localhost', '127.0.0.1', '::1', 'jobs.example', 'b')"), ({}, "memory")):
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
+        assert said in done.stdout + done.stderr
+
+
 def ask(api: str, method: str, path: str, body: Any = None, **headers: str) -> Any:
     """Ask, and give the answer; the connection stays open until it is read."""
     connection = http.client.HTTPConnection(urlsplit(api).netloc, timeout=30)

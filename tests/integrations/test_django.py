@@ -21,17 +21,27 @@ BACKEND = "qmodel.integrations.django.QmodelBackend"
 def at(url: str) -> dict[str, Any]:
     """The setting TASKS for jobs at a URL."""
     given = {"BACKEND": BACKEND, "QUEUES": ["default", "emails"]}
-    patient = {"url": url, "retries": 1, "backoff": 0}
-    return {"default": given | {"OPTIONS": {"url": url}}, "patient": given | {"OPTIONS": patient}}
+    options = {
+        "default": {"url": url},
+        "patient": {"url": url, "retries": 1, "backoff": 0},
+        "careful": {"url": url, "on_commit": True},
+    }
+    return {alias: given | {"OPTIONS": one} for alias, one in options.items()}
 
 
 if not settings.configured:
-    settings.configure(USE_TZ=True, INSTALLED_APPS=["tests.integrations.shop"], TASKS=at("memory://"))
+    settings.configure(
+        USE_TZ=True,
+        INSTALLED_APPS=["tests.integrations.shop"],
+        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+        TASKS=at("memory://"),
+    )
 
 import django  # noqa: E402  (after its settings)
 
 django.setup()
 
+from django.db import transaction  # noqa: E402
 from django.test import override_settings  # noqa: E402
 
 import qmodel.integrations.django as integration  # noqa: E402
@@ -133,6 +143,21 @@ def test_priority_queue_and_time_are_those_of_the_task(shop: Any) -> None:
     assert (found.task.priority, found.task.queue_name) == (-7, "emails")
     assert abs(found.task.run_after - later) < timedelta(minutes=1)
     assert json.loads(job.text) == {"args": [1], "kwargs": {}}
+
+
+def test_a_task_of_a_transaction_is_put_with_it_or_not_at_all(shop: Any) -> None:
+    careful = shop.add.using(backend="careful")
+    with transaction.atomic():
+        sent = careful.enqueue(1)
+        with pytest.raises(integration._errors.TaskResultDoesNotExist):
+            careful.get_result(sent.id)
+    assert careful.get_result(sent.id).status == Status.READY
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        lost = careful.enqueue(2)
+        _ = 1 / 0
+    with pytest.raises(integration._errors.TaskResultDoesNotExist):
+        careful.get_result(lost.id)
+    assert asyncio.run(careful.aenqueue(3)).status == Status.READY
 
 
 def test_the_framework_is_told_of_each_task(shop: Any) -> None:
