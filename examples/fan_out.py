@@ -22,7 +22,7 @@ def thumbnail(file: str) -> int:
 @app.job(queue="album")
 def album(context: Context, files: list[str]) -> str:
     """Let each file be made small; then put them together. It is run twice, and holds no worker in between."""
-    if not context.raw.after:
+    if not context.waited:
         context.progress(0, len(files))
         context.wait_for(*(thumbnail.make(file) for file in files))
     context.progress(len(files), len(files))

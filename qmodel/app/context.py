@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from qmodel.app.application import App
     from qmodel.client import Job
 
-STEP = "step"
-"""The header that tells the steps of a job apart which have children."""
+STEP, WAITED = "step", "waited"
+"""The headers that tell the steps of a job apart which have children, and how often it has waited for others."""
 
 BETWEEN = 0.1
 """Seconds between two numbers that a job tells of its progress."""
@@ -174,7 +174,7 @@ class Context:
                 known += self.spawn(other) if isinstance(other, ops.Put) else (jid_of(other),)
         if not others:
             known = [f"{self.flow}-{number}" for number in range(1, len(self.spawned) + 1)]
-        first = self._waited
+        first = self._named
         if first + len(known) > MOST:
             raise DeclarationError(
                 f"{self.klass} waits for {first + len(known)} jobs, and a job may for {MOST}.",
@@ -194,22 +194,29 @@ class Context:
             import hashlib
 
             jid = hashlib.sha256(jid.encode()).hexdigest()[:32]
-        return f"{jid}.{self._waited}{self.step}"
+        return f"{jid}.{self._named}{self.step}"
 
     @property
     def step(self) -> str:
         """Which step this is, where steps before it had children: `.1` and so on."""
         return self.headers.get(STEP, "")
 
-    def next_headers(self) -> Mapping[str, str]:
-        """The headers of the next step: where this one has children, its own are to have other ids."""
-        if not self.spawned:
-            return self.headers
-        return {**self.headers, STEP: f".{int(self.step[1:] or 0) + 1}"}
+    def next_headers(self, waits: bool) -> Mapping[str, str]:
+        """The headers of the next step, whose children are to have other ids than those of this one."""
+        if waits:
+            return {**self.headers, WAITED: str(self.waited + 1)}
+        if self.spawned:
+            return {**self.headers, STEP: f".{int(self.step[1:] or 0) + 1}"}
+        return self.headers
 
     @property
-    def _waited(self) -> int:
-        """For how many jobs it has waited before this attempt."""
+    def waited(self) -> int:
+        """How often it has waited for others by `wait_for`: 0 the first time. It asks nobody."""
+        return int(self.headers.get(WAITED, 0))
+
+    @property
+    def _named(self) -> int:
+        """How many results it has been promised: of dependencies that it was put with, too."""
         return int(self.raw.option("results") or 0)
 
     @property

@@ -254,13 +254,13 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         context.arguments = given = self.binding.arguments(data)
         return self.binding.call(given, context)
 
-    def next_data(self, context: Context, changed: Mapping[str, Any]) -> str:
+    def next_data(self, context: Context, changed: Mapping[str, Any], waits: bool) -> str:
         """The data of a job's next step: what it was put with, with some arguments changed. Raises what `take` does."""
         data = self.serializer.loads(context.raw.data)
         given = self.binding.by_name(data) | self.binding.plain(dict(changed))
         given.pop(HEADERS, None)
         self.binding.check(given)
-        return self.plain_text(given, context.next_headers())
+        return self.plain_text(given, context.next_headers(waits))
 
     def result_text(self, result: Any) -> str:
         """A result as the text that is stored; none is no text. Raises BadResult."""

@@ -12,6 +12,7 @@ import inspect
 import traceback
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -118,7 +119,9 @@ def _perform(app: App, kind: JobType[Any, Any, Any, Any], context: Context) -> O
             stand = _put(app, context) if isinstance(error, Release) else {}
         except Exception as other:
             return outcome_of(kind, context, other)
-        return Released(depends=error.edges(stand)) if isinstance(error, WaitFor) else outcome
+        if isinstance(error, WaitFor) and isinstance(outcome, Released):
+            return replace(outcome, depends=error.edges(stand))
+        return outcome
 
 
 def _final(kind: JobType[Any, Any, Any, Any], result: Any) -> Any:
@@ -174,7 +177,9 @@ async def _aperform(app: App, kind: JobType[Any, Any, Any, Any], context: Contex
             stand = await _aput(app, context) if isinstance(error, Release) else {}
         except Exception as other:
             return outcome_of(kind, context, other)
-        return Released(depends=error.edges(stand)) if isinstance(error, WaitFor) else outcome
+        if isinstance(error, WaitFor) and isinstance(outcome, Released):
+            return replace(outcome, depends=error.edges(stand))
+        return outcome
 
 
 async def _aput(app: App, context: Context) -> dict[str, str]:
@@ -223,10 +228,11 @@ def outcome_of(kind: JobType[Any, Any, Any, Any], context: Context, error: BaseE
 
 
 def _released(kind: JobType[Any, Any, Any, Any], context: Context, error: Release) -> Outcome:
-    if isinstance(error, WaitFor) or not (error.arguments or context.spawned):
+    waits = isinstance(error, WaitFor)
+    if not (waits or error.arguments or context.spawned):
         return Released(error.delay_ms)
     try:
-        data = kind.next_data(context, error.arguments)
+        data = kind.next_data(context, error.arguments, waits)
     except (TypeError, DataError) as wrong:
         return Failed("BadArguments", f"{kind.klass} was released with arguments that cannot be: {wrong}", wrong)
     return Released(error.delay_ms, data)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import qmodel
-from qmodel import App, Context, Fail, Release, Retry
+from qmodel import App, Context, Fail, Release, Retry, flows
 from qmodel.app import (
     Cancelled,
     Completed,
@@ -315,9 +315,10 @@ def test_a_job_waits_for_its_children(app: App) -> None:
 
     @app.job
     def total(context: Context, words: list[str]) -> int:
-        if not context.results:
+        if not context.waited:
             context.wait_for(*(size.make(word) for word in words))
-        if len(context.results) == 2:
+        if context.waited == 1:
+            assert list(context.results.values()) == [1, 2]
             context.wait_for(size.make("again"))
         return sum(context.results.values())
 
@@ -340,7 +341,8 @@ def test_a_repeated_attempt_puts_no_child_twice(app: App) -> None:
     job = app.client.queues["default"].pop()
     assert job is not None
     first = perform(app, job)
-    assert perform(app, job) == first != Released()
+    assert perform(app, job) == first
+    assert isinstance(first, Released) and len(first.depends) == 2
     app.client.execute(first.operation(job))
     assert app.client.queues["children"].length() == 2
     perform_next(app, "children")
@@ -383,10 +385,28 @@ def test_another_job_may_stand_for_a_child(app: App) -> None:
         return sum((await context.aresults()).values())
 
     other, job = child.put(3), parent.put()
-    assert perform_next(app) == Released(depends=(f"{other.jid} fail 0",))
+    outcome = perform_next(app)
+    assert isinstance(outcome, Released) and outcome.depends == (f"{other.jid} fail 0",)
     perform_next(app, "children")
     perform_next(app)
     assert job.wait(10) == 3
+
+
+def test_what_a_job_was_put_to_wait_for_is_not_what_it_waited_for(app: App) -> None:
+    @app.job
+    def first() -> int:
+        return 1
+
+    @app.job
+    def second(context: Context, x: int = 5) -> list[int]:
+        if not context.waited:
+            context.wait_for(first.make())
+        return [x, *context.results.values()]
+
+    *_, last = app.client.put_flow(flows.chain(first.make(), second.make(x=6)))
+    for _ in range(4):
+        perform_next(app)
+    assert last.wait(10) == [6, 1, 1]
 
 
 def test_waiting_for_nothing_is_a_mistake(app: App) -> None:
@@ -419,7 +439,7 @@ def test_the_failure_of_a_child_fails_its_parent_unless_it_says_so(app: App) -> 
 
     @app.job
     def parent(context: Context, policy: str) -> list[str]:
-        if not context.results.all:
+        if not context.waited:
             context.wait_for(child.make(), on_failure=policy)
         return [one.state for one in context.results.all]
 
