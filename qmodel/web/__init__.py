@@ -9,13 +9,14 @@ Every page sends a bounded number of operations, whatever there is to show.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmodel.errors import ConnectError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.requests import Request
 
 
 def create(
@@ -25,6 +26,8 @@ def create(
     auth: str | None = None,
     prefix: str = "",
     hosts: Sequence[str] | None = None,
+    may: Callable[[Request, str], bool] | None = None,
+    secret: str | None = None,
 ) -> Starlette:
     """Make the ASGI app of the pages; mount it in another one, or let any ASGI server run it.
 
@@ -32,12 +35,16 @@ def create(
     Nothing can be changed unless `writable`. `auth` is `user:password` or a token, and None asks for nothing; then only
     requests to this machine's own names are answered, or to those of `hosts` (`"*"`: any, for pages behind something
     that asks for the password itself). `prefix` is a path that stands before all links, where a proxy in front takes it
-    away; that of a mount is known by itself. The API of `qmodel.http` is part of it, under `/api`.
+    away; that of a mount is known by itself.
+
+    `may(request, action)` says of each action, by name, whether who asks may do it, and of the empty name whether they
+    may do any. `secret` makes the tokens of forms: several processes that serve the same pages need the same one. The
+    API of `qmodel.http` is part of it, under `/api`; with `may` nothing can be changed there.
 
     Raises ConnectError when an extra is missing.
     """
     try:
-        from qmodel.web.site import make
+        from qmodel.web.app import make
     except ImportError as error:
         if (error.name or "").startswith("qmodel"):
             raise
@@ -45,4 +52,4 @@ def create(
             f"The pages need the package {error.name}, which is not installed.",
             "Run: pip install starlette jinja2 uvicorn (or, in a checkout of qmodel: pip install '.[web]')",
         ) from error
-    return make(client_or_url, writable=writable, auth=auth, prefix=prefix, hosts=hosts)
+    return make(client_or_url, writable=writable, auth=auth, prefix=prefix, hosts=hosts, may=may, secret=secret)

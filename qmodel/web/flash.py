@@ -10,10 +10,12 @@ NAME = "qmodel-said"
 MOST = 600
 
 
-def say(response: Response, text: str, path: str) -> None:
+def say(response: Response, text: str, path: str, *, secure: bool) -> None:
     """Let the next page tell something."""
     short = text if len(text) <= MOST else text[: MOST - 1] + "…"
-    response.set_cookie(NAME, quote(short), max_age=60, path=path or "/", httponly=True, samesite="strict")
+    response.set_cookie(
+        NAME, quote(short), max_age=60, path=path or "/", secure=secure, httponly=True, samesite="strict"
+    )
 
 
 def said(cookie: str) -> str:

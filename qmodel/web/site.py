@@ -1,34 +1,25 @@
-"""The app: its routes, what every answer carries, and what becomes of errors."""
+"""What all pages share."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
 
 from qmodel import __version__
-from qmodel.errors import ConnectError, QmodelError, RefusedError
-from qmodel.http.app import application
 from qmodel.http.guard import FIELD, Denied, Guard
 from qmodel.lifecycle import STATES
 from qmodel.web import flash
 from qmodel.web.formats import FILTERS, relative
-from qmodel.web.headers import Gate
-from qmodel.web.source import BadInput, Source
+from qmodel.web.source import Source
 
 HERE = Path(__file__).parent
 
@@ -50,23 +41,32 @@ NAVIGATION = (
 )
 """The pages that each page leads to."""
 
-CODES = {"BAD_ARGUMENT": 400, "JOB_NOT_FOUND": 404, "SCHEDULE_NOT_FOUND": 404, "SUBSCRIPTION_NOT_FOUND": 404}
-"""The status of a page whose operation is refused; 409 otherwise."""
+May = Callable[[Request, str], bool]
+"""Says whether who asks may do an action of that name; asked for none, whether they may do any."""
 
 
 class Site:
     """What all pages share: where the jobs are, who may do what, and the templates."""
 
-    def __init__(self, source: Source, guard: Guard, *, prefix: str) -> None:
+    def __init__(self, source: Source, guard: Guard, *, prefix: str, may: May | None) -> None:
         self.source = source
         self.guard = guard
-        self.writable = guard.writable
+        self._may = may
         self.prefix = f"/{prefix.strip('/')}".rstrip("/")
         self.version = _sum_of_assets()
 
     def root(self, request: Request) -> str:
         """What stands before every path: the mount's, and the proxy's."""
         return self.prefix + str(request.scope.get("root_path", "")).rstrip("/")
+
+    def allows(self, request: Request, action: str = "") -> bool:
+        """Whether who asks may do an action, or any at all."""
+        return self.guard.writable and (self._may is None or self._may(request, action))
+
+    def check(self, request: Request, action: str) -> None:
+        """Raise Denied where an action is not allowed."""
+        if not self.allows(request, action):
+            raise Denied(403, "FORBIDDEN", f"You may not do that ({action}).", "Ask who runs these pages.")
 
     def link(self, request: Request, path: str, **query: Any) -> str:
         """A link to a page; what is empty is left out of its query."""
@@ -76,7 +76,8 @@ class Site:
     def page(self, request: Request, template: str, status: int = 200, **values: Any) -> Response:
         """Fill a template."""
         now = values.pop("now", None) or self.source.now()
-        here = request.url.path.removeprefix(self.root(request)) or "/"
+        here = "/" + request.url.path.removeprefix(str(request.scope.get("root_path", ""))).lstrip("/")
+        writable = self.allows(request)
         made = (
             _templates()
             .get_template(template)
@@ -88,8 +89,9 @@ class Site:
                 reloads=request.method == "GET",
                 now=now,
                 relative=lambda at: relative(at, now),
-                writable=self.writable,
-                token=self.guard.token(request) if self.writable else "",
+                writable=writable,
+                allowed=partial(self.allows, request),
+                token=self.guard.token(request) if writable else "",
                 where=self.source.where,
                 said=request.cookies.get(flash.NAME, ""),
                 **values,
@@ -104,66 +106,6 @@ class Site:
         """The page that says what went wrong and what to do."""
         values = {"title": title, "sentence": sentence, "next_step": next_step}
         return self.page(request, "error.html", status, now=time.time_ns() // 1_000_000, **values)
-
-
-def make(
-    client_or_url: Any, *, writable: bool, auth: str | None, prefix: str, hosts: Sequence[str] | None
-) -> Starlette:
-    """Make the app, as `qmodel.web.create` says."""
-    from qmodel.web.pages import ROUTES
-
-    site = Site(Source(client_or_url), Guard(auth, writable, hosts=hosts), prefix=prefix)
-    api = application(site.source.shared, writable=writable, auth=auth, hosts=hosts)
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with api.router.lifespan_context(api):
-            yield
-        site.source.close()
-
-    app = Starlette(
-        routes=[*ROUTES, Mount("/static", StaticFiles(directory=HERE / "static")), Mount("/api", api)],
-        middleware=[Middleware(Gate, guard=site.guard, deny=partial(_denied, site))],
-        exception_handlers=_handlers(site),
-        lifespan=lifespan,
-    )
-    app.state.site, app.state.closing = site, api.state.api.closing
-    return app
-
-
-def _denied(site: Site, request: Request, error: HTTPException) -> Response:
-    sentence, next_step = getattr(error, "sentence", error.detail), getattr(error, "next_step", "")
-    response = site.failed(request, error.status_code, "Not allowed", sentence, next_step)
-    response.headers.update(error.headers or {})
-    return response
-
-
-def _handlers(site: Site) -> dict[Any, Callable[[Request, Any], Response]]:
-    """What becomes of each kind of error."""
-
-    def refused(request: Request, error: RefusedError) -> Response:
-        status = CODES.get(error.code, 409)
-        return site.failed(request, status, f"Refused: {error.code}", error.sentence, error.next_step)
-
-    def unreachable(request: Request, error: ConnectError) -> Response:
-        return site.failed(request, 503, "The jobs cannot be reached", error.sentence, error.next_step)
-
-    def other(request: Request, error: QmodelError | ValueError) -> Response:
-        return site.failed(request, 400, "That did not work", str(error))
-
-    def http(request: Request, error: HTTPException) -> Response:
-        if isinstance(error, Denied):
-            return _denied(site, request, error)
-        title = "There is no such page" if error.status_code == 404 else "That did not work"
-        return site.failed(request, error.status_code, title, error.detail if error.status_code != 404 else "")
-
-    return {
-        RefusedError: refused,
-        ConnectError: unreachable,
-        QmodelError: other,
-        BadInput: other,
-        HTTPException: http,
-    }
 
 
 @lru_cache

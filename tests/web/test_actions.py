@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from qmodel import operations as ops
@@ -192,6 +193,36 @@ def test_a_link_changes_nothing(shop: Shop, pages: TestClient) -> None:
 def test_a_form_has_a_bounded_size(pages: TestClient) -> None:
     assert send(pages, "log", jid="mail-0", message="x" * 300_000).status_code == 400
     assert pages.post("/do", content=b"\xff\xfe=1").status_code == 400
+
+
+def test_an_application_may_say_who_may_do_what(shop: Shop) -> None:
+    def may(request: Request, action: str) -> bool:
+        return request.headers.get("x-user") == "ada" and action in ("", "pause", "retry-all")
+
+    with shop.pages(writable=True, may=may) as pages:
+        assert 'method="post"' not in pages.get("/queue?name=emails").text
+        pages.headers["x-user"] = "ada"
+        assert send(pages, "pause", queue="bills").status_code == 303
+        assert send(pages, "unpause", queue="bills").status_code == 403
+        assert "Let it go on" not in pages.get("/queue?name=bills").text
+        assert pages.get("/bulk?action=retry&group=KeyError").status_code == 200
+        assert pages.get("/bulk?action=cancel&group=KeyError").status_code == 403
+        assert "Cancel…" not in pages.get("/failures").text
+        put = {"klass": "K"}
+        assert pages.post("/api/v1/queues/emails/jobs", json=put).status_code == 403
+
+
+def test_several_processes_take_each_other_s_forms(shop: Shop) -> None:
+    one, other = (shop.pages(writable=True, secret="the same") for _ in range(2))
+    fields = {"csrf": token(one), "action": "track", "jid": "mail-0", "next": "/"}
+    assert other.post("/do", data=fields).status_code == 303
+    assert shop.pages(writable=True).post("/do", data=fields).status_code == 403
+
+
+def test_who_did_what_is_logged(pages: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "qmodel.web"):
+        send(pages, "pause", queue="bills")
+    assert "pause by testclient: Queue bills is paused." in caplog.text
 
 
 # ---- many jobs

@@ -213,6 +213,16 @@ def test_a_chart_is_drawn(opened: Open) -> None:
     expect(page.locator(".u-legend")).to_contain_text("completed")
 
 
+def test_who_loses_the_server_is_told(opened: Open) -> None:
+    page = opened("/queues", clock=True, errors=True)
+    page.route("**/queues", lambda route: route.abort())
+    page.clock.fast_forward(4000)
+    expect(page.locator("#live")).to_have_text("Not reached")
+    page.unroute("**/queues")
+    page.clock.fast_forward(4000)
+    expect(page.locator("#live")).to_have_text("Live")
+
+
 def test_a_queue_is_paused_and_goes_on(opened: Open, client: Client) -> None:
     page = opened("/queue?name=bills")
     page.get_by_text("Pause…").click()

@@ -98,6 +98,7 @@ def test_what_others_write_stays_text(shop: Shop) -> None:
     shop.client.execute(
         ops.Put(HOSTILE, jid, HOSTILE, HOSTILE, tags=(HOSTILE, "javascript:alert(1)"), ordered=HOSTILE), now=NOW
     )
+    shop.client.execute(ops.Put(HOSTILE, "after", HOSTILE, "", depends=(jid + " ignore " + jid,)), now=NOW)
     [job] = shop.client.execute(ops.Pop(HOSTILE, HOSTILE, 1), now=NOW)
     shop.client.execute(ops.Progress(jid, job.token, HOSTILE), now=NOW)
     shop.client.execute(ops.Pause((HOSTILE,), HOSTILE), now=NOW)
@@ -168,9 +169,13 @@ def test_pages_can_be_mounted_anywhere(shop: Shop) -> None:
 
 
 def test_a_proxy_may_take_a_prefix_away(shop: Shop) -> None:
-    text = shop.pages(prefix="/q/").get("/").text
-    assert 'href="/q/queues"' in text
-    assert 'hx-get="/q/"' in text
+    text = shop.pages(prefix="/q/").get("/queues").text
+    assert 'href="/q/queues" aria-current="page"' in text
+    assert 'hx-get="/q/queues"' in text
+
+
+def test_a_page_does_not_ask_for_itself_elsewhere(pages: TestClient) -> None:
+    assert 'hx-get="/evil.example/"' in pages.get("http://localhost:8700//evil.example/").text
 
 
 def test_the_secrets_of_a_url_are_not_shown(shop: Shop) -> None:
@@ -184,6 +189,18 @@ def test_a_server_that_is_gone_is_a_page_that_says_so() -> None:
     answer = pages.get("/queues")
     assert answer.status_code == 503
     assert "cannot be reached" in answer.text
+
+
+def test_what_breaks_is_a_page_too(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("<oh>")
+
+    monkeypatch.setattr(shop.client.backend, "execute_many", broken)
+    with TestClient(create(shop.client), base_url=BASE, raise_server_exceptions=False) as pages:
+        answer = pages.get("/")
+    assert answer.status_code == 500
+    assert "ZeroDivisionError: &lt;oh&gt;" in answer.text
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
 def test_only_a_client_or_a_url_will_do() -> None:

@@ -9,7 +9,7 @@ from qmodel.web import asking
 from qmodel.web.bulk import KINDS, Bulk, count, go_on
 from qmodel.web.forms import Form
 from qmodel.web.listing import Wanted
-from qmodel.web.pages.doing import posted
+from qmodel.web.pages.doing import note, posted
 from qmodel.web.pages.jobs import wanted_by
 from qmodel.web.site import Site, site_of
 
@@ -22,6 +22,7 @@ def preview(request: Request) -> Response:
     site.guard.check(request, writes=True)
     older = asking.text(request, "older") or DEFAULT_AGE
     kind = asking.text(request, "action")
+    site.check(request, f"{kind}-all")
     bulk = Bulk(kind, wanted_by(request), Form([("older", older)]).duration("older") if kind == "clean" else 0)
     fit, all_of_them = count(site.source, bulk)
     verb = KINDS[bulk.kind]
@@ -33,11 +34,13 @@ def run(site: Site, request: Request, form: Form) -> Response:
     """Do a part of it, and say how far it has come."""
     wanted = Wanted(**{name: form.text(name) for name in Wanted.__dataclass_fields__})
     kind = form.text("action")
+    site.check(request, f"{kind}-all")
     older = form.duration("older") if kind == "clean" else 0
     begun = Bulk(
         kind, wanted, older, form.text("cursor"), form.whole_or_none("done") or 0, form.whole_or_none("passed") or 0
     )
     after = go_on(site.source, begun)
+    note(request, f"{kind}-all", f"{after.done - begun.done} jobs {KINDS[kind][1]}, {dict(wanted.given)}")
     fit = form.whole_or_none("fit") or 0
     return site.page(
         request,

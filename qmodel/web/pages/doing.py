@@ -6,6 +6,7 @@ asks for the token that only a page of this server carries.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Awaitable, Callable
 
@@ -18,6 +19,8 @@ from qmodel.web.acting import ACTIONS, OWN, perform, question
 from qmodel.web.forms import Form, read
 from qmodel.web.site import Site, site_of
 from qmodel.web.source import BadInput
+
+LOG = logging.getLogger("qmodel.web")
 
 INSIDE = re.compile(r"/(?![/\\])[ -~]*")
 """A path of this site, and nowhere else."""
@@ -41,6 +44,7 @@ def do(site: Site, request: Request, form: Form) -> Response:
     name = form.text("action")
     if name not in ACTIONS and name not in OWN:
         raise BadInput(f"There is no action '{name[:40]}'.")
+    site.check(request, name)
     asks = question(name, form)
     if asks:
         kept = [(one, value) for one, value in form.pairs if one != "csrf"]
@@ -48,7 +52,14 @@ def do(site: Site, request: Request, form: Form) -> Response:
         return site.page(request, "confirm.html", asks=asks, fields=kept, cascade=cascade, back=_next(form))
     client = site.source.client
     told = OWN[name](client, form) if name in OWN else perform(client, ACTIONS[name], form)
+    note(request, name, told)
     return _on(site, request, form, told, ACTIONS[name].leads if name in ACTIONS else "")
+
+
+def note(request: Request, action: str, told: str) -> None:
+    """Log who did what."""
+    who = request.client.host if request.client is not None else "somebody"
+    LOG.info("%s by %s: %s", action, who, told, extra={"action": action, "who": who})
 
 
 def _next(form: Form) -> str:
@@ -62,5 +73,5 @@ def _on(site: Site, request: Request, form: Form, told: str, leads: str) -> Resp
     back = _next(form)
     about_one = leads and back.partition("?")[0] + "s" == leads
     response = RedirectResponse(site.root(request) + (leads if about_one else back), 303)
-    flash.say(response, told, site.root(request))
+    flash.say(response, told, site.root(request), secure=request.url.scheme == "https")
     return response

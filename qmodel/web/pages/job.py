@@ -42,7 +42,7 @@ def show(request: Request) -> Response:
         spans=spans(job, now),
         whole=bool(asking.text(request, "whole")),
         text=TEXT,
-        queues=[queue.name for queue in site.source.queues(0, 100)] if site.writable else [],
+        queues=[queue.name for queue in site.source.queues(0, 100)] if site.allows(request) else [],
     )
 
 
