@@ -125,6 +125,11 @@ class App:
         return self.connection.url
 
     @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues of its job types, in the order of their declaration; `default` where there are none."""
+        return tuple(dict.fromkeys(kind.queue for kind in self.jobs.values())) or ("default",)
+
+    @property
     def client(self) -> Client:
         """The client of this process, opened at its first use; a forked child gets its own."""
         return self.connection.client

@@ -96,7 +96,7 @@ def left_over(app: App) -> Iterator[RecurringJob]:
     """The schedules that job types of an app once declared and no longer do. Nobody ends them for that: an older
     program may still be at work.
     """
-    for queue in {kind.queue for kind in app.jobs.values()}:
+    for queue in app.queues:
         for known in app.client.queues[queue].recurring(0, MOST):
             klass = kind_of(known.klass)
             if klass in app.jobs and known.jid == schedule_id(klass) and known.jid not in app.schedules:

@@ -17,12 +17,12 @@ from qmodel.cli.session import common, session
 @click.command("worker")
 @click.argument("app", metavar="MODULE:APP")
 @click.option(
-    "--queues", "-q", default="default", show_default=True, help="Their names by commas; with weights, a=3,b=1."
+    "--queues", "-q", help="Their names by commas; with weights, a=3,b=1. [default: those of the app's job types]"
 )
 @click.option(
     "--order",
     type=click.Choice(["ordered", "round-robin", "weighted"]),
-    help="Which queue comes first. [default: ordered; weighted where weights are given]",
+    help="Which queue comes first. [default: ordered; weighted with weights, round-robin without --queues]",
 )
 @click.option("--concurrency", "-c", default=1, show_default=True, help="How many jobs at a time, in each process.")
 @click.option("--processes", "-p", default=1, show_default=True, help="How many processes.")
@@ -42,11 +42,11 @@ from qmodel.cli.session import common, session
 @click.option("--log-json", is_flag=True, help="Write each line of the log as JSON.")
 @click.option("--verbose", "-v", is_flag=True, help="Say more.")
 @click.option("--quiet", is_flag=True, help="Say only what is wrong.")
-def command(app: str, queues: str, order: str | None, **given: Any) -> None:
+def command(app: str, queues: str | None, order: str | None, **given: Any) -> None:
     """Perform the jobs of an app.
 
     \b
-        qmodel worker jobs:app                                   the queue `default`, one job at a time
+        qmodel worker jobs:app                                   all queues of the app, in turns, one job at a time
         qmodel worker jobs:app -q mails,images -c 10             ten at a time, mails first
         qmodel worker jobs:app -q mails=3,images=1 -c 10         three of four times mails first
         qmodel worker jobs:app --runner fork --memory 512M -c 4  each job in a process of its own
@@ -65,11 +65,14 @@ def command(app: str, queues: str, order: str | None, **given: Any) -> None:
     loaded = load(app)
     if session().url_from == "--url":
         loaded.connection = Connection(session().url)
-    names, weights = _queues(queues)
+    if loaded.url == "memory://":
+        click.echo("memory:// is this process alone: nobody else's jobs come here. Set QMODEL_URL, or --url.", err=True)
+    names, weights = (list(loaded.queues), {}) if queues is None else _queues(queues)
     given |= {"memory": _size(given["memory"]), "grace": given["grace"] / 1000}
     host, port = given.pop("health_host"), given.pop("health_port")
     given["health"] = None if port is None else (host, port)
-    given |= {"order": order or ("weighted" if weights else "ordered"), "weights": weights}
+    by_default = "round-robin" if queues is None else "weighted" if weights else "ordered"
+    given |= {"order": order or by_default, "weights": weights}
     try:
         worker = Worker(loaded, names, **given)
     except ValueError as error:

@@ -263,6 +263,14 @@ def test_what_is_no_job_type_is_refused() -> None:
             app.job(target)
 
 
+def test_an_app_knows_its_queues() -> None:
+    app = App("memory://")
+    assert app.queues == ("default",)
+    for name, queue in (("a", "two"), ("b", "one"), ("c", "two")):
+        app.job(name=name, queue=queue)(lambda: None)
+    assert app.queues == ("two", "one")
+
+
 def test_two_of_one_name_are_refused() -> None:
     app = App("memory://")
 

@@ -66,6 +66,14 @@ def test_the_first_line_says_what_it_works_on(url: str) -> None:
         assert "job types: aadd, add, " in worker.output and url.partition("?")[0] in worker.output
 
 
+def test_a_worker_takes_jobs_of_all_queues_of_its_app(url: str, client: Client, tmp_path: Path) -> None:
+    program = "from qmodel import App\napp = App()\nfor name in 'ab':\n app.job(name=name, queue=name)(lambda: 1)\n"
+    (tmp_path / "two_queues.py").write_text(program)
+    with Process(url, app="two_queues:app", cwd=tmp_path) as worker:
+        worker.says("queues a, b (round-robin)")
+        assert [client.queues[name].put(name).wait(PATIENCE) for name in ("b", "a")] == [1, 1]
+
+
 def test_what_a_killed_worker_held_is_performed_by_another(url: str, client: Client, notes: Path) -> None:
     client.config["heartbeat"] = 0.5
     client.config["grace-period"] = 0
