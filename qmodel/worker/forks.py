@@ -32,6 +32,7 @@ from qmodel.app.outcome import Outcome
 from qmodel.app.performing import perform
 from qmodel.worker.attempts import Abort, Attempt
 from qmodel.worker.failing import Killed, ZygoteGone
+from qmodel.worker.folders import Home
 from qmodel.worker.performing import begun, failed, judged
 from qmodel.worker.zygote import NOT_FORKED, Zygote, read_exactly
 
@@ -56,13 +57,15 @@ class ForkRunner:
         self._app = app
         self._tell = tell
         self._closed = False
-        self._home = Path(tempfile.mkdtemp(prefix="qmodel-worker-"))
+        self._home = Home()
         self._line: SimpleQueue[Attempt | None] = SimpleQueue()
         self._statuses: dict[int, SimpleQueue[int]] = {}
         self._numbers = itertools.count(1)
         self._zygote = Zygote(partial(_child, app, memory))
         self._threads = [
-            threading.Thread(target=self._run, args=(self._home / str(slot),), name=f"qmodel-job-{slot}", daemon=True)
+            threading.Thread(
+                target=self._run, args=(self._home.path / str(slot),), name=f"qmodel-job-{slot}", daemon=True
+            )
             for slot in range(1, concurrency + 1)
         ]
         self._listener = threading.Thread(target=self._listen, name="qmodel-zygote", daemon=True)
@@ -103,7 +106,7 @@ class ForkRunner:
         for _ in self._threads:
             self._line.put(None)
         self._zygote.close()
-        shutil.rmtree(self._home, ignore_errors=True)
+        self._home.close()
 
     def _listen(self) -> None:
         """Pass on how processes ended; when the zygote is gone, so are they all."""

@@ -73,7 +73,7 @@ class Line:
     def __init__(self, url: str, shared: Callable[[], Client]) -> None:
         self.url = url
         self.hurry = threading.Event()
-        self.tick: Callable[[], None] = lambda: None
+        self.meanwhile: Callable[[], None] = lambda: None
         self._own = own_url(url)
         self._shared = shared
         self._client: Client | None = None
@@ -123,7 +123,7 @@ class Line:
 
     def _rest(self, pause: float) -> float:
         """Sleep, with jitter so that many workers do not come back as one; give how long to sleep next time."""
-        self.tick()
+        self.meanwhile()
         if self.hurry.wait(random.uniform(pause / 2, pause)):
             raise GivenUp
         return min(2 * pause, LONGEST_PAUSE)

@@ -23,7 +23,7 @@ def started(worker: Worker) -> None:
     log.info(
         "Worker %s at %s: queues %s (%s), %d at a time %s; %d job types: %s",
         worker.name,
-        worker.where,
+        worker.line.where,
         ", ".join(settings.queues),
         settings.order,
         settings.concurrency,

@@ -95,8 +95,8 @@ class Worker:
         self.ticked_at = 0.0
         self.done = 0
         self.abandoned = False
-        self._line = Line(app.url, lambda: app.client)
-        self._line.tick = self._tick
+        self.line = Line(app.url, lambda: app.client)
+        self.line.meanwhile = self._meanwhile
         self._inbox: SimpleQueue[Attempt | Callable[[], None]] = SimpleQueue()
         self._ended: list[Attempt] = []
         self._inside: dict[int, Attempt] = {}
@@ -120,11 +120,6 @@ class Worker:
             self._given_name += f"-{place + 1}"
 
     @property
-    def where(self) -> str:
-        """The server, as it may be shown."""
-        return self._line.where
-
-    @property
     def running(self) -> list[Attempt]:
         """What it holds at the moment."""
         return list(self._inside.values())
@@ -143,11 +138,12 @@ class Worker:
             return
         with signals(self):
             try:
-                self._line.connect()
+                self.line.connect()
                 self._begin()
                 while self._turn():
                     pass
             except GivenUp:
+                self.abandoned = bool(self._inside)
                 telling.given_up(self)
             except ZygoteGone:
                 self._give_back()
@@ -161,7 +157,7 @@ class Worker:
         May be called from any thread, and from a signal handler.
         """
         if now or not self._open:
-            self._line.hurry.set()
+            self.line.hurry.set()
         self._inbox.put(lambda: self._stop(now, within))
 
     def _stop(self, now: bool, within: float | None) -> None:
@@ -178,11 +174,11 @@ class Worker:
         """Have all that works beside this thread begin."""
         settings, name = self.settings, self.name
         self._runner = settings.runner_for(self.app, self._inbox.put)
-        self._watched = watched(self.app, self._line, *settings.health) if settings.health is not None else None
+        self._watched = watched(self.app, self.line, *settings.health) if settings.health is not None else None
         self._fetching = Fetching(settings.queues, settings.order, settings.weights, name, settings.prefetch)
-        self._renewer = Renewer(self._line, lambda attempt, abort: self._inbox.put(lambda: self._abort(attempt, abort)))
-        self._bell = Bell(self._line, settings.queues, name, lambda: self._inbox.put(self._woken))
-        self._schedules = Schedules(self._line, self.app)
+        self._renewer = Renewer(self.line, lambda attempt, abort: self._inbox.put(lambda: self._abort(attempt, abort)))
+        self._bell = Bell(self.line, settings.queues, name, lambda: self._inbox.put(self._woken))
+        self._schedules = Schedules(self.line, self.app)
         self._runner.start()
         for one in (self._renewer, self._bell, self._schedules):
             one.start()
@@ -200,13 +196,13 @@ class Worker:
                 self._watched[1].close()
             self.app.hooks.fire("worker_stop", self)
             with contextlib.suppress(GivenUp):
-                self._line.execute_many([Deregister((self.name,))])
+                self.line.execute_many([Deregister((self.name,))])
             telling.ended(self)
-        self._line.close()
+        self.line.close()
 
     def _turn(self) -> bool:
         """Listen, and talk to the server once; say whether to go on."""
-        self._listen()
+        self._listen(self._idle_for())
         self._tick()
         if self._stopping == "now":
             self._give_back()
@@ -220,12 +216,20 @@ class Worker:
         if self._open and self._watched is not None:
             self._watched[0].tick()
 
+    def _meanwhile(self) -> None:
+        """Hear what there is to hear while the server does not answer; above all, that our time is up."""
+        self._tick()
+        if self._open:
+            self._listen(0)
+            if self._stopping == "now":
+                self.line.hurry.set()
+
     # ---- listening
 
-    def _listen(self) -> None:
-        """Take all that there is to hear; sleep for it where there is nothing else to do."""
+    def _listen(self, seconds: float) -> None:
+        """Take all that there is to hear; sleep for it, where there is nothing else to do for so long."""
         try:
-            message = self._inbox.get(timeout=self._idle_for())
+            message = self._inbox.get(timeout=seconds)
             while True:
                 if type(message) is Attempt:
                     self._ended.append(message)
@@ -251,8 +255,9 @@ class Worker:
         elif now - self._moved_at > PATIENCE and self._runner.waiting():
             self._fetching.slow()
             self._ended += self._runner.take_back()
-        if self._deadline and now >= self._deadline:
+        if self._deadline and now >= self._deadline and self._stopping != "now":
             self._stopping = "now"
+            telling.stopping(self, "now", None)
 
     def _woken(self) -> None:
         self._waiting = False
@@ -279,13 +284,17 @@ class Worker:
             if attempt.aborted is not None and attempt.aborted.why == "lost":
                 self._forget(attempt)
         said = list(composed([one for one in ended if one.token in self._inside]))
-        if room > 0:
-            self._say_and_pop(said, room, free > 0)
-        elif said:
-            self._say(said)
+        try:
+            if room > 0:
+                self._say_and_pop(said, room, free > 0)
+            elif said:
+                self._say(said)
+        except BaseException:
+            self._ended += [one for one in ended if one.token in self._inside]
+            raise
 
     def _say(self, said: list[tuple[Operation, list[Attempt]]]) -> None:
-        for (op, attempts), reply in zip(said, self._line.execute_many([op for op, _ in said]), strict=True):
+        for (op, attempts), reply in zip(said, self.line.execute_many([op for op, _ in said]), strict=True):
             self._hear(op, attempts, reply)
 
     def _say_and_pop(self, said: list[tuple[Operation, list[Attempt]]], room: int, idle: bool) -> None:
@@ -293,12 +302,12 @@ class Worker:
         sent = time.monotonic()
         both = joined(said[0][0], pop) if len(said) == 1 else None
         if both is not None:
-            (reply,) = self._line.execute_many([both])
+            (reply,) = self.line.execute_many([both])
             self._hear(said[0][0], said[0][1], reply.state if isinstance(reply, replies.CompletedAndPopped) else reply)
             if isinstance(reply, replies.CompletedAndPopped):
                 self._take(reply.jobs, sent, idle)
             return
-        *heard, popped = self._line.execute_many([*(op for op, _ in said), pop])
+        *heard, popped = self.line.execute_many([*(op for op, _ in said), pop])
         for (op, attempts), reply in zip(said, heard, strict=True):
             self._hear(op, attempts, reply)
         if is_error(popped):
@@ -332,7 +341,8 @@ class Worker:
         elif len(attempts) > 1:  # one of them was refused, so none was executed
             self._say([said for attempt in attempts for said in composed([attempt])])
         elif isinstance(reply, LockLost | JobNotFound) or isinstance(op, Fail):
-            self._lost(attempts[0], reply.sentence)
+            if self._forget(attempts[0]):
+                self._lost(attempts[0], reply.sentence)
         else:
             attempts[0].outcome = failure = Failed(type(reply).__name__, str(reply))
             self._say([(failure.operation(attempts[0].job), attempts)])
@@ -349,10 +359,6 @@ class Worker:
 
     def _lost(self, attempt: Attempt, sentence: str) -> None:
         """The lock of an attempt is lost: nothing can be said of it any more."""
-        if self._forget(attempt):
-            self._tell_lost(attempt, sentence)
-
-    def _tell_lost(self, attempt: Attempt, sentence: str) -> None:
         telling.lost(attempt, sentence)
         self.app.hooks.fire("lost_lock", attempt.context or Context(self.app, attempt.job), None)
 
@@ -366,7 +372,7 @@ class Worker:
             return
         self._runner.abort(attempt, abort)
         if abort.why == "lost":
-            self._tell_lost(attempt, abort.sentence)
+            self._lost(attempt, abort.sentence)
         else:
             telling.aborted(attempt, abort)
 

@@ -9,7 +9,7 @@ import pytest
 
 from qmodel.app import App, DeclarationError, batched
 from qmodel.errors import JobFailed
-from tests.worker.support import working
+from tests.worker.support import PATIENCE, working
 
 SIZES: list[int] = []
 
@@ -42,8 +42,8 @@ def test_jobs_at_hand_are_performed_in_one_call(url: str, runner: str) -> None:
     put = double.put_many([(number,) for number in range(20, 40)])
     assert put[0].data == {"number": 20}
     with working(app, concurrency=20, runner=runner):
-        assert [job.wait(timeout=20) for job in put] == [2 * number for number in range(20, 40)]
-        assert double.put(4).wait(timeout=20) == 8
+        assert [job.wait(timeout=PATIENCE) for job in put] == [2 * number for number in range(20, 40)]
+        assert double.put(4).wait(timeout=PATIENCE) == 8
     assert len(SIZES) < 12 and max(SIZES) == 10
 
 
@@ -52,12 +52,12 @@ def test_one_may_fail_alone_and_all_may_fail_together(url: str, runner: str) -> 
     double = declared(app, runner)
     with working(app, concurrency=10, runner=runner):
         lucky, unlucky = double.put_many([(1,), (13,)])
-        assert lucky.wait(timeout=20) == 2
+        assert lucky.wait(timeout=PATIENCE) == 2
         with pytest.raises(JobFailed, match="bad luck"):
-            unlucky.wait(timeout=20)
+            unlucky.wait(timeout=PATIENCE)
         for job in double.put_many([(1,), (666,)]):
             with pytest.raises(JobFailed, match="all of them"):
-                job.wait(timeout=20)
+                job.wait(timeout=PATIENCE)
 
 
 def test_a_batch_of_a_wrong_length_is_told(url: str) -> None:
@@ -69,7 +69,7 @@ def test_a_batch_of_a_wrong_length_is_told(url: str) -> None:
         return [1, 2, 3]
 
     with working(app), pytest.raises(JobFailed, match="short gave 3 for 1 jobs"):
-        short.put(1).wait(timeout=20)
+        short.put(1).wait(timeout=PATIENCE)
 
 
 def test_arguments_are_checked_when_they_are_put() -> None:

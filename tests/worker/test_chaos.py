@@ -228,6 +228,8 @@ import time
 _time, _time_ns = time.time, time.time_ns
 time.time = lambda: _time() + {shift}
 time.time_ns = lambda: _time_ns() + {shift} * 1_000_000_000
+import qmodel.objects
+qmodel.objects.LONGEST_SLEEP = 1000.0  # so that none happens to look
 """
 
 
@@ -241,10 +243,8 @@ def test_clocks_that_are_an_hour_apart(kept: Private, notes: Path, tmp_path: Pat
             worker = stack.enter_context(Process(kept.url, "-c", "2", path=str(folder)))
             worker.says("queues default")
         queue = client.queues["default"]
-        began = time.monotonic()
         jobs = [queue.put("busy", {"seconds": 1.5}) for _ in range(2)]
         jobs += [queue.put("add", {"x": 1}, delay=0.5) for _ in range(2)]
         client.wait(jobs, PATIENCE)
-        assert time.monotonic() - began < 8  # and not when a worker happens to look
         for job in jobs:
             assert [stage.what for stage in job.refresh().history] == ["put", "popped", "completed"]

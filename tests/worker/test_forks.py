@@ -11,8 +11,9 @@ import pytest
 from qmodel.app import App
 from qmodel.client import Client
 from qmodel.errors import JobFailed
+from qmodel.worker.folders import Home
 from tests.worker import jobs
-from tests.worker.support import is_alive, lines, until, working
+from tests.worker.support import PATIENCE, is_alive, lines, until, working
 
 
 @pytest.fixture
@@ -32,31 +33,41 @@ def test_a_killed_process_is_a_failed_attempt_and_no_dead_worker(app: App) -> No
         ):
             job = jobs.die.put(int(number))
             with pytest.raises(JobFailed, match=how) as failed:
-                job.wait(timeout=20)
+                job.wait(timeout=PATIENCE)
             assert failed.value.group == "Killed"
             assert [one.what for one in job.refresh().history].count("retried") == 2
-        assert jobs.add.put(1).wait(timeout=20) == 1
+        assert jobs.add.put(1).wait(timeout=PATIENCE) == 1
 
 
 def test_more_memory_than_is_allowed_is_a_memory_error(app: App) -> None:
     with working(app, runner="fork", memory=512 << 20):
-        assert jobs.hoard.put(50).wait(timeout=20) == 50 << 20
+        assert jobs.hoard.put(50).wait(timeout=PATIENCE) == 50 << 20
         with pytest.raises(JobFailed) as failed:
-            jobs.hoard.put(1024).wait(timeout=20)
+            jobs.hoard.put(1024).wait(timeout=PATIENCE)
         assert failed.value.group == "MemoryError"
 
 
 def test_each_job_has_an_empty_folder_which_is_gone_after_it(app: App, notes: Path) -> None:
     with working(app, runner="fork"):
-        assert [jobs.litter.put(str(notes)).wait(timeout=20) for _ in range(2)] == [[], []]
+        assert [jobs.litter.put(str(notes)).wait(timeout=PATIENCE) for _ in range(2)] == [[], []]
         folders = [Path(line) for line in lines(notes)]
         assert folders[0].parent.name.startswith("qmodel-worker-") and not (folders[1] / "litter").exists()
     assert not folders[0].parent.exists()
 
 
+def test_what_a_killed_worker_left_is_swept_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "qmodel-worker-left" / "1").mkdir(parents=True)
+    living, other = Home(), Home()
+    assert sorted(tmp_path.iterdir()) == sorted([living.path, other.path])
+    living.close()
+    other.close()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_a_job_started_ends_with_it(app: App, notes: Path) -> None:
     with working(app, runner="fork"):
-        jobs.parent.put(str(notes)).wait(timeout=20)
+        jobs.parent.put(str(notes)).wait(timeout=PATIENCE)
         child = int(lines(notes)[0])
         until(lambda: not is_alive(child))
 
@@ -64,5 +75,5 @@ def test_what_a_job_started_ends_with_it(app: App, notes: Path) -> None:
 def test_each_job_is_in_another_process(app: App, notes: Path) -> None:
     with working(app, runner="fork", concurrency=2):
         for job in [jobs.note.put(str(notes), str(number)) for number in range(6)]:
-            job.wait(timeout=20)
+            job.wait(timeout=PATIENCE)
     assert len({line.split()[1] for line in lines(notes)}) == 6

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from qmodel.client import Client
+from tests.backends.helpers import Starter
 from tests.worker.support import INTERRUPT, KILL, PATIENCE, TERMINATE, Process, free_port, is_alive, lines, until
 
 RUNNERS = pytest.mark.parametrize("runner", ["thread", "async", "fork"])
@@ -163,6 +164,17 @@ def test_a_worker_begins_anew_when_its_code_changes(url: str, client: Client, tm
         worker.send(TERMINATE)
         worker.wait()
         assert client.workers.counts() == []
+
+
+def test_a_worker_whose_server_is_gone_still_ends_in_time(private: Starter, notes: Path) -> None:
+    with private() as server, Process(f"{server.url}?deadline=0.2", "--grace", "1s") as worker:
+        put(Client(server.url), "rest", notes, 60)
+        until(lambda: lines(notes))
+        server.kill()
+        worker.says("I go on trying")
+        worker.send(TERMINATE)
+        assert worker.wait() == 0
+        assert "1 job left to lapse with their leases" in worker.output and "Traceback" not in worker.output
 
 
 def test_a_mistake_is_one_sentence(url: str) -> None:
