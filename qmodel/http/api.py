@@ -8,6 +8,7 @@ there.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 from collections import Counter
@@ -152,8 +153,12 @@ class Call:
 
     @property
     def key(self) -> str | None:
-        """The idempotency key, if the request has one."""
-        return self.request.headers.get("idempotency-key") or None
+        """What the request is recognised by if it has an idempotency key, which counts for one method of one path: who
+        uses it for two queues means two jobs.
+        """
+        key = self.request.headers.get("idempotency-key")
+        where = f"{self.request.method} {self.request.scope['path']} {key}"
+        return hashlib.sha256(where.encode(errors="surrogateescape")).hexdigest() if key else None
 
     @property
     def who(self) -> str:

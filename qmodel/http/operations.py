@@ -42,7 +42,7 @@ async def perform_many(call: Call) -> dict[str, object]:
     body = await call.body()
     if not isinstance(body, list) or not 1 <= len(body) <= MOST:
         raise Problem("BAD_JSON", f"The body is no array of 1 to {MOST} operations.", 'Send [{"op": "newest"}].')
-    keys = [None if call.key is None else f"{call.key}/{number}" for number in range(len(body))]
+    keys = [None if call.key is None else f"{call.key[:56]}/{number}" for number in range(len(body))]
     found = [_one(reading.an_object(one, "operation"), key) for one, key in zip(body, keys, strict=True)]
     if not all(op.spec.reads for op in found):
         call.api.guard.check(call.request, writes=True)

@@ -6,7 +6,6 @@ be, and how great it may be, the engine says: here only what has no place in an 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -14,7 +13,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from qmodel.arguments import REQUEST, Flag, Kind, ListOf, Operations, Whole
+from qmodel.arguments import Flag, Kind, ListOf, Operations, Whole
 from qmodel.http.problems import Problem, meant
 from qmodel.operations import CATALOGUE, Operation, Spec
 
@@ -69,7 +68,7 @@ def operation(spec: Spec, given: Mapping[str, Any], key: str | None = None) -> O
             {"operation": spec.name, "argument": name},
         )
     if key is not None and "request" in known:
-        values.setdefault("request", request_of(key))
+        values.setdefault("request", key)
     for argument in spec.arguments:
         if argument.name in values:
             values[argument.name] = _value(argument.kind, values[argument.name], key)
@@ -111,18 +110,9 @@ def left_out(spec: Spec, name: str, kind: Kind, key: str | None) -> Any:
     )
 
 
-def request_of(key: str) -> str:
-    """The request id that an idempotency key is; a hash of one that can be none.
-
-    >>> request_of("put-7"), len(request_of("x" * 200))
-    ('put-7', 64)
-    """
-    return key if REQUEST.accepts(key) else hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()
-
-
 def jid_of(key: str) -> str:
     """The id of a job that is put under an idempotency key without one: the same each time."""
-    return uuid.uuid5(_KEYS, request_of(key)).hex
+    return uuid.uuid5(_KEYS, key).hex
 
 
 # ---- queries

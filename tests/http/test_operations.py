@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from qmodel import operations as ops
 from qmodel.client import Client
-from qmodel.http import create, reading
+from qmodel.http import create
 from qmodel.http.api import Limits
 from qmodel.http.problems import AGAIN, OWN, STATUS
 from qmodel.operations import CATALOGUE
@@ -219,9 +219,3 @@ def test_a_backend_that_does_not_answer_is_not_waited_for_longer_than_allowed() 
         with TestClient(app, base_url=HERE) as api:
             assert problem(api.post("/v1/operations/put", json={"queue": "q", "klass": "K"})) == (503, "UNREACHABLE")
             assert problem(api.get("/v1/events")) == (503, "UNREACHABLE")
-
-
-def test_a_key_that_can_be_no_request_id_becomes_one() -> None:
-    assert reading.request_of("put-7") == "put-7"
-    for key in ("x" * 65, "with blanks", "ü"):
-        assert ops.CATALOGUE["put"].arguments[-1].kind.accepts(reading.request_of(key))

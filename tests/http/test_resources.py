@@ -99,6 +99,17 @@ def test_a_job_that_another_stands_for_is_not_made(api: TestClient) -> None:
     assert second.json() == {"jid": first.json()["jid"], "deduplicated": True}
 
 
+def test_a_key_counts_for_one_path(api: TestClient, jobs: Client) -> None:
+    for key in ("order-17", "with, blanks", "x" * 500):
+        first = put(api, {"klass": "K"}, "one", **{"Idempotency-Key": key}).json()["jid"]
+        other = put(api, {"klass": "K"}, "two", **{"Idempotency-Key": key}).json()["jid"]
+        again = put(api, {"klass": "K"}, "one", **{"Idempotency-Key": key}).json()["jid"]
+        assert first == again != other
+        for jid in (first, other):
+            api.post(f"/v1/jobs/{jid}/log", json={"message": "noted"}, headers={"Idempotency-Key": key})
+            assert [stage.what for stage in jobs.jobs[jid].history] == ["put", "log"]
+
+
 def test_a_pop_under_one_key_gives_the_same_jobs_again(api: TestClient) -> None:
     put(api, [{"klass": "K"}, {"klass": "K"}])
     key = {"Idempotency-Key": "p1"}
