@@ -7,6 +7,7 @@ own figures, unless PROMETHEUS_MULTIPROC_DIR names an empty folder: then prometh
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -29,32 +30,37 @@ class AttemptMetrics:
 
     def __init__(self, app: App, registry: CollectorRegistry) -> None:
         self._began: WeakKeyDictionary[Context, float] = WeakKeyDictionary()
-        self._running = Gauge(
+        running = Gauge(
             "qmodel_attempts_running", "Attempts under way.", LABELS, registry=registry, multiprocess_mode="livesum"
         )
-        self._ended = Counter(
-            "qmodel_attempts", "Attempts that have ended, and how.", (*LABELS, "outcome"), registry=registry
-        )
-        self._seconds = Histogram(
+        seconds = Histogram(
             "qmodel_attempt_seconds", "How long attempts took.", LABELS, registry=registry, buckets=BUCKETS
+        )
+        ended = Counter(
+            "qmodel_attempts", "Attempts that have ended, and how.", (*LABELS, "outcome"), registry=registry
         )
         self._lost = Counter(
             "qmodel_locks_lost", "Attempts that lost their lock before they had ended.", LABELS, registry=registry
         )
+        # Finding the metric of some labels takes longer than counting: each is found once.
+        self._running = lru_cache(None)(running.labels)
+        self._seconds = lru_cache(None)(seconds.labels)
+        self._ended_as = lru_cache(None)(ended.labels)
         app.on("before")(self._before)
         app.on("after")(self._after)
         app.on("lost_lock")(self._lost_lock)
 
     def _before(self, context: Context, outcome: None) -> None:
         self._began[context] = time.perf_counter()
-        self._running.labels(context.queue, context.klass).inc()
+        self._running(context.queue, context.klass).inc()
 
     def _after(self, context: Context, outcome: Outcome) -> None:
-        self._ended.labels(context.queue, context.klass, ending(context, outcome)).inc()
+        queue, klass = context.queue, context.klass
+        self._ended_as(queue, klass, ending(context, outcome)).inc()
         began = self._began.pop(context, None)  # without one its arguments could not be read, or nobody knows its klass
         if began is not None:
-            self._running.labels(context.queue, context.klass).dec()
-            self._seconds.labels(context.queue, context.klass).observe(time.perf_counter() - began)
+            self._running(queue, klass).dec()
+            self._seconds(queue, klass).observe(time.perf_counter() - began)
 
     def _lost_lock(self, context: Context, outcome: Outcome | None) -> None:
         self._lost.labels(context.queue, context.klass).inc()

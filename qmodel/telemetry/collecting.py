@@ -26,6 +26,7 @@ from qmodel.state.stats import bin_of
 
 PAGE = 1000
 STATES = ("waiting", "scheduled", "depends", "throttled", "running", "stalled")
+REQUESTS = ("open", "closed", "canceling", "done", "canceled")
 BUCKETS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 86_400, 259_200)
 """In seconds; each is the edge of a bin of the engine's histogram."""
 
@@ -81,6 +82,7 @@ class EngineCollector:
         throttles, more_throttles = self._listed(ops.Throttles)
         yield from _throttles(throttles)
         yield from self._workers()
+        yield from self._others()
         cut = GaugeMetricFamily("qmodel_left_out", "Whether there is more than is told of.", labels=("what",))
         for what, is_cut in (("queues", more), ("groups", more_groups), ("throttles", more_throttles)):
             cut.add_metric((what,), is_cut)
@@ -132,6 +134,24 @@ class EngineCollector:
         yield known
         held = (("running", sum(one.jobs for one in workers)), ("stalled", sum(one.stalled for one in workers)))
         yield _gauge("qmodel_worker_jobs", "Jobs that workers hold, or held when their lease ran out.", "state", held)
+
+    def _others(self) -> Iterator[Metric]:
+        """What is told of the namespace as a whole, and of its subscriptions."""
+        asked = [ops.Completed(0, 1), *(ops.Requests(state, 0, 1) for state in REQUESTS), ops.RecurringUnset(0, PAGE)]
+        complete, *requests, unset = self._client.execute_many(asked)
+        kept = GaugeMetricFamily("qmodel_complete_jobs", "Complete jobs that are kept.")
+        kept.add_metric((), complete.total)
+        yield kept
+        told = "Requests by state; those that are done while they are kept."
+        yield _gauge("qmodel_requests", told, "state", zip(REQUESTS, (page.total for page in requests), strict=True))
+        waiting = GaugeMetricFamily(
+            "qmodel_recurring_unset", "Recurring jobs that wait to be told the next moments of their cron expressions."
+        )
+        waiting.add_metric((), len(unset))
+        yield waiting
+        subscriptions, _ = self._listed(ops.Subscriptions)
+        behind = ((one.name, one.behind) for one in subscriptions)
+        yield _gauge("qmodel_subscription_behind", "Messages of the past still to be given.", "subscription", behind)
 
 
 def _counts(queues: list[replies.QueueCounts]) -> Iterator[Metric]:

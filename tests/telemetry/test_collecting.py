@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import qmodel
 from qmodel.client import Client
+from qmodel.operations import Recur, RequestOpen
 from qmodel.replies import Sample
 from qmodel.state.stats import BINS, bin_of
 from qmodel.telemetry.collecting import EngineCollector, _buckets
@@ -100,6 +101,19 @@ def test_throttles_are_told_with_what_is_parked(client: Client) -> None:
     assert at(values, "qmodel_throttle_limit", throttle="stripe") == 1
     assert at(values, "qmodel_throttle_running", throttle="stripe") == 1
     assert at(values, "qmodel_throttle_parked", throttle="stripe") == 2
+
+
+def test_the_namespace_as_a_whole_is_told(client: Client) -> None:
+    client.queues["q"].put("K")
+    client.queues["q"].pop(1)[0].complete()
+    client.execute(RequestOpen("album", "q", 2))
+    client.execute(Recur("q", "cron", "K", "", 0, kind="cron", cron="* * * * * UTC"))
+    values = scrape(client)
+
+    assert at(values, "qmodel_complete_jobs") == 1
+    assert at(values, "qmodel_requests", state="open") == 1
+    assert at(values, "qmodel_requests", state="done") == 0
+    assert at(values, "qmodel_recurring_unset") == 1
 
 
 def test_a_pattern_and_a_limit_keep_a_scrape_small_and_say_so(client: Client) -> None:

@@ -17,6 +17,7 @@ def test_every_metric_is_in_the_table_with_its_labels() -> None:
     client = qmodel.connect("memory://")
     client.queues["q"].put("K", throttles=["t"])
     client.throttles["t"].set(concurrency=1)
+    client.subscriptions.add("s", "orders.*", "q", "K")
     client.queues["f"].put("K")
     if job := client.queues["f"].pop():
         job.fail("G")
