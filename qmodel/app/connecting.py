@@ -40,7 +40,7 @@ class Connection:
         self._lock = threading.Lock()
         self._client: Client | None = None
         self._instead: AsyncClient | None = None
-        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = weakref.WeakKeyDictionary()
+        self._by_loop: dict[asyncio.AbstractEventLoop, AsyncClient] = {}
         _OPEN.add(self)
 
     @property
@@ -79,7 +79,10 @@ class Connection:
             raise NoLoop from None
         found = self._by_loop.get(loop)
         if found is None:
-            found = self._by_loop[loop] = AsyncClient(self._shared)
+            with self._lock:
+                # A client knows its loop, so the two would keep each other.
+                self._by_loop = {one: client for one, client in self._by_loop.items() if not one.is_closed()}
+                found = self._by_loop[loop] = AsyncClient(self._shared)
         return found
 
     def replace(self, client: Client | None, aclient: AsyncClient | None) -> tuple[Any, Any]:
@@ -106,7 +109,7 @@ class Connection:
         """Leave the clients to somebody else."""
         self._lock = threading.Lock()
         self._client = self._instead = None
-        self._by_loop = weakref.WeakKeyDictionary()
+        self._by_loop = {}
 
 
 _OPEN: weakref.WeakSet[Connection] = weakref.WeakSet()

@@ -369,3 +369,16 @@ def test_options_gather(app: App) -> None:
 
     jobs = [one.put().refresh(), two.put().refresh()]
     assert [(job.queue, job.retries, job.tags) for job in jobs] == [("emails", 3, ("a",)), ("emails", 2, ())]
+
+
+def test_event_loops_that_are_closed_are_let_go(app: App) -> None:
+    @app.job
+    async def work() -> None: ...
+
+    async def put() -> None:
+        await work.aput()
+
+    for _ in range(20):
+        asyncio.run(put())
+    assert len(app.connection._by_loop) == 1
+    assert app.client.queues["default"].length() == 20
