@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 from qmodel import operations as ops
 from qmodel import replies
@@ -22,6 +23,9 @@ PAGE = 50
 """The rows of a list."""
 
 
+PATIENCE = 3.0
+"""The seconds for which a page goes on to ask a server that does not answer."""
+
 OWN = ("memory://", "embedded://")
 """Where each client has jobs of its own, unless it is made of another one."""
 
@@ -37,6 +41,7 @@ class Source:
             raise TypeError(f"the pages need a qmodel.Client, an App or a URL, not {type(given).__name__}")
         if self._url is not None and self._url.startswith(OWN):
             self._client = Client(self._url)
+        self._impatient: tuple[Client, Client] | None = None
         self._opening = threading.Lock()
 
     @property
@@ -46,22 +51,30 @@ class Source:
 
     @property
     def client(self) -> Client:
-        """The client. Raises ConnectError as long as the URL cannot be opened."""
-        if self._app is not None:  # it knows when it needs another one
-            found: Client = self._app.client
-            return found
+        """The client, which gives up after PATIENCE. Raises ConnectError as long as it cannot be opened."""
         with self._opening:
-            if self._client is None:
-                self._client = Client(self._url or "")
-            return self._client
+            if self._app is not None:
+                given = self._app.client  # an App knows when it needs another one
+            elif self._client is not None:
+                given = self._client
+            else:
+                given = self._client = Client(self._url or "")
+            if self._impatient is None or self._impatient[0] is not given:
+                self._impatient = given, impatient(given)
+            return self._impatient[1]
 
     @property
     def where(self) -> str:
         """What the pages say of where the jobs are: the URL without its secrets, or the kind of backend."""
-        return hidden(self._url) if self._url is not None else type(self.client.backend).__name__
+        if self._client is not None and self._url is None:
+            return type(self._client.backend).__name__
+        return hidden(self._url or str(getattr(self._app, "url", "")))
 
     def close(self) -> None:
-        """Give back the connection, if it was opened here."""
+        """Give back the connections that were opened here."""
+        given, own = self._impatient or (self._client, None)
+        if own is not None and own is not given:
+            own.close()
         if self._url is not None and self._client is not None:
             self._client.close()
 
@@ -94,6 +107,17 @@ class Source:
     def queues(self, offset: int = 0, count: int = 1000) -> list[replies.QueueCounts]:
         """The queues, as they were first seen."""
         return list(self.ask(ops.Queues(offset, count)))
+
+
+def impatient(client: Client) -> Client:
+    """A client of the same jobs that gives up soon, where that one would go on: a page is looked at by somebody who
+    waits, and a few that wait for a server that is gone would be all that this one can serve.
+    """
+    options = getattr(client.backend, "options", None)
+    if getattr(options, "deadline", 0) <= PATIENCE:
+        return client
+    made: Any = type(client.backend)
+    return Client(made(replace(cast(Any, options), deadline=PATIENCE)))
 
 
 class Slice(NamedTuple):

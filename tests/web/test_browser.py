@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 import uvicorn
+from starlette.testclient import TestClient
 
 from qmodel import Client
 from qmodel import operations as ops
 from qmodel.web import create
 from qmodel.web.site import NAVIGATION
-from tests.servers import Server
+from tests.servers import NOTHING_FOUND, Server, chosen_servers, running
 from tests.web.conftest import fill
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -76,6 +77,16 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One server, also where other tests run on several: a browser sees no difference."""
+    candidates = chosen_servers()
+    if not candidates:
+        pytest.skip(NOTHING_FOUND)
+    with running(candidates[0]) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
 def client(server: Server) -> Iterator[Client]:
     """The jobs of a small shop, on a real server."""
     made = Client(f"{server.url}?prefix=web:")
@@ -92,13 +103,13 @@ def base(client: Client, server: Server) -> Iterator[str]:
     before = sys.modules["qmodel.web.bulk"].SPAN if "qmodel.web.bulk" in sys.modules else 1.0
     app = create(f"{server.url}?prefix=web:", writable=True)
     bound = socket.create_server(("127.0.0.1", 0))
-    running = uvicorn.Server(uvicorn.Config(app, log_level="error"))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [bound]})
+    serving = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    thread = threading.Thread(target=serving.run, kwargs={"sockets": [bound]})
     thread.start()
     sys.modules["qmodel.web.bulk"].SPAN = -1.0  # type: ignore[attr-defined]
     yield f"http://127.0.0.1:{bound.getsockname()[1]}"
     sys.modules["qmodel.web.bulk"].SPAN = before  # type: ignore[attr-defined]
-    running.should_exit = True
+    serving.should_exit = True
     thread.join(30)
 
 
@@ -320,6 +331,20 @@ def test_a_hostile_job_does_nothing(opened: Open, client: Client) -> None:
         page.goto(path)
         assert page.title() != "owned"
         assert page.locator("main img").count() == 0
+
+
+# ---- the worst night
+
+
+def test_when_the_server_goes_away_pages_say_so_soon() -> None:
+    with running(chosen_servers()[0]) as started:
+        pages = TestClient(create(started.url), base_url="http://localhost")
+        assert pages.get("/").status_code == 200
+    began = time.monotonic()
+    answer = pages.get("/queues")
+    assert answer.status_code == 503
+    assert "cannot be reached" in answer.text
+    assert time.monotonic() - began < 30
 
 
 # ---- the command
