@@ -34,7 +34,7 @@ SERVER = re.compile(r"redis://localhost(:6379)?(/0)?(\?prefix=)?(?![:\d])")
 PORTS = ("6380", "8700")
 """Those at which pages let something listen."""
 ELSEWHERE = "In another terminal"
-PATIENCE = 60
+PATIENCE = 120
 
 
 class Example(NamedTuple):
