@@ -10,7 +10,7 @@ import sys
 from bench import Options
 from bench.report import Report
 
-NAMES = ("commands", "memory", "server", "model", "throughput", "worker", "growth", "serve", "app")
+NAMES = ("commands", "memory", "server", "features", "model", "throughput", "worker", "growth", "serve", "app")
 
 
 def main() -> int:
