@@ -25,9 +25,9 @@ end
 
 -- Give a subscription that is behind its next messages, as far as it wants them; give how many are left.
 local function hand_on(now, subscription, found)
-  local given = {}
+  local given, patterns = {}, subjects.split_all(subscription.patterns)
   for _, message in ipairs(messages.load(found)) do
-    if subjects.matches(subscription.patterns, subjects.split(message.subject)) then
+    if subjects.matches(patterns, subjects.split(message.subject)) then
       given[#given + 1] = {subscription, message}
     end
   end
@@ -84,12 +84,9 @@ function publishing.publish(now, op)
   subjects.check(op.subject)
 
   store.many = true
-  local segments = subjects.split(op.subject)
   local wanted = {}
-  for _, one in ipairs(subscriptions.listed()) do
-    if not one.position and subjects.matches(one.patterns, segments) then
-      wanted[#wanted + 1] = {one}
-    end
+  for _, one in ipairs(subscriptions.wanting(op.subject)) do
+    wanted[#wanted + 1] = {one}
   end
   local seq = store.emit(now, 'published', op.subject, #wanted)
   local message = messages.add(now, seq, op.subject, op.data, now + op.delay_ms)

@@ -58,10 +58,19 @@ local function fits(pattern, subject)
   return #pattern == #subject
 end
 
--- Whether any of these patterns fits a subject, which is given in segments.
+-- The segments of each of some patterns.
+function subjects.split_all(patterns)
+  local all = {}
+  for i, pattern in ipairs(patterns) do
+    all[i] = subjects.split(pattern)
+  end
+  return all
+end
+
+-- Whether any of these patterns fits a subject; all are given in segments.
 function subjects.matches(patterns, subject)
   for _, pattern in ipairs(patterns) do
-    if fits(subjects.split(pattern), subject) then
+    if fits(pattern, subject) then
       return true
     end
   end

@@ -46,6 +46,13 @@ local function number_of(subscription)
   return subscription.seq
 end
 
+local function in_order(found)
+  table.sort(found, function(a, b)
+    return number_of(a) < number_of(b)
+  end)
+  return found
+end
+
 -- All of them, oldest first.
 function subscriptions.listed()
   local all = store.hashed('HGETALL', keys.subscriptions)
@@ -53,10 +60,27 @@ function subscriptions.listed()
   for i = 1, #all, 2 do
     found[#found + 1] = decode(all[i], all[i + 1])
   end
-  table.sort(found, function(a, b)
-    return number_of(a) < number_of(b)
-  end)
-  return found
+  return in_order(found)
+end
+
+local segments_of = {} -- by their text, the patterns with which the last message was compared: kept from call to call
+
+-- Those that are up to date and want a subject, oldest first. Of others no more is decoded than their patterns.
+function subscriptions.wanting(subject)
+  local segments, found, compared = subjects.split(subject), {}, {}
+  local all = store.hashed('HGETALL', keys.subscriptions)
+  for i = 1, #all, 2 do
+    local patterns = string.match(all[i + 1], '^%d+\t\t.*\t(.*)$')
+    if patterns then
+      local known = segments_of[patterns] or subjects.split_all(parts(patterns))
+      compared[patterns] = known
+      if subjects.matches(known, segments) then
+        found[#found + 1] = decode(all[i], all[i + 1])
+      end
+    end
+  end
+  segments_of = compared
+  return in_order(found)
 end
 
 -- These, each once.

@@ -37,10 +37,7 @@ def publish(store: Store, now: int, op: Publish) -> int:
     """Keep a message, and give it to all who want it."""
     subjects.check(op.subject)
 
-    segments = subjects.split(op.subject)
-    wanted = [
-        one for one in subscriptions.listed(store) if one.position is None and subjects.matches(one.patterns, segments)
-    ]
+    wanted = subscriptions.wanting(store, op.subject)
     seq = emit(store, now, "published", op.subject, len(wanted))
     message = messages.add(store, now, seq, op.subject, op.data, now + op.delay_ms)
     _deliver(store, now, [(subscription, message) for subscription in wanted])
@@ -103,7 +100,8 @@ def _give_more(store: Store, now: int, subscription: Subscription, most: int) ->
 
 def _hand_on(store: Store, now: int, subscription: Subscription, found: list[Message]) -> int:
     """Give a subscription that is behind its next messages, as far as it wants them; give how many are left."""
-    wanted = [one for one in found if subjects.matches(subscription.patterns, subjects.split(one.subject))]
+    patterns = subjects.split_all(subscription.patterns)
+    wanted = [one for one in found if subjects.matches(patterns, subjects.split(one.subject))]
     _deliver(store, now, [(subscription, message) for message in wanted])
     last = found[-1].seq
     left = messages.count_after(store, last)

@@ -39,9 +39,14 @@ def check_pattern(pattern: str) -> None:
             raise refuse("BAD_PATTERN", pattern, segment)
 
 
-def matches(patterns: Iterable[str], subject: Sequence[str]) -> bool:
-    """Whether any of these patterns fits a subject, which is given in segments."""
-    return any(_fits(split(pattern), subject) for pattern in patterns)
+def split_all(patterns: Iterable[str]) -> list[list[str]]:
+    """The segments of each of some patterns."""
+    return list(map(split, patterns))
+
+
+def matches(patterns: Iterable[Sequence[str]], subject: Sequence[str]) -> bool:
+    """Whether any of these patterns fits a subject; all are given in segments."""
+    return any(_fits(pattern, subject) for pattern in patterns)
 
 
 def _fits(pattern: Sequence[str], subject: Sequence[str]) -> bool:

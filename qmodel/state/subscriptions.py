@@ -14,7 +14,7 @@ from typing import Any
 from qmodel import replies
 from qmodel.operations import Put, Subscribe
 from qmodel.refusals import refuse
-from qmodel.state import messages
+from qmodel.state import messages, subjects
 from qmodel.state.store import Store
 
 MOST = 100
@@ -56,6 +56,13 @@ def find(store: Store, name: str) -> Subscription:
 def listed(store: Store) -> list[Subscription]:
     """All of them, oldest first."""
     return list(store.subscriptions.values())
+
+
+def wanting(store: Store, subject: str) -> list[Subscription]:
+    """Those that are up to date and want a subject, oldest first."""
+    segments = subjects.split(subject)
+    up_to_date = [one for one in listed(store) if one.position is None]
+    return [one for one in up_to_date if subjects.matches(subjects.split_all(one.patterns), segments)]
 
 
 def distinct(patterns: tuple[str, ...]) -> tuple[str, ...]:
