@@ -21,6 +21,7 @@ EX_UNAVAILABLE = 69
 OWN = {
     "demo": "Count a folder's lines, words and characters as jobs. Begin here: it needs no server.",
     "init": "Write a file of jobs, and tests of them, to begin with.",
+    "dev": "Perform the jobs of an app while it is written, with pages that show them.",
     "call": "Put a job of an app, as its function is called; wait for its result.",
     "worker": "Perform the jobs of an app.",
     "run": "Execute a history: JSON lines, one operation each.",

@@ -13,6 +13,7 @@ In an output `...` stands for any text. On pages at the top of docs/ only Python
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shlex
@@ -187,13 +188,16 @@ class Terminal:
 
 @contextmanager
 def importing(folder: Path) -> Iterator[None]:
-    """Let Python import what a page wrote into its folder, and forget it afterwards."""
-    before, here = set(sys.modules), Path.cwd()
+    """Let Python import what a page wrote into its folder, and forget it afterwards, as what it did to the log."""
+    before, here, log = set(sys.modules), Path.cwd(), logging.getLogger()
+    level, handlers = log.level, list(log.handlers)
     sys.path.insert(0, str(folder))
     os.chdir(folder)
     try:
         yield
     finally:
+        log.setLevel(level)
+        log.handlers[:] = handlers
         os.chdir(here)
         sys.path.remove(str(folder))
         for name in set(sys.modules) - before:
