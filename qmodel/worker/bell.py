@@ -40,6 +40,8 @@ class Bell:
         self._last = self._tries = 0
         self._ahead = 0.0
         self.silenced = False
+        self._passing = threading.Lock()
+        self._over = False
         self._thread = threading.Thread(target=self._run, name="qmodel-bell", daemon=True)
 
     def start(self) -> None:
@@ -54,6 +56,11 @@ class Bell:
         """Ring no more."""
         self.silenced = True
         self._set.put(False)
+
+    def finish(self) -> None:
+        """Pass nothing on any more: a job that was taken for that has been given back when this returns."""
+        with self._passing:
+            self._over = True
 
     def _run(self) -> None:
         while self._set.get():
@@ -117,4 +124,6 @@ class Bell:
         client = self._line.client
         one = len(self._queues) == 1
         pop = Pop(self._queues[0], self._worker) if one else PopAny(self._queues, self._worker)
-        client.execute_many([Release(job.jid, job.token) for job in client.execute(pop)])
+        with self._passing:
+            if not self._over:
+                client.execute_many([Release(job.jid, job.token) for job in client.execute(pop)])

@@ -194,6 +194,7 @@ class Worker:
                 one.close()
             if self._watched is not None:
                 self._watched[1].close()
+            self._bell.finish()
             self.app.hooks.fire("worker_stop", self)
             with contextlib.suppress(GivenUp):
                 self.line.execute_many([Deregister((self.name,))])

@@ -1,13 +1,19 @@
-"""The moment until which an idle worker sleeps."""
+"""The moment until which an idle worker sleeps, and what it does with a wake-up that comes too late for it."""
 
 from __future__ import annotations
 
+import threading
 import time
-from typing import Any
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+import qmodel
+from qmodel.operations import Operation
 from qmodel.worker.bell import Bell
+from qmodel.worker.line import Line
 
 
 def test_the_servers_time_goes_on_between_two_notes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,3 +26,30 @@ def test_the_servers_time_goes_on_between_two_notes_of_it(monkeypatch: pytest.Mo
         monkeypatch.setattr(time, "monotonic", lambda passed=passed: 100 + passed)
         found.append(round(bell._now(seen_at)))
     assert found == [5000, 5400, 6100, 6900, 7000, 905_000, 7000]
+
+
+def test_what_is_passed_on_is_given_back_before_the_worker_ends() -> None:
+    client = qmodel.Client()
+    job = client.queues["q"].put("K")
+    bell = Bell(cast(Line, SimpleNamespace(client=client)), ["q"], "me", lambda: None)
+    taken, go_on = threading.Event(), threading.Event()
+    give_back = client.execute_many
+
+    def slowly(operations: Iterable[Operation]) -> list[Any]:
+        taken.set()
+        assert go_on.wait(30)
+        return give_back(operations)
+
+    client.execute_many = slowly  # type: ignore[method-assign]
+    passing = threading.Thread(target=bell._pass_on)
+    ending = threading.Thread(target=bell.finish)
+    passing.start()
+    assert taken.wait(30)
+    ending.start()
+    assert job.refresh().state == "running"
+    assert ending.is_alive()
+    go_on.set()
+    ending.join(30)
+    assert job.refresh().state == "waiting"
+    bell._pass_on()
+    assert job.refresh().state == "waiting"
