@@ -46,6 +46,8 @@ class Binding:
         self.signature = signature.replace(parameters=shown, return_annotation=signature.empty)
         self._required = {p.name for p in self.parameters if p.default is p.empty and p.kind in _NAMED}
         self._names = {p.name for p in self.parameters}
+        # What `**others` takes has names of its own.
+        self.names = [p.name for p in self.parameters if p.kind is not p.VAR_KEYWORD]
         kinds = {p.kind for p in self._all}
         self._simple = kinds <= set(_NAMED)
         self._open = next((p.name for p in self.parameters if p.kind is Parameter.VAR_KEYWORD), None)
@@ -64,11 +66,6 @@ class Binding:
         if self._hints is None:
             self._hints = _hints(self._function)
         return self._hints
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the arguments; what `**others` takes has names of its own."""
-        return [p.name for p in self.parameters if p.kind is not p.VAR_KEYWORD]
 
     def try_to_resolve(self) -> None:
         """Find out now what converts arguments and the result, unless a name of the module is still to come."""

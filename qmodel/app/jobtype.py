@@ -170,7 +170,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         self.serializer = given.get("serializer") or app.serializer
         shared = {name: value for name, value in given.items() if name in opts.SHARED}
         super().__init__(self, *opts.apart(self.klass, shared, self.binding.names, templates=True))
-        self._put  # noqa: B018 (what cannot work is refused when it is declared)
+        opts.try_out(self.klass, self._put)
         self.binding.try_to_resolve()
         functools.update_wrapper(self, function if isinstance(target, type) else target, updated=())
         times = {name: value for name, value in given.items() if name in opts.SCHEDULE}

@@ -19,7 +19,7 @@ from qmodel.app.serialising import Serializer
 from qmodel.errors import BadArgument, error_of
 from qmodel.objects import Day, Duration, HasJid, fingerprint, new_job
 from qmodel.operations import Put
-from qmodel.refusals import Refusal
+from qmodel.refusals import Refusal, Refused
 
 Key = bool | str | Iterable[str] | Callable[..., str]
 
@@ -108,19 +108,32 @@ def given_only(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check(klass: str, queue: str, options: Mapping[str, Any]) -> Put:
-    """The put of a job with these options and no data; or refuse what cannot work, by trying it on an empty model."""
-    from qmodel.engine import step
-    from qmodel.state.store import Store
+    """The put of a job with these options and no data; or refuse what the model would, whatever it holds."""
+    from qmodel.engine import fault
+    from qmodel.ops import uniquing
 
     try:
         put = new_job(queue, klass, text="", **{"jid": "tried", **options})
     except (TypeError, ValueError, AttributeError) as error:
         raise DeclarationError(f"The options of {klass} cannot be used: {error}.", "See Queue.put for each.") from error
-    tried = Put(**{field.name: getattr(put, field.name) for field in fields(put)} | {"depends": None})
+    if (wrong := fault(put)) is not None:
+        raise _refused(klass, put, options, Refusal("BAD_ARGUMENT", ("put", wrong)))
+    try:
+        uniquing.check(put, "put")
+    except Refused as refused:
+        raise _refused(klass, put, options, refused.refusal) from None
+    return put
+
+
+def try_out(klass: str, put: Put) -> None:
+    """Put a job into an empty model, and refuse what it refuses."""
+    from qmodel.engine import step
+    from qmodel.state.store import Store
+
+    tried = Put(**{field.name: getattr(put, field.name) for field in fields(put)} | {"jid": "tried"})
     reply = step(Store(), 0, tried)
     if type(reply) is Refusal:
-        raise _refused(klass, put, options, reply)
-    return put
+        raise _refused(klass, put, {}, reply)
 
 
 def _refused(klass: str, put: Put, options: Mapping[str, Any], refusal: Refusal) -> DeclarationError:
