@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from qmodel.cli.session import common, session
@@ -25,6 +27,8 @@ def command(interval: float, page: int, read_only: bool) -> None:
     if at.url.partition("://")[0] in ("memory", "embedded"):
         raise click.UsageError(f"Nobody else can reach {at.url}: it would stay empty. Give --url of a server.")
     need("textual", "top", "top")
+    if not sys.stdout.isatty():
+        raise click.UsageError("It needs a terminal. For programs: qmodel queues --json, or qmodel exporter --once.")
     at.url = impatient(at.url)
     at.client.newest()  # what is wrong with the URL or the server is said before the screen changes
     from qmodel.aio import AsyncClient

@@ -358,8 +358,11 @@ class Top(App[None]):
     async def _act(self, name: str, kind: str, key: str) -> None:
         try:
             deed = await DEEDS[name, kind](self._client, key)
-            if not deed.question or await self.push_screen_wait(Question(deed.question)):
-                self.notify(clean(await deed.do()), markup=False)
+            if deed.question:
+                if not await self.push_screen_wait(Question(deed.question)):
+                    return
+                self.notify("It is being done.", timeout=2)
+            self.notify(clean(await deed.do()), markup=False)
         except QmodelError as error:
             self.notify(clean(str(error)), severity="error", markup=False, timeout=10)
         self._at_once.set()

@@ -154,9 +154,10 @@ class RunningView(View):
         busy = [one.name for one in workers[:most] if one.jobs or one.stalled]
         held = await client.execute_many(ops.Worker(name) for name in busy)
         jids = [jid for one in held if isinstance(one, replies.WorkerJobs) for jid in (*one.jobs, *one.stalled)]
-        jobs = await _jobs(client, jids[: 4 * most])
+        jobs = await _jobs(client, jids[: 2 * most])
         now = _now()
-        return Page([_running(job, now) for job in jobs if job.worker], len(workers) > most)
+        note = f"{len(jids):,} are held; each worker has a list of its own" if len(jids) > 2 * most else ""
+        return Page([_running(job, now) for job in jobs if job.worker], len(workers) > most, None, note)
 
 
 class FailuresView(View):
@@ -271,7 +272,7 @@ def _job(job: replies.Job) -> Row:
             Text(f"{job.remaining}/{job.retries}", justify="right"),
             Text(told, justify="right"),
             Text(job.worker),
-            Text(gist(job.data, 60), style="dim"),
+            Text(gist(job.data[:500], 60), style="dim"),
         ),
     )
 

@@ -363,6 +363,20 @@ def test_it_is_refused_where_there_would_be_nothing_to_see(run: Run) -> None:
     assert (done.code, "it would stay empty" in done.err) == (2, True)
 
 
+def test_it_is_refused_where_nobody_sees_it(run: Run, server: Server) -> None:
+    done = run("top", "--url", server.url)
+    assert (done.code, "It needs a terminal" in done.err) == (2, True)
+
+
+async def test_where_more_is_held_than_shown_it_says_so(memory: Client) -> None:
+    memory.queues["q"].put_many([("K", number) for number in range(12)])
+    memory.queues["q"].pop(12, worker="w")
+    async with top(memory, page=5) as screen:
+        await screen.press("2")
+        assert len(screen.rows) == 10
+        assert "12 are held" in screen.text("where")
+
+
 def test_without_the_extra_it_says_what_to_install(run: Run, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qmodel.cli.watching.find_spec", lambda name: None)
     done = run("top", "--url", server.url)
