@@ -45,8 +45,13 @@ def perform(
 
 @pytest.mark.parametrize("page", RUN, ids=name_of)
 def test_the_examples_run_and_print_what_they_say(
-    page: Path, server: Server, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    page: Path,
+    server: Server,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("qmodel.backends.memory._NAMED", {})  # what one page keeps is not for the next
     terminal = Terminal(tmp_path, f"{server.url}?prefix={page.stem}:")
     names: dict[str, object] = {"__name__": "page"}
     with importing(terminal.home):

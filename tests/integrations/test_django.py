@@ -32,7 +32,7 @@ def at(url: str) -> dict[str, Any]:
 if not settings.configured:
     settings.configure(
         USE_TZ=True,
-        INSTALLED_APPS=["tests.integrations.shop"],
+        INSTALLED_APPS=["tests.integrations.django_shop"],
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
         TASKS=at("memory://"),
     )
@@ -47,7 +47,7 @@ from django.test import override_settings  # noqa: E402
 import qmodel.integrations.django as integration  # noqa: E402
 from qmodel.app import load  # noqa: E402
 from qmodel.worker import Worker  # noqa: E402
-from tests.integrations.shop import tasks  # noqa: E402
+from tests.integrations.django_shop import tasks  # noqa: E402
 
 Status = integration._base.TaskResultStatus
 
