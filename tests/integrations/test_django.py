@@ -209,7 +209,7 @@ def test_what_cannot_be_is_refused_when_it_is_said(shop: Any) -> None:
 
 def test_a_worker_finds_the_app_by_its_name(shop: Any) -> None:
     shop.add.enqueue(1)
-    assert "tests.integrations.shop.tasks.add" in load("qmodel.integrations.django:app").jobs
+    assert "tests.integrations.django_shop.tasks.add" in load("qmodel.integrations.django:app").jobs
 
 
 def test_a_place_that_no_worker_reaches_is_warned_of(shop: Any) -> None:
