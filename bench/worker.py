@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench import Options
 from bench.drain import ALONE, WORKERS
-from bench.machine import Pinned, candidates, pin, pinned, spare_cpu
+from bench.machine import Pinned, candidates, favour, pin, pinned, spare_cpu
 from bench.report import Report, Table, Verdict, median
 from bench.throughput import _free_port, _pythons, _run, _version
 
@@ -120,6 +120,8 @@ def _watched(server: Pinned, url: str, options: Options) -> tuple[Table, list[Ve
     app.connection = Connection(url)
     with _worker(url) as process, app:
         began.put().wait(timeout=30)
+        favour(process.pid)
+        favour(os.getpid())
         waits = sorted(_latencies(100 if options.quick else 1000))
         time.sleep(1)
         idle = _idle(process.pid, 5 if options.quick else 30)

@@ -193,10 +193,14 @@ class _Nursery:
 
     def _reap(self) -> None:
         for number, pid in list(self._children.items()):
-            ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if ended is not None:
-                _kill(pid)  # what it has started, while its number is still its own
-                _, status = os.waitpid(pid, 0)
+            if hasattr(os, "waitid"):  # what it has started is killed while its number is still its own
+                if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                    continue
+                _kill(pid)
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGKILL)
                 del self._children[number]
                 self._line.sendall(message(str(number), os.waitstatus_to_exitcode(status)))
 

@@ -179,6 +179,31 @@ def test_a_delayed_job_begins_by_itself(app: App, monkeypatch: pytest.MonkeyPatc
         assert jobs.add.options(delay=0.5).put(1).wait(timeout=PATIENCE) == 1
 
 
+def test_what_recurs_and_what_is_throttled_needs_no_other_process(
+    url: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qmodel.worker.bell.LONGEST_SLEEP", 1000.0)  # so that it does not happen to look
+    app = App(url)
+    runs: list[str] = []
+
+    @app.job(every=0.2)
+    def often() -> None:
+        runs.append("often")
+
+    @app.job(cron="* * * * * *")
+    def each_second() -> None:
+        runs.append("each second")
+
+    @app.job(throttles="slow")
+    def slow() -> None:
+        runs.append("slow")
+
+    client.throttles["slow"].set(rate=1, per=0.3)
+    slow.put_many([()] * 4)
+    with working(app, concurrency=2):
+        until(lambda: runs.count("often") > 2 and runs.count("slow") == 4 and runs.count("each second") > 1)
+
+
 def test_a_worker_that_stops_leaves_the_list_and_no_thread(app: App, client: Client, runner: str) -> None:
     before = set(threading.enumerate())
     with working(app, runner=runner, concurrency=4, name="me"):
