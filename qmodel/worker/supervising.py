@@ -14,6 +14,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from qmodel.errors import QmodelError
 from qmodel.worker.zygote import die_with_parent
 
 if TYPE_CHECKING:
@@ -30,7 +31,11 @@ _PASSED_ON: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def supervise(worker: Worker) -> None:
-    """Have as many processes work as the worker's settings say, until a signal ends them."""
+    """Have as many processes work as the worker's settings say, until a signal ends them.
+
+    Raises ConnectError when there is a server that does not want us, before there are any.
+    """
+    worker.line.connect()
     _Supervisor(worker).run()
 
 
@@ -109,6 +114,8 @@ class _Supervisor:
             status = 0
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 1
+        except QmodelError as error:
+            log.critical("%s", error)
         except BaseException as error:
             log.critical("The worker failed: %s", error, exc_info=error)
         finally:

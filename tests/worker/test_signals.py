@@ -177,6 +177,14 @@ def test_a_worker_whose_server_is_gone_still_ends_in_time(private: Starter, note
         assert "1 job left to lapse with their leases" in worker.output and "Traceback" not in worker.output
 
 
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_server_that_does_not_want_us_is_not_waited_for(processes: str, private: Starter) -> None:
+    evicting = private("--maxmemory-policy", "allkeys-lru")
+    with evicting as server, Process(server.url, "--processes", processes) as worker:
+        assert worker.wait() == 69
+        assert "allkeys-lru" in worker.output and "Traceback" not in worker.output
+
+
 def test_a_mistake_is_one_sentence(url: str) -> None:
     for app, sentence in (("tests.worker.job:app", "There is no module"), ("tests.worker.jobs:ap", "has no 'ap'")):
         with Process(url, app=app) as worker:
