@@ -9,8 +9,9 @@ from typing import Any, Final, Protocol
 
 from qmodel import operations as ops
 
-UNKNOWN_MS: Final = 10_000
-"""After how long a job comes back whose job type nobody knew: time for a worker that does to come."""
+UNKNOWN_MS: Final = (10_000, 600_000)
+"""After how long a job comes back whose job type nobody knew: time for a worker that does to come. As long again as it
+has waited already, within these bounds, so that many such jobs keep nobody from work."""
 
 _ODD = re.compile("[\x00-\x1f\x7f]")
 GROUP_BYTES, MESSAGE_BYTES = 160, 1 << 16
@@ -107,15 +108,17 @@ class Unknown(Outcome):
     klass: str
     did_you_mean: str = ""
     known: tuple[str, ...] = ()
+    delay_ms: int = UNKNOWN_MS[0]
 
     @property
     def sentence(self) -> str:
         """What is wrong, and what to do."""
         there = f"Did you mean {self.did_you_mean!r}?" if self.did_you_mean else _listed(self.known)
-        return f"Nobody here performs {self.klass!r}. {there} The job was given back, and comes again in 10 seconds."
+        back = f"The job was given back, and comes again in {self.delay_ms / 1000:.0f} seconds."
+        return f"Nobody here performs {self.klass!r}. {there} {back}"
 
     def operation(self, job: Held, **pop: Any) -> ops.Release:
-        return ops.Release(job.jid, job.token, UNKNOWN_MS)
+        return ops.Release(job.jid, job.token, self.delay_ms)
 
 
 def _listed(known: Iterable[str]) -> str:

@@ -31,7 +31,7 @@ from qmodel.app.errors import (
     did_you_mean,
 )
 from qmodel.app.loops import run
-from qmodel.app.outcome import Completed, Failed, Outcome, Released, Retried, Unknown
+from qmodel.app.outcome import UNKNOWN_MS, Completed, Failed, Outcome, Released, Retried, Unknown
 from qmodel.errors import DataError
 from qmodel.objects import MESSAGE_BYTES, Fields
 from qmodel.operations import PutMany
@@ -84,7 +84,9 @@ async def aperform(app: App, job: Job, context: Context | None = None) -> Outcom
 
 
 def _unknown(app: App, context: Context) -> Unknown:
-    outcome = Unknown(context.klass, did_you_mean(context.klass, app.jobs), tuple(app.jobs))
+    raw, (least, most) = context.raw, UNKNOWN_MS
+    delay_ms = min(max(raw.popped_at - raw.put_at, least), most)
+    outcome = Unknown(context.klass, did_you_mean(context.klass, app.jobs), tuple(app.jobs), delay_ms)
     app.hooks.fire("after", context, outcome)
     return outcome
 

@@ -28,6 +28,7 @@ from qmodel.app import (
     current,
     perform,
 )
+from qmodel.operations import Pop, Put
 from tests.app.conftest import perform_next
 
 
@@ -120,6 +121,20 @@ def test_what_nobody_knows_is_given_back(app: App) -> None:
     assert "'SendEmial'" in outcome.sentence and "Did you mean 'SendEmail'?" in outcome.sentence
     known = job.refresh()
     assert (known.state, known.remaining) == ("scheduled", 5)
+
+
+def test_what_nobody_knows_comes_less_and_less_often() -> None:
+    app, now = App("memory://"), 1_000_000
+    app.client.execute(Put("q", "a", "Nobody", "{}"), now=now)
+    delays = []
+    for _ in range(9):
+        (job,) = app.client.execute(Pop("q", "me"), now=now)
+        outcome = perform(app, job)
+        app.client.execute(outcome.operation(job), now=now)
+        assert isinstance(outcome, Unknown)
+        delays.append(outcome.delay_ms // 1000)
+        now += outcome.delay_ms
+    assert delays == [10, 10, 20, 40, 80, 160, 320, 600, 600]
 
 
 @pytest.mark.parametrize(
