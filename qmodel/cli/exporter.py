@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import signal
 import threading
+from typing import TYPE_CHECKING
 
 import click
 
 from qmodel.cli.session import common, session
 from qmodel.cli.watching import impatient, need
-from qmodel.errors import QmodelError
+from qmodel.errors import ConnectError, QmodelError
+
+if TYPE_CHECKING:
+    from qmodel.telemetry.collecting import EngineCollector
 
 
 @click.command("exporter")
@@ -38,12 +42,15 @@ def command(port: int, bind: str, queues: str, most: int, histograms: bool, once
 
     at = session()
     at.url = impatient(at.url)
+    collector = EngineCollector(at.url, queues=queues, most=most, histograms=histograms)
+    click.get_current_context().call_on_close(collector.close)
     registry = CollectorRegistry()
-    registry.register(EngineCollector(at.client, queues=queues, most=most, histograms=histograms))
+    registry.register(collector)
     if once:
         click.echo(page(registry)()[1].decode(), nl=False)
         return
-    health = Health(at.client.newest)
+    _begin(collector)
+    health = Health(collector.reach)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
@@ -55,6 +62,16 @@ def command(port: int, bind: str, queues: str, most: int, histograms: bool, once
     while not stop.wait(1):
         health.tick()
     endpoint.close()
+
+
+def _begin(collector: EngineCollector) -> None:
+    """See that the URL is one; a server that is not there may still come."""
+    try:
+        collector.reach()
+    except ConnectError as error:
+        if error.__cause__ is None:
+            raise
+        click.echo(f"{error.sentence} Until it is there, qmodel_up is 0.", err=True)
 
 
 common(command)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
+from threading import Lock
 from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -34,15 +35,34 @@ BUCKETS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 86_
 class EngineCollector:
     """The metrics of a namespace, for a registry of prometheus_client: `registry.register(EngineCollector(client))`.
 
-    `queues` is a pattern, as of a shell, that the names of the queues fit that are told of; `most` how many at most.
-    Without `histograms` a scrape is smaller. While the server cannot be reached there is only `qmodel_up 0`.
+    Of a URL a client is opened when it is first needed. `queues` is a pattern, as of a shell, that the names of the
+    queues fit that are told of; `most` how many at most. Without `histograms` a scrape is smaller. While the server
+    cannot be reached there is only `qmodel_up 0`.
     """
 
-    def __init__(self, client: Client, *, queues: str = "*", most: int = 1000, histograms: bool = True) -> None:
-        self._client = client
+    def __init__(self, client: Client | str, *, queues: str = "*", most: int = 1000, histograms: bool = True) -> None:
+        self._given = client
+        self._opened = client if isinstance(client, Client) else None
+        self._opening = Lock()
         self._pattern = queues
         self._most = most
         self._histograms = histograms
+
+    @property
+    def _client(self) -> Client:
+        with self._opening:
+            if self._opened is None:
+                self._opened = Client(self._given)  # type: ignore[arg-type]
+            return self._opened
+
+    def reach(self) -> None:
+        """Ask the server for something small. Raises ConnectError when it cannot be reached."""
+        self._client.newest()
+
+    def close(self) -> None:
+        """Give back the client, if it was opened here."""
+        if self._opened is not None and self._opened is not self._given:
+            self._opened.close()
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: a registry that is told of a collector does not have to reach the server."""

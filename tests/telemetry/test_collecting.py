@@ -6,8 +6,11 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -20,7 +23,10 @@ from qmodel.replies import Sample
 from qmodel.state.stats import BINS, bin_of
 from qmodel.telemetry.collecting import EngineCollector, _buckets
 from qmodel.telemetry.prometheus import page
+from tests.cli.conftest import Run, run
 from tests.servers import ROOT, Candidate, Server, chosen_servers, running
+
+__all__ = ["run"]
 
 Values = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -148,14 +154,52 @@ def test_a_server_that_is_away_is_told_as_down_and_later_as_up() -> None:
     client.close()
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder with a short name, for a socket."""
+    with tempfile.TemporaryDirectory(prefix="qmodel-") as name:
+        yield Path(name)
+
+
+def test_an_exporter_that_is_there_before_its_server_waits_for_it(folder: Path) -> None:
+    candidates = [one for one in chosen_servers() if not one.url]
+    if not candidates:
+        pytest.skip("needs a server that may be started")
+    url = f"unix://{folder}/socket?deadline=0.1"
+    command = [sys.executable, "-m", "qmodel", "exporter", "--url", url, "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        where = re.findall(r"http://\S+", process.stdout.readline())[0]
+        assert fetched(where) == {("qmodel_up", frozenset()): 0}
+        server = [candidates[0].program, "--port", "0", "--unixsocket", f"{folder}/socket", "--save", ""]
+        with subprocess.Popen([*server, "--dir", str(folder)], stdout=subprocess.DEVNULL) as started:
+            until = time.monotonic() + 60
+            while at(fetched(where), "qmodel_up") == 0 and time.monotonic() < until:
+                time.sleep(0.05)
+            assert at(fetched(where), "qmodel_up") == 1
+            process.terminate()
+            _, err = process.communicate(timeout=60)
+            started.terminate()
+    assert process.returncode == 0
+    assert err.count("\n") == 1 and "Until it is there, qmodel_up is 0." in err
+
+
+def fetched(where: str) -> Values:
+    with urllib.request.urlopen(where, timeout=60) as answer:
+        return read(answer.read().decode())
+
+
+def test_an_exporter_of_no_url_is_refused(run: Run) -> None:
+    assert run("exporter", "--url", "nowhere://").code == 69
+
+
 def test_the_exporter_serves_metrics_and_probes_and_stops_when_told(server: Server) -> None:
     command = [sys.executable, "-m", "qmodel", "exporter", "--url", server.url, "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         found = re.search(r"http://\S+", process.stdout.readline())
         assert found is not None
-        with urllib.request.urlopen(found[0], timeout=60) as answer:
-            assert at(read(answer.read().decode()), "qmodel_up") == 1
+        assert at(fetched(found[0]), "qmodel_up") == 1
         with urllib.request.urlopen(found[0].replace("metrics", "ready"), timeout=60) as answer:
             assert answer.status == 200
         process.send_signal(signal.SIGTERM)
