@@ -10,7 +10,6 @@ from queue import SimpleQueue
 from typing import Final
 
 from qmodel.errors import ConnectError
-from qmodel.objects import LONGEST_SLEEP
 from qmodel.operations import Multiget, Pop, PopAny, Queue, Release, Running, Workers
 from qmodel.replies import Page, QueueCounts
 from qmodel.worker.line import Line
@@ -19,6 +18,10 @@ log = logging.getLogger("qmodel.worker")
 
 BACK: Final = 60_000.0
 """Milliseconds by which what the server tells of its clock may lag before we take it for set back."""
+
+LONGEST_SLEEP = 1.0
+"""Seconds after which an idle worker looks by itself. Nothing wakes it for a job that was put, or given back, with a
+delay after it fell asleep, so that begins so late at most; and looking costs some tenths of a millisecond."""
 
 _AWAY: Final = 0.5
 """Seconds to sleep where the server cannot be asked; the worker's own pop says so, and waits longer."""

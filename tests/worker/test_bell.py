@@ -28,6 +28,15 @@ def test_the_servers_time_goes_on_between_two_notes_of_it(monkeypatch: pytest.Mo
     assert found == [5000, 5400, 6100, 6900, 7000, 905_000, 7000]
 
 
+def test_who_is_idle_looks_within_a_second_for_nothing_wakes_it_for_a_delay_that_is_put_later() -> None:
+    client = qmodel.Client()
+    bell = Bell(cast(Line, SimpleNamespace(client=client)), ["q"], "me", lambda: None)
+    assert bell._until_next() <= 1
+    client.queues["q"].put("K", delay=60)
+    assert client.queues["q"].pop(worker="me") is None
+    assert bell._until_next() <= 1
+
+
 def test_what_is_passed_on_is_given_back_before_the_worker_ends() -> None:
     client = qmodel.Client()
     job = client.queues["q"].put("K")
