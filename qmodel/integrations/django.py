@@ -31,8 +31,8 @@ from typing import Any, Final
 
 from qmodel import replies
 from qmodel.app import App, Completed, Context, Failed, JobType, Outcome, Retried
-from qmodel.app.errors import DeclarationError
-from qmodel.errors import BadArgument, ConnectError, DataError
+from qmodel.app.errors import DeclarationError, LoadError
+from qmodel.errors import BadArgument, DataError
 
 
 def _framework() -> str:
@@ -331,11 +331,26 @@ def discover() -> None:
 
 
 def app_of(alias: str) -> App:
-    """The App of a backend, with all tasks: for a worker. Raises ConnectError for a backend that is not ours."""
-    discover()
-    backend = _backend(alias)
+    """The App of a backend, with all tasks: for a worker. Raises LoadError for settings and a backend that are not."""
+    from django.conf import settings
+    from django.core.exceptions import ImproperlyConfigured
+
+    name = os.environ.get("DJANGO_SETTINGS_MODULE", "")
+    if not name and not settings.configured:
+        raise LoadError("Django has no settings here.", "Set DJANGO_SETTINGS_MODULE, for example to shop.settings.")
+    try:
+        discover()
+        backend = _backend(alias)
+    except ImproperlyConfigured as error:
+        raise LoadError(f"Django cannot be set up: {error}.", "See its settings.") from error
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise LoadError(
+            f"There is no module {error.name!r}, which DJANGO_SETTINGS_MODULE names.", f"The folder is {os.getcwd()}."
+        ) from None
     if not isinstance(backend, QmodelBackend):
-        raise ConnectError(
+        raise LoadError(
             f"TASKS[{alias!r}] is a {type(backend).__name__}.",
             'Say "BACKEND": "qmodel.integrations.django.QmodelBackend" in the settings.',
         )

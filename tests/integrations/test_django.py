@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 
-from tests.servers import chosen_servers, running
+from tests.servers import ROOT, chosen_servers, running
 
 BACKEND = "qmodel.integrations.django.QmodelBackend"
 
@@ -210,6 +213,29 @@ def test_what_cannot_be_is_refused_when_it_is_said(shop: Any) -> None:
 def test_a_worker_finds_the_app_by_its_name(shop: Any) -> None:
     shop.add.enqueue(1)
     assert "tests.integrations.django_shop.tasks.add" in load("qmodel.integrations.django:app").jobs
+
+
+@pytest.mark.parametrize(
+    ("settings_module", "said"),
+    [
+        ("", "Set DJANGO_SETTINGS_MODULE"),
+        ("nosuch.settings", "There is no module 'nosuch'"),
+        ("plain", "is a DummyBackend"),
+        ("wrong", "Could not find backend"),
+    ],
+)
+def test_a_worker_without_settings_is_told_in_a_sentence(settings_module: str, said: str, tmp_path: Path) -> None:
+    backends = {"plain": f"{integration.FRAMEWORK}.backends.dummy.DummyBackend", "wrong": "no.such.Backend"}
+    for name, backend in backends.items():
+        text = f"SECRET_KEY = 'x'\nTASKS = {{'default': {{'BACKEND': {backend!r}}}}}\n"
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    environment = {"PYTHONPATH": str(ROOT)} | ({"DJANGO_SETTINGS_MODULE": settings_module} if settings_module else {})
+    command = [sys.executable, "-m", "qmodel", "worker", "qmodel.integrations.django:app"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 1
+    assert said in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
 def test_a_place_that_no_worker_reaches_is_warned_of(shop: Any) -> None:
