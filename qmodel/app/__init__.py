@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from qmodel.app.application import App
 from qmodel.app.backoff import exponential, fixed, polynomial
 from qmodel.app.batching import BatchError, batched
-from qmodel.app.connecting import NoLoop
+from qmodel.app.connecting import NoLoop, NotHere
 from qmodel.app.context import Context, NoJob, current
 from qmodel.app.errors import (
     BadArguments,
@@ -57,6 +57,7 @@ __all__ = [
     "LoadError",
     "NoJob",
     "NoLoop",
+    "NotHere",
     "Outcome",
     "Puts",
     "Release",

@@ -140,13 +140,16 @@ class App:
         return self.connection.aclient
 
     @contextmanager
-    def using(self, client: Client | None = None, aclient: AsyncClient | None = None) -> Iterator[Self]:
-        """Use other clients within a block, for tests: with a clock of their own, say."""
-        before = self.connection.replace(client, aclient)
-        try:
+    def using(
+        self, client: Client | None = None, aclient: AsyncClient | None = None, url: str | None = None
+    ) -> Iterator[Self]:
+        """Use other clients within a block, for tests: with a clock of their own, say.
+
+        With their `url` the app is there, and nowhere else: closing it does not close them, and a process that is
+        forked within the block is refused (NotHere) rather than sent to the app's own URL.
+        """
+        with self.connection.lent(client, aclient, url):
             yield self
-        finally:
-            self.connection.replace(*before)
 
     def close(self) -> None:
         """Give back the connection of this process; it is opened again when it is needed."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
 from qmodel.client import Client
 from qmodel.errors import QmodelError
@@ -31,8 +33,17 @@ class NoLoop(QmodelError, RuntimeError):
         super().__init__("app.aclient needs a running event loop. Use app.client here, or put instead of aput.")
 
 
+class NotHere(QmodelError, RuntimeError):
+    """A client that was lent for a while, in a process that was forked meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The jobs are in the queue of a test, which is not in this forked process. Use threads for it."
+        )
+
+
 class Connection:
-    """The clients of an app."""
+    """The clients of an app; or those that a test lends it, which are not closed here, and not left by mistake."""
 
     def __init__(self, url: str | None) -> None:
         self._given = url
@@ -40,6 +51,7 @@ class Connection:
         self._lock = threading.Lock()
         self._client: Client | None = None
         self._instead: AsyncClient | None = None
+        self._lent = False
         self._by_loop: dict[asyncio.AbstractEventLoop, AsyncClient] = {}
         _OPEN.add(self)
 
@@ -58,6 +70,8 @@ class Connection:
         """The client of this process."""
         found = self._client
         if found is None:
+            if self._lent:
+                raise NotHere
             with self._lock:
                 if self._client is None:
                     self._client = Client(self._shared)
@@ -69,6 +83,8 @@ class Connection:
         """The client of the event loop that runs. Raises NoLoop where none does."""
         if self._instead is not None:
             return self._instead
+        if self._lent:
+            raise NotHere
         import asyncio
 
         from qmodel.aio import AsyncClient
@@ -85,14 +101,23 @@ class Connection:
                 found = self._by_loop[loop] = AsyncClient(self._shared)
         return found
 
-    def replace(self, client: Client | None, aclient: AsyncClient | None) -> tuple[Any, Any]:
-        """Use other clients from now on; give those that were used, to be given back."""
-        before = self._client, self._instead
-        self._client, self._instead = client, aclient
-        return before
+    @contextmanager
+    def lent(self, client: Client | None, aclient: AsyncClient | None, url: str | None) -> Iterator[None]:
+        """Use other clients for a while. Those of another URL are not closed here; and the app's own URL is not asked
+        then by whoever has none of them.
+        """
+        before = self._client, self._instead, self._given, self._lent
+        self._client, self._instead, self._lent = client, aclient, url is not None
+        self._given = url or self._given
+        try:
+            yield
+        finally:
+            self._client, self._instead, self._given, self._lent = before
 
     def close(self) -> None:
         """Give back the connection of this process; it is opened again when it is needed."""
+        if self._lent:
+            return
         found, self._client = self._client, None
         if found is not None:
             found.close()

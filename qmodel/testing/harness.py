@@ -45,6 +45,9 @@ TAKING = (ops.Pop, ops.PopAny, ops.CompleteAndPop, ops.Heartbeat)
 
 NEVER = 1 << 62
 
+HERE = "testing://"
+"""The URL of an App that is in a harness: workers have to use its client, which knows the time."""
+
 
 class Harness(Assertions):
     """A queue for one test.
@@ -249,7 +252,7 @@ class Harness(Assertions):
         self.clock.enter(self)
         self._using.callback(self.clock.leave, self)
         for app in self.apps:
-            self._using.enter_context(app.using(self.client, self.aclient))
+            self._using.enter_context(app.using(self.client, self.aclient, HERE))
 
     def close(self) -> None:
         """Give the Apps back their own clients, and delete what is left on a server."""

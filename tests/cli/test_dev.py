@@ -32,6 +32,10 @@ def number() -> int:
 
 SECONDS = 60.0
 
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="which processes there are is told by /proc"
+)
+
 
 class Running:
     """A `qmodel dev` in a folder, and what it says."""
@@ -67,9 +71,19 @@ class Running:
 
     def children(self) -> list[int]:
         """The ids of its processes."""
-        found = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True)
-        pairs = [map(int, line.split()) for line in found.stdout.splitlines()]
-        return [pid for pid, parent in pairs if parent == self.process.pid]
+        return [
+            pid
+            for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+            if stat(pid)[1:2] == [str(self.process.pid)]
+        ]
+
+
+def stat(pid: int) -> list[str]:
+    """The state of a process, and its parent; nothing where there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[:2]
+    except OSError:
+        return []
 
 
 @pytest.fixture
@@ -90,8 +104,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
 def gone(pid: int) -> bool:
     """Whether a process has ended; one that nobody has asked how has ended as well."""
-    found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return not found.stdout.strip() or found.stdout.strip().startswith("Z")
+    return stat(pid)[:1] in ([], ["Z"])
 
 
 def await_end(pids: list[int]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -12,7 +14,9 @@ from unittest.mock import ANY
 import pytest
 
 from qmodel.app import App, Context, Fail, Release, Retry, current
+from qmodel.app.connecting import NotHere
 from qmodel.testing import Drained, Harness, NobodyPerforms
+from qmodel.worker import Worker
 
 
 @dataclass
@@ -82,7 +86,43 @@ def test_the_jobs_of_the_app_are_in_the_queue_of_the_test(qm_any: Harness) -> No
 def test_afterwards_the_app_is_where_it_was() -> None:
     with Harness(app):
         send.put("ada")
-    assert app.connection.replace(None, None) == (None, None)
+        assert app.url == "testing://"
+    assert app.url == "redis://nowhere.invalid:1/0"
+
+
+def test_code_that_closes_the_app_does_not_leave_the_queue_of_the_test(qm_any: Harness) -> None:
+    with app:
+        send.put("ada")
+    app.close()
+    send.put("bob")
+    qm_any.assert_enqueued(send, count=2)
+
+
+def test_a_forked_process_does_not_reach_the_apps_own_server(qm: Harness) -> None:
+    pid = os.fork()
+    if not pid:
+        try:
+            send.put("ada")
+        except NotHere:
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+
+
+@pytest.mark.qmodel(mode="live")
+def test_live_a_real_worker_performs_in_the_time_of_the_test(qm_any: Harness) -> None:
+    worker = Worker(app, ["emails"])
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        job = send.options(delay=3600).put("ada")
+        qm_any.clock.advance(hours=1)
+        assert job.wait(timeout=30) == "Hello, ada"
+        assert job.history[1].at == qm_any.clock.time
+    finally:
+        worker.stop()
+        thread.join(30)
 
 
 @pytest.mark.parametrize(
