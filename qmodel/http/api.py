@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import weakref
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -25,7 +26,8 @@ from starlette.responses import Response
 from qmodel.aio import AsyncClient
 from qmodel.errors import ConnectError, DataError, QmodelError, RefusedError
 from qmodel.http import reading
-from qmodel.http.clients import async_client
+from qmodel.http.clients import async_client, kept
+from qmodel.http.closing import Closing
 from qmodel.http.feed import Feed
 from qmodel.http.guard import READING, Denied, Guard
 from qmodel.http.problems import AGAIN, MEDIA_TYPE, Problem
@@ -64,13 +66,13 @@ class Api:
     """One server: its client, its guard and its limits."""
 
     def __init__(self, client_or_url: Any, guard: Guard, limits: Limits) -> None:
-        self._given = client_or_url
+        self._given = kept(client_or_url)
         self._client: AsyncClient | None = None
         self.guard = guard
         self.limits = limits
-        self.closing = asyncio.Event()
+        self.closing = Closing()
         self._waiting: Counter[str] = Counter()
-        self._feed: Feed | None = None
+        self._feeds: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Feed] = weakref.WeakKeyDictionary()
 
     @property
     def client(self) -> AsyncClient:
@@ -81,18 +83,21 @@ class Api:
 
     @property
     def feed(self) -> Feed:
-        """What wakes those who follow the events."""
-        if self._feed is None:
-            self._feed = Feed(self.client)
-        return self._feed
+        """What wakes those who follow the events in this event loop."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._feeds:
+            self._feeds[loop] = Feed(self.client)
+        return self._feeds[loop]
 
     @asynccontextmanager
     async def lifespan(self, app: Any) -> AsyncIterator[None]:
-        """Close at the end the client that was made here."""
+        """Close at the end the client that was made here; another one is made if it begins anew."""
+        self.closing.clear()
         yield
         self.closing.set()
-        if self._client is not None and self._client is not self._given:
-            await self._client.close()
+        used, self._client = self._client, None
+        if used is not None and used is not self._given:
+            await used.close()
 
     def check_room(self, who: str) -> None:
         """Refuse to let someone wait where too many do."""

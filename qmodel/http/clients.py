@@ -30,6 +30,11 @@ def async_client(given: Any) -> AsyncClient:
     raise ConnectError(f"A {type(given).__name__} is no client.", "Give a URL, a Client, an AsyncClient or an App.")
 
 
+def kept(given: Any) -> Any:
+    """What was given; of a place that would be an empty one each time, a client that keeps it."""
+    return Client(given) if given in ("memory://", "embedded://") else given
+
+
 def _twin(backend: Any) -> AsyncBackend:
     """The asynchronous backend with the same jobs as a synchronous one."""
     made: AsyncBackend

@@ -6,7 +6,6 @@ a few seconds.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import signal
 import socket
@@ -18,6 +17,7 @@ from typing import Any
 import uvicorn
 
 from qmodel.errors import ConnectError
+from qmodel.http.closing import Closing
 
 GRACE_SECONDS = 5
 
@@ -44,7 +44,7 @@ class Address:
 class _Server(uvicorn.Server):
     """A server that ends what goes on for ever before it waits for the rest."""
 
-    def __init__(self, config: uvicorn.Config, closing: asyncio.Event) -> None:
+    def __init__(self, config: uvicorn.Config, closing: Closing) -> None:
         super().__init__(config)
         self._closing = closing
 
@@ -67,7 +67,7 @@ def _last_signal() -> Iterator[None]:
             signal.signal(one, handler)
 
 
-def serve(app: Any, address: Address, ready: Callable[[str], None], closing: asyncio.Event) -> None:
+def serve(app: Any, address: Address, ready: Callable[[str], None], closing: Closing) -> None:
     """Serve an application until a signal; `ready` is told the URL, and `closing` is set when it is to end."""
     bound = address.bind()
     host, port = bound.getsockname()[:2]

@@ -97,6 +97,28 @@ def test_a_refusal_is_a_problem_with_its_facts(api: TestClient) -> None:
     assert found.json()["type"] == "urn:qmodel:problem:JOB_NOT_FOUND"
 
 
+def test_an_application_may_be_used_in_one_event_loop_after_the_other(url: str) -> None:
+    app = create(url, writable=True)
+    waits = {"worker": "w", "timeout": 0.05}
+    for _ in range(2):
+        with TestClient(app, base_url=HERE) as api:
+            for _ in range(2):
+                assert api.post("/v1/queues/q/pop", json=waits).json() == {"jobs": []}
+    for _ in range(2):  # a loop for each request
+        assert TestClient(app, base_url=HERE).post("/v1/queues/q/pop", json=waits).status_code in (200, 503)
+    made = create(url, writable=True)
+    for _ in range(2):
+        assert TestClient(made, base_url=HERE).post("/v1/queues/q/pop", json=waits).json() == {"jobs": []}
+
+
+def test_the_jobs_of_an_application_in_memory_stay_with_it() -> None:
+    app = create("memory://", writable=True)
+    for counted in (1, 2):
+        with TestClient(app, base_url=HERE) as api:
+            api.post("/v1/queues/q/jobs", json={"klass": "K"})
+            assert api.get("/v1/queues/q").json()["waiting"] == counted
+
+
 def test_every_refusal_has_a_status_and_every_own_code_is_none_of_theirs() -> None:
     assert STATUS.keys() == REASONS.keys()
     assert not OWN.keys() & REASONS.keys()
