@@ -67,13 +67,15 @@ class Assertions:
         another thread or process puts it.
         """
         __tracebackhide__ = True
+        if count is not None and count < 1:
+            raise ValueError(f"{count} jobs cannot be given: refute_enqueued asserts that there is none.")
         wanted = self._wanted(job_type, queue, args, data, tags, priority, delay, at, states)
         until = time.monotonic() + within
         while True:
             there = list(self.jobs())
             fits = [job for job in there if not self._misfits(wanted, job)]
             if fits if count is None else len(fits) == count:
-                return fits[0] if fits else there[0]
+                return fits[0]
             if time.monotonic() >= until:
                 raise AssertionError(self._not_found(wanted, len(fits), count, there))
             time.sleep(LOOK_SECONDS)
@@ -119,10 +121,12 @@ class Assertions:
 
     def _table(self, jobs: Iterable[Job]) -> str:
         there = list(jobs)
-        return f"{len(there)} jobs at {self.clock}:\n{table(there, self.clock.now())}"
+        count = "1 job" if len(there) == 1 else f"{len(there)} jobs"
+        return f"{count} at {self.clock}:\n{table(there, self.clock.now())}"
 
     def _not_found(self, wanted: Wanted, found: int, count: int | None, there: list[Job]) -> str:
-        first = f"Not enqueued: {wanted}." if count is None else f"Enqueued {found} times, not {count}: {wanted}."
+        times = "once" if found == 1 else f"{found} times" if found else "never"
+        first = f"Not enqueued: {wanted}." if count is None else f"Enqueued {times}, not {count}: {wanted}."
         lines = [first, self._table(there)]
         near = [] if count is not None else list(nearest(wanted, ((self._misfits(wanted, job), job) for job in there)))
         return "\n".join([*lines, *(["Nearest:", *near] if near else [])])

@@ -8,6 +8,7 @@ from typing import Any, assert_type
 from qmodel import App, Context
 from qmodel.app import AsyncTypedJob, TypedJob
 from qmodel.operations import Put
+from qmodel.testing import Harness
 
 app = App("memory://")
 
@@ -94,3 +95,9 @@ async def use_async() -> None:
     assert_type(await (await fetch.aput("x")).wait(), bytes)
     assert_type(await fetch.aresult("jid", timeout=3), bytes)
     await fetch.aput(3)  # expect: arg-type
+
+
+async def use_in_tests(qm: Harness) -> None:
+    assert_type(qm.perform_job(send_email, "a@b"), int)
+    assert_type(await qm.aperform_job(fetch, "x"), bytes)
+    qm.perform_job(send_email, 3)  # expect: call-overload

@@ -91,6 +91,10 @@ def test_an_assertion_that_fails_shows_the_jobs_and_the_nearest(filled: Harness)
 
 def test_a_wrong_count_is_told(filled: Harness) -> None:
     assert "Enqueued 2 times, not 3: Send." in message(lambda: filled.assert_enqueued("Send", count=3))
+    assert "Enqueued once, not 3: Add." in message(lambda: filled.assert_enqueued("Add", count=3))
+    assert "Enqueued never, not 3: No." in message(lambda: filled.assert_enqueued("No", count=3))
+    with pytest.raises(ValueError, match="refute_enqueued"):
+        filled.assert_enqueued("No", count=0)
 
 
 def test_failures_and_results_are_in_the_table(qm: Harness) -> None:

@@ -80,7 +80,7 @@ def test_a_test_that_fails_shows_its_jobs(pytester: pytest.Pytester) -> None:
         [
             "*AssertionError*",
             "*- qmodel -*",
-            "1 jobs at *",
+            "1 job at *",
             "*queue*state*klass*data*jid*",
             '*emails*scheduled*Send*{"to":"ada"}*due in 0:01:30',
             "E *Not enqueued: Send args={'to': 'bob'}.",
