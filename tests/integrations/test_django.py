@@ -35,6 +35,7 @@ def at(url: str) -> dict[str, Any]:
 if not settings.configured:
     settings.configure(
         USE_TZ=True,
+        TIME_ZONE="UTC",
         INSTALLED_APPS=["tests.integrations.django_shop"],
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
         TASKS=at("memory://"),
