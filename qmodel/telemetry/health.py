@@ -89,7 +89,7 @@ class _Asking:
         try:
             self._check()
         except Exception as error:
-            self.why = f"{type(error).__name__}: {error}"
+            self.why = getattr(error, "sentence", "") or f"{type(error).__name__}: {error}"
         finally:
             self.done.set()
 
