@@ -69,10 +69,10 @@ def find(source: Source, wanted: Wanted, offset: int = 0, cursor: str = "", coun
     asked = set(wanted.given)
     if asked == {"state"} and wanted.state in LISTS:
         made = LISTS[wanted.state]
-        lengths = [(queue.name, int(getattr(queue, wanted.state))) for queue in source.queues()]
+        lengths = [(queue.name, int(getattr(queue, wanted.state))) for queue in source.all_queues()]
         return _joined(source, lengths, made, offset, count)
     if asked == {"state"} and wanted.state == "failed":
-        groups = [(one.name, one.jobs) for one in source.ask(ops.FailedGroups(0, MOST))]
+        groups = [(one.name, one.jobs) for one in source.all_groups()]
         return _joined(source, groups, ops.Failed, offset, count)
     single = _single(wanted, asked)
     if single is not None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from qmodel import operations as ops
 from qmodel import replies
+from qmodel.arguments import MOST
 from qmodel.backends import without_password
 from qmodel.client import Client
 from qmodel.errors import RefusedError
@@ -22,6 +23,9 @@ class BadInput(ValueError):
 PAGE = 50
 """The rows of a list."""
 
+
+ALL = 10_000
+"""The queues, or failure groups, that are added up; there are seldom more than a few dozen."""
 
 PATIENCE = 3.0
 """The seconds for which a page goes on to ask a server that does not answer."""
@@ -104,9 +108,25 @@ class Source:
         """The same, by id."""
         return {job.jid: job for job in self.jobs(tuple(dict.fromkeys(jids))[:1000])}
 
-    def queues(self, offset: int = 0, count: int = 1000) -> list[replies.QueueCounts]:
-        """The queues, as they were first seen."""
+    def queues(self, offset: int = 0, count: int = PAGE) -> list[replies.QueueCounts]:
+        """A part of the queues, as they were first seen."""
         return list(self.ask(ops.Queues(offset, count)))
+
+    def all_queues(self) -> list[replies.QueueCounts]:
+        """All queues, or the first ALL of them."""
+        return self._all(ops.Queues)
+
+    def all_groups(self) -> list[replies.Tally]:
+        """All failure groups by name, or the first ALL of them."""
+        return self._all(ops.FailedGroups)
+
+    def _all(self, make: Callable[[int, int], ops.Operation]) -> list[Any]:
+        found: list[Any] = []
+        while len(found) < ALL:
+            found += (part := self.ask(make(len(found), MOST)))
+            if len(part) < MOST:
+                break
+        return found
 
 
 def impatient(client: Client) -> Client:

@@ -308,3 +308,16 @@ def test_the_jobs_of_an_app_are_shown() -> None:
     with TestClient(create(app), base_url=BASE) as pages:
         assert "emails" in pages.get("/queues").text
         assert pages.get("/api/v1/queues").json()["queues"][0]["name"] == "emails"
+
+
+def test_counts_are_true_with_more_than_a_thousand_queues_and_groups(shop: Shop) -> None:
+    for number in range(1100):
+        shop.client.execute(ops.Put(f"q{number:04}", f"j{number}", "K", ""), now=NOW)
+        [job] = shop.client.execute(ops.Pop(f"q{number:04}", "w"), now=NOW)
+        shop.client.execute(ops.Fail(job.jid, job.token, f"g{number:04}", ""), now=NOW)
+        shop.client.execute(ops.Put(f"q{number:04}", f"k{number}", "K", ""), now=NOW)
+    pages = shop.pages()
+    assert "<b>1,103</b><span>failed</span>" in pages.get("/").text
+    assert "of 1,103" in pages.get("/jobs?state=failed").text
+    waiting = pages.get("/jobs", params={"state": "waiting", "offset": 1090}).text
+    assert "k1099" in pages.get("/jobs", params={"state": "waiting", "offset": 1100}).text + waiting

@@ -27,7 +27,7 @@ def index(request: Request) -> Response:
     wanted = wanted_by(request)
     offset = asking.whole(request, "offset")
     found = find_jobs(site.source, wanted, offset, asking.text(request, "cursor"))
-    queues = [queue.name for queue in site.source.queues()]
+    queues = [queue.name for queue in site.source.queues(0, 200)]
     return site.page(request, "jobs.html", wanted=wanted, found=found, queues=queues)
 
 
@@ -50,7 +50,7 @@ def find(request: Request) -> Response:
     for reply, (_, path, query) in zip(replies, tries, strict=True):
         if _is_there(reply):
             return RedirectResponse(site.link(request, path, **{query: name}), 303)
-    listed = {queue.name for queue in site.source.queues()}
+    listed = {queue.name for queue in site.source.all_queues()}
     if name in listed:
         return RedirectResponse(site.link(request, "/queue", name=name), 303)
     return RedirectResponse(site.link(request, "/jobs", klass=name), 303)

@@ -7,7 +7,6 @@ from starlette.responses import Response
 
 from qmodel import operations as ops
 from qmodel import replies
-from qmodel.arguments import MOST
 from qmodel.web import asking
 from qmodel.web.charts import minutes
 from qmodel.web.site import Site, site_of
@@ -23,9 +22,8 @@ def show(request: Request) -> Response:
     """Counts, the last minutes, what failed, who works, what happened last."""
     site = site_of(request)
     span = asking.whole(request, "minutes", SPANS[0], 1000) or SPANS[0]
-    queues, groups, workers, newest = site.source.ask_all(
-        [ops.Queues(0, MOST), ops.FailedGroups(0, MOST), ops.Workers(0, 9), ops.Newest()]
-    )
+    queues, groups = site.source.all_queues(), site.source.all_groups()
+    workers, newest = site.source.ask_all([ops.Workers(0, 9), ops.Newest()])
     busiest = sorted(queues, key=_size, reverse=True)[:BUSIEST]
     *metrics, events = site.source.ask_all(
         [*(ops.Metrics(queue.name, None, span) for queue in busiest), ops.Events(max(newest - 12, 0), 12)]

@@ -21,7 +21,7 @@ def index(request: Request) -> Response:
     """The recurring jobs, queue by queue, next due first; or those of one queue."""
     site = site_of(request)
     offset, queue = asking.whole(request, "offset"), asking.text(request, "queue")
-    queues = [site.source.ask(ops.Queue(queue))] if queue else site.source.queues()
+    queues = [site.source.ask(ops.Queue(queue))] if queue else site.source.all_queues()
     lengths = [(one.name, one.recurring) for one in queues]
     pages = site.source.ask_all(ops.Recurring(name, at, most) for name, at, most in spread(lengths, offset, PAGE))
     found = site.source.ask_all(ops.RecurGet(jid) for page in pages for jid in page.jids)
