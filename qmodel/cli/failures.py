@@ -12,13 +12,14 @@ from qmodel import operations as ops
 from qmodel import replies
 from qmodel.cli import show
 from qmodel.cli.session import Session, common, session
-from qmodel.top import groups
+from qmodel.top import again, groups
 from qmodel.top.words import ago, clean, gist
 
 
 @click.command("failures")
 @click.argument("group", required=False)
 @click.option("--retry", is_flag=True, help="Put them back into their queues, to be tried anew.")
+@click.option("--jid", "jids", multiple=True, help="With --retry: only this job; may be given several times.")
 @click.option("--queue", help="With --retry: only those of this queue.")
 @click.option("--klass", help="With --retry: only those of this job type.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before all groups are retried.")
@@ -37,12 +38,17 @@ def command(group: str | None, retry: bool, **given: Any) -> None:
         qmodel failures ValueError          the jobs of one, latest first
         qmodel failures ValueError --full   with their tracebacks
         qmodel failures ValueError --retry  all of them again, each in its own queue
+        qmodel failures --retry --jid JID   this job again
         qmodel failures --retry             every failed job again; asks first
     """
     at = session()
-    if not retry and (given["queue"] or given["klass"]):
-        raise click.UsageError("--queue and --klass go with --retry; `qmodel search --state failed` finds by them.")
-    if retry:
+    if not retry and (given["queue"] or given["klass"] or given["jids"]):
+        raise click.UsageError("--jid, --queue and --klass go with --retry; `qmodel search --state failed` finds jobs.")
+    if retry and given["jids"]:
+        if group or given["queue"] or given["klass"]:
+            raise click.UsageError("--jid names the jobs: leave GROUP, --queue and --klass out.")
+        _say_retried(at, sum(_retried(at, jid) for jid in given["jids"]))
+    elif retry:
         _retry(at, group, given)
     elif group is None:
         _groups(at, given["offset"], given["count"])
@@ -134,7 +140,18 @@ def _retry(at: Session, group: str | None, given: dict[str, Any]) -> None:
             click.echo("Nothing has failed." if not at.json else '{"retried": 0}')
             return
         click.confirm(f"Try {there} failed jobs of all groups again?", abort=True, err=True)
-    done = at.client.failed.retry(given["queue"], **chosen)
+    _say_retried(at, at.client.failed.retry(given["queue"], **chosen))
+
+
+def _retried(at: Session, jid: str) -> bool:
+    """Put one job back; say so if it has not failed."""
+    done = again.done(at.client.execute_many(again.asking(jid)))
+    if not done:
+        click.echo(f"Job {jid} has not failed.", err=True)
+    return done
+
+
+def _say_retried(at: Session, done: int) -> None:
     if at.json:
         at.answer({"retried": done})
     else:

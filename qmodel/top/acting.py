@@ -5,7 +5,6 @@ A deed on many jobs goes through them a thousand at a step, and says at the end 
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from qmodel import operations as ops
 from qmodel import replies
 from qmodel.aio import AsyncClient
 from qmodel.objects import BY_HAND
+from qmodel.top import again
 
 
 class Deed(NamedTuple):
@@ -76,21 +76,11 @@ async def cancel_group(client: AsyncClient, group: str) -> Deed:
 
 
 async def retry_job(client: AsyncClient, jid: str) -> Deed:
-    """Put one failed job back into its queue.
-
-    The engine retries by filter, keeping all that the job was put with, which a new put would not; so the job gets a
-    tag of its own for as long as that takes, in one round trip.
-    """
-    tag = f"retry-{secrets.token_hex(8)}"
+    """Put one failed job back into its queue."""
 
     async def do() -> str:
-        tagged, bulk, untagged = await client.execute_many(
-            (ops.TagAdd(jid, (tag,)), ops.RetryMany(tag=tag), ops.TagRemove(jid, (tag,)))
-        )
-        for reply in (tagged, bulk, untagged):
-            if isinstance(reply, Exception):
-                raise reply
-        return f"{jid} is back in its queue" if bulk.done else f"{jid} has not failed"
+        retried = again.done(await client.execute_many(again.asking(jid)))
+        return f"{jid} is back in its queue" if retried else f"{jid} has not failed"
 
     return Deed("", do)
 

@@ -80,6 +80,23 @@ def test_all_groups_are_retried_only_after_a_yes(run: Run) -> None:
     assert run("failures", "--retry", input="y\n").out.endswith("1 jobs are back in their queues.\n")
 
 
+def test_one_job_is_retried_as_it_was_put(run: Run) -> None:
+    for jid in "ab":
+        run("put", "q", "Send", "{}", "--jid", jid, "--throttles", "smtp", "--tags", "t")
+        run("pop", "q", "--worker", "w1")
+        run("fail", jid, "E", "m")
+
+    assert run("failures", "--retry", "--jid", "a").out == "1 jobs are back in their queues.\n"
+    job = run("get", "a", "--json").json
+    assert (job["state"], job["tags"], dict(job["options"])["throttles"]) == ("waiting", ["t"], "smtp")
+    assert run("get", "b", "--json").json["state"] == "failed"
+
+    again = run("failures", "--retry", "--jid", "a", "--json")
+    assert (again.json, again.err) == ({"retried": 0}, "Job a has not failed.\n")
+    assert "JOB_NOT_FOUND" in run("failures", "--retry", "--jid", "nobody").err
+    assert run("failures", "E", "--retry", "--jid", "b").code == 2
+
+
 def test_an_unknown_group_is_refused_with_what_was_perhaps_meant(run: Run) -> None:
     fail(run, "a", "ValueError", "m")
 
