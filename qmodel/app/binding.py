@@ -14,6 +14,7 @@ A parameter that is annotated `Context` is no argument: it gets the job at hand.
 from __future__ import annotations
 
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Container, Mapping
 from inspect import Parameter
@@ -36,7 +37,7 @@ class Binding:
     def __init__(self, klass: str, function: Callable[..., Any], *, method: bool = False) -> None:
         self.klass = klass
         self._function = function
-        signature = inspect.signature(function)
+        signature = signature_of(function)
         self._hints: dict[str, Any] | None = None
         parameters = list(signature.parameters.values())[1 if method else 0 :]
         self._all = parameters
@@ -188,6 +189,7 @@ def is_context(hint: Any) -> bool:
     """Whether an annotation means the job at hand; also one that can only be had by type checkers."""
     from qmodel.app.context import Context
 
+    hint = getattr(hint, "__forward_arg__", hint)
     if isinstance(hint, str):
         return hint.rpartition(".")[2] == "Context"
     return isinstance(hint, type) and issubclass(hint, Context)
@@ -201,12 +203,30 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
         pass
     names = getattr(inspect.unwrap(function), "__globals__", {})
     found = {}
-    for name, written in inspect.get_annotations(function).items():
+    for name, written in _annotations(function).items():
         try:
             found[name] = eval(written, names) if isinstance(written, str) else written
         except Exception:
             found[name] = written
     return found
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function, also where an annotation names what is still to come."""
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(function, annotation_format=Format.FORWARDREF)
+    return inspect.signature(function)
+
+
+def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format, get_annotations
+
+        found = get_annotations(function, format=Format.FORWARDREF)
+        return {name: getattr(one, "__forward_arg__", one) for name, one in found.items()}
+    return inspect.get_annotations(function)
 
 
 def _each(made: Converter, kind: Any) -> Converter:
@@ -228,10 +248,11 @@ def _compiled(klass: str, parameters: list[Parameter]) -> Callable[..., dict[str
         if p.kind is p.VAR_POSITIONAL:
             lines += [f" if {p.name}: {found}[{p.name!r}] = [*{p.name}]"]
         elif p.kind is p.VAR_KEYWORD:
-            lines += [f" {check}({found}, {p.name})", f" {found}.update({p.name})"]
+            lines += [f" {check}({p.name})", f" {found}.update({p.name})"]
         elif p.default is not p.empty:
             lines += [f" if {p.name} is not {unset}: {found}[{p.name!r}] = {p.name}"]
-    names: dict[str, Any] = {unset: _UNSET, check: _check_apart}
+    by_place = {p.name for p in bare if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
+    names: dict[str, Any] = {unset: _UNSET, check: lambda others: _check_apart(by_place, others)}
     exec("\n".join([*lines, f" return {found}"]), names)
     bind: Callable[..., dict[str, Any]] = names["bind"]
     bind.__qualname__ = klass  # what the interpreter calls it in its errors
@@ -258,10 +279,10 @@ class _Written:
         return self._text
 
 
-def _check_apart(found: Mapping[str, Any], more: Mapping[str, Any]) -> None:
-    """Refuse two arguments of one name, of which one can only be given by its place."""
-    if twice := found.keys() & more.keys():
-        raise TypeError(f"{min(twice)!r} is given by its place and by its name, and a job's data have names only")
+def _check_apart(by_place: set[str], others: Mapping[str, Any]) -> None:
+    """Refuse an argument of `**others` that is called as one that can only be given by its place."""
+    if both := by_place & others.keys():
+        raise TypeError(f"{min(both)!r} can be given by its place only, for a job's data have names only")
 
 
 def check_function(klass: str, function: Any) -> None:

@@ -68,7 +68,7 @@ def _groups(at: Session, offset: int, count: int) -> None:
         return
     now = _now(at)
     rows = [(one.jobs, one.name, *_newest_cells(now, newest.get(one.name))) for one in tallies]
-    show.table(at, (">jobs", "group", ">newest", "klass", "queue", "message"), rows)
+    show.table(at, (">jobs", "group", ">newest", "klass", "queue", "message"), rows, whole=(">newest",))
     click.echo()
     if more:
         click.echo(f"More: qmodel failures --offset {offset + count}")
@@ -103,23 +103,24 @@ def _jobs(at: Session, group: str, offset: int, count: int, full: bool) -> None:
         for job in jobs:
             _say_whole(now, job)
     else:
-        rows = [(job.jid, job.klass, job.queue, *_failed_cells(now, job)) for job in jobs]
-        show.table(at, ("jid", "klass", "queue", ">failed", "worker", "message"), rows)
+        rows = [_line(now, job) for job in jobs]
+        show.table(at, ("jid", "klass", "queue", ">failed", "message"), rows, whole=("jid", ">failed"))
     click.echo(f"\n{offset + 1} to {offset + len(jobs)} of {page.total}." if jobs else f"\nThere are {page.total}.")
     if offset + len(jobs) < page.total and jobs:
         click.echo(f"More: qmodel failures '{group}' --offset {offset + count}")
 
 
-def _failed_cells(now: int, job: replies.Job) -> tuple[str, str, str]:
+def _line(now: int, job: replies.Job) -> tuple[str, ...]:
     if job.failure is None:  # it was tried again in the meantime
-        return ("-", "", job.state)
-    return (f"{ago(now - job.failure.at)} ago", job.failure.worker or "-", gist(job.failure.message))
+        return (job.jid, job.klass, job.queue, "-", job.state)
+    return (job.jid, job.klass, job.queue, f"{ago(now - job.failure.at)} ago", gist(job.failure.message))
 
 
 def _say_whole(now: int, job: replies.Job) -> None:
-    when, worker, _ = _failed_cells(now, job)
-    click.secho(f"{job.jid}  {job.klass} in {job.queue}, {when} on {worker}", bold=True)
-    click.echo(clean(job.failure.message).rstrip() + "\n" if job.failure else "")
+    failure = job.failure
+    when = f"{ago(now - failure.at)} ago on {failure.worker or '-'}" if failure else job.state
+    click.secho(f"{job.jid}  {job.klass} in {job.queue}, {when}", bold=True)
+    click.echo(clean(failure.message).rstrip() + "\n" if failure else "")
 
 
 def _say_no_group(at: Session, group: str) -> None:

@@ -30,8 +30,8 @@ def reply(at: Session, op: Operation, found: Any) -> None:
         click.echo(found)
 
 
-def table(at: Session, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Draw a table; columns whose name begins with `>` are numbers."""
+def table(at: Session, columns: Sequence[str], rows: Iterable[Sequence[object]], whole: Sequence[str] = ()) -> None:
+    """Draw a table; columns whose name begins with `>` are numbers, and those that stay `whole` are never folded."""
     from rich.table import Table
     from rich.text import Text
 
@@ -41,6 +41,7 @@ def table(at: Session, columns: Sequence[str], rows: Iterable[Sequence[object]])
             column.lstrip(">"),
             justify="right" if column.startswith(">") else "left",
             overflow="fold",
+            no_wrap=column in whole,
         )
     for row in rows:
         drawn.add_row(*(Text(str(cell)) for cell in row))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qmodel import App
@@ -48,6 +48,8 @@ def made(parameters: str) -> Callable[..., Any]:
 
 @settings(max_examples=300, deadline=None)
 @given(functions(), CALLS)
+@example("a=0, /, **others", ([], {"a": 0}))
+@example("*several, **others", ([], {"several": 0}))
 def test_a_job_gets_what_a_call_would(parameters: str, call: tuple[list[int], dict[str, int]]) -> None:
     args, kwargs = call
     app = App("memory://")
@@ -61,7 +63,7 @@ def test_a_job_gets_what_a_call_would(parameters: str, call: tuple[list[int], di
     try:
         op = kind.make(*args, **kwargs)
     except TypeError as error:
-        assert expected is None or "is given by its place and by its name" in str(error)
+        assert expected is None or "can be given by its place only" in str(error)
         return
     assert expected is not None
     app.client.execute(op)
