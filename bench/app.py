@@ -23,6 +23,7 @@ from qmodel.app import perform
 
 ROOT = Path(__file__).parent.parent
 PUT = ("put of Queue.put", "put of a job type")
+OTHER = ("put of Queue.put", "put of a job type with other options")
 SERVER = ("Queue.put, on a server", "job type, on a server")
 START = ("import qmodel.client", "from qmodel import App")
 
@@ -58,20 +59,25 @@ def run(options: Options) -> Report:
     calls = 2_000 if options.quick else 20_000
     spent: dict[str, list[float]] = {}
     with ExitStack() as stack:
-        measured = _calls(Client(Silent()))
+        silent = Client(Silent())
+        measured = {name: (silent, call) for name, call in _calls(silent).items()}
         for candidate in candidates("valkey" if options.server == "all" else options.server)[:1]:
             server = stack.enter_context(pinned(candidate, spare_cpu()))
             client = stack.enter_context(Client(server.url))
-            measured |= dict(zip(SERVER, list(_calls(client).values())[:2], strict=True))
+            there = list(_calls(client).values())
+            measured |= {SERVER[0]: (client, there[0]), SERVER[1]: (client, there[1])}
         for _ in range(options.runs + 1):  # the first warms
-            for name, call in measured.items():
-                spent.setdefault(name, []).append(_microseconds(call, calls))
+            for name, (client, call) in measured.items():
+                with app.using(client):
+                    spent.setdefault(name, []).append(_microseconds(call, calls))
             for name in START:
                 spent.setdefault(name, []).append(_start(name))
     table = Table("Microseconds each", ["", "us"])
     for name, found in spent.items():
         table.add(name, median(found[1:]))
-    ratios = {pair: ratio(spent[pair[1]][1:], spent[pair[0]][1:]) for pair in (PUT, SERVER, START) if pair[0] in spent}
+    ratios = {
+        pair: ratio(spent[pair[1]][1:], spent[pair[0]][1:]) for pair in (PUT, OTHER, SERVER, START) if pair[0] in spent
+    }
     beside = Table("Ratios in the same run", ["", "ratio"])
     for pair, found_ratio in ratios.items():
         beside.add(f"{pair[1]} / {pair[0]}", f"{found_ratio:.2f}")
@@ -86,6 +92,9 @@ def _calls(client: Client) -> dict[str, Callable[[], Any]]:
     def by_type() -> Any:
         return send_email.put("ada@example.com", subject="Hello")
 
+    def by_other_options() -> Any:
+        return send_email.options(delay=60).put("ada@example.com", subject="Hello")
+
     def by_queue() -> Any:
         return queue.put("send_email", dict(data), retries=5, tags=["mail"])
 
@@ -97,7 +106,8 @@ def _calls(client: Client) -> dict[str, Callable[[], Any]]:
     (job,) = app.client.execute(operations.Pop("mine", "me"))
     return {
         PUT[0]: by_queue,
-        PUT[1]: by_type_there,
+        PUT[1]: by_type,
+        OTHER[1]: by_other_options,
         "an attempt, and its operation": lambda: perform(app, job).operation(job),
     }
 

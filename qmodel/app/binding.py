@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import types
 import typing
 from collections.abc import Callable, Container, Mapping
 from inspect import Parameter
@@ -191,7 +192,9 @@ def is_context(hint: Any) -> bool:
 
     hint = getattr(hint, "__forward_arg__", hint)
     if isinstance(hint, str):
-        return hint.rpartition(".")[2] == "Context"
+        return hint.removesuffix(" | None").rpartition(".")[2] == "Context"
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return any(map(is_context, typing.get_args(hint)))
     return isinstance(hint, type) and issubclass(hint, Context)
 
 

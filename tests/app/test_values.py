@@ -185,6 +185,22 @@ def test_an_annotation_of_type_checkers_alone_does_not_matter() -> None:
     assert job.wait(10) == 3
 
 
+def test_a_context_may_be_none_where_the_function_is_called() -> None:
+    app = App("memory://")
+
+    def plain(x: int, context: qmodel.Context | None = None) -> int:
+        return x + (context.attempt if context else 0)
+
+    def hidden(x: int, context: Context | None = None) -> int:
+        return x + (context.attempt if context else 0)
+
+    for function in (plain, hidden):
+        kind = app.job(function)
+        job = kind.put(2)
+        perform_next(app)
+        assert (kind(2), job.wait(10), job.data) == (2, 3, {"x": 2})
+
+
 def test_an_annotation_may_be_defined_later() -> None:
     names: dict[str, Any] = {}
     program = """
