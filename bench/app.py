@@ -1,7 +1,7 @@
 """What an app adds to the client: putting jobs by a job type beside `Queue.put`, an attempt that does nothing, and the
 start of a process that is about to put a job.
 
-All in one process, in turns in the same run, so only ratios count. The first two rows go to a backend that answers at
+All in one process, in turns in the same run, so only ratios count. The first four rows go to a backend that answers at
 once, so that nothing but our own Python is measured; the others to a server on the same machine, one call a round trip.
 """
 
@@ -97,10 +97,6 @@ def _calls(client: Client) -> dict[str, Callable[[], Any]]:
 
     def by_queue() -> Any:
         return queue.put("send_email", dict(data), retries=5, tags=["mail"])
-
-    def by_type_there() -> Any:
-        app.connection.replace(client, None)
-        return by_type()
 
     app.client.queues["mine"].put("send_email", data)
     (job,) = app.client.execute(operations.Pop("mine", "me"))
