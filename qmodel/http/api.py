@@ -90,7 +90,7 @@ class Api:
         return self._feeds[loop]
 
     @asynccontextmanager
-    async def lifespan(self, app: Any) -> AsyncIterator[None]:
+    async def lifespan(self) -> AsyncIterator[None]:
         """Close at the end the client that was made here; another one is made if it begins anew."""
         self.closing.clear()
         yield

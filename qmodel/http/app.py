@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
@@ -18,6 +20,7 @@ from qmodel.http.api import Answer, Api, Call, Endpoint, Limits, as_json, respon
 from qmodel.http.guard import Guard
 from qmodel.http.openapi import document
 from qmodel.http.routes import RESOURCES, describe
+from qmodel.http.schedules import keep_going
 
 
 def application(
@@ -40,13 +43,27 @@ def application(
             Route("/v1/operations", api.endpoint(operations.perform_many, writes=False), methods=["POST"]),
             Route("/v1/operations/{name}", _operation(api), methods=["GET", "POST"]),
         ],
-        lifespan=api.lifespan,
+        lifespan=_lifespan(api),
         exception_handlers={404: _not_a_path, 405: _not_a_path, Exception: _not_a_path},
     )
     made.router.redirect_slashes = False
     made.add_middleware(AsSent)
     made.state.api = api
     return made
+
+
+def _lifespan(api: Api) -> Callable[[Any], AbstractAsyncContextManager[None]]:
+    """What goes on while it is served: a server that may change things keeps cron expressions going."""
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        async with api.lifespan():
+            going = asyncio.ensure_future(keep_going(api.client)) if api.guard.writable else None
+            yield
+            if going is not None:
+                going.cancel()
+
+    return lifespan
 
 
 def _resources(api: Api) -> Iterator[Route]:

@@ -46,14 +46,14 @@ def shown(job: replies.Job) -> dict[str, Any]:
     """A job as these paths show it."""
     found: dict[str, Any] = plain(job)
     for name, raw in TEXTS.items():
-        found[name], text = _decoded(found[name])
+        found[name], text = decoded(found[name])
         if text is not None:
             found[raw] = text
     found["options"] = dict(job.options)
     return found
 
 
-def _decoded(text: str) -> tuple[Any, str | None]:
+def decoded(text: str) -> tuple[Any, str | None]:
     """What a stored text says; or the text, if that is no JSON."""
     try:
         return (json.loads(text, parse_constant=_fail, parse_float=reading.finite) if text else None), None

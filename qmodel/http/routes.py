@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from qmodel.events import EVENTS
-from qmodel.http import events, operations, resources
+from qmodel.http import events, operations, resources, schedules
 from qmodel.http.api import Handler
 from qmodel.http.schemas import ANY, TEXT, Schema, array, of_argument, of_kind, of_operation, of_reply, record, ref
 from qmodel.operations import CATALOGUE, Spec
@@ -170,6 +170,32 @@ RESOURCES: tuple[Resource, ...] = (
     ),
     Resource("GET", "/v1/queues/{queue}", CATALOGUE["queue"].summary, resources.queue, ref("QueueCounts"), ("queue",)),
     *map(_on_queue, ON_QUEUES),
+    Resource(
+        "PUT",
+        "/v1/schedules/{jid}",
+        "Let a job recur: at an interval, by a cron expression, or so long after each run; or change one that does.",
+        schedules.put,
+        ref("ScheduleShown"),
+        ("recur",),
+        body=schedules.body(),
+    ),
+    Resource(
+        "GET",
+        "/v1/schedules/{jid}",
+        "Show a recurring job.",
+        schedules.get,
+        ref("ScheduleShown"),
+        ("recur_get",),
+        codes=("SCHEDULE_NOT_FOUND",),
+    ),
+    Resource(
+        "DELETE",
+        "/v1/schedules/{jid}",
+        CATALOGUE["unrecur"].summary,
+        schedules.remove,
+        record({"removed": {"type": "boolean"}}),
+        ("unrecur",),
+    ),
     Resource(
         "GET",
         "/v1/events",

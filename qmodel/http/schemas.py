@@ -137,6 +137,7 @@ def components() -> dict[str, Schema]:
         found["Sample"]["properties"] | {"variance": {"type": "number"}, "std": {"type": "number"}}
     )
     found["JobShown"] = _job(found["Job"])
+    found["ScheduleShown"] = record(found["Schedule"]["properties"] | {"data": ANY, "data_text": TEXT}, ("data_text",))
     found |= {f"{event}_event": _event(event) for event in EVENTS}
     inner = {a.kind.of.lower() for s in CATALOGUE.values() for a in s.arguments if isinstance(a.kind, Operations)}
     found |= {f"{name}_inside": of_operation(CATALOGUE[name], without=()) for name in sorted(inner)}

@@ -1,0 +1,124 @@
+"""What recurs, over HTTP, and what keeps cron expressions going.
+
+The engine knows no calendar: somebody has to tell it the next moments of an expression now and then (`qmodel/cron.py`).
+Workers in Python do. Where all workers are in other languages there is only this server, so one that may change things
+does it, too: at once for what is put here, and for all others every few minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import warnings
+from typing import Any
+
+from qmodel import operations as ops
+from qmodel import replies
+from qmodel.aio import AsyncClient
+from qmodel.cron import CronNotInstalled, spec
+from qmodel.errors import QmodelError, ScheduleNotFound
+from qmodel.http import reading
+from qmodel.http.api import Call
+from qmodel.http.problems import Problem
+from qmodel.http.resources import decoded, stored
+from qmodel.http.schemas import Schema, of_argument, of_operation
+from qmodel.operations import CATALOGUE
+from qmodel.plain import plain
+from qmodel.refusals import Refusal
+
+EVERY = 300.0
+"""Seconds between two looks; the next hour is told each time."""
+
+log = logging.getLogger("qmodel.http")
+
+
+def body() -> Schema:
+    """What a schedule is put with: the arguments of `recur`, but its kind follows from what else is given."""
+    found = of_operation(CATALOGUE["recur"], without=("jid", "kind", "due_at", "request"), free=True)
+    interval = next(a for a in CATALOGUE["recur"].arguments if a.name == "interval_ms")
+    found["properties"] |= {
+        "interval_ms": of_argument(interval, required=False),
+        "after_ms": of_argument(interval, required=False) | {"description": "So long after the end of each run."},
+        "cron": {"type": ["string", "null"], "description": "A cron expression of five fields, or six with seconds."},
+        "tz": {"type": ["string", "null"], "description": "Its time zone.", "default": "UTC"},
+    }
+    return found | {"required": ["queue", "klass"]}
+
+
+def shown(schedule: replies.Schedule) -> dict[str, Any]:
+    """A recurring job as these paths show it."""
+    found: dict[str, Any] = plain(schedule)
+    found["data"], text = decoded(found["data"])
+    return found if text is None else found | {"data_text": text}
+
+
+async def put(call: Call) -> dict[str, Any]:
+    """Let a job recur, or change one that does."""
+    given = stored(reading.an_object(await call.body()))
+    op = reading.operation(CATALOGUE["recur"], {"data": "", **_times(given), "jid": call.name("jid")}, call.key)
+    assert isinstance(op, ops.Recur)
+    await call.client.execute(op)
+    if op.kind == "cron":
+        await advance(call.client)
+    return await _shown(call)
+
+
+def _times(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of recur, from an interval, a time after each run, or an expression with a time zone."""
+    for name in ("kind", "due_at"):
+        if name in given:
+            raise Problem("UNKNOWN_ARGUMENT", f"A schedule has no argument {name!r}.", _WAYS, {"argument": name})
+    after, cron, tz = (given.pop(name, None) for name in ("after_ms", "cron", "tz"))
+    if sum(one is not None for one in (after, cron, given.get("interval_ms"))) != 1:
+        raise Problem("BAD_JSON", "When it recurs is not told, or twice.", _WAYS)
+    if after is not None:
+        return given | {"kind": "after", "interval_ms": after}
+    if cron is None:
+        return given | {"kind": "interval"}
+    try:
+        return given | {"kind": "cron", "interval_ms": 0, "cron": spec(str(cron), str(tz or "UTC"))}
+    except (ValueError, CronNotInstalled) as error:
+        raise Problem("BAD_ARGUMENT", f"{error}.", "See docs/http.md.", {"argument": "cron"}) from None
+
+
+_WAYS = "Give one of interval_ms, after_ms and cron."
+
+
+async def get(call: Call) -> dict[str, Any]:
+    """Show a recurring job."""
+    return await _shown(call)
+
+
+async def _shown(call: Call) -> dict[str, Any]:
+    jid = call.name("jid")
+    found: replies.Schedule | None = await call.client.execute(ops.RecurGet(jid))
+    if found is None:
+        raise ScheduleNotFound(Refusal("SCHEDULE_NOT_FOUND", (jid,)))
+    return shown(found)
+
+
+async def remove(call: Call) -> dict[str, Any]:
+    """Let a job recur no more; the runs that were made stay."""
+    op = reading.operation(CATALOGUE["unrecur"], {"jid": call.name("jid")}, call.key)
+    return {"removed": bool(await call.client.execute(op))}
+
+
+# ---- moments
+
+
+async def advance(client: AsyncClient) -> None:
+    """Tell the next moments of all expressions that need it; what cannot be read is passed over."""
+    with warnings.catch_warnings(), contextlib.suppress(CronNotInstalled):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        await client.advance_schedules()
+
+
+async def keep_going(client: AsyncClient) -> None:
+    """Do so for ever."""
+    while True:
+        try:
+            await advance(client)
+        except QmodelError as error:
+            log.warning("The next moments of schedules were not told: %s", error)
+        await asyncio.sleep(EVERY)
