@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from qmodel import operations as ops
 from qmodel import replies
 from qmodel.doctor.finding import OK, WARN, Asked, Finding, first
+from qmodel.errors import RefusedError
 from qmodel.moments import format_duration
 
 MOST = 1000
@@ -50,7 +51,9 @@ def _left(at: Asked, listed: list[replies.QueueCounts]) -> Iterator[Finding]:
         since = now - jobs[0].ready_at if isinstance(jobs, tuple) and jobs else 0
         if since <= LONG_MS:
             continue
-        reasons = at.client.jobs[jobs[0].jid].why()
+        [reasons] = at.client.execute_many([ops.Why(jobs[0].jid)])
+        if isinstance(reasons, RefusedError):  # it is gone, or a run of a recurring job that is not made yet
+            reasons = ()
         what = f"the next job of queue {name} has been ready for {format_duration(since)}"
         if any(reason.code == "unattended" for reason in reasons):
             fix = f"No worker asks for jobs. Start one: qmodel worker MODULE:APP --queues {name}"

@@ -55,6 +55,15 @@ def test_a_job_that_a_throttle_keeps_is_told_as_such(run: Run) -> None:
     assert "Workers are alive" in run("doctor").out
 
 
+def test_a_run_that_is_due_and_not_made_yet_breaks_no_check(run: Run) -> None:
+    run("put", "q", "A", "--now", HOUR_AGO)
+    run("recur", "q", "Digest", "{}", "--jid", "digest", "--interval", "1h", "--priority", "-1", "--now", HOUR_AGO)
+    out = run("doctor").out
+
+    assert "the next job of queue q has been ready for 1 h" in out
+    assert "FAIL" not in out
+
+
 def test_what_is_due_and_what_has_no_moments_is_found_and_the_latter_resolved(run: Run) -> None:
     import os
 

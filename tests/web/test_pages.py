@@ -291,6 +291,12 @@ def test_a_client_is_not_closed_by_the_pages(shop: Shop) -> None:
     assert shop.client.queues["emails"].length() == 4
 
 
+def test_a_run_that_is_not_made_yet_leads_to_what_recurs(shop: Shop) -> None:
+    shop.client.execute(ops.Recur("soon", "digest", "Digest", "{}", 60_000), now=NOW - 1000)
+    text = shop.pages().get("/queue?name=soon").text
+    assert 'href="/schedule?jid=digest">Digest</a>' in text
+
+
 # ---- what the pages are made of
 
 

@@ -49,7 +49,8 @@ def show(request: Request) -> Response:
         ]
     )
     held = site.source.ask_all([ops.Running(name, 0, 10), ops.Stalled(name, 0, 10)])
-    running = site.source.jobs([jid for page in held for jid in page.jids])
+    known = site.source.known([*(jid for page in held for jid in page.jids), *(job.jid for job in head)])
+    running = [known[jid] for page in held for jid in page.jids if jid in known]
     return site.page(
         request,
         "queue.html",
@@ -61,6 +62,7 @@ def show(request: Request) -> Response:
         span=span,
         lease_ms=settings,
         head=head,
+        unmade={job.jid for job in head if job.jid not in known},
         running=running,
         oldest=oldest_of(site, [name]).get(name, 0),
     )
