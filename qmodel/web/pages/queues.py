@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from starlette.requests import Request
 from starlette.responses import Response
 
 from qmodel import operations as ops
+from qmodel import replies
 from qmodel.web import asking
 from qmodel.web.charts import minutes
 from qmodel.web.site import Site, site_of
@@ -48,9 +51,7 @@ def show(request: Request) -> Response:
             ops.Peek(name, 5),
         ]
     )
-    held = site.source.ask_all([ops.Running(name, 0, 10), ops.Stalled(name, 0, 10)])
-    known = site.source.known([*(jid for page in held for jid in page.jids), *(job.jid for job in head)])
-    running = [known[jid] for page in held for jid in page.jids if jid in known]
+    running, made = _there(site, name, head)
     return site.page(
         request,
         "queue.html",
@@ -62,7 +63,15 @@ def show(request: Request) -> Response:
         span=span,
         lease_ms=settings,
         head=head,
-        unmade={job.jid for job in head if job.jid not in known},
+        unmade={job.jid for job in head} - made,
         running=running,
         oldest=oldest_of(site, [name]).get(name, 0),
     )
+
+
+def _there(site: Site, name: str, head: Sequence[replies.Job]) -> tuple[list[replies.Job], set[str]]:
+    """The jobs of a queue that somebody has; and which of the next ones are made: runs that are due may not be."""
+    held = site.source.ask_all([ops.Running(name, 0, 10), ops.Stalled(name, 0, 10)])
+    jids = [jid for page in held for jid in page.jids]
+    known = site.source.known([*jids, *(job.jid for job in head)])
+    return [known[jid] for jid in jids if jid in known], set(known)
