@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-from collections import deque
 from typing import ClassVar, NamedTuple
 
 from rich.text import Text
@@ -23,8 +21,9 @@ from qmodel import replies
 from qmodel.aio import AsyncClient
 from qmodel.errors import ConnectError, QmodelError
 from qmodel.top.acting import DEEDS
+from qmodel.top.pulse import Pulse
 from qmodel.top.screens import Find, Help, Lines, Question
-from qmodel.top.views import MAIN, STATES, GroupView, Page, QueueView, Row, View, WorkerView
+from qmodel.top.views import MAIN, STATES, GroupView, Page, QueueView, Row, TagView, View, WorkerView
 from qmodel.top.words import clean, count, spark
 
 PAGE = 50
@@ -34,7 +33,7 @@ KEYS = (
     ("enter esc", "go into a queue, group, worker or job; go back"),
     ("s", "the jobs of a queue in the next state"),
     ("n b", "next page, previous page"),
-    ("/", "find a job by its id"),
+    ("/", "find a job by its id, or jobs by tag:NAME"),
     ("p", "pause a queue, or let it go on"),
     ("r", "try a failed job, or all of a group, again"),
     ("c", "cancel a job; of a queue all that have not begun;"),
@@ -141,6 +140,9 @@ class Top(App[None]):
                 self._say_trouble("")
             except ConnectError as error:
                 self._say_trouble(f"{error.sentence} What is shown is from before; trying again.")
+            except QmodelError as error:  # what somebody typed names nothing
+                self.notify(clean(str(error)), severity="error", markup=False)
+                self.action_leave()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._at_once.wait(), None if self._frozen else self._interval)
 
@@ -248,7 +250,7 @@ class Top(App[None]):
         self.table.display = is_list
         self._lines.display = not is_list
 
-    async def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Go into what the cursor is on."""
         row = self._row()
         if row is None:
@@ -258,18 +260,11 @@ class Top(App[None]):
         if kind == "job":
             self.open_job(row.key)
         elif kind == "queue":
-            self._go([*self._stack, Place(QueueView(row.key, await self._first_state(row.key)))])
+            self._go([*self._stack, Place(QueueView(row.key))])
         elif kind == "group":
             self._go([*self._stack, Place(GroupView(row.key))])
         else:
             self._go([*self._stack, Place(WorkerView(row.key))])
-
-    async def _first_state(self, queue: str) -> str:
-        """The first state in which a queue has jobs."""
-        with contextlib.suppress(ConnectError):
-            counts = await self._client.execute(ops.Queue(queue))
-            return next((state for state in STATES if getattr(counts, state)), "waiting")
-        return "waiting"
 
     def open_job(self, jid: str) -> None:
         """Show one job in full."""
@@ -305,14 +300,21 @@ class Top(App[None]):
     def action_state(self) -> None:
         """Show the jobs of a queue in the next state."""
         view = self.place.view
-        if isinstance(view, QueueView):
+        if isinstance(view, QueueView) and view.state:
             states = list(STATES)
             following = states[(states.index(view.state) + 1) % len(states)]
             self._go([*self._stack[:-1], Place(QueueView(view.queue, following))])
 
     def action_find(self) -> None:
-        """Ask for a job, and show it."""
-        self.push_screen(Find(), lambda jid: self.open_job(jid) if jid else None)
+        """Ask for a job or a tag, and show it."""
+
+        def show(found: str | None) -> None:
+            if found and found.startswith("tag:"):
+                self._go([*self._stack, Place(TagView(found.removeprefix("tag:").strip()))])
+            elif found:
+                self.open_job(found)
+
+        self.push_screen(Find(), show)
 
     def action_freeze(self) -> None:
         """Stand still, or go on."""
@@ -372,24 +374,3 @@ def _change(table: DataTable[Text], number: int, before: Row, after: Row) -> Non
     for column, (old, new) in enumerate(zip(before.cells, after.cells, strict=True)):
         if old.plain != new.plain or old.style != new.style:
             table.update_cell_at((number, column), new, update_width=True)  # type: ignore[arg-type]
-
-
-class Pulse:
-    """How many events there were in a second, lately."""
-
-    def __init__(self) -> None:
-        self.rates: deque[float] = deque([0.0] * 20, 20)
-        self._last: tuple[float, int] | None = None
-
-    def note(self, newest: int) -> None:
-        """Take down the sequence of the newest event."""
-        now = time.monotonic()
-        if self._last is not None:
-            since, before = self._last
-            self.rates.append(max(newest - before, 0) / max(now - since, 0.001))
-        self._last = (now, newest)
-
-    @property
-    def rate(self) -> float:
-        """The last of them."""
-        return self.rates[-1]

@@ -44,15 +44,15 @@ class Question(ModalScreen[bool]):
 
 
 class Find(ModalScreen[str]):
-    """Asks for the id of a job."""
+    """Asks for the id of a job, or a tag."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss('')", "back")]
 
     def compose(self) -> ComposeResult:
         """Show the field."""
         with Vertical(id="box"):
-            yield Static("Which job? Its id:")
-            yield Input(placeholder="jid")
+            yield Static("Which job? Its id, or tag: and a tag.")
+            yield Input(placeholder="jid, or tag:name")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Give what was typed."""

@@ -124,22 +124,41 @@ def _paused(one: replies.QueueCounts) -> str:
 
 
 class QueueView(View):
-    """The jobs of a queue in one state."""
+    """The jobs of a queue in one state: at first in the first state in which it has any."""
 
     columns = ("job", "klass", "state", ">priority", ">tries left", ">since", "worker", "data")
 
-    def __init__(self, queue: str, state: str) -> None:
+    def __init__(self, queue: str, state: str = "") -> None:
         self.queue = queue
         self.state = state
         self.title = f"{queue}: {state}"
 
     async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
         """Read a page of jobs."""
-        page: replies.Page = await client.execute(STATES[self.state](self.queue, offset, most))
         counts: replies.QueueCounts = await client.execute(ops.Queue(self.queue))
+        there = {state: number for state in STATES if (number := getattr(counts, state))}
+        self.state = self.state or next(iter(there), "waiting")
+        self.title = f"{self.queue}: {self.state}"
+        page: replies.Page = await client.execute(STATES[self.state](self.queue, offset, most))
         jobs = await _jobs(client, page.jids)
-        others = ", ".join(f"{state} {getattr(counts, state):,}" for state in STATES if getattr(counts, state))
+        others = ", ".join(f"{state} {number:,}" for state, number in there.items())
         return Page([_job(job) for job in jobs], offset + most < page.total, page.total, others)
+
+
+class TagView(View):
+    """The jobs that have a tag, in the order in which they got it."""
+
+    columns = QueueView.columns
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self.title = f"Tag {tag}"
+
+    async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
+        """Read a page of jobs."""
+        page: replies.Page = await client.execute(ops.Tagged(self.tag, offset, most))
+        jobs = await _jobs(client, page.jids)
+        return Page([_job(job) for job in jobs], offset + most < page.total, page.total)
 
 
 class RunningView(View):

@@ -253,6 +253,27 @@ async def test_a_job_is_found_by_its_id_and_one_that_is_gone_is_said(memory: Cli
         assert screen.app.table.display
 
 
+@pytest.mark.parametrize("typed", [("a", "space", "b"), ("t", "a", "g", "colon")])
+async def test_what_names_nothing_is_said_and_the_view_goes_on(memory: Client, typed: tuple[str, ...]) -> None:
+    memory.queues["mail"].put("Send")
+    async with top(memory) as screen:
+        await screen.press("slash", *typed, "enter")
+        await screen.until(lambda: any("must be" in str(one.message) for one in screen.app._notifications))
+        await screen.drawn()
+        assert screen.rows[0][0] == "mail"
+
+
+async def test_jobs_are_found_by_a_tag(memory: Client) -> None:
+    memory.queues["mail"].put("Send", jid="a", tags=["welcome"])
+    memory.queues["slow"].put("Scan", jid="b", tags=["welcome"])
+    async with top(memory) as screen:
+        await screen.press("slash", *"tag", "colon", *"welcome", "enter")
+        assert [row[0] for row in screen.rows] == ["a", "b"]
+        assert "Tag welcome   1 to 2 of 2" in screen.text("where")
+        await screen.press("escape")
+        assert screen.rows[0][0] == "mail"
+
+
 async def test_the_keys_are_told(memory: Client) -> None:
     async with top(memory) as screen:
         await screen.press("question_mark")
