@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from qmodel.app.hooks import logger
 from qmodel.client import Client
 from qmodel.errors import QmodelError
 
@@ -51,7 +52,7 @@ class Connection:
         self._lock = threading.Lock()
         self._client: Client | None = None
         self._instead: AsyncClient | None = None
-        self._lent = False
+        self._lent = self._warned = False
         self._by_loop: dict[asyncio.AbstractEventLoop, AsyncClient] = {}
         _OPEN.add(self)
 
@@ -74,6 +75,7 @@ class Connection:
                 raise NotHere
             with self._lock:
                 if self._client is None:
+                    self._warn()
                     self._client = Client(self._shared)
                 found = self._client
         return found
@@ -97,9 +99,19 @@ class Connection:
         if found is None:
             with self._lock:
                 # A client knows its loop, so the two would keep each other.
+                self._warn()
                 self._by_loop = {one: client for one, client in self._by_loop.items() if not one.is_closed()}
                 found = self._by_loop[loop] = AsyncClient(self._shared)
         return found
+
+    def _warn(self) -> None:
+        """Say once that nobody said where the jobs are: a server whose setting was forgotten would lose them all."""
+        if self._given is None and not os.environ.get(VARIABLE) and not self._warned:
+            self._warned = True
+            logger().warning(
+                "Nobody said where the jobs are, so they are in this process alone, and gone with it. "
+                "Set QMODEL_URL (redis://localhost:6379/0), or write App('memory://') where that is meant."
+            )
 
     @contextmanager
     def lent(self, client: Client | None, aclient: AsyncClient | None, url: str | None) -> Iterator[None]:

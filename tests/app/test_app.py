@@ -292,6 +292,17 @@ def test_the_environment_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
     assert App("memory://given").url == "memory://given"
 
 
+def test_jobs_that_nobody_will_see_are_warned_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("QMODEL_URL", raising=False)
+    for app, warned in ((App(), True), (App("memory://"), False)):
+        app.job(name="work")(lambda: None).put_many([(), ()])
+        app.client.newest()
+        assert [("in this process alone" in text) for text in caplog.messages] == [True] * warned
+        caplog.clear()
+
+
 def test_nothing_is_opened_before_it_is_needed() -> None:
     app = App("redis://127.0.0.1:1/0")
 
