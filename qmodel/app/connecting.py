@@ -104,6 +104,10 @@ class Connection:
                 found = self._by_loop[loop] = AsyncClient(self._shared)
         return found
 
+    def told(self) -> None:
+        """Note that somebody was told where the jobs are, and needs no warning."""
+        self._warned = True
+
     def _warn(self) -> None:
         """Say once that nobody said where the jobs are: a server whose setting was forgotten would lose them all."""
         if self._given is None and not os.environ.get(VARIABLE) and not self._warned:

@@ -53,7 +53,7 @@ def command(job_type: str, arguments: tuple[str, ...], wait: bool, timeout: int 
         kind.app.connection = Connection(at.url)
     args, kwargs = _given(kind, arguments)
     if alone := kind.app.url.startswith("memory://"):
-        kind.app.connection = Connection(kind.app.url)  # said by us: nobody needs to be warned
+        kind.app.connection.told()
     with _performing(kind, options["queue"]) if alone else _nothing():
         try:
             job = kind.options(**_options(options)).put(*args, **kwargs)

@@ -67,7 +67,7 @@ def command(app: str, queues: str | None, order: str | None, **given: Any) -> No
         loaded.connection = Connection(session().url)
     if loaded.url == "memory://":
         click.echo("memory:// is this process alone: nobody else's jobs come here. Set QMODEL_URL, or --url.", err=True)
-        loaded.connection = Connection(loaded.url)  # who was told so needs no other warning
+        loaded.connection.told()
     names, weights = (list(loaded.queues), {}) if queues is None else _queues(queues)
     given |= {"memory": _size(given["memory"]), "grace": given["grace"] / 1000}
     host, port = given.pop("health_host"), given.pop("health_port")
