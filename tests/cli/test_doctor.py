@@ -57,7 +57,7 @@ def test_a_job_that_a_throttle_keeps_is_told_as_such(run: Run) -> None:
 
 def test_a_run_that_is_due_and_not_made_yet_breaks_no_check(run: Run) -> None:
     run("put", "q", "A", "--now", HOUR_AGO)
-    run("recur", "q", "Digest", "{}", "--jid", "digest", "--interval", "1h", "--priority", "-1", "--now", HOUR_AGO)
+    assert run("recur", "q", "digest", "Digest", "{}", "1h", "--priority", "-1", "--now", HOUR_AGO).code == 0
     out = run("doctor").out
 
     assert "the next job of queue q has been ready for 1 h" in out
