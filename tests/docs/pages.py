@@ -21,6 +21,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import zip_longest
@@ -171,11 +172,19 @@ class Terminal:
         ended = []
         while self.background:
             process, said, output = self.background.pop()
+            self._await_word(process, said)
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGINT)
             code = self._await(process)
             ended.append((code, self.shown(said.read_text(encoding="utf-8")), output))
         return ended
+
+    @staticmethod
+    def _await_word(process: subprocess.Popen[bytes], said: Path) -> None:
+        """Wait until it has begun, which it says: Ctrl-C before that is another matter."""
+        until = time.monotonic() + PATIENCE
+        while not said.stat().st_size and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.05)
 
     @staticmethod
     def _await(process: subprocess.Popen[bytes]) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import ELSEWHERE, ROOT, Example, Terminal, agrees, examples, importing, name_of, pages
-from tests.servers import Server
+from tests.servers import NOTHING_FOUND, Server, chosen_servers, running
 
 LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.M)
@@ -43,16 +44,9 @@ def perform(
     assert not one.output or agrees(printed, one.output), f"{one.text}\nprinted\n{printed}"
 
 
-@pytest.mark.parametrize("page", RUN, ids=name_of)
-def test_the_examples_run_and_print_what_they_say(
-    page: Path,
-    server: Server,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("qmodel.backends.memory._NAMED", {})  # what one page keeps is not for the next
-    terminal = Terminal(tmp_path, f"{server.url}?prefix={page.stem}:")
+def follow(page: Path, url: str, capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    """Do what a page says, from top to bottom."""
+    terminal = Terminal(folder, f"{url}?prefix={page.stem}:")
     names: dict[str, object] = {"__name__": "page"}
     with importing(terminal.home):
         try:
@@ -63,6 +57,36 @@ def test_the_examples_run_and_print_what_they_say(
     for status, said, output in ended:
         assert status in (0, 130), said
         assert not output or agrees(said, output), said
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one page keeps in memory is not for the next."""
+    monkeypatch.setattr("qmodel.backends.memory._NAMED", {})
+
+
+@pytest.mark.parametrize("page", [page for page in RUN if not typed(page)], ids=name_of)
+def test_the_examples_run_and_print_what_they_say(
+    page: Path, server: Server, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    follow(page, server.url, capsys, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def one_server() -> Iterator[Server]:
+    """The first server that can be had: to type all commands on each would take long."""
+    candidates = chosen_servers()
+    if not candidates:
+        pytest.skip(NOTHING_FOUND)
+    with running(candidates[0]) as started:
+        yield started
+
+
+@pytest.mark.parametrize("page", [page for page in RUN if typed(page)], ids=name_of)
+def test_the_commands_of_a_page_answer_what_it_says(
+    page: Path, one_server: Server, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    follow(page, one_server.url, capsys, tmp_path)
 
 
 def test_what_a_page_shows_is_compared() -> None:
