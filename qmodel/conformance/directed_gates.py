@@ -47,6 +47,7 @@ def let_go_on_and_waiting_still(s: Script) -> None:
     s.do(ops.ThrottleSet("x", 2, capacity=100, refill=1, refill_ms=1_000_000))
     s.put("a", "b", "c", "d", "e", throttles=("x",), cost=12, priority=-1)
     held = s.pop(5)
+    s.put("g", throttles=("x",), priority=-1)
     s.complete(*held)
     s.put("h1", "h2", "h3", "h4", priority=-5)
     s.pop()
@@ -56,10 +57,9 @@ def let_go_on_and_waiting_still(s: Script) -> None:
     s.put("f2", throttles=("x",), cost=12, priority=-2)
     s.pop()
     s.do(ops.Cancel(("d",)))
-    s.do(ops.Cancel(("e", "f")))
-    s.do(ops.ThrottleGet("x"))
-    s.put("g", throttles=("x",), priority=-1)
-    s.pop()
+    s.do(ops.Cancel(("e", "f", "f2")))
+    s.do(ops.ThrottleSet("x", 1, capacity=100, refill=1, refill_ms=1_000_000))
+    s.pop(3)
     s.do(ops.Delay("c", 1000))
     s.do(ops.ThrottleGet("x"))
     s.pop(9)
@@ -69,15 +69,22 @@ def let_go_on_and_waiting_still(s: Script) -> None:
 def a_bucket_that_was_lowered(s: Script) -> None:
     """Where those that were let go on, or have just passed, will take more than the bucket can hold."""
     s.do(ops.ThrottleSet("x", 1, capacity=40, refill=1, refill_ms=1000))
-    s.put("a", "b", "c", "d", throttles=("x",), cost=12)
+    s.put("a", "b", "c", throttles=("x",), cost=12)
     s.pop(4)
     s.put("h1", "h2", priority=-5)
-    s.do(ops.ThrottleSet("x", 9, capacity=40, refill=1, refill_ms=1000))
-    s.pop()
-    s.do(ops.ThrottleSet("x", 9, capacity=12, refill=1, refill_ms=1000))
     s.put("e", throttles=("x",), cost=12)
+    s.put("e2", throttles=("x",), cost=1)
     s.put("f", throttles=("x",), cost=1, priority=1)
+    s.do(ops.ThrottleSet("x", 9, capacity=40, refill=1, refill_ms=1000))
+    s.now += 1
     s.pop()
+    s.do(ops.ThrottleSet("queue/q", capacity=5, refill=1, refill_ms=1_000_000))
+    s.pop()
+    s.pop(2)
+    s.do(ops.Cancel(("e",)))
+    s.do(ops.ThrottleSet("x", 9, capacity=12, refill=1, refill_ms=1000))
+    s.pop(2)
+    s.do(ops.ThrottleUnset("queue/q"))
     s.pop(9)
     s.do(ops.Queue("q"))
     s.do(ops.ThrottleSet("y", capacity=5, refill=1, refill_ms=1000))
@@ -87,6 +94,23 @@ def a_bucket_that_was_lowered(s: Script) -> None:
     s.pop(2, queue="r")
     s.do(ops.Queue("r"))
     s.look()
+
+
+def what_a_bucket_has_promised(s: Script) -> None:
+    """The tokens of those that a gate has let go on are not for others, be they many tokens or few."""
+    for queue, cost, few in (("q", 1_000_000, 1), ("r", 12, 20)):
+        s.do(ops.ThrottleSet(queue, 1, capacity=cost * 2 if few > 1 else cost, refill=1, refill_ms=1))
+        s.put("a" + queue, queue=queue, throttles=(queue,))
+        s.put("b" + queue, queue=queue, throttles=(queue,), cost=cost)
+        (held,) = s.pop(2, queue=queue)
+        s.put("e" + queue, queue=queue, throttles=(queue,), cost=few)
+        s.put("h1" + queue, "h2" + queue, queue=queue, priority=-1)
+        s.complete(held, after=1000)
+        s.pop(queue=queue)
+        s.do(ops.ThrottleSet(queue, 5, capacity=cost * 2 if few > 1 else cost, refill=1, refill_ms=1))
+        s.pop(2, queue=queue)
+        s.do(ops.ThrottleGet(queue))
+        s.do(ops.Queue(queue))
 
 
 def behind_one_that_needs_more(s: Script) -> None:
@@ -149,7 +173,7 @@ def a_thousand_queues_at_a_throttle(s: Script) -> None:
     queues = [f"q{number:04}" for number in range(1002)]
     puts = [ops.Put(queue, "j" + queue, "k", "", throttles=("x",)) for queue in queues]
     s.do(ops.PutMany(tuple(puts[:1000])))
-    s.do(ops.PutMany(tuple(puts[1000:])))
+    s.do(ops.PutMany((*puts[1000:], ops.Put(queues[0], "another", "k", "", throttles=("x",)))))
     for first in range(0, 1002, 200):
         s.do(ops.PopAny(tuple(queues[first : first + 200]), "w", wait=True))
     s.do(ops.ThrottleGet("x"))
@@ -161,8 +185,8 @@ def a_thousand_go_on(s: Script) -> None:
     """A gate that opens wide lets a thousand go on in one pop, and the others in the next."""
     s.do(ops.ThrottleSet("x", 1))
     s.put(*(f"a{number:04}" for number in range(1005)), throttles=("x",))
-    s.pop()
-    s.pop()
+    for _ in range(3):
+        s.pop()
     s.do(ops.ThrottleSet("x", 5000))
     for _ in range(2):
         s.pop()
@@ -172,5 +196,6 @@ def a_thousand_go_on(s: Script) -> None:
 
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
     woken_by_throttles, two_gates_of_a_queue, let_go_on_and_waiting_still, a_bucket_that_was_lowered,
-    behind_one_that_needs_more, many_holders, names_of_throttles, a_thousand_queues_at_a_throttle, a_thousand_go_on,
+    what_a_bucket_has_promised, behind_one_that_needs_more, many_holders, names_of_throttles,
+    a_thousand_queues_at_a_throttle, a_thousand_go_on,
 )  # fmt: skip

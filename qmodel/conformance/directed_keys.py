@@ -19,6 +19,10 @@ def what_stands_for_a_key(s: Script) -> None:
     _put(s, "b", "debounce")
     s.do(ops.Get("a"))
     s.do(ops.UniqueRelease("k"))
+    _put(s, "r")
+    for _ in range(2):
+        _put(s, "r2", request="x")
+    s.do(ops.Cancel(("r",)))
     s.put("n", "other")
     s.complete(*s.pop())
     _put(s, "h")
@@ -237,13 +241,15 @@ def canceling_what_waits_for_a_thousand(s: Script) -> None:
     """Just a thousand end with one job, and more of them in two parts, between which its dependents have followed."""
     many = [f"j{n:04}" for n in range(1100)]
     s.put(*many, queue="r")
-    s.put("root", queue="z")
-    s.put("v", "w", depends=("root cancel",))
+    s.put("root", "other", queue="z")
+    s.put("v", depends=("other cancel",))
+    s.put("w", depends=("root cancel",))
     s.put("x", depends=("w fail",))
     s.do(ops.DependsOn("v", tuple(many[:999])))
     s.do(ops.DependsOn("w", tuple(many[:600])))
     s.do(ops.DependsOn("w", tuple(many[600:])))
     _fail(s)
+    s.do(ops.Get("v"))
     for _ in range(3):
         s.do(ops.Get("w"))
         s.do(ops.Get("x"))

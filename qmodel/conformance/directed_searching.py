@@ -106,11 +106,11 @@ def a_thousand_too_young(s: Script) -> None:
     s.now += 10_000
     s.complete(*leased[2:500])
     s.complete(*leased[500:])
-    s.put(*jids, retries=0, queue="r")
-    s.pop(1000, queue="r")
-    s.pop(4, queue="r")
-    s.now += 80_000
-    s.pop(queue="r")
+    s.put(*(f"b{jid}" for jid in jids), retries=0, queue="r")
+    for later in (0, 80_000):
+        s.now += later
+        s.pop(1000, queue="r")
+        s.pop(4, queue="r")
     s.put("z0", "z1", queue="z")
     for job in s.pop(2, queue="z"):
         s.do(ops.Fail(job.jid, job.token, f"z{job.jid}", ""), -100_000 if job.jid == "z1" else 0)
@@ -123,24 +123,18 @@ def a_thousand_too_young(s: Script) -> None:
 
 def kept_in_order(s: Script) -> None:
     """Jobs that say how long they are kept go at their very moments, three in a step, the earliest first."""
-    s.put("a", keep_complete_ms=1000)
-    s.put("b", keep_complete_ms=1001)
-    s.put("c", keep_complete_ms=999)
-    s.put("d", keep_complete_ms=5000)
-    s.put(*(f"e{number}" for number in range(8)), keep_complete_ms=0)
-    s.put(*(f"f{number}" for number in range(4)), queue="r", keep_failed_ms=0)
-    s.complete(*s.pop(4))
-    for at in (998, 1, 1, 1, 1):
-        s.now += at
-        (other,) = s.pop(queue="r") or s.pop()
-        s.do(ops.Fail(other.jid, other.token, "g", ""))
-    s.complete(*s.pop(9))
-    for _ in range(4):
-        s.put("other", queue="other")
-        s.complete(*s.pop(queue="other"))
-    s.now += 5000
-    s.put("other", queue="other")
-    s.complete(*s.pop(queue="other"))
+    for jid, ms in (("a", 1000), ("b", 1001), ("c", 999), ("d", 5000)):
+        s.put(jid, keep_complete_ms=ms)
+    s.put(*(f"e{number}" for number in range(7)), keep_complete_ms=2000)
+    s.put(*(f"f{number}" for number in range(4)), keep_failed_ms=0)
+    for job in s.pop(4):
+        s.complete(job)
+    s.complete(*s.pop(7))
+    s.put(*(f"o{number}" for number in range(9)), queue="r")
+    for job, at in zip(s.pop(9, queue="r"), (998, 1, 1, 1, 998, 1, 0, 0, 3000), strict=True):
+        s.do(ops.Fail(job.jid, job.token, "g", ""), at)
+    for job in s.pop(4):
+        s.do(ops.Fail(job.jid, job.token, "g", ""))
     s.look()
 
 
@@ -199,6 +193,13 @@ def forgetting_a_request_in_parts(s: Script) -> None:
         s.do(ops.RequestForget("a"))
     for _ in range(2):
         s.do(ops.RequestForget("a"))
+    s.set("requests-history", 0)
+    s.do(ops.RequestOpen("b", "q", 1))
+    one = (ops.Put("q", "b:1", "k", ""),)
+    s.do(ops.RequestAdd("b", one))
+    s.do(ops.Cancel(("b:1",)))
+    s.do(ops.RequestPut("b", "q", 1, one))
+    s.do(ops.RequestGet("b"))
 
 
 def keys_past_their_moment(s: Script) -> None:
@@ -230,6 +231,9 @@ def at_the_beginning_of_time(s: Script) -> None:
     s.do(ops.Put("q", "o2", "k", "", ordered="o"))
     s.do(ops.Pause(("q",), "by hand", 1))
     s.do(ops.Cancel(("o1",)))
+    s.put("t", queue="r", tags=("t",))
+    s.complete(*s.pop(queue="r"))
+    s.do(ops.Clean("complete", 0, tag="t"))
     for _ in range(3):
         s.do(ops.Put("q", "w", "k", "", unique="l"))
         s.pop(9)
