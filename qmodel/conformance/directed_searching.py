@@ -268,6 +268,20 @@ def a_subscription_before_all_messages(s: Script) -> None:
     s.do(ops.Subscribe("t", ("a",), "q", "k", since=s.now))
 
 
+def subscriptions_with_options(s: Script) -> None:
+    """Their jobs are run as they say; they stand in the order in which they came, however long their texts are."""
+    given: tuple[dict[str, Any], ...] = (
+        {"lifo": True}, {"timeout_ms": 500}, {"lease_ms": 700}, {"ttl_ms": 900}, {"ordered": "o"}, {"dead_queue": "d"},
+    )  # fmt: skip
+    for number, options in enumerate(given):
+        s.do(ops.Subscribe(f"s{9 - number}", ("a", "b." * 40 + "c"), "q", "k", **options))
+    s.do(ops.Subscriptions())
+    s.do(ops.Subscriptions(1, 2))
+    s.do(ops.Publish("a", "x"))
+    s.pop(9)
+    s.look()
+
+
 def a_thousand_notes(s: Script) -> None:
     """A klass may have a thousand keys."""
     for number in range(1001):
@@ -282,5 +296,5 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     walks_through_every_list, cursors_that_are_none, a_thousand_groups, a_thousand_too_young, kept_in_order,
     kept_as_long_as_it_is_failed,
     fewer_are_kept, pages_of_requests, forgetting_a_request_in_parts, keys_past_their_moment, at_the_beginning_of_time,
-    pauses_with_numbers_for_reasons, a_subscription_before_all_messages, a_thousand_notes,
+    pauses_with_numbers_for_reasons, a_subscription_before_all_messages, subscriptions_with_options, a_thousand_notes,
 )  # fmt: skip
