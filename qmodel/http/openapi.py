@@ -9,7 +9,7 @@ from typing import Any
 from qmodel import __version__
 from qmodel.http.problems import MEDIA_TYPE, OWN, STATUS
 from qmodel.http.routes import RESOURCES, Resource, by_operation
-from qmodel.http.schemas import Schema, components, operation_id, ref
+from qmodel.http.schemas import Schema, components, of_kind, operation_id, ref
 from qmodel.operations import CATALOGUE
 
 _IDEMPOTENCY_KEY: Schema = {
@@ -75,7 +75,7 @@ def _tag(resource: Resource) -> str:
 
 def _parameters(resource: Resource) -> list[Schema]:
     found: list[Schema] = [
-        {"name": name, "in": "path", "required": True, "schema": _named(name)}
+        {"name": name, "in": "path", "required": True, "schema": _named(name, resource.acts)}
         for name in re.findall(r"\{(\w+)\}", resource.path)
     ]
     for name, schema in (resource.query or {}).items():
@@ -89,12 +89,10 @@ def _parameters(resource: Resource) -> list[Schema]:
     return found
 
 
-def _named(name: str) -> Schema:
-    """The schema of a part of a path: the argument of that name."""
-    from qmodel.http.schemas import of_kind
-
-    arguments = (a for spec in CATALOGUE.values() for a in spec.arguments)
-    return of_kind(next(a.kind for a in arguments if a.name == name))
+def _named(name: str, acts: tuple[str, ...]) -> Schema:
+    """The schema of a part of a path: the argument of that name, of one of these operations or else of any."""
+    specs = (*(CATALOGUE[act] for act in acts), *CATALOGUE.values())
+    return of_kind(next(a.kind for spec in specs for a in spec.arguments if a.name == name))
 
 
 def _responses(resource: Resource) -> dict[str, Schema]:

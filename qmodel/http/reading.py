@@ -13,9 +13,11 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from qmodel.arguments import Flag, Kind, ListOf, Operations, Whole
+from qmodel.arguments import REQUEST, Flag, Kind, ListOf, Operations, Whole
+from qmodel.errors import error_of
 from qmodel.http.problems import Problem, meant
 from qmodel.operations import CATALOGUE, Operation, Spec
+from qmodel.refusals import Refusal
 
 _KEYS = uuid.UUID("6f1d5e0e-33c3-4b4e-9d0b-9b8a3c0f5a11")
 """The namespace of the job ids that are made of idempotency keys."""
@@ -67,6 +69,8 @@ def operation(spec: Spec, given: Mapping[str, Any], key: str | None = None) -> O
             meant(name, known),
             {"operation": spec.name, "argument": name},
         )
+    if "request" in values and not REQUEST.accepts(values["request"]):
+        raise error_of(Refusal("BAD_ARGUMENT", (spec.name, "request")))
     if key is not None and "request" in known:
         values.setdefault("request", key)
     for argument in spec.arguments:

@@ -74,9 +74,10 @@ def stored(given: Mapping[str, Any], needed: str = "") -> dict[str, Any]:
     for name, raw in TEXTS.items():
         if name in found and raw in found:
             raise Problem("BAD_JSON", f"Both {name} and {raw} are given.", f"Give {name}, or any other text as {raw}.")
-        text = found.pop(raw, None)
-        if text is not None:
-            found[name] = text
+        if raw in found:
+            found[name] = found.pop(raw)
+            if type(found[name]) is not str:
+                raise Problem("BAD_JSON", f"{raw} is no text.", f"Give anything else as {name}.")
         elif found.get(name) is not None or (name == needed and name in found):
             found[name] = _encoded(found[name])
     return found

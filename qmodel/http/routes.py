@@ -57,7 +57,7 @@ def _query(spec: Spec, without: Sequence[str] = ()) -> dict[str, Schema]:
 
 _JOBS = record({"jobs": array(ref("JobShown"))})
 _PUT = of_operation(CATALOGUE["put"], without=("queue", "request"), free=True)
-_POP = of_operation(CATALOGUE["pop_any"], without=("wait",))
+_POP = of_operation(CATALOGUE["pop_any"], without=("wait", "request"))
 _POP["properties"]["timeout"] = SECONDS
 _POP_ONE = _POP | {
     "properties": {name: schema for name, schema in _POP["properties"].items() if name != "queues"},
@@ -84,14 +84,14 @@ ON_QUEUES = ("pause", "unpause")
 
 def _on_job(name: str) -> Resource:
     spec = CATALOGUE[name]
-    body = of_operation(spec, without=("jid",), free=True)
+    body = of_operation(spec, without=("jid", "request"), free=True)
     path = f"/v1/jobs/{{jid}}/{name.replace('_', '-')}"
     return Resource("POST", path, spec.summary, partial(resources.act, name=name), of_reply(spec), (name,), body=body)
 
 
 def _on_queue(name: str) -> Resource:
     spec = CATALOGUE[name]
-    body = of_operation(spec, without=("queues",))
+    body = of_operation(spec, without=("queues", "request"))
     path = f"/v1/queues/{{queue}}/{name}"
     act = partial(resources.on_queue, name=name)
     return Resource("POST", path, spec.summary, act, of_reply(spec), (name,), body=body)

@@ -38,12 +38,14 @@ def body() -> Schema:
     found = of_operation(CATALOGUE["recur"], without=("jid", "kind", "due_at", "request"), free=True)
     interval = next(a for a in CATALOGUE["recur"].arguments if a.name == "interval_ms")
     found["properties"] |= {
-        "interval_ms": of_argument(interval, required=False),
-        "after_ms": of_argument(interval, required=False) | {"description": "So long after the end of each run."},
-        "cron": {"type": ["string", "null"], "description": "A cron expression of five fields, or six with seconds."},
+        "interval_ms": of_argument(interval, required=True),
+        "after_ms": of_argument(interval, required=True) | {"description": "So long after the end of each run."},
+        "cron": {"type": "string", "description": "A cron expression of five fields, or six with the seconds first."},
         "tz": {"type": ["string", "null"], "description": "Its time zone.", "default": "UTC"},
     }
-    return found | {"required": ["queue", "klass"]}
+    ways = [{"required": [name]} for name in ("interval_ms", "after_ms", "cron")]
+    either = [{"not": {"required": ["data", "data_text"]}}]
+    return found | {"required": ["queue", "klass"], "oneOf": ways, "allOf": either}
 
 
 def shown(schedule: replies.Schedule) -> dict[str, Any]:

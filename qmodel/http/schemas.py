@@ -100,11 +100,14 @@ def of_operation(spec: Spec, *, without: tuple[str, ...] = (), free: bool = Fals
     properties = {a.name: of_argument(a, required=is_required(spec, a)) for a in given}
     texts = [name for name in ("data", "result") if free and name in properties]
     for name in texts:
-        properties |= {name: _ANY_JSON, f"{name}_text": {"type": ["string", "null"], "maxLength": 1 << 20}}
+        properties |= {name: _ANY_JSON, f"{name}_text": {"type": "string", "maxLength": 1 << 20}}
     needed = [a.name for a in given if is_required(spec, a) and a.name not in texts]
     found = {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
-    either = [{"not": {"required": [name, f"{name}_text"]}} for name in texts]
-    return found | ({"allOf": either} if either else {})
+    rules: list[Schema] = [{"not": {"required": [name, f"{name}_text"]}} for name in texts]
+    for argument in given:
+        if argument.name in texts and is_required(spec, argument):
+            rules.append({"anyOf": [{"required": [argument.name]}, {"required": [f"{argument.name}_text"]}]})
+    return found | ({"allOf": rules} if rules else {})
 
 
 _ANY_JSON: Schema = {"description": "Any JSON; stored as a text."}

@@ -135,6 +135,8 @@ def test_every_refusal_has_a_status_and_every_own_code_is_none_of_theirs() -> No
         ("put", {"queue": "q", "klass": "K", "priority": True}, "BAD_ARGUMENT", "whole number"),
         ("put", {"queue": "q", "klass": "K", "data": {"x": 1}}, "BAD_ARGUMENT", "text"),
         ("put", {"queue": "q", "klass": "K", "tags": "t"}, "BAD_ARGUMENT", "values"),
+        ("untrack", {"jid": "a", "request": {}}, "BAD_ARGUMENT", "1 to 64 visible"),
+        ("untrack", {"jid": "a", "request": ""}, "BAD_ARGUMENT", "1 to 64 visible"),
         ("put", {"queue": "q\ud800", "klass": "K"}, "BAD_ARGUMENT", "1 to 128 bytes"),
         ("put_many", {"jobs": ["a"]}, "BAD_JSON", "put inside is not an object"),
         ("put_many", {"jobs": {}}, "BAD_ARGUMENT", "jobs"),

@@ -63,6 +63,7 @@ def test_text_that_is_no_json_goes_and_comes_as_text(api: TestClient, jobs: Clie
     put(api, {"jid": "a", "klass": "K", "data_text": "not {json"})
     found = api.get("/v1/jobs/a").json()
     assert (found["data"], found["data_text"], jobs.jobs["a"].text) == (None, "not {json", "not {json")
+    assert problem(put(api, {"klass": "K", "data_text": None})) == (400, "BAD_JSON")
     for data in (1, None):
         assert problem(put(api, {"klass": "K", "data": data, "data_text": "x"})) == (400, "BAD_JSON")
     for text in ("NaN", "1e999", "[" * 100_000):
