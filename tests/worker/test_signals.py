@@ -15,6 +15,7 @@ from tests.backends.helpers import Starter
 from tests.worker.support import INTERRUPT, KILL, PATIENCE, TERMINATE, Process, free_port, is_alive, lines, until
 
 RUNNERS = pytest.mark.parametrize("runner", ["thread", "async", "fork"])
+TWO = pytest.mark.parametrize("runner", ["thread", "fork"])
 KLASS = {"thread": "rest", "async": "arest", "fork": "rest"}
 
 
@@ -23,7 +24,7 @@ def put(client: Client, klass: str, notes: Path, seconds: float) -> str:
     return client.queues["default"].put(klass, {"seconds": seconds, "path": str(notes)}).jid
 
 
-@RUNNERS
+@TWO
 def test_the_first_interrupt_lets_jobs_finish(runner: str, url: str, client: Client, notes: Path) -> None:
     with Process(url, "--runner", runner) as worker:
         jid = put(client, KLASS[runner], notes, 1)
@@ -50,7 +51,7 @@ def test_the_second_interrupt_gives_jobs_back_uncounted(runner: str, url: str, c
     assert (job.state, job.remaining) == ("waiting", job.retries)
 
 
-@RUNNERS
+@TWO
 def test_termination_gives_jobs_a_deadline(runner: str, url: str, client: Client, notes: Path) -> None:
     with Process(url, "--runner", runner, "-c", "2", "--grace", "700ms") as worker:
         quick, slow = put(client, KLASS[runner], notes, 0.5), put(client, KLASS[runner], notes, 60)
@@ -168,7 +169,9 @@ def test_a_worker_begins_anew_when_its_code_changes(url: str, client: Client, tm
 
 def test_a_worker_whose_server_is_gone_still_ends_in_time(private: Starter, notes: Path) -> None:
     with private() as server, Process(f"{server.url}?deadline=0.2", "--grace", "1s") as worker:
-        put(Client(server.url), "rest", notes, 60)
+        client = Client(server.url)
+        client.config["heartbeat"] = 1
+        put(client, "rest", notes, 60)
         until(lambda: lines(notes))
         server.kill()
         worker.says("I go on trying")
