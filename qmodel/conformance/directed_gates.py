@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from qmodel import operations as ops
 from qmodel.conformance.script import Script
@@ -165,6 +166,51 @@ def names_of_throttles(s: Script) -> None:
     s.look()
 
 
+def limits_that_go_together(s: Script) -> None:
+    """What is refused of limits, and what a throttle says of itself when one more would be too many."""
+    given: tuple[dict[str, Any], ...] = (
+        {}, {"capacity": 1}, {"capacity": 1, "refill": 1}, {"capacity": 1, "refill_ms": 1}, {"refill": 1},
+        {"refill_ms": 1}, {"rate": 1}, {"rate_ms": 1}, {"concurrency": 1, "refill": 1},
+        {"concurrency": 1, "refill_ms": 1},
+    )  # fmt: skip
+    for limits in given:
+        s.do(ops.ThrottleSet("x", **limits))
+    s.do(ops.ThrottleSet("x", 2))
+    s.do(ops.ThrottleSet("y", rate=1, rate_ms=60_000))
+    s.put("a", "b", "c", "d", throttles=("x",))
+    s.put("e", "f", queue="r", throttles=("y",))
+    s.pop()
+    for jid in "abcd":
+        s.do(ops.Why(jid))
+    s.pop(queue="r")
+    s.do(ops.ThrottleGet("y"))
+    s.pop(3)
+    s.pop(queue="r")
+    s.do(ops.Timeout(("a",)))
+    s.do(ops.Pause(("q", "r"), "by hand"))
+    for jid in "abcdef":
+        s.do(ops.Why(jid), 30_000)
+
+
+def when_a_queue_opens(s: Script) -> None:
+    """A queue with a throttle of its own says when the first ready, or lapsed, job may be handed out."""
+    s.do(ops.ThrottleSet("queue/q", rate=2, rate_ms=200_000))
+    s.put("a", "b", "c", "d")
+    s.do(ops.Queue("q"))
+    s.pop()
+    s.do(ops.Queue("q"), 1000)
+    s.pop()
+    for _ in range(3):
+        s.do(ops.Queue("q"))
+        s.do(ops.Peek("q", 5))
+        s.now += 61_000
+    s.do(ops.Cancel(("c", "d")))
+    s.do(ops.Queue("q"))
+    s.pop(2)
+    s.do(ops.Cancel(("a",)))
+    s.do(ops.Queue("q"))
+
+
 def a_thousand_queues_at_a_throttle(s: Script) -> None:
     """A throttle knows of the first thousand queues that wait for it, by name."""
     s.do(ops.ThrottleSet("x", 1))
@@ -196,6 +242,6 @@ def a_thousand_go_on(s: Script) -> None:
 
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
     woken_by_throttles, two_gates_of_a_queue, let_go_on_and_waiting_still, a_bucket_that_was_lowered,
-    what_a_bucket_has_promised, behind_one_that_needs_more, many_holders, names_of_throttles,
-    a_thousand_queues_at_a_throttle, a_thousand_go_on,
+    what_a_bucket_has_promised, behind_one_that_needs_more, many_holders, names_of_throttles, limits_that_go_together,
+    when_a_queue_opens, a_thousand_queues_at_a_throttle, a_thousand_go_on,
 )  # fmt: skip

@@ -85,6 +85,7 @@ def a_delay_that_gives_up_a_place(s: Script) -> None:
     _put(s, "a", ordered="o")
     s.put("b", ordered="o")
     _put(s, "c", "debounce", delay_ms=1000)
+    _put(s, "d", "debounce", delay_ms=500)
     s.do(ops.Get("b"))
     s.do(ops.Get("a"))
     s.pop(2)

@@ -185,6 +185,69 @@ def pages_of_requests(s: Script) -> None:
     s.pop(9)
 
 
+def what_a_request_refuses(s: Script) -> None:
+    """To be opened otherwise than it was; sub-requests that are none."""
+    s.do(ops.RequestOpen("a", "q", 2, 1))
+    for queue, limit, priority in (("q", 2, 1), ("r", 2, 1), ("q", 1, 1), ("q", 2, 2)):
+        s.do(ops.RequestOpen("a", queue, limit, priority))
+        s.do(ops.RequestPut("a", queue, limit, (ops.Put("r", "a:1", "k", ""),), priority))
+    given: tuple[dict[str, Any], ...] = (
+        {"priority": 1}, {"ordered": "o"}, {"unique": "u"}, {"unique_mode": "again"}, {"throttles": ("queue/q",)},
+    )  # fmt: skip
+    for more in given:
+        s.do(ops.RequestAdd("a", (ops.Put("q", "a:1", "k", "", **more),)))
+    one = ops.Put("q", "a:1", "k", "")
+    s.do(ops.RequestAdd("a", (one, one)))
+    s.do(ops.RequestAdd("a", (one,)))
+    s.do(ops.RequestAdd("a", (one,)))
+    s.put("after", depends=("a:1",))
+    s.do(ops.RequestCancel("a"))
+    s.do(ops.Cancel(("after",)))
+    s.do(ops.RequestCancel("a"))
+    s.look()
+
+
+def a_request_that_is_changed_and_called_off(s: Script) -> None:
+    """With sub-requests that run, that have lapsed, that wait, and that are parked with a place or without one."""
+    s.do(ops.ThrottleSet("x", 1))
+    s.do(ops.RequestOpen("a", "q", 4))
+    s.do(ops.RequestAdd("a", tuple(ops.Put("q", f"a:{n}", "k", "", throttles=("x",)) for n in range(2))))
+    s.do(ops.RequestAdd("a", tuple(ops.Put("q", f"a:{n}", "k", "") for n in range(2, 7))))
+    leased = s.pop(3)
+    s.do(ops.RequestGet("a"))
+    for priority in (-3, -3, 2):
+        s.do(ops.RequestTune("a", priority))
+        for number in range(7):
+            s.do(ops.Get(f"a:{number}"))
+    s.now += 61_000
+    s.do(ops.RequestGet("a"))
+    s.do(ops.Heartbeat(leased[0].jid, leased[0].token))
+    s.do(ops.RequestGet("a"))
+    for _ in range(2):
+        s.do(ops.RequestCancel("a"))
+        s.do(ops.RequestGet("a"))
+    s.complete(*leased)
+    s.do(ops.RequestGet("a"))
+    s.do(ops.RequestCancel("a"))
+    s.set("requests-history", 0)
+    s.do(ops.RequestOpen("b", "q", 1))
+    s.do(ops.RequestAdd("b", (ops.Put("q", "b:1", "k", ""),)))
+    s.look()
+
+
+def a_letter_that_is_waited_for(s: Script) -> None:
+    """A dead letter on which others depend is not taken away by trying its job again."""
+    s.put("a", dead_queue="d", retries=0)
+    (job,) = s.pop()
+    s.do(ops.Fail(job.jid, job.token, "g", ""))
+    letter = next(jid for jid in s.store.jobs if jid != "a")
+    s.put("after", depends=(letter,))
+    s.do(ops.Replay(letter))
+    s.do(ops.Cancel(("after",)))
+    s.do(ops.Replay(letter))
+    s.look()
+
+
 def forgetting_a_request_in_parts(s: Script) -> None:
     """More than a thousand sub-requests are forgotten with two operations."""
     s.do(ops.RequestOpen("a", "q", 1))
@@ -297,7 +360,8 @@ def a_thousand_notes(s: Script) -> None:
 
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
     walks_through_every_list, cursors_that_are_none, a_thousand_groups, a_thousand_too_young, kept_in_order,
-    kept_as_long_as_it_is_failed,
-    fewer_are_kept, pages_of_requests, forgetting_a_request_in_parts, keys_past_their_moment, at_the_beginning_of_time,
-    pauses_with_numbers_for_reasons, a_subscription_before_all_messages, subscriptions_with_options, a_thousand_notes,
+    kept_as_long_as_it_is_failed, fewer_are_kept, pages_of_requests, what_a_request_refuses,
+    a_request_that_is_changed_and_called_off, a_letter_that_is_waited_for, forgetting_a_request_in_parts,
+    keys_past_their_moment, at_the_beginning_of_time, pauses_with_numbers_for_reasons,
+    a_subscription_before_all_messages, subscriptions_with_options, a_thousand_notes,
 )  # fmt: skip
