@@ -197,10 +197,13 @@ def _child(app: App, memory: int | None, line: socket.socket) -> None:
     os.environ["TMPDIR"] = tempfile.tempdir = folder
     if memory is not None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    here = os.getpid()
     try:
         outcome: Outcome = perform(app, job)
     except Cancelled:
         outcome = outcomes.Released()
+    if os.getpid() != here:  # the job has forked, and its child came back from it
+        os._exit(0)
     text = json.dumps([type(outcome).__name__, _facts(outcome)]).encode()
     line.sendall(_LENGTH.pack(len(text)) + text)
 

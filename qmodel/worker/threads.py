@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 import time
 from collections import deque
@@ -85,7 +86,7 @@ class ThreadRunner:
             self._calls.put(None)
 
     def _run(self) -> None:
-        me = threading.get_ident()
+        me, here = threading.get_ident(), os.getpid()
         while not self._closed:
             attempt = self._next()
             if attempt is None:
@@ -108,6 +109,8 @@ class ThreadRunner:
             except BaseException as error:  # the job's KeyboardInterrupt, say: the thread goes on
                 attempt.slot = None
                 outcome = failed(self._app, attempt, error)
+            if os.getpid() != here:  # the job has forked, and its child came back from it
+                os._exit(0)
             attempt.outcome = judged(self._app, attempt, outcome) if attempt.aborted is not None else outcome
             attempt.ended_at = time.monotonic()
             self._ended(attempt)

@@ -187,8 +187,9 @@ class _Nursery:
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            with contextlib.suppress(Exception):  # the job may have closed them
+                sys.stdout.flush()
+                sys.stderr.flush()
             os._exit(status)
 
     def _reap(self) -> None:
