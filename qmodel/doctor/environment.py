@@ -38,6 +38,7 @@ EXTRAS = (
     ("prometheus-client", "prometheus"),
     ("opentelemetry-api", "otel"),
     ("lupa", "conformance"),
+    ("pyarrow", "arrow"),
     ("pyspark", "spark"),
 )
 """Packages that some part needs, and the extra that brings them."""

@@ -1,0 +1,90 @@
+"""Events as batches of Arrow, from the stream's entries or from a client, and back.
+
+`read` is how to get them: page after page, each proved to follow the one before. Who has the entries by other means,
+such as XRANGE of a replica or a dump, uses `entry` for each, and `batch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from qmodel.client import Client
+from qmodel.errors import QmodelError
+from qmodel.events import EVENTS, WHOLE, Event, Fact
+from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.gaps import Gap
+from qmodel.pipeline.reading import pages
+from qmodel.pipeline.schema import SCHEMA, VERSION, version_of
+
+
+class UnknownEvent(QmodelError):
+    """An event that this catalogue does not have, or not so: who wrote it has another version of qmodel."""
+
+    def __init__(self, seq: int, text: str) -> None:
+        super().__init__(seq, text)
+        self.seq = seq
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"Event {self.seq} is not in this catalogue: {self.text[:100]!r}. Read it with the qmodel that wrote it."
+
+
+def entry(id: bytes, fields: dict[bytes, bytes]) -> Event:
+    """An event, from an entry of the stream as Redis clients give it. Raises UnknownEvent."""
+    seq, text = int(id.partition(b"-")[0]), fields[b"e"].decode()
+    at, kind, *facts = text.split("\t")
+    names = EVENTS.get(kind, ())
+    if not names or len(names) != len(facts):
+        raise UnknownEvent(seq, text)
+    pairs = zip(names, facts, strict=True)
+    return Event(seq, int(at), kind, tuple(int(fact) if name in WHOLE else fact for name, fact in pairs))
+
+
+def batch(events: Sequence[Event]) -> pa.RecordBatch:
+    """A batch of events, in their order."""
+    count = len(events)
+    columns: dict[str, list[Fact | None]] = {}
+    for row, (_, _, kind, facts) in enumerate(events):
+        for name, fact in zip(EVENTS[kind], facts, strict=True):
+            column = columns.get(name)
+            if column is None:
+                column = columns[name] = [None] * count
+            column[row] = fact
+    heads = [[one.seq for one in events], [one.at for one in events], [one.event for one in events]]
+    arrays = [pa.array(head, field.type) for head, field in zip(heads, SCHEMA, strict=False)]
+    for field in list(SCHEMA)[len(heads) :]:
+        found = columns.get(field.name)
+        arrays.append(pa.nulls(count, field.type) if found is None else pa.array(found, field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def events_of(table: pa.RecordBatch | pa.Table) -> Iterator[Event]:
+    """The events of a batch or a table, in its order.
+
+    Raises ValueError for a table that a later version wrote, or that is none of events, and UnknownEvent for an event
+    that is not in this catalogue.
+    """
+    found = version_of(table.schema)
+    if not 0 < found <= VERSION:
+        raise ValueError(f"a table of events has version 1 to {VERSION}, and this has {found or 'none'}")
+    named = [name for name in table.schema.names if table.column(name).null_count < table.num_rows]
+    columns = {name: table.column(name).to_pylist() for name in named}
+    for row in range(table.num_rows):
+        kind = columns["event"][row]
+        names = EVENTS.get(kind, ())
+        if not names or not columns.keys() >= set(names):
+            raise UnknownEvent(columns["seq"][row], kind)
+        yield Event(columns["seq"][row], columns["at"][row], kind, tuple(columns[name][row] for name in names))
+
+
+def read(
+    client: Client, after: int = 0, last: int | None = None, *, gaps: list[Gap] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The pages of `qmodel.pipeline.reading`, each as a batch."""
+    for events in pages(client, after, last, gaps=gaps):
+        yield batch(events)
+
+
+def tables(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """One table of some batches, also of none."""
+    return pa.Table.from_batches(batches, schema=SCHEMA)

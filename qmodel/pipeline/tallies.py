@@ -1,0 +1,73 @@
+"""Figures of durations and endings that can be added to, and merged.
+
+Folded in the order of the events, mean and squares are the engine's to the last bit, for it is the same recurrence
+(Welford, Technometrics 4, 1962) over the same numbers. Merged of parts (Chan, Golub and LeVeque, COMPSTAT 1982) they
+are equal but for rounding; all counts and bins are exact either way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from qmodel.replies import Sample as Shown
+from qmodel.state.stats import BINS, bin_of
+
+
+class Sample:
+    """Count, mean, sum of squared deviations and histogram of some durations in milliseconds."""
+
+    __slots__ = ("bins", "count", "mean", "squares")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.mean = 0.0
+        self.squares = 0.0
+        self.bins: Counter[int] = Counter()
+
+    def add(self, duration: int) -> None:
+        """Count one duration."""
+        self.count += 1
+        delta = duration - self.mean
+        self.mean += delta / self.count
+        self.squares += delta * (duration - self.mean)
+        self.bins[bin_of(duration)] += 1
+
+    def merge(self, other: Sample) -> None:
+        """Count all that another one has."""
+        count = self.count + other.count
+        if self.count and other.count:
+            delta = other.mean - self.mean
+            self.mean += delta * other.count / count
+            self.squares += other.squares + delta * delta * self.count * other.count / count
+        elif other.count:
+            self.mean, self.squares = other.mean, other.squares
+        self.count = count
+        self.bins.update(other.bins)
+
+    def shown(self) -> Shown:
+        """As the engine shows it, with each bin (qmodel.histogram.bin_starts)."""
+        return Shown(self.count, self.mean, self.squares, tuple(self.bins[index] for index in range(BINS)))
+
+
+class Tally:
+    """What became of the jobs of one queue, klass, worker or tag on one day.
+
+    `failures` counts what failed that day, also by group, and `failed` those of them that are still failed.
+    """
+
+    __slots__ = ("failed", "failures", "groups", "retries", "run", "wait")
+
+    def __init__(self) -> None:
+        self.wait = Sample()
+        self.run = Sample()
+        self.failures = self.failed = self.retries = 0
+        self.groups: Counter[str] = Counter()
+
+    def merge(self, other: Tally) -> None:
+        """Count all that another one has."""
+        self.wait.merge(other.wait)
+        self.run.merge(other.run)
+        self.failures += other.failures
+        self.failed += other.failed
+        self.retries += other.retries
+        self.groups.update(other.groups)

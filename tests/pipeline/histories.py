@@ -1,0 +1,48 @@
+"""Histories of the model, with all the events that they tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from qmodel import engine
+from qmodel.conformance import runner
+from qmodel.conformance.chooser import RandomChooser
+from qmodel.events import Event
+from qmodel.state.store import Store, events_after
+
+COUNT = 150
+"""So many random histories; in none of them is a day struck that is counted again, for its clock went back."""
+
+
+class Watched:
+    """A model that hands out each event once, also where it keeps but a few."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.events: list[Event] = []
+
+    def step(self, now: int, op: object) -> object:
+        seq = self.store.seq
+        outcome = engine.step(self.store, now, op)  # type: ignore[arg-type]
+        self.events += events_after(self.store, seq, self.store.seq - seq)
+        return outcome
+
+
+@cache
+def histories() -> list[Watched]:
+    """Random histories after their last step."""
+    found = []
+    for seed in range(COUNT):
+        watched = Watched()
+        for step in runner.draw(RandomChooser(f"fold.{seed}"), 80):
+            watched.step(*step)
+        if watched.store.seq == len(watched.events):  # else max-events is less than one step tells
+            found.append(watched)
+    return found
+
+
+def every_event() -> Iterator[Event]:
+    """The events of all the histories."""
+    for watched in histories():
+        yield from watched.events

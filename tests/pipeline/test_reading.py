@@ -1,0 +1,149 @@
+"""Events as Arrow tables, and the engine's statistics beside the folded ones; on servers, and on the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from qmodel import Client, connect
+from qmodel import operations as ops
+from qmodel.events import EVENTS, WHOLE
+from qmodel.pipeline.folding import Fold, Key
+from qmodel.pipeline.gaps import EventsGone, Gap, SequenceWentBack
+from qmodel.pipeline.reconciling import Report, reconcile
+from tests.pipeline.histories import every_event
+from tests.servers import Server
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `spark`")
+
+from qmodel.pipeline import decoding, schema  # noqa: E402
+
+JOBS = 300
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Client]:
+    with connect(f"{server.url}?prefix=pipeline:") as client:
+        if newest := client.newest():
+            server.client().flushdb()
+            assert not client.newest(), newest
+        yield client
+
+
+def work(client: Client, jobs: int = JOBS) -> None:
+    """Let jobs be put, performed, tried again, failed and tried anew."""
+    queue = client.queues["q"]
+    for number in range(jobs):
+        queue.put("Send", number, jid=f"j{number}")
+    while popped := queue.pop(25, worker="w"):
+        for job in popped:
+            number = int(job.jid[1:])
+            if number % 7 == 3 and job.remaining == job.retries:
+                job.retry()
+            elif number % 5 == 4:
+                job.fail("no-disk", "It is full.")
+            else:
+                job.complete()
+    client.failed.unfail("q", "no-disk", 10)
+
+
+def test_a_version_has_just_these_columns() -> None:
+    """Who changes a column, or takes one away, raises VERSION; who adds one, adds it here."""
+    assert schema.VERSION == 1
+    assert schema.SCHEMA.names[:3] == ["seq", "at", "event"]
+    assert " ".join(schema.FACTS) == (
+        "canceled capacity cause completed concurrency dependencies due_at failed group jid key klass last last_at "
+        "left letter limit messages mode next_at option outcome priority queue rate rate_ms ready_at reason refill "
+        "refill_ms remaining request run run_ms runs schedule state subject subscription subscriptions tag "
+        "throttle times to token unique until value wait_ms worker"
+    )
+
+
+def test_columns_have_the_facts_types_and_hide_none_of_the_first_three() -> None:
+    assert not {"seq", "at", "event"} & set(schema.FACTS)
+    for fact in schema.FACTS:
+        assert schema.SCHEMA.field(fact).type == (pa.int64() if fact in WHOLE else pa.string())
+
+
+def test_every_kind_of_event_comes_back_from_a_table_as_it_was() -> None:
+    events = list(every_event())
+    assert len({one.event for one in events}) > len(EVENTS) * 0.8
+    assert list(decoding.events_of(decoding.batch(events))) == events
+    assert list(decoding.events_of(decoding.tables([]))) == []
+
+
+def test_a_table_of_a_later_version_is_refused_and_an_unknown_event_too() -> None:
+    later = schema.SCHEMA.with_metadata({schema.VERSION_KEY: b"2"})
+    with pytest.raises(ValueError, match="version 1 to 1, and this has 2"):
+        next(decoding.events_of(later.empty_table()))
+    with pytest.raises(decoding.UnknownEvent, match=r"Event 7 is not in this catalogue: .*Read it with the qmodel"):
+        decoding.entry(b"7-0", {b"e": b"12\tteleported\tj1"})
+
+
+def test_entries_of_the_stream_and_the_clients_events_are_the_same(client: Client, server: Server) -> None:
+    work(client)
+    entries = [decoding.entry(*one) for one in server.client().xrange("pipeline:events")]
+    assert len(entries) > 900
+    assert entries == list(client.events())
+    assert list(decoding.events_of(decoding.tables(decoding.read(client)))) == entries
+    some = decoding.tables(decoding.read(client, 10, 950))
+    assert some.column("seq").to_pylist() == list(range(11, 951))
+
+
+def test_what_is_gone_is_told_and_not_passed_over(client: Client) -> None:
+    client.config.set("max-events", 100)
+    work(client)
+    newest = client.newest()
+    kept = next(client.events()).seq
+    with pytest.raises(EventsGone) as told:
+        list(decoding.read(client))
+    assert told.value.gaps == (Gap(1, kept - 1),)
+    gaps: list[Gap] = []
+    assert decoding.tables(decoding.read(client, gaps=gaps)).num_rows + len(gaps[0]) == newest
+    with pytest.raises(EventsGone):
+        list(decoding.read(client, 0, 10))
+    with pytest.raises(SequenceWentBack):
+        next(decoding.read(client, newest + 1))
+
+
+def test_a_server_counts_what_its_events_tell_to_the_last_bit(client: Client) -> None:
+    work(client)
+    report = reconcile(client, Fold())
+    assert (len(report.compared), report.differences, report.moving) == (1, (), ())
+    work(client)
+    parts = Fold()
+    for page in decoding.pages(client):
+        part = Fold(parts.last, part=parts.last > 0)
+        part.add(page)
+        parts.merge(part)
+    assert reconcile(client, parts, tolerance=1e-9).differences == ()
+
+
+def test_one_event_less_is_a_difference_in_a_table() -> None:
+    client = connect("memory://reconciling")
+    work(client, 3)
+    fold = Fold()
+    for event in client.events():
+        if event.event == "popped":
+            fold.pass_over(Gap(event.seq, event.seq))
+            break
+        fold.add([event])
+    report = reconcile(client, fold)
+    assert [one.figure for one in report.differences if one.figure == "wait count"] == ["wait count"]
+    lines = str(report).splitlines()
+    assert lines[0] == f"1 days of queues compared, {len(report.differences)} differences"
+    assert lines[1].split() == ["queue", "day", "figure", "engine", "folded"]
+    assert any(line.split()[2:] == ["wait", "count", "3", "2"] for line in lines[2:])
+
+
+def test_days_that_are_kept_no_longer_or_were_not_seen_whole_are_told_apart() -> None:
+    client = connect("memory://apart")
+    for at in (0, 40 * 86_400_000):
+        client.execute(ops.Put("q", f"j{at}", "Send", ""), now=at)
+        client.execute(ops.Pop("q", "w"), now=at + 5)
+    fold = Fold(1)
+    report = reconcile(client, fold)
+    assert report.differences == ()
+    assert isinstance(report, Report)
+    assert report.gone[0] == Key(0, "queue", "q")
