@@ -130,7 +130,7 @@ end
 function burying.expire_taken(now, taken)
   local left = {}
   for _, job in ipairs(taken) do
-    if expiring.is_over(now, job) then
+    if job.options ~= '' and expiring.is_over(now, job) then
       gates.unreserve(job)
       gates.forget_gate(job)
       expire(now, job)

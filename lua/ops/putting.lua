@@ -51,8 +51,12 @@ end
 function putting.put_one(now, op, edges, request, of)
   local job = jobs.get(op.jid) or jobs.create(op.jid)
   queues.register(now, op.queue)
-  leave(now, job)
-  assign(job, op, of)
+  if job.state ~= '' or job.options ~= '' then
+    leave(now, job)
+  end
+  if job.options ~= '' or of or options.are_given(op) then
+    assign(job, op, of)
+  end
   job.klass = op.klass
   records.set_data(job, op.data)
   job.result, job.progress = '', ''
@@ -145,10 +149,12 @@ function putting.put(now, op)
   if op.named then
     uniquing.check(op, 'put')
   end
-  local edges = op.depends and putting.check({op}) or {}
-  gating.check_throttles(op, 'put')
+  local edges = op.depends and putting.check({op})
+  if op.named then
+    gating.check_throttles(op, 'put')
+  end
 
-  putting.put_one(now, op, edges[op.jid], op.request)
+  putting.put_one(now, op, edges and edges[op.jid], op.request)
   return op.jid
 end
 
@@ -196,7 +202,9 @@ function putting.put_many(now, op)
   local accepted = keyed and uniquing.redirect(now, op.jobs, stands) or op.jobs
   local edges = putting.check(accepted)
   for i = 1, #op.jobs do
-    gating.check_throttles(op.jobs[i], 'put_many')
+    if op.jobs[i].named then
+      gating.check_throttles(op.jobs[i], 'put_many')
+    end
   end
 
   create_all(accepted)

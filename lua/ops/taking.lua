@@ -32,21 +32,24 @@ end
 
 -- Take ready jobs out of the order: those that live and pass their throttles. It meets about 1000 others.
 local function ready(now, queue, count, passed)
-  local taken, closed, through = {}, 0, 0
-  while #taken < count and closed < catalogue.most do
+  local taken, closed, through, own = {}, 0, 0, throttles.own(queue)
+  local left = count
+  while left > 0 and closed < catalogue.most do
     if queues.has_gates(queue) then
       through = through + gating.let_through(now, queue, passed, catalogue.most - through)
     end
-    local wanted = gating.admitted(now, queue, count - #taken, passed)
-    local found = queues.take(queue, wanted)
-    local live, before = burying.expire_taken(now, found), #taken
+    local wanted = own and gating.admitted(now, queue, left, passed) or left
+    local found, before = queues.take(queue, wanted), left
+    local live = burying.expire_taken(now, found)
     for i = 1, #live do
-      if gating.passes(now, live[i], passed, false) then
-        taken[#taken + 1] = live[i]
+      local job = live[i]
+      if not own and job.options == '' or gating.passes(now, job, passed, false) then
+        taken[#taken + 1] = job
       end
     end
-    closed = closed + #found - (#taken - before)
-    if #found < math.max(wanted, 1) and (through == catalogue.most or #gates.due(queue, now, 1) == 0) then
+    left = count - #taken
+    closed = closed + #found - (before - left)
+    if left > 0 and #found < math.max(wanted, 1) and (through == catalogue.most or #gates.due(queue, now, 1) == 0) then
       break
     end
   end
@@ -100,9 +103,11 @@ local function claim(now, job, worker, request)
   job.worker = worker
   job.grant = request
   job.popped_at = now
-  job.expires_at = leasing.expiry(now, job)
   if job.options ~= '' then
+    job.expires_at = leasing.expiry(now, job)
     options.drop(job, 'ttl_ms')
+  else
+    job.expires_at = now + config.heartbeat(job.queue)
   end
   history.add(now, job, 'popped', worker, job.token)
   stats.waited(now, job.queue, wait_ms)

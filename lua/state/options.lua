@@ -81,11 +81,13 @@ local function as_text(value)
   return type(value) == 'number' and store.text(value) or value
 end
 
+-- Whether a put gives any, or another argument by name: most give none.
+function options.are_given(op)
+  return op.named
+end
+
 -- Let a job have just the options that a put gives it; a switch that is off, or an empty list or name, is none.
 function options.assign(job, op)
-  if not op.named and job.options == '' then
-    return
-  end
   local names, values = {}, {}
   for _, name in ipairs(KEPT) do
     values[name] = options.get(job, name)

@@ -211,11 +211,14 @@ function queues.pull(job)
   store.remove(keys.queue(job.queue, '-work'), queues.rank(job))
 end
 
--- Let a job wait for its time.
+-- Let a job wait for its time. If it is the first, a worker is woken that sleeps until a later one, or for ever.
 function queues.schedule(job)
-  local queue = queues.of(job.queue)
-  store.add(queue.scheduled_key, job.ready_at, keys.member(job.seq, job.jid))
+  local queue, member = queues.of(job.queue), keys.member(job.seq, job.jid)
+  store.add(queue.scheduled_key, job.ready_at, member)
   lower_due(queue, tonumber(job.ready_at))
+  if queue.idle ~= '0' and store.sorted('ZRANGE', queue.scheduled_key, 0, 0)[1] == member then
+    wake(queue, 1)
+  end
 end
 
 -- Take a job off the schedule.

@@ -140,7 +140,7 @@ def expire_taken(store: Store, now: int, taken: list[Job]) -> list[Job]:
     """Fail those of some lifted jobs that may no longer begin; give the others."""
     left = []
     for job in taken:
-        if expiring.is_over(now, job):
+        if job.options and expiring.is_over(now, job):
             gates.unreserve(store, job)
             gates.forget_gate(job)
             _expire(store, now, job)

@@ -110,7 +110,8 @@ def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, d
     if job.dependents:
         for waiting in dependencies.resolve(store, job):
             unblock(store, now, waiting)
-    settle(store, now, job)
+    if job.options:
+        settle(store, now, job)
     return "complete"
 
 
@@ -119,7 +120,8 @@ def _retire(store: Store, now: int, most: int) -> None:
     for old in completed.expired(store, now, most):
         emit(store, now, "retired", old.jid)
         jobs.remove(store, old)
-    retire_due(store, now, most)
+    if store.keeping.size:
+        retire_due(store, now, most)
 
 
 def _advance(

@@ -21,9 +21,11 @@ def put(store: Store, now: int, op: Put) -> str:
         return op.jid
     if op.unique is not None:
         return _put_unique(store, now, op)
-    uniquing.check(op, "put")
+    if op.unique_mode is not None or op.unique_ms is not None or op.unique_max_ms is not None:
+        uniquing.check(op, "put")
     edges = check(store, (op,))[op.jid] if op.depends is not None else None
-    check_throttles(store, op, "put")
+    if op.throttles is not None or op.cost is not None:
+        check_throttles(store, op, "put")
 
     put_one(store, now, op, edges, op.request)
     return op.jid
@@ -138,8 +140,10 @@ def put_one(store: Store, now: int, op: Put, edges: Edges | None, request: str, 
     """Put a job; one that is a sub-request has the priority of its request."""
     job = jobs.get(store, op.jid) or jobs.create(store, op.jid)
     queues.register(store, now, op.queue)
-    _leave(store, now, job)
-    _assign(job, op, of)
+    if job.state or job.options:
+        _leave(store, now, job)
+    if job.options or of is not None or options.are_given(op):
+        _assign(job, op, of)
     job.klass = op.klass
     job.data = op.data
     job.result = job.progress = ""

@@ -14,8 +14,9 @@ from qmodel.ops.gating import Passed, admits, admitted, claimed, let_through, pa
 from qmodel.ops.leasing import expiry, ran_too_long
 from qmodel.ops.lining import admit, place, preview
 from qmodel.ops.pausing import holds
-from qmodel.state import cascade, config, expiring, gates, history, jobs, options, queues, stats, workers
+from qmodel.state import cascade, config, expiring, gates, history, jobs, options, queues, stats, throttles, workers
 from qmodel.state.jobs import Job
+from qmodel.state.queues import Queue
 from qmodel.state.store import Store, emit
 
 LAPSED = "Its lease ran out, and no retries remained."
@@ -112,25 +113,29 @@ def _next(store: Store, now: int, queue: str, count: int) -> list[Job]:
     for job in queues.due(store, places, now, MOST):
         emit(store, now, "promoted", job.jid, job.queue)
         _promote(store, now, job)
-    return taken + _ready(store, now, queue, count - len(taken), passed)
+    found = _ready(store, now, queue, places, count - len(taken), passed)
+    return taken + found if taken else found
 
 
-def _ready(store: Store, now: int, queue: str, count: int, passed: Passed) -> list[Job]:
+def _ready(store: Store, now: int, queue: str, places: Queue, count: int, passed: Passed) -> list[Job]:
     """Take ready jobs out of the order: those that live and pass their throttles. It meets about 1000 others."""
-    places = queues.of(store, queue)
+    own = throttles.own(store, queue) if store.throttles else ""
     taken: list[Job] = []
     closed = through = 0
-    while len(taken) < count and closed < MOST:
+    left = count
+    while left > 0 and closed < MOST:
         if places.gates:
             through += let_through(store, now, queue, passed, MOST - through)
-        wanted = admitted(store, now, queue, count - len(taken), passed)
+        wanted = admitted(store, now, queue, left, passed) if own else left
+        mortal = places.expires.size
         found = queues.take(store, places, wanted)
-        before = len(taken)
-        for job in expire_taken(store, now, found):
-            if passes(store, now, job, passed, False):
+        before = left
+        for job in expire_taken(store, now, found) if mortal else found:
+            if not (job.options or own) or passes(store, now, job, passed, False):
                 taken.append(job)
-        closed += len(found) - (len(taken) - before)
-        if len(found) < max(wanted, 1) and (through == MOST or not gates.due(places, now, 1)):
+        left = count - len(taken)
+        closed += len(found) - (before - left)
+        if left > 0 and len(found) < max(wanted, 1) and (through == MOST or not gates.due(places, now, 1)):
             break
     return taken
 
@@ -174,9 +179,11 @@ def _claim(store: Store, now: int, job: Job, worker: str, request: str) -> None:
     job.worker = worker
     job.grant = request
     job.popped_at = now
-    job.expires_at = expiry(store, now, job)
     if job.options:
+        job.expires_at = expiry(store, now, job)
         options.drop(job, "ttl_ms")
+    else:
+        job.expires_at = now + config.heartbeat(store, job.queue)
     history.add(store, now, job, "popped", worker, job.token)
     stats.waited(store, now, job.queue, wait_ms)
     jobs.place(store, job, "running")

@@ -6,7 +6,6 @@ stage is to be run, and what it holds that has to be let go of when it ends: a p
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -48,17 +47,6 @@ OF_PUT: Final = tuple(name for name, about in OPTIONS.items() if about.startswit
 KEPT: Final = tuple(name for name, about in OPTIONS.items() if about.startswith("kept: "))
 """Those of the engine that outlive a put."""
 
-_ABSENT: Final = (None,) * len(OF_PUT)
-
-
-def _getter() -> Callable[[Put], tuple[object, ...]]:
-    """What gives these arguments of a put. It is compiled: a loop would be felt by every put that gives none."""
-    found: Callable[[Put], tuple[object, ...]] = eval(f"lambda op: ({''.join(f'op.{name}, ' for name in OF_PUT)})")
-    return found
-
-
-_given = _getter()
-
 
 def get(job: Job, name: str) -> str | None:
     """What an option of a job says, or None."""
@@ -77,13 +65,28 @@ def drop(job: Job, name: str) -> None:
         del job.options[name]
 
 
+def are_given(op: Put) -> bool:
+    """Whether a put gives any: most give none. (A loop over OF_PUT would be felt by them all.)"""
+    return (
+        op.lifo is not None
+        or op.lease_ms is not None
+        or op.dead_queue is not None
+        or op.ttl_ms is not None
+        or op.timeout_ms is not None
+        or op.keep_complete_ms is not None
+        or op.keep_failed_ms is not None
+        or op.throttles is not None
+        or op.cost is not None
+        or op.ordered is not None
+        or op.unique is not None
+    )
+
+
 def assign(job: Job, op: Put) -> None:
     """Let a job have just the options that a put gives it; a switch that is off, or an empty list or name, is none."""
-    given = _given(op)
-    if given == _ABSENT and not job.options:
-        return
     job.options = {name: job.options[name] for name in KEPT if name in job.options}
-    for name, value in zip(OF_PUT, given, strict=True):
+    for name in OF_PUT:
+        value = getattr(op, name)
         if value is not None and value is not False and value != "" and value != ():
             job.options[name] = _text(value)
 

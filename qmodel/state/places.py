@@ -63,12 +63,16 @@ def _unlock(store: Store, job: Job) -> None:
 
 
 def _begin_lease(store: Store, job: Job) -> None:
-    _lock(store, job)
+    queues.lock(store, job)
+    if job.options:
+        gates.hold(store, job)
     workers.hold(store, job)
 
 
 def _end_lease(store: Store, job: Job) -> None:
-    _unlock(store, job)
+    queues.unlock(store, job)
+    if store.throttles:
+        gates.let_go(store, job)
     workers.let_go(store, job)
 
 

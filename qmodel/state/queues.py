@@ -94,7 +94,8 @@ def listed(store: Store) -> list[str]:
 
 def has_pauses(store: Store, name: str) -> bool:
     """Whether a queue has pauses, be their time up or not (state/pauses.py)."""
-    return bool(of(store, name).pauses)
+    queue = store.queues.get(name)
+    return queue is not None and bool(queue.pauses)
 
 
 def set_pauses(store: Store, name: str, pauses: dict[str, int]) -> None:
@@ -127,7 +128,7 @@ def rank(job: Job) -> tuple[int, int, int, str]:
 def push(store: Store, job: Job) -> None:
     """Make a job ready, and wake a worker for it."""
     queue = store.queues.get(job.queue) or _made(store, job.queue)
-    queue.ready.add(rank(job))
+    queue.ready.add(rank(job) if job.options else (job.priority, job.ready_at, job.seq, job.jid))
     if queue.idle:
         wake(queue, 1)
 
@@ -138,8 +139,12 @@ def pull(store: Store, job: Job) -> None:
 
 
 def schedule(store: Store, job: Job) -> None:
-    """Let a job wait for its time."""
-    _made(store, job.queue).scheduled.add((job.ready_at, job.seq, job.jid))
+    """Let a job wait for its time. If it is the first, a worker is woken that sleeps until a later one, or for ever."""
+    queue = _made(store, job.queue)
+    place = (job.ready_at, job.seq, job.jid)
+    queue.scheduled.add(place)
+    if queue.idle and queue.scheduled[0] == place:
+        wake(queue, 1)
 
 
 def unschedule(store: Store, job: Job) -> None:

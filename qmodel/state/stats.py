@@ -121,9 +121,9 @@ def ran(store: Store, now: int, queue: str, duration: int) -> None:
     """Count how long a completed job ran."""
     day = _day(store, now, queue)
     _fold(day.run, duration)
-    minute = _minute(day, now)
+    minute = day.minutes.get(now % DAY_MS // MINUTE_MS) or _minute(day, now)
     minute[0] += 1
-    minute[3] += min(duration, RUN_MOST)
+    minute[3] += duration if duration < RUN_MOST else RUN_MOST
 
 
 def retried(store: Store, now: int, queue: str) -> None:

@@ -46,7 +46,9 @@ def run(command: Sequence[str], folder: str | Path) -> None:
 
 def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
     gone = partial(die_with_parent, os.getpid(), signal.SIGTERM)
-    return subprocess.Popen(command, process_group=0, preexec_fn=gone)  # noqa: PLW1509 (here are no other threads)
+    # Bytecode is taken for current if its source has the same size and second: what is changed often is not cached.
+    env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.Popen(command, env=env, process_group=0, preexec_fn=gone)  # noqa: PLW1509 (no other threads)
 
 
 def _stop(process: subprocess.Popen[bytes], patience: float | None) -> None:

@@ -646,3 +646,14 @@ def test_a_pop_shows_what_followed_from_a_job_that_expired_on_the_way() -> None:
     first, again = (engine.step(store, 20, ops.Pop("q", "w", request="r")) for _ in range(2))
     assert [(job.jid, job.dependents) for job in first] == [("y", ())]
     assert again == first
+
+
+# ---- delays
+
+
+def test_who_sleeps_is_woken_by_a_job_that_is_due_before_all_others(scene: Played) -> None:
+    for _ in range(3):
+        scene(ops.Pop("q", "w", wait=True))
+    for delay_ms, woken in ((9000, 1), (300, 2), (5000, 2), (300, 2)):
+        scene(ops.Put("q", f"j{delay_ms}-{woken}-{scene.store.seq}", "k", "", delay_ms=delay_ms))
+        assert scene.store.queues["q"].wakes == woken

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
 from qmodel import engine
 from qmodel import operations as ops
 from qmodel.replies import Stage, Stages
+from qmodel.state import options
 from qmodel.state.jobs import NONE
 from qmodel.state.store import Store, events_after
 
@@ -53,3 +55,10 @@ def test_events_are_given_as_events() -> None:
     (event,) = events_after(store, 0, 10)
     assert event.named == {"jid": "a", "queue": "q", "klass": "k", "state": "waiting"}
     assert (event.seq, event.at, events_after(store, 1, 10)) == (1, 5, ())
+
+
+@pytest.mark.parametrize("name", options.OF_PUT)
+def test_each_option_of_a_put_is_seen(name: str) -> None:
+    plain = ops.Put("q", "a", "k", "")
+    assert not options.are_given(plain)
+    assert options.are_given(replace(plain, **{name: 1}))
