@@ -40,11 +40,8 @@ function gating.admits(now, queue, job, passed, holds)
   return throttles.opens_at(now, own, throttles.cost(job), passed[own] or NONE, holds) <= now
 end
 
--- How many of so many ready jobs a queue may hand out, by its own throttle; they are asked for one at a time.
-function gating.admitted(now, queue, count, passed)
-  if not throttles.own(queue) then
-    return count
-  end
+-- How many of its ready jobs a queue may hand out by its own throttle: they are asked for one at a time.
+function gating.admitted(now, queue, passed)
   local heads = queues.next_ready(queue, 1)
   return heads[1] and gating.admits(now, queue, heads[1], passed, false) and 1 or 0
 end

@@ -38,7 +38,7 @@ local function ready(now, queue, count, passed)
     if queues.has_gates(queue) then
       through = through + gating.let_through(now, queue, passed, catalogue.most - through)
     end
-    local wanted = own and gating.admitted(now, queue, left, passed) or left
+    local wanted = own and gating.admitted(now, queue, passed) or left
     local found, before = queues.take(queue, wanted), left
     local live = burying.expire_taken(now, found)
     for i = 1, #live do

@@ -48,10 +48,8 @@ def admits(store: Store, now: int, queue: str, job: Job, passed: Passed, holds: 
     return throttles.opens_at(store, now, own, throttles.cost(job), passed.get(own, NONE), holds) <= now
 
 
-def admitted(store: Store, now: int, queue: str, count: int, passed: Passed) -> int:
-    """How many of so many ready jobs a queue may hand out, by its own throttle; they are asked for one at a time."""
-    if not throttles.own(store, queue):
-        return count
+def admitted(store: Store, now: int, queue: str, passed: Passed) -> int:
+    """How many of its ready jobs a queue may hand out by its own throttle: they are asked for one at a time."""
     heads = queues.next_ready(store, queues.of(store, queue), 1)
     return 1 if heads and admits(store, now, queue, heads[0], passed, False) else 0
 

@@ -126,7 +126,7 @@ def _ready(store: Store, now: int, queue: str, places: Queue, count: int, passed
     while left > 0 and closed < MOST:
         if places.gates:
             through += let_through(store, now, queue, passed, MOST - through)
-        wanted = admitted(store, now, queue, left, passed) if own else left
+        wanted = admitted(store, now, queue, passed) if own else left
         mortal = places.expires.size
         found = queues.take(store, places, wanted)
         before = left
