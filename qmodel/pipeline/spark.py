@@ -1,0 +1,126 @@
+"""The events as a source of data for Spark: `spark.read.format("qmodel")`, after `register(spark)`.
+
+The driver looks for the newest event and cuts what is to be read into ranges of sequences; each task reads its range
+through a client of its own, with the proof that none is missing. So a read is of a fixed set of events, whenever Spark
+computes it: again, it is the same, or it fails.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from qmodel.client import Client
+from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.decoding import read
+from qmodel.pipeline.gaps import Gap, SequenceWentBack
+from qmodel.pipeline.schema import SCHEMA
+
+ROWS = 100_000
+"""How many events a task reads, unless it is said otherwise: a task of few rows costs more than its rows."""
+
+
+class Wanted(NamedTuple):
+    """What the options of a read say."""
+
+    url: str
+    after: int
+    last: int | None
+    rows: int
+    fail_on_data_loss: bool
+
+
+def wanted(options: Mapping[str, str]) -> Wanted:
+    """Read the options `url`, `after`, `last`, `rowsPerPartition` and `failOnDataLoss`; refuses others with ValueError.
+
+    Without `url` it is that of QMODEL_URL on the driver: options are shown in plans, and a password should not be.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    url = given.pop("url", None) or os.environ.get("QMODEL_URL", "")
+    if not url or url.startswith("memory:"):
+        raise ValueError(
+            f"Spark reads from other processes, so it needs the URL of a server, and this is {url!r}. "
+            f'Say option("url", "redis://localhost:6379/0"), or set QMODEL_URL.'
+        )
+    after, last = _whole(given, "after", 0), _whole(given, "last", -1)
+    rows, fail = _whole(given, "rowsPerPartition", ROWS), given.pop("failondataloss", "true").lower()
+    if fail not in ("true", "false"):
+        raise ValueError(f"failOnDataLoss is true or false, and not {fail!r}.")
+    if rows < 1:
+        raise ValueError(f"rowsPerPartition is 1 or more, and not {rows}.")
+    if given:
+        raise ValueError(
+            f"There is no option {min(given)!r}: they are url, after, last, rowsPerPartition and failOnDataLoss."
+        )
+    return Wanted(url, after, None if last < 0 else last, rows, fail == "true")
+
+
+def _whole(given: dict[str, str], name: str, default: int) -> int:
+    text = given.pop(name.lower(), None)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"{name} is a whole number from 0, and not {text!r}.")
+    return int(text)
+
+
+class Range(InputPartition):
+    """The events after a sequence, up to another."""
+
+    def __init__(self, after: int, last: int) -> None:
+        self.after = after
+        self.last = last
+
+
+class EventsSource(DataSource):
+    """Events, for Spark; see `register`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "qmodel"
+
+    def schema(self) -> StructType:
+        """The columns of `qmodel.pipeline.schema`."""
+        return from_arrow_schema(SCHEMA)
+
+    def reader(self, schema: StructType) -> EventsReader:
+        """What reads a fixed set of events."""
+        return EventsReader(wanted(self.options))
+
+
+class EventsReader(DataSourceReader):
+    """Cuts the events into ranges, and reads one."""
+
+    def __init__(self, what: Wanted) -> None:
+        self.what = what
+
+    def partitions(self) -> Sequence[Range]:
+        """One range for each task. Raises SequenceWentBack where the newest event is older than `after`."""
+        what = self.what
+        with Client(what.url) as client:
+            newest = client.newest()
+        if newest < what.after:
+            raise SequenceWentBack(what.after, newest)
+        last = newest if what.last is None else min(what.last, newest)
+        starts = range(what.after, last, what.rows)
+        # Spark makes a partition of its own, without a range, of an empty list.
+        return [Range(start, min(start + what.rows, last)) for start in starts] or [Range(last, last)]
+
+    def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
+        """The batches of a range."""
+        gaps: list[Gap] | None = None if self.what.fail_on_data_loss else []
+        with Client(self.what.url) as client:
+            yield from read(client, partition.after, partition.last, gaps=gaps)
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format `qmodel` known to a session: `spark.read.format("qmodel").option("url", ...).load()`."""
+    source: Any = EventsSource
+    spark.dataSource.register(source)

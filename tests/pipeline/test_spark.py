@@ -1,0 +1,129 @@
+"""Spark reads the events that there are, all of them or none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qmodel import Client, connect
+from tests.servers import NOTHING_FOUND, ROOT, Server, chosen_servers, running
+
+pytestmark = pytest.mark.spark
+pytest.importorskip("pyspark", reason="pyspark is not installed; it comes with the extra `spark`")
+if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+    pytest.skip("there is no Java, which Spark needs: apt install default-jre-headless", allow_module_level=True)
+
+from qmodel.pipeline.decoding import events_of, tables  # noqa: E402
+from qmodel.pipeline.schema import SCHEMA  # noqa: E402
+from qmodel.pipeline.spark import EventsReader, register, wanted  # noqa: E402
+
+JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The one session: its start takes seconds, and its memory half a gigabyte."""
+    from pyspark.sql import SparkSession
+
+    folder = tmp_path_factory.mktemp("spark")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+        environment.setenv("PYSPARK_PYTHON", sys.executable)
+        builder = SparkSession.builder.master("local[2]").appName("qmodel")
+        for name, value in options(folder).items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        register(session)
+        yield session
+        session.stop()
+
+
+def options(folder: Path) -> dict[str, str]:
+    """Small, quiet, on this machine alone, and leaving nothing behind."""
+    return {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.memory": "1g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": JVM,
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """The first server that can be had: what is tried here is Spark."""
+    candidates = chosen_servers()
+    if not candidates:
+        pytest.skip(NOTHING_FOUND)
+    with running(candidates[0]) as started:
+        yield started
+
+
+@pytest.fixture
+def url(server: Server) -> str:
+    server.client().flushdb()
+    return f"{server.url}?prefix=spark:"
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[Client]:
+    with connect(url) as client:
+        for number in range(150):
+            client.queues["q"].put("Send", number)
+        while popped := client.queues["q"].pop(25, worker="w"):
+            for job in popped:
+                job.complete()
+        yield client
+
+
+def test_a_read_is_all_events_in_ranges(spark: Any, client: Client, url: str) -> None:
+    frame = spark.read.format("qmodel").option("url", url).option("rowsPerPartition", 300).load()
+    table = frame.toArrow().cast(SCHEMA.remove_metadata()).replace_schema_metadata(SCHEMA.metadata)
+    assert list(events_of(table)) == list(client.events())
+    assert frame.where("event = 'completed' and run_ms >= 0").groupBy("worker").count().collect() == [("w", 150)]
+
+
+def test_a_read_fails_where_events_are_gone_unless_it_may_lose_some(spark: Any, client: Client, url: str) -> None:
+    client.config.set("max-events", 100)
+    newest, kept = client.newest(), next(client.events()).seq
+    source = spark.read.format("qmodel").option("url", url)
+    with pytest.raises(Exception, match=f"Events 1 to {kept - 1} are gone"):
+        source.load().count()
+    assert source.option("failOnDataLoss", "false").load().count() == newest - kept + 1
+
+
+def test_ranges_are_read_without_spark_too(client: Client, url: str) -> None:
+    reader = EventsReader(wanted({"url": url, "AFTER": "10", "last": "260", "rowsPerPartition": "100"}))
+    ranges = reader.partitions()
+    assert [(one.after, one.last) for one in ranges] == [(10, 110), (110, 210), (210, 260)]
+    nothing = EventsReader(wanted({"url": url, "after": "450"}))
+    assert tables(nothing.read(*nothing.partitions())).num_rows == 0
+    assert tables(reader.read(ranges[1])).column("seq").to_pylist() == list(range(111, 211))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "needs the URL of a server"),
+        ({"url": "memory://x"}, "needs the URL of a server"),
+        ({"url": "redis://h", "after": "-1"}, "after is a whole number from 0"),
+        ({"url": "redis://h", "rowsPerPartition": "0"}, "1 or more"),
+        ({"url": "redis://h", "failOnDataLoss": "no"}, "true or false"),
+        ({"url": "redis://h", "form": "x"}, "no option 'form'"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(given: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QMODEL_URL", raising=False)
+    with pytest.raises(ValueError, match=said):
+        wanted(given)
