@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -167,7 +167,7 @@ async def _aperform(app: App, kind: JobType[Any, Any, Any, Any], context: Contex
             if kind.asynchronous:
                 result = await kind.run(*args, **kwargs)
             else:
-                result = await asyncio.to_thread(kind.run, *args, **kwargs)
+                result = _given(await asyncio.to_thread(_plain, kind, args, kwargs))
         text = kind.result_text(_final(kind, result))
         await _aput(app, context)
         return Completed(text)
@@ -182,6 +182,26 @@ async def _aperform(app: App, kind: JobType[Any, Any, Any, Any], context: Contex
         if isinstance(error, WaitFor) and isinstance(outcome, Released):
             return replace(outcome, depends=error.edges(stand))
         return outcome
+
+
+class _Stopped:
+    """A StopIteration that a plain function raised: no future takes it, so whoever awaits one would wait for ever."""
+
+    def __init__(self, error: StopIteration) -> None:
+        self.error = error
+
+
+def _plain(kind: JobType[Any, Any, Any, Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    try:
+        return kind.run(*args, **kwargs)
+    except StopIteration as error:
+        return _Stopped(error)
+
+
+def _given(result: Any) -> Any:
+    if isinstance(result, _Stopped):
+        raise result.error
+    return result
 
 
 async def _aput(app: App, context: Context) -> dict[str, str]:
@@ -221,12 +241,17 @@ def outcome_of(kind: JobType[Any, Any, Any, Any], context: Context, error: BaseE
         cause = error.__cause__
         group = "Retry" if cause is None else type(cause).__name__
         return Retried(delay_ms, group, error.message if cause is None else _told(cause), cause or error)
+    delay_ms = delay_after(kind, context.attempt, error)
+    return Retried(delay_ms, type(error).__name__, _told(error), error)
+
+
+def delay_after(kind: JobType[Any, Any, Any, Any], attempt: int, error: BaseException) -> int:
+    """How many milliseconds after this failure it is tried again; a backoff that raises is noted with the error."""
     try:
-        delay_ms = kind.delay(context.attempt, error)
+        return kind.delay(attempt, error)
     except Exception as wrong:
         error.add_note(f"qmodel: the backoff of {kind.klass} raised {wrong!r}; it is tried again after 30 seconds.")
-        delay_ms = 30_000
-    return Retried(delay_ms, type(error).__name__, _told(error), error)
+        return 30_000
 
 
 def _released(kind: JobType[Any, Any, Any, Any], context: Context, error: Release) -> Outcome:

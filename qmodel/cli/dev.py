@@ -33,7 +33,13 @@ NEEDED: Final = {"redis": "redis", "watchfiles": "reload", "starlette": "web", "
 @click.option("--redis", metavar="URL", help="Where the jobs are. [default: in memory, for as long as this runs]")
 @click.option("--queues", "-q", default="", help="Their names by commas. [default: those of the app's job types]")
 @click.option("--concurrency", "-c", default=10, show_default=True, help="How many jobs at a time.")
-@click.option("--port", default=8700, show_default=True, help="Of the pages; another one if it is taken.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8700,
+    show_default=True,
+    help="Of the pages; another one if it is taken.",
+)
 @click.option("--no-web", is_flag=True, help="No pages.")
 def command(app: str, redis: str | None, queues: str, concurrency: int, port: int, no_web: bool) -> None:
     """Perform the jobs of an app while it is written, and show them on pages in a browser.

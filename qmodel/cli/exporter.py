@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 
 @click.command("exporter")
-@click.option("--port", default=9808, show_default=True, help="The TCP port; 0 for any that is free.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=9808,
+    show_default=True,
+    help="The TCP port; 0 for any that is free.",
+)
 @click.option("--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
 @click.option("--queues", default="*", show_default=True, metavar="PATTERN", help="Only queues whose names fit.")
 @click.option("--most", default=1000, show_default=True, help="How many queues, groups and throttles at most.")

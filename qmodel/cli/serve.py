@@ -10,14 +10,22 @@ from qmodel.cli.session import DEFAULT_URL, common, session
 
 
 @click.command("serve")
-@click.option("--port", default=6380, show_default=True, help="The TCP port; 0 for any that is free.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=6380,
+    show_default=True,
+    help="The TCP port; 0 for any that is free.",
+)
 @click.option("--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
 @click.option("--socket", default="", metavar="PATH", help="Listen on a unix socket instead.")
 @click.option(
     "--data", default="", metavar="DIR", help="Keep the jobs in this folder, so that nothing that was answered is lost."
 )
 @click.option("--password", default="", envvar="QMODEL_SERVE_PASSWORD", show_envvar=True, help="Ask clients for it.")
-@click.option("--databases", default=16, show_default=True, help="How many databases SELECT knows.")
+@click.option(
+    "--databases", type=click.IntRange(1), default=16, show_default=True, help="How many databases SELECT knows."
+)
 @click.option("--connections", default=10_000, show_default=True, help="The most connections at a time.")
 @click.option("--snapshot-every", default=100_000, show_default=True, help="Changes between two snapshots of --data.")
 @click.option("--fault", "faults", multiple=True, metavar="RULE", help="A fault on purpose; may be given again.")

@@ -36,7 +36,9 @@ from qmodel.cli.session import common, session
 )
 @click.option("--grace", type=DURATION, default="30", show_default=True, help="How long jobs may go on after SIGTERM.")
 @click.option("--name", help="The worker's name. [default: <host>-<pid>]")
-@click.option("--health-port", type=int, metavar="PORT", help="Answer /live, /ready and /metrics there.")
+@click.option(
+    "--health-port", type=click.IntRange(0, 65535), metavar="PORT", help="Answer /live, /ready and /metrics there."
+)
 @click.option("--health-host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="On which address.")
 @click.option("--reload", is_flag=True, help="Begin anew when a Python file here changes. For development.")
 @click.option("--log-json", is_flag=True, help="Write each line of the log as JSON.")

@@ -88,6 +88,15 @@ class TextFormatter(logging.Formatter):
 class _Handler(logging.StreamHandler[TextIO]):
     """The handler that `install` adds; there is one at most."""
 
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write it; where somebody has closed the stream, on the standard error of the process itself.
+
+        Else the library of whoever writes a line would have to bear what a job did that closed `sys.stderr`.
+        """
+        if getattr(self.stream, "closed", False):
+            self.stream = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+        super().emit(record)
+
 
 def install(json: bool = False, *, level: int | str = logging.INFO, stream: TextIO | None = None) -> logging.Handler:
     """Write all log lines from `level` on, with their jobs, to a stream (the standard error); give the handler.

@@ -27,6 +27,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from qmodel.app import outcome as outcomes
+from qmodel.app.context import Context
 from qmodel.app.errors import Cancelled
 from qmodel.app.outcome import Outcome
 from qmodel.app.performing import perform
@@ -44,6 +45,20 @@ _OUTCOMES: Final[dict[str, Any]] = {
     cls.__name__: cls
     for cls in (outcomes.Completed, outcomes.Retried, outcomes.Failed, outcomes.Released, outcomes.Unknown)
 }
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "result_text": (str,),
+    "delay_ms": (int,),
+    "group": (str,),
+    "message": (str,),
+    "data": (str, type(None)),
+    "depends": (tuple,),
+    "klass": (str,),
+    "did_you_mean": (str,),
+    "known": (tuple,),
+}
+"""What the facts of outcomes are."""
+_LONGEST: Final = 1 << 26
+"""Bytes of an answer; no outcome that can be stored comes near."""
 _UNSAID: Final = ("error",)
 """What of an outcome stays in the process: an exception is an object of the job's own."""
 
@@ -146,11 +161,12 @@ class ForkRunner:
         ended = status.get()
         attempt.slot = None
         del self._statuses[number]
-        if text:
-            return _told(text)
+        if text and (answer := _told(text)) is not None:
+            return answer
         if attempt.aborted is not None:
             return None
-        outcome = failed(self._app, attempt, Killed(_how(ended)))
+        how = "What its process answered cannot be read." if text else _how(ended)
+        outcome = failed(self._app, attempt, Killed(how))
         self._app.hooks.fire("after", attempt.context, outcome)
         return outcome
 
@@ -162,14 +178,19 @@ def _asked(line: socket.socket, request: bytes) -> bytes:
     except ConnectionError:
         return b""
     head = read_exactly(line, _LENGTH.size)
-    return read_exactly(line, _LENGTH.unpack(head)[0]) if head else b""
+    length = _LENGTH.unpack(head)[0] if head else 0
+    return read_exactly(line, length) if length <= _LONGEST else b"?"
 
 
-def _told(text: bytes) -> Outcome:
-    """An outcome from what the process answered."""
-    name, facts = json.loads(text)
-    made: Outcome = _OUTCOMES[name](**{key: tuple(v) if isinstance(v, list) else v for key, v in facts.items()})
-    return made
+def _told(text: bytes) -> Outcome | None:
+    """An outcome from what the process answered, or None where that is none: a job may have written to any line."""
+    try:
+        name, facts = json.loads(text)
+        made: Outcome = _OUTCOMES[name](**{key: tuple(v) if isinstance(v, list) else v for key, v in facts.items()})
+        wrong = any(type(getattr(made, key)) not in _TYPES[key] for key in _facts(made))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return None if wrong else made
 
 
 def _gone() -> None:
@@ -198,10 +219,14 @@ def _child(app: App, memory: int | None, line: socket.socket) -> None:
     if memory is not None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     here = os.getpid()
+    attempt = Attempt(job, time.monotonic())
+    attempt.context = Context(app, job)
     try:
-        outcome: Outcome = perform(app, job)
+        outcome: Outcome = perform(app, job, attempt.context)
     except Cancelled:
         outcome = outcomes.Released()
+    except (KeyboardInterrupt, GeneratorExit) as error:
+        outcome = failed(app, attempt, error)
     if os.getpid() != here:  # the job has forked, and its child came back from it
         os._exit(0)
     text = json.dumps([type(outcome).__name__, _facts(outcome)]).encode()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from qmodel.app.context import Context
 from qmodel.app.outcome import Completed, Outcome, Retried
-from qmodel.app.performing import perform
+from qmodel.app.performing import delay_after, perform
 from qmodel.worker import telling
 from qmodel.worker.attempts import Attempt
 from qmodel.worker.failing import TimedOut
@@ -42,7 +42,8 @@ def failed(app: App, attempt: Attempt, error: BaseException) -> Retried:
     """An attempt that ended without its job's doing, to be tried again as its job type says."""
     kind = app.jobs.get(attempt.job.klass)
     number = attempt.job.retries - attempt.job.remaining + 1
-    delay_ms = kind.delay(number, error) if kind is not None else 0
-    outcome = Retried(delay_ms, type(error).__name__, str(error), error)
+    delay_ms = delay_after(kind, number, error) if kind is not None else 0
+    message = "\n".join([str(error) or "It raised this exception.", *getattr(error, "__notes__", ())])
+    outcome = Retried(delay_ms, type(error).__name__, message, error)
     app.hooks.fire("failure", attempt.context, outcome)
     return outcome

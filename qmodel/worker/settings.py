@@ -69,8 +69,13 @@ class Settings:
             (0 < self.processes <= MOST, f"processes is from 1 to {MOST}, and not {self.processes}."),
             (self.prefetch is None or 0 <= self.prefetch <= MOST, f"prefetch is from 0 to {MOST}."),
             (self.grace >= 0, "grace is a number of seconds, at least 0."),
+            (self._ports_are, "The health ports, one for each process, are from 0 to 65535."),
             (self.memory is None or self.runner == "fork", "A limit of memory needs runner='fork'."),
         ]
+
+    @property
+    def _ports_are(self) -> bool:
+        return self.health is None or 0 <= self.health[1] <= 65536 - self.processes
 
     def runner_for(self, app: App, tell: Callable[[Attempt | Callable[[], None]], None]) -> Runner:
         """The runner that was asked for."""

@@ -187,9 +187,9 @@ class _Nursery:
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:
-            with contextlib.suppress(Exception):  # the job may have closed them
-                sys.stdout.flush()
-                sys.stderr.flush()
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(Exception):  # the job may have closed it
+                    stream.flush()
             os._exit(status)
 
     def _reap(self) -> None:

@@ -131,3 +131,16 @@ def test_the_filter_serves_handlers_of_others(app: App, work: Work, stream: io.S
     finally:
         log.removeHandler(handler)
     assert stream.getvalue() == "Send 1 inside\nNone None outside\n"
+
+
+def test_a_stream_that_was_closed_is_no_trouble_to_who_writes(capfd: pytest.CaptureFixture[str]) -> None:
+    before = logging.root.level
+    stream = io.StringIO()
+    handler = install(stream=stream)
+    try:
+        stream.close()
+        logging.getLogger("shop").warning("still here")
+    finally:
+        logging.root.removeHandler(handler)
+        logging.root.setLevel(before)
+    assert "still here" in capfd.readouterr().err

@@ -149,4 +149,30 @@ def huge() -> str:
     return "x" * (2 << 20)
 
 
+@app.job(retries=0)
+def exhaust() -> None:
+    raise StopIteration("nothing is left")
+
+
+@app.job(retries=0)
+def hush() -> None:
+    """Close what the log is written to."""
+    sys.stderr.close()
+
+
+def _no_backoff(failures: int) -> float:
+    raise LookupError(f"no backoff for {failures}")
+
+
+@app.job(timeout=0.4, retries=1, backoff=_no_backoff)
+def endless_without_backoff() -> None:
+    while True:
+        time.sleep(0.01)
+
+
+@app.job(timeout=0.4, retries=1, backoff=_no_backoff)
+async def aendless_without_backoff() -> None:
+    await asyncio.sleep(60)
+
+
 KILLED = signal.SIGKILL

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from qmodel.app import App
+from qmodel.app.outcome import Completed
 from qmodel.client import Client
 from qmodel.errors import JobFailed
 from qmodel.worker.folders import Home
+from qmodel.worker.forks import _told
 from tests.worker import jobs
 from tests.worker.support import PATIENCE, is_alive, lines, until, working
 
@@ -37,6 +39,17 @@ def test_a_killed_process_is_a_failed_attempt_and_no_dead_worker(app: App) -> No
             assert failed.value.group == "Killed"
             assert [one.what for one in job.refresh().history].count("retried") == 2
         assert jobs.add.put(1).wait(timeout=PATIENCE) == 1
+
+
+@pytest.mark.parametrize("text", ["junk", '["Completed", {"result_text": 7}]', '["Worker", {}]', "7", "[" * 9999])
+def test_what_is_no_answer_is_none(text: str) -> None:
+    assert _told(b'["Completed", {"result_text": "7"}]') == Completed("7")
+    assert _told(text.encode()) is None
+
+
+def test_a_closed_stream_harms_no_answer(app: App) -> None:
+    with working(app, runner="fork"):
+        jobs.hush.put().wait(timeout=PATIENCE)
 
 
 def test_more_memory_than_is_allowed_is_a_memory_error(app: App) -> None:

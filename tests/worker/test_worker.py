@@ -79,6 +79,22 @@ def test_a_job_that_means_to_end_the_worker_ends_itself_only(app: App, runner: s
         assert jobs.add.put(1).wait(timeout=PATIENCE) == 1
 
 
+def test_a_stop_iteration_is_an_exception_like_others(app: App, runner: str) -> None:
+    with working(app, runner=runner):
+        with pytest.raises(JobFailed, match="nothing is left") as failed:
+            jobs.exhaust.put().wait(timeout=PATIENCE)
+        assert failed.value.group == "StopIteration"
+        assert jobs.add.put(1).wait(timeout=PATIENCE) == 1
+
+
+def test_a_backoff_that_raises_does_not_keep_its_job(app: App, runner: str) -> None:
+    with working(app, runner=runner):
+        kind = jobs.aendless_without_backoff if runner == "async" else jobs.endless_without_backoff
+        job = kind.put()
+        until(lambda: job.refresh().state == "scheduled")
+        assert jobs.add.put(1).wait(timeout=PATIENCE) == 1
+
+
 def test_a_job_that_runs_for_too_long_is_a_failed_attempt(app: App, runner: str) -> None:
     kind = jobs.aendless if runner == "async" else jobs.endless
     with working(app, runner=runner):
@@ -241,6 +257,7 @@ def test_a_hook_that_raises_changes_nothing(url: str) -> None:
         ({"processes": 0}, "processes is from 1"),
         ({"prefetch": -1}, "prefetch is from 0"),
         ({"grace": -1}, "at least 0"),
+        ({"health": ("127.0.0.1", 65535), "processes": 2}, "health ports"),
         ({"memory": 1 << 30}, "needs runner='fork'"),
         ({"runner": "fork"}, "memory:// are in one process"),
         ({"processes": 2}, "memory:// are in one process"),
