@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +83,19 @@ def command(app: str, queues: str | None, order: str | None, **given: Any) -> No
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     worker.run()
-    if worker.abandoned:  # a plain function that did not hear of it would keep this process for as long as it likes
+    # A plain function that did not hear of it would keep this process for as long as it likes.
+    if worker.abandoned or _has_left_threads():
         logging.shutdown()
         os._exit(0)
+
+
+def _has_left_threads() -> bool:
+    """Whether plain functions go on beside an event loop that has ended; threads that have nothing to do end by now."""
+    until = time.monotonic() + 1
+    left = [one for one in threading.enumerate() if one.name.startswith("qmodel-plain")]
+    for one in left:
+        one.join(max(until - time.monotonic(), 0))
+    return any(one.is_alive() for one in left)
 
 
 def _queues(text: str) -> tuple[list[str], dict[str, float]]:

@@ -62,6 +62,14 @@ def test_termination_gives_jobs_a_deadline(runner: str, url: str, client: Client
     assert (client.jobs[slow].state, client.jobs[slow].remaining) == ("waiting", client.jobs[slow].retries)
 
 
+def test_a_plain_function_that_ran_for_too_long_does_not_keep_the_process(url: str, client: Client) -> None:
+    with Process(url, "--runner", "async") as worker:
+        client.queues["default"].put("endless", {}, timeout=0.4, retries=0)
+        worker.says("failed (TimedOut)")
+        worker.send(TERMINATE)
+        assert worker.wait() == 0
+
+
 def test_the_first_line_says_what_it_works_on(url: str) -> None:
     with Process(url, "-q", "a,b", "-c", "3") as worker:
         worker.says("queues a, b (ordered), 3 at a time in threads; ")
