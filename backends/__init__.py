@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from qmodel.errors import ConnectError
+from qmodel.errors import ConnectError, not_installed
 from qmodel.operations import Operation
 
 if TYPE_CHECKING:
@@ -151,11 +151,7 @@ def _not_a_url(url: str) -> ConnectError:
 def _missing(scheme: str, extra: str, error: ImportError) -> ConnectError:
     if (error.name or "").startswith("qmodel"):
         return ConnectError(f"This qmodel has no backend for {scheme}://: {error}.", "Is the installation whole?")
-    checkout = f" (or, in a checkout of qmodel: pip install '.[{extra}]')" if extra else ""
-    return ConnectError(
-        f"{scheme}:// needs the package {error.name}, which is not installed.",
-        f"Run: pip install {error.name}{checkout}",
-    )
+    return not_installed(error, f"{scheme}:// needs", str(error.name), extra)
 
 
 def _listed(known: list[str]) -> str:

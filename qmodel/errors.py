@@ -38,6 +38,19 @@ class ConnectError(QmodelError):
         return f"{self.sentence} {self.next_step}"
 
 
+def not_installed(error: ImportError, needs: str, packages: str, extra: str) -> ConnectError:
+    """What to raise where an import failed: which package is absent, and how to install it. `needs`: "HTTP needs".
+
+    A module of qmodel itself is in no package that could be installed: that error is raised as it is.
+    """
+    if (error.name or "").startswith("qmodel"):
+        raise error
+    checkout = f" (or, in a checkout of qmodel: pip install '.[{extra}]')" if extra else ""
+    return ConnectError(
+        f"{needs} the package {error.name}, which is not installed.", f"Run: pip install {packages}{checkout}"
+    )
+
+
 class DataError(QmodelError, ValueError):
     """Data or a result that is not JSON, or cannot become JSON; `text` is for any other text."""
 

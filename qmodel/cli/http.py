@@ -9,7 +9,7 @@ import click
 
 from qmodel.cli import without_password
 from qmodel.cli.session import common, session
-from qmodel.errors import ConnectError
+from qmodel.errors import not_installed
 
 if TYPE_CHECKING:
     from qmodel.http.host import Address
@@ -17,8 +17,17 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_ALLOW_HOST = click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A name by which it may be asked without a password, for a proxy that asks for one; may be given again.",
+)
+
+
 def options(port: int) -> Callable[[F], F]:
-    """The options of a command that serves: --host, --port, --writable and --auth."""
+    """The options of a command that serves: --host, --port, --writable, --auth and --allow-host."""
     made = (
         click.option(
             "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on."
@@ -38,6 +47,7 @@ def options(port: int) -> Callable[[F], F]:
             metavar="USER:PASSWORD|TOKEN",
             help="Ask for it. Needed for an address that others can reach.",
         ),
+        _ALLOW_HOST,
     )
 
     def add(command: F) -> F:
@@ -54,12 +64,7 @@ def address(host: str, port: int, auth: str | None) -> Address:
         from qmodel.http.guard import Exposed, check_binding, checked
         from qmodel.http.host import Address
     except ImportError as error:
-        if (error.name or "").startswith("qmodel"):
-            raise
-        raise ConnectError(
-            f"HTTP needs the package {error.name}, which is not installed.",
-            "Run: pip install starlette uvicorn (or, in a checkout of qmodel: pip install '.[http]')",
-        ) from error
+        raise not_installed(error, "HTTP needs", "starlette uvicorn", "http") from error
     try:
         if auth is not None:
             checked(auth)
@@ -73,13 +78,6 @@ def address(host: str, port: int, auth: str | None) -> Address:
 
 @click.command("http")
 @options(8000)
-@click.option(
-    "--allow-host",
-    "hosts",
-    multiple=True,
-    metavar="NAME",
-    help="A name by which it may be asked without a password, for a proxy that asks for one; may be given again.",
-)
 @click.option("--verbose", "-v", is_flag=True, help="Log who changes what, and whom it denies.")
 def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple[str, ...], verbose: bool) -> None:
     """Serve jobs over HTTP, to programs in any language.

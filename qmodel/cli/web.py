@@ -10,13 +10,6 @@ from qmodel.cli.session import common, session
 
 @click.command("web")
 @options(8700)
-@click.option(
-    "--allow-host",
-    "hosts",
-    multiple=True,
-    metavar="NAME",
-    help="A name by which it may be asked without a password, for a proxy that asks for one; may be given again.",
-)
 @click.option("--prefix", default="", metavar="PATH", help="What a proxy in front takes away from each path.")
 def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple[str, ...], prefix: str) -> None:
     """Show queues, jobs, failures, workers, schedules, flows and statistics as pages in a browser.

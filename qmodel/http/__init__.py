@@ -32,15 +32,10 @@ def create(
     requests to this machine's own names are answered, or to those of `hosts` (`"*"`: any, for a server behind one that
     asks for the password itself). `limits` is what it bears. Raises ConnectError when an extra is missing.
     """
-    from qmodel.errors import ConnectError
+    from qmodel.errors import not_installed
 
     try:
         from qmodel.http.app import application
     except ImportError as error:
-        if (error.name or "").startswith("qmodel"):
-            raise
-        raise ConnectError(
-            f"HTTP needs the package {error.name}, which is not installed.",
-            "Run: pip install starlette uvicorn (or, in a checkout of qmodel: pip install '.[http]')",
-        ) from error
+        raise not_installed(error, "HTTP needs", "starlette uvicorn", "http") from error
     return application(client_or_url, writable=writable, auth=auth, hosts=hosts, limits=limits)

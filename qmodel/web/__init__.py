@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from qmodel.errors import ConnectError
+from qmodel.errors import not_installed
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -46,10 +46,5 @@ def create(
     try:
         from qmodel.web.app import make
     except ImportError as error:
-        if (error.name or "").startswith("qmodel"):
-            raise
-        raise ConnectError(
-            f"The pages need the package {error.name}, which is not installed.",
-            "Run: pip install starlette jinja2 uvicorn (or, in a checkout of qmodel: pip install '.[web]')",
-        ) from error
+        raise not_installed(error, "The pages need", "starlette jinja2 uvicorn", "web") from error
     return make(client_or_url, writable=writable, auth=auth, prefix=prefix, hosts=hosts, may=may, secret=secret)
