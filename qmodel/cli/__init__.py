@@ -36,6 +36,7 @@ OWN = {
     "serve": "Serve jobs over the protocol of Redis, without Redis.",
     "web": "Show queues, jobs, failures and workers as pages in a browser.",
     "http": "Serve jobs over HTTP, to programs in any language.",
+    "spark": "Keep, count, check and simulate what happened, on Spark.",
     "conformance": "Compare a backend, or a binding in any language, with the model.",
 }
 """The commands that are not operations: each is `command` in a module of its name."""

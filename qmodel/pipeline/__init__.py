@@ -6,5 +6,5 @@ Plain functions, over iterators and batches of Arrow: what runs them may be a sc
 - `folding` and `tallies`: figures by day and queue, klass, worker or tag; parts can be folded apart and merged.
 - `reconciling`: the engine's own statistics beside the folded ones, to the last bit.
 - `schema` and `decoding`: events as Arrow tables (extra `arrow`).
-- `spark`: the events as a source of data for Spark (extra `spark`).
+- `spark`: the same at any size (extra `spark`): a source of data, and jobs.
 """

@@ -2,78 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from qmodel import Client, connect
-from tests.servers import NOTHING_FOUND, ROOT, Server, chosen_servers, running
+from tests.pipeline.sparking import needed
 
 pytestmark = pytest.mark.spark
-pytest.importorskip("pyspark", reason="pyspark is not installed; it comes with the extra `spark`")
-if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
-    pytest.skip("there is no Java, which Spark needs: apt install default-jre-headless", allow_module_level=True)
+needed()
 
 from qmodel.pipeline.decoding import events_of, tables  # noqa: E402
 from qmodel.pipeline.schema import SCHEMA  # noqa: E402
-from qmodel.pipeline.spark import EventsReader, register, wanted  # noqa: E402
-
-JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The one session: its start takes seconds, and its memory half a gigabyte."""
-    from pyspark.sql import SparkSession
-
-    folder = tmp_path_factory.mktemp("spark")
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-        environment.setenv("PYSPARK_PYTHON", sys.executable)
-        builder = SparkSession.builder.master("local[2]").appName("qmodel")
-        for name, value in options(folder).items():
-            builder = builder.config(name, value)
-        session = builder.getOrCreate()
-        register(session)
-        yield session
-        session.stop()
-
-
-def options(folder: Path) -> dict[str, str]:
-    """Small, quiet, on this machine alone, and leaving nothing behind."""
-    return {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.driver.memory": "1g",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": JVM,
-        "spark.local.dir": str(folder),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-    }
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """The first server that can be had: what is tried here is Spark."""
-    candidates = chosen_servers()
-    if not candidates:
-        pytest.skip(NOTHING_FOUND)
-    with running(candidates[0]) as started:
-        yield started
-
-
-@pytest.fixture
-def url(server: Server) -> str:
-    server.client().flushdb()
-    return f"{server.url}?prefix=spark:"
+from qmodel.pipeline.spark.source import EventsReader, wanted  # noqa: E402
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The events as a source of data for Spark: `spark.read.format("qmodel")`, after `register(spark)`.
+"""The events as a source of data for Spark: `spark.read.format("qmodel")`.
 
 The driver looks for the newest event and cuts what is to be read into ranges of sequences; each task reads its range
 through a client of its own, with the proof that none is missing. So a read is of a fixed set of events, whenever Spark
@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
@@ -79,7 +78,7 @@ class Range(InputPartition):
 
 
 class EventsSource(DataSource):
-    """Events, for Spark; see `register`."""
+    """Events, for Spark."""
 
     @classmethod
     def name(cls) -> str:
@@ -118,9 +117,3 @@ class EventsReader(DataSourceReader):
         gaps: list[Gap] | None = None if self.what.fail_on_data_loss else []
         with Client(self.what.url) as client:
             yield from read(client, partition.after, partition.last, gaps=gaps)
-
-
-def register(spark: SparkSession) -> None:
-    """Make the format `qmodel` known to a session: `spark.read.format("qmodel").option("url", ...).load()`."""
-    source: Any = EventsSource
-    spark.dataSource.register(source)

@@ -1,0 +1,45 @@
+"""`qmodel spark`: the jobs on Spark. Each is `command` in a module of its name, and runs by spark-submit, too."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
+import click
+
+JOBS: dict[str, str] = {}
+"""The jobs, by their names, with a sentence each."""
+
+
+class Jobs(click.Group):
+    """All jobs; each is made when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Give the names of all jobs."""
+        return list(JOBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Make a job."""
+        if name not in JOBS:
+            return None
+        made: click.Command = importlib.import_module(f"qmodel.cli.spark.{name.replace('-', '_')}").command
+        return made
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the jobs, without making them."""
+        if JOBS:
+            with formatter.section("Jobs"):
+                formatter.write_dl(list(JOBS.items()))
+
+
+@click.command("spark", cls=Jobs)
+@click.option("--master", metavar="MASTER", help="Where Spark runs: local[4], spark://host:7077, …  [default: Spark's]")
+@click.pass_context
+def command(context: click.Context, master: str | None) -> None:
+    """Keep, count, check and simulate what happened, on Spark.
+
+    \b
+    The same by spark-submit, which says where Spark runs:
+        spark-submit [options] "$(python -m qmodel.cli.spark.submit)" JOB [options]
+    """
+    context.meta["qmodel.spark.master"] = master

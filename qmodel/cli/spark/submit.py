@@ -1,0 +1,18 @@
+"""The program for spark-submit: the arguments after it are those of `qmodel spark`. With none, it prints its path."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve()
+
+if __name__ == "__main__":
+    # A program's folder comes first in its path, and modules here are named as others elsewhere are.
+    sys.path[:] = [path for path in sys.path if Path(path).resolve() != HERE.parent]
+    if len(sys.argv) == 1:
+        print(HERE)
+    else:
+        from qmodel.cli import cli
+
+        cli(["spark", *sys.argv[1:]], prog_name="qmodel")

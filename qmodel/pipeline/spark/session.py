@@ -1,0 +1,32 @@
+"""A session of Spark that knows the format `qmodel`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from qmodel.pipeline.spark.source import EventsSource
+
+
+def session(name: str, master: str | None = None) -> SparkSession:
+    """Give the running session, or begin one, with the format `qmodel` registered.
+
+    `name` is shown as the application's; `master` is where it runs, such as `local[4]` or `spark://host:7077`. Without
+    it, it is what spark-submit or Spark's own configuration says, and otherwise all cores of this machine.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the interpreter that has qmodel
+    builder = SparkSession.builder.appName(name)
+    if master:
+        builder = builder.master(master)
+    found: SparkSession = builder.getOrCreate()
+    register(found)
+    return found
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format `qmodel` known to a session: `spark.read.format("qmodel").option("url", ...).load()`."""
+    source: Any = EventsSource
+    spark.dataSource.register(source)

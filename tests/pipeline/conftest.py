@@ -1,0 +1,49 @@
+"""One session of Spark and one server for all tests here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.pipeline.sparking import options
+from tests.servers import NOTHING_FOUND, ROOT, Server, chosen_servers, running
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The one session: its start takes seconds, and its memory half a gigabyte. A task may fail once."""
+    from pyspark.sql import SparkSession
+
+    from qmodel.pipeline.spark import session
+
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+        environment.setenv("PYSPARK_PYTHON", sys.executable)
+        builder = SparkSession.builder.master("local[2,2]")
+        for name, value in options(tmp_path_factory.mktemp("spark")).items():
+            builder = builder.config(name, value)
+        builder.getOrCreate()
+        made = session("qmodel")
+        yield made
+        made.stop()
+
+
+@pytest.fixture(scope="session")
+def spark_server() -> Iterator[Server]:
+    """The first server that can be had: what is tried here is Spark."""
+    candidates = chosen_servers()
+    if not candidates:
+        pytest.skip(NOTHING_FOUND)
+    with running(candidates[0]) as started:
+        yield started
+
+
+@pytest.fixture
+def url(spark_server: Server) -> str:
+    """A namespace of an empty server."""
+    spark_server.client().flushdb()
+    return f"{spark_server.url}?prefix=spark:"

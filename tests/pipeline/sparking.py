@@ -1,0 +1,34 @@
+"""What tests on Spark need, and how its session is set up for them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+
+
+def needed() -> None:
+    """Leave a module of tests out where Spark cannot run."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed; it comes with the extra `spark`")
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        pytest.skip("there is no Java, which Spark needs: apt install default-jre-headless", allow_module_level=True)
+
+
+def options(folder: Path) -> dict[str, str]:
+    """Small, quiet, on this machine alone, and leaving nothing behind."""
+    return {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.memory": "1g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": JVM,
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
