@@ -1,0 +1,158 @@
+"""New events into the archive, in ranges that can be written anywhere, and are added in their order.
+
+Each range is a task: it reads its events through a client of its own, with the proof that none is missing, and writes
+one file for each day among them. `archive` plans the ranges from the archive's names and the newest event, lets them be
+written by whoever is told to, and commits them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from qmodel import operations as ops
+from qmodel.client import Client
+from qmodel.pipeline.archive import Archive, ArchiveError, Commit, File
+from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.committing import Run, Writer, sync, writing
+from qmodel.pipeline.decoding import read, tables
+from qmodel.pipeline.gaps import EventsGone, Gap, SequenceWentBack
+from qmodel.pipeline.schema import VERSION
+
+ROWS = 100_000
+"""How many events a task writes: it needs 80 MB for them."""
+
+TOGETHER = 10
+"""How many tasks are committed together."""
+
+GROUP = 100_000
+"""Rows that a reader must read of a file, at least, if it wants any."""
+
+DAY_MS = 86_400_000
+
+
+class Task(NamedTuple):
+    """A range of events, after a sequence and up to another, that is to be written to a folder."""
+
+    url: str
+    root: str
+    folder: str
+    namespace: str
+    after: int
+    last: int
+    skip_gaps: bool
+
+
+class Written(NamedTuple):
+    """What a task wrote: files, with their paths below its folder, and which events were gone."""
+
+    files: tuple[File, ...]
+    gaps: tuple[Gap, ...]
+
+
+class Progress(NamedTuple):
+    """How far the archive is after a commit."""
+
+    namespace: str
+    last: int  # in the archive
+    newest: int  # on the server
+    rows: int  # added by this commit
+    files: int
+    holes: tuple[Gap, ...]
+    room: int  # so many events may come before some are lost that are not archived
+
+
+def namespace_of(client: Client) -> str:
+    """The namespace of a client: what its keys begin with; "" where it has none."""
+    return str(getattr(getattr(client.backend, "options", None), "prefix", ""))
+
+
+def write(task: Task) -> Written:
+    """Write a range into its folder. Raises EventsGone where some are gone, unless those may be."""
+    archive = Archive(task.root)
+    gaps: list[Gap] | None = [] if task.skip_gaps else None
+    with Client(task.url) as client:
+        table = tables(read(client, task.after, task.last, gaps=gaps))
+    if table.num_rows + sum(map(len, gaps or ())) != task.last - task.after:
+        raise SequenceWentBack(task.last, task.after + table.num_rows)
+    files = tuple(
+        write_file(archive, task.folder, task.namespace, day, part) for day, part in sorted(days(table).items())
+    )
+    return Written(files, tuple(gaps or ()))
+
+
+def days(table: pa.Table) -> dict[str, pa.Table]:
+    """The rows of each day, by its date."""
+    at = pc.floor_temporal(table.column("at").cast(pa.timestamp("ms")), unit="day")
+    return {str(day.as_py().date()): table.filter(pc.equal(at, day)) for day in at.unique()}
+
+
+def write_file(archive: Archive, folder: str, namespace: str, day: str, table: pa.Table) -> File:
+    """Write some rows of a day to a folder, sorted; `path` is the name below that folder."""
+    bounds = pc.min_max(table.column("seq"))
+    first, last = bounds["min"].as_py(), bounds["max"].as_py()
+    path = f"{first}-{day}.part"
+    ordered = table.sort_by([("queue", "ascending"), ("seq", "ascending")])
+    whole = archive.at(f"{folder}/{path}")
+    with archive.fs.open_output_stream(whole) as out:
+        pq.write_table(ordered, out, row_group_size=GROUP, compression="zstd")
+    if archive.fs.type_name == "local":
+        sync(whole)
+    return File(namespace, day, first, last, table.num_rows, VERSION, path)
+
+
+def archive(
+    url: str,
+    root: str,
+    *,
+    namespace: str = "",
+    run: Run = map,
+    rows: int = ROWS,
+    together: int = TOGETHER,
+    skip_gaps: bool = False,
+) -> Iterator[Progress]:
+    """Add to an archive what is not in it, up to the newest event at the beginning; gives the progress of each commit.
+
+    `namespace` is the name there, by default what the keys begin with; `run` performs the tasks, of `rows` events each,
+    and so many `together` are committed. Raises EventsGone where the server keeps no longer what was to be archived
+    next, with `skip_gaps` records that as a hole and goes on; SequenceWentBack where the archive is ahead of the
+    server; ArchiveError where the archive is not whole, or another one writes to it.
+    """
+    with Client(url) as client:
+        namespace = namespace or namespace_of(client)
+        newest = client.newest()
+        kept = int(client.execute(ops.ConfigGet("max-events")))
+    if not namespace:
+        raise ArchiveError(f"{url} has no prefix: give the namespace a name under which the archive keeps it.")
+    with writing(Archive(root), namespace) as writer:
+        last = writer.archive.last(namespace)
+        if newest < last:
+            raise SequenceWentBack(last, newest)
+        if last == newest:
+            yield Progress(namespace, last, newest, 0, 0, (), kept)
+        while last < newest:
+            until = min(newest, last + rows * together)
+            starts = range(last, until, rows)
+            done, holes = _add(
+                writer,
+                run,
+                [Task(url, root, "", namespace, start, min(start + rows, until), skip_gaps) for start in starts],
+            )
+            last = until
+            yield Progress(namespace, last, newest, sum(f.rows for f in done), len(done), holes, kept - (newest - last))
+
+
+def _add(writer: Writer, run: Run, tasks: list[Task]) -> tuple[list[File], tuple[Gap, ...]]:
+    """Let ranges be written, and commit them."""
+    folder = writer.begin()
+    results: list[Written] = list(run(write, [task._replace(folder=folder) for task in tasks]))
+    files = [file for written in results for file in written.files]
+    holes = tuple(sorted(gap for written in results for gap in written.gaps))
+    writer.commit(folder, Commit(tuple((file.path, file.name) for file in files), (), holes))
+    return files, holes
+
+
+__all__ = ["EventsGone", "Progress", "Task", "Written", "archive", "days", "namespace_of", "write", "write_file"]
