@@ -11,18 +11,16 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from qmodel.client import Client
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.decoding import read
-from qmodel.pipeline.gaps import Gap, SequenceWentBack
+from qmodel.pipeline.gaps import SequenceWentBack
 from qmodel.pipeline.schema import SCHEMA
-
-ROWS = 100_000
-"""How many events a task reads, unless it is said otherwise: a task of few rows costs more than its rows."""
+from qmodel.pipeline.spark.ranges import ROWS, Range, cut, read_range
+from qmodel.pipeline.spark.streaming import EventsStream, stream_options
 
 
 class Wanted(NamedTuple):
@@ -69,14 +67,6 @@ def _whole(given: dict[str, str], name: str, default: int) -> int:
     return int(text)
 
 
-class Range(InputPartition):
-    """The events after a sequence, up to another."""
-
-    def __init__(self, after: int, last: int) -> None:
-        self.after = after
-        self.last = last
-
-
 class EventsSource(DataSource):
     """Events, for Spark."""
 
@@ -93,6 +83,10 @@ class EventsSource(DataSource):
         """What reads a fixed set of events."""
         return EventsReader(wanted(self.options))
 
+    def streamReader(self, schema: StructType) -> EventsStream:
+        """What reads events as they come."""
+        return EventsStream(stream_options(self.options))
+
 
 class EventsReader(DataSourceReader):
     """Cuts the events into ranges, and reads one."""
@@ -107,13 +101,8 @@ class EventsReader(DataSourceReader):
             newest = client.newest()
         if newest < what.after:
             raise SequenceWentBack(what.after, newest)
-        last = newest if what.last is None else min(what.last, newest)
-        starts = range(what.after, last, what.rows)
-        # Spark makes a partition of its own, without a range, of an empty list.
-        return [Range(start, min(start + what.rows, last)) for start in starts] or [Range(last, last)]
+        return cut(what.after, newest if what.last is None else min(what.last, newest), what.rows)
 
     def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
         """The batches of a range."""
-        gaps: list[Gap] | None = None if self.what.fail_on_data_loss else []
-        with Client(self.what.url) as client:
-            yield from read(client, partition.after, partition.last, gaps=gaps)
+        return read_range(self.what.url, partition, fail_on_data_loss=self.what.fail_on_data_loss)

@@ -1,0 +1,39 @@
+"""A task's part of the events: a range of sequences, read through a client of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyspark.sql.datasource import InputPartition
+
+from qmodel.client import Client
+from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.decoding import read
+from qmodel.pipeline.gaps import Gap
+
+ROWS = 100_000
+"""How many events a task reads, unless it is said otherwise: a task of few rows costs more than its rows."""
+
+
+class Range(InputPartition):
+    """The events after a sequence, up to another."""
+
+    def __init__(self, after: int, last: int) -> None:
+        self.after = after
+        self.last = last
+
+
+def cut(after: int, last: int, rows: int, least: int = 1) -> list[Range]:
+    """Ranges of so many events, or of fewer where there are to be so many ranges at least.
+
+    There is always one: of an empty list Spark makes a partition of its own, without a range.
+    """
+    rows = max(min(rows, -(-(last - after) // least)), 1)
+    return [Range(start, min(start + rows, last)) for start in range(after, last, rows)] or [Range(last, last)]
+
+
+def read_range(url: str, part: Range, *, fail_on_data_loss: bool) -> Iterator[pa.RecordBatch]:
+    """The batches of a range. Raises EventsGone where some are gone, unless those may be."""
+    gaps: list[Gap] | None = None if fail_on_data_loss else []
+    with Client(url) as client:
+        yield from read(client, part.after, part.last, gaps=gaps)

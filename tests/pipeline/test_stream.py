@@ -1,0 +1,136 @@
+"""Spark reads the events as they come: each once, in batches that are bounded, from where it was."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qmodel import Client, connect
+from qmodel.pipeline.gaps import SequenceWentBack
+from tests.pipeline.sparking import needed
+from tests.servers import Server
+
+pytestmark = pytest.mark.spark
+needed()
+
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows  # noqa: E402
+
+from qmodel.pipeline.decoding import tables  # noqa: E402
+from qmodel.pipeline.spark.streaming import EventsStream, stream_options  # noqa: E402
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[Client]:
+    with connect(url) as client:
+        put(client, 300)
+        yield client
+
+
+def put(client: Client, count: int) -> None:
+    client.queues["q"].put_many([("Send", number) for number in range(count)])
+
+
+def reader(url: str, **options: str) -> EventsStream:
+    return EventsStream(stream_options({"url": url, **options}))
+
+
+def run(spark: Any, url: str, folder: Path, **options: str) -> tuple[list[int], list[Any]]:
+    """Read what there is into a folder's table; give all sequences in it, and the progress of the batches."""
+    stream = spark.readStream.format("qmodel").option("url", url).options(**options).load()
+    query = (
+        stream.select("seq")
+        .writeStream.option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start(str(folder / "rows"), "parquet")
+    )
+    query.awaitTermination(120)
+    read = spark.read.parquet(str(folder / "rows")).collect()
+    return sorted(row.seq for row in read), [one for one in query.recentProgress if one.numInputRows]
+
+
+def test_a_query_goes_on_where_it_was_in_bounded_batches(spark: Any, client: Client, url: str, tmp_path: Path) -> None:
+    seqs, progress = run(spark, url, tmp_path, maxOffsetsPerTrigger="200", minPartitions="2")
+    assert seqs == list(range(1, client.newest() + 1))
+    assert [one.numInputRows for one in progress] == [200, client.newest() - 200]
+    assert progress[0].sources[0].latestOffset == f'{{"seq": {client.newest()}}}'
+    put(client, 50)
+    seqs, progress = run(spark, url, tmp_path, startingOffsets="latest")
+    assert seqs == list(range(1, client.newest() + 1))
+    assert [one.numInputRows for one in progress] == [50]
+
+
+def test_a_query_fails_where_events_are_gone_that_it_did_not_read(
+    spark: Any, client: Client, url: str, tmp_path: Path
+) -> None:
+    run(spark, url, tmp_path, maxOffsetsPerTrigger="1000")
+    last = client.newest()
+    client.config.set("max-events", 20)
+    put(client, 60)
+    with pytest.raises(Exception, match=f"Events {last + 1} to"):
+        run(spark, url, tmp_path)
+    seqs, _ = run(spark, url, tmp_path, failOnDataLoss="false")
+    assert seqs == [*range(1, last + 1), *range(client.newest() - 19, client.newest() + 1)]
+
+
+def test_where_a_query_begins(client: Client, url: str) -> None:
+    newest = client.newest()
+    assert reader(url).initialOffset() == {"seq": 0}
+    assert reader(url, startingOffsets="Latest").initialOffset() == {"seq": newest}
+    assert reader(url, startingOffsets="7").initialOffset() == {"seq": 6}
+    assert reader(url, startingOffsets="0").initialOffset() == {"seq": 0}
+    with pytest.raises(ValueError, match=f"the newest event is {newest}"):
+        reader(url, startingOffsets=str(newest + 2)).initialOffset()
+    client.config.set("max-events", 100)
+    assert reader(url).initialOffset() == {"seq": client.newest() - 100}
+
+
+def test_how_far_a_batch_goes(client: Client, url: str, spark_server: Server) -> None:
+    newest = client.newest()
+    stream = reader(url, maxOffsetsPerTrigger="100")
+    assert stream.getDefaultReadLimit() == ReadMaxRows(100)
+    assert reader(url).getDefaultReadLimit() == ReadAllAvailable()
+    assert stream.latestOffset({"seq": 10}, ReadMaxRows(100)) == {"seq": 110}
+    assert stream.latestOffset({"seq": 10}, ReadAllAvailable()) == {"seq": newest}
+    assert stream.latestOffset({"seq": newest}, ReadMaxRows(100)) == {"seq": newest}
+    assert stream.latestOffset({"seq": 10}, ReadMinRows(10**6)) == {"seq": 10}
+    assert stream.latestOffset({"seq": 10}, ReadMinRows(10)) == {"seq": newest}
+    stream.prepareForTriggerAvailableNow()
+    put(client, 10)
+    assert stream.latestOffset({"seq": 10}, ReadAllAvailable()) == {"seq": newest}
+    assert stream.latestOffset({"seq": newest}, ReadMinRows(10**6)) == {"seq": newest}
+    assert stream.reportLatestOffset() == {"seq": client.newest()}
+    with pytest.raises(SequenceWentBack):
+        stream.latestOffset({"seq": 10**6}, ReadAllAvailable())
+    stream.stop()
+
+
+def test_a_batch_is_cut_into_ranges_that_are_read_elsewhere(client: Client, url: str) -> None:
+    stream = reader(url, rowsPerPartition="80", minPartitions="2")
+    stream.reportLatestOffset()
+    parts = stream.partitions({"seq": 0}, {"seq": 200})
+    assert [(one.after, one.last) for one in parts] == [(0, 80), (80, 160), (160, 200)]
+    assert len(stream.partitions({"seq": 0}, {"seq": 50})) == 2
+    assert len(stream.partitions({"seq": 50}, {"seq": 50})) == 1
+    there = pickle.loads(pickle.dumps(stream))
+    assert tables(there.read(parts[1])).column("seq").to_pylist() == list(range(81, 161))
+    stream.stop()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"url": ""}, "needs the URL of a server"),
+        ({"startingOffsets": "newest"}, "startingOffsets is earliest, latest or the sequence"),
+        ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger is a whole number from 1"),
+        ({"minPartitions": "x"}, "minPartitions is a whole number from 1"),
+        ({"endingOffsets": "latest"}, "no option 'endingoffsets'"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(given: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QMODEL_URL", raising=False)
+    with pytest.raises(ValueError, match=said):
+        stream_options({"url": "redis://h", **given})
