@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from qmodel.errors import SubscriptionNotFound as SubscriptionNotFound
     from qmodel.errors import TooWide as TooWide
     from qmodel.errors import UnknownOption as UnknownOption
+    from qmodel.errors import WorkerNotSeen as WorkerNotSeen
     from qmodel.errors import WrongState as WrongState
     from qmodel.events import Event as Event
     from qmodel.objects import fingerprint as fingerprint
@@ -96,7 +97,7 @@ _HOME = {
     "JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded "
     "NotLoadedError NotWhole OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict "
     "RequestNotEnded RequestNotFound ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound "
-    "TooWide UnknownOption RequestState WrongState",
+    "TooWide UnknownOption RequestState WorkerNotSeen WrongState",
     "events": "Event",
     "objects": "fingerprint",
     "worker": "Worker",

@@ -11,16 +11,26 @@ import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
-from qmodel import flows, replies
+from qmodel import flows, remote, replies
 from qmodel import operations as ops
 from qmodel.aio_requests import AsyncRequest, AsyncRequests
 from qmodel.aio_results import AsyncResults
 from qmodel.arguments import MOST
 from qmodel.backends import AsyncBackend, open_async_backend
-from qmodel.errors import JobNotFound, LockLost, QmodelError, ScheduleNotFound, SubscriptionNotFound, error_of
+from qmodel.errors import (
+    JobNotFound,
+    LockLost,
+    QmodelError,
+    RefusedError,
+    ScheduleNotFound,
+    SubscriptionNotFound,
+    WorkerNotSeen,
+    error_of,
+)
 from qmodel.events import Event
 from qmodel.flows import Flow
 from qmodel.graph import Graph
@@ -1381,6 +1391,53 @@ class AsyncWorkers:
     async def deregister(self, *names: str) -> int:
         """Take workers off the list; their leases stay valid. Gives how many were on it."""
         return int(await self._client.execute(ops.Deregister(names)))
+
+    async def quiet(self, name: str, *others: str) -> None:
+        """Let workers take no more jobs until they are told to `resume`; what is at hand goes on.
+
+        It is `qmodel worker` that listens to this, within about two seconds (`signals` tells whether it has
+        heard), and no loop of your own. Raises WorkerNotSeen for one that is not on the list; then
+        none is told.
+        """
+        await self._signal("quiet", (name, *others))
+
+    async def resume(self, name: str, *others: str) -> None:
+        """Let quiet workers take jobs again. Otherwise as `quiet`."""
+        await self._signal("resume", (name, *others))
+
+    async def stop(self, name: str, *others: str, now: bool = False) -> None:
+        """Let workers end when the jobs at hand have ended, or their grace is over, as by SIGTERM; or
+        `now`, giving these back. Otherwise as `quiet`.
+
+        What started the process decides whether another one begins.
+        """
+        await self._signal("stop now" if now else "stop", (name, *others))
+
+    async def signals(self) -> dict[str, remote.Signalled]:
+        """What each worker was told last by `quiet`, `resume` and `stop`, and what it said to that."""
+        signals, states = await self._client.execute_many(remote.asked())
+        return remote.paired(dict(signals), dict(states))
+
+    async def _signal(self, signal: remote.Signal, names: tuple[str, ...]) -> None:
+        listed = await self._listed()
+        for name in names:
+            if name not in listed:
+                raise WorkerNotSeen(name)
+        signals, states = await self._client.execute_many(remote.asked())
+        stale = remote.stale(dict(signals), dict(states), listed)
+        for reply in await self._client.execute_many([*remote.forgotten(stale), *remote.sent(signal, names)]):
+            if isinstance(reply, RefusedError):
+                raise reply
+
+    async def _listed(self) -> set[str]:
+        """The names of all that are on the list."""
+        names: set[str] = set()
+        for offset in count(0, MOST):
+            found = await self.counts(offset, MOST)
+            names.update(one.name for one in found)
+            if len(found) < MOST:
+                break
+        return names
 
 
 class AsyncRecurringJob(RecurringFields):

@@ -10,14 +10,24 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
-from qmodel import flows, replies
+from qmodel import flows, remote, replies
 from qmodel import operations as ops
 from qmodel.arguments import MOST
 from qmodel.backends import Backend, open_backend
-from qmodel.errors import JobNotFound, LockLost, QmodelError, ScheduleNotFound, SubscriptionNotFound, error_of
+from qmodel.errors import (
+    JobNotFound,
+    LockLost,
+    QmodelError,
+    RefusedError,
+    ScheduleNotFound,
+    SubscriptionNotFound,
+    WorkerNotSeen,
+    error_of,
+)
 from qmodel.events import Event
 from qmodel.flows import Flow
 from qmodel.graph import Graph
@@ -1374,6 +1384,53 @@ class Workers:
     def deregister(self, *names: str) -> int:
         """Take workers off the list; their leases stay valid. Gives how many were on it."""
         return int(self._client.execute(ops.Deregister(names)))
+
+    def quiet(self, name: str, *others: str) -> None:
+        """Let workers take no more jobs until they are told to `resume`; what is at hand goes on.
+
+        It is `qmodel worker` that listens to this, within about two seconds (`signals` tells whether it has
+        heard), and no loop of your own. Raises WorkerNotSeen for one that is not on the list; then
+        none is told.
+        """
+        self._signal("quiet", (name, *others))
+
+    def resume(self, name: str, *others: str) -> None:
+        """Let quiet workers take jobs again. Otherwise as `quiet`."""
+        self._signal("resume", (name, *others))
+
+    def stop(self, name: str, *others: str, now: bool = False) -> None:
+        """Let workers end when the jobs at hand have ended, or their grace is over, as by SIGTERM; or
+        `now`, giving these back. Otherwise as `quiet`.
+
+        What started the process decides whether another one begins.
+        """
+        self._signal("stop now" if now else "stop", (name, *others))
+
+    def signals(self) -> dict[str, remote.Signalled]:
+        """What each worker was told last by `quiet`, `resume` and `stop`, and what it said to that."""
+        signals, states = self._client.execute_many(remote.asked())
+        return remote.paired(dict(signals), dict(states))
+
+    def _signal(self, signal: remote.Signal, names: tuple[str, ...]) -> None:
+        listed = self._listed()
+        for name in names:
+            if name not in listed:
+                raise WorkerNotSeen(name)
+        signals, states = self._client.execute_many(remote.asked())
+        stale = remote.stale(dict(signals), dict(states), listed)
+        for reply in self._client.execute_many([*remote.forgotten(stale), *remote.sent(signal, names)]):
+            if isinstance(reply, RefusedError):
+                raise reply
+
+    def _listed(self) -> set[str]:
+        """The names of all that are on the list."""
+        names: set[str] = set()
+        for offset in count(0, MOST):
+            found = self.counts(offset, MOST)
+            names.update(one.name for one in found)
+            if len(found) < MOST:
+                break
+        return names
 
 
 class RecurringJob(RecurringFields):

@@ -71,6 +71,19 @@ class NotLoadedError(QmodelError, AttributeError):
     """Only the id of a job is known so far; `await job.refresh()` fetches the rest."""
 
 
+class WorkerNotSeen(QmodelError, LookupError):
+    """A worker that is to be told something is not on the list of workers."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return (
+            f"There is no worker {self.name!r}: none of that name has taken jobs lately. `qmodel workers` lists them."
+        )
+
+
 class RequestNotEnded(QmodelError, TimeoutError):
     """A request that was waited for has not ended in time. It goes on."""
 

@@ -33,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "histogram",
         "objects",
         "outcomes",
+        "remote",
         "requests",
         "results",
     ),

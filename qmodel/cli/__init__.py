@@ -24,6 +24,7 @@ OWN = {
     "dev": "Perform the jobs of an app while it is written, with pages that show them.",
     "call": "Put a job of an app, as its function is called; wait for its result.",
     "worker": "Perform the jobs of an app.",
+    "signal": "Tell workers from afar to be quiet, to go on, or to stop.",
     "run": "Execute a history: JSON lines, one operation each.",
     "wait": "Wait until jobs have ended, and print their results.",
     "flow": "Show a job's flow: which jobs wait for which, as text or as a picture.",

@@ -230,8 +230,9 @@ def _workers(at: Session, op: Any, found: tuple[replies.WorkerCounts, ...]) -> N
     if not found:
         click.echo("No workers.")
         return
-    rows = ((w.name, format_moment(w.seen_at), w.jobs, w.stalled) for w in found)
-    table(at, ("worker", "seen at", ">jobs", ">stalled"), rows)
+    told = {name: one.told for name, one in at.client.workers.signals().items()}
+    rows = ((w.name, format_moment(w.seen_at), w.jobs, w.stalled, told.get(w.name, "")) for w in found)
+    table(at, ("worker", "seen at", ">jobs", ">stalled", "state"), rows)
 
 
 def _worker(at: Session, op: Any, found: replies.WorkerJobs) -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Final
 
 from qmodel import replies
 
 if TYPE_CHECKING:
     from qmodel.app.context import Context
     from qmodel.app.outcome import Outcome
+
+
+UNWINDING: Final = 1.0
+"""Seconds that jobs get to unwind when they are given back."""
 
 
 class Attempt:
@@ -102,3 +108,16 @@ class Abort:
     def __init__(self, why: str, sentence: str) -> None:
         self.why = why
         self.sentence = sentence
+
+
+def unwound(inbox: SimpleQueue[Any], most: int) -> Iterator[Attempt]:
+    """The attempts, at most so many, of which it is told within a moment that they have ended."""
+    until = time.monotonic() + UNWINDING
+    while most > 0 and (left := until - time.monotonic()) > 0:
+        try:
+            message = inbox.get(timeout=left)
+        except Empty:
+            return
+        if type(message) is Attempt:
+            most -= 1
+            yield message

@@ -30,8 +30,8 @@ _AWAY: Final = 0.5
 class Bell:
     """Rings once each time that it was set: when a job may be ready in one of the queues.
 
-    A wake-up is for one worker. Where it comes to one that has stopped meanwhile, it is passed on: a job is taken and
-    given back, which wakes another.
+    A wake-up is for one worker. Where it comes to one that has stopped meanwhile, or is to be quiet (`hushed`), it is
+    passed on: a job is taken and given back, which wakes another.
     """
 
     def __init__(self, line: Line, queues: Sequence[str], worker: str, ring: Callable[[], None]) -> None:
@@ -42,7 +42,7 @@ class Bell:
         self._set: SimpleQueue[bool] = SimpleQueue()
         self._last = self._tries = 0
         self._ahead = 0.0
-        self.silenced = False
+        self.silenced = self.hushed = False
         self._passing = threading.Lock()
         self._over = False
         self._thread = threading.Thread(target=self._run, name="qmodel-bell", daemon=True)
@@ -69,7 +69,7 @@ class Bell:
         while self._set.get():
             try:
                 woken = self._sleep()
-                if woken and self.silenced:
+                if woken and (self.silenced or self.hushed):
                     self._pass_on()
             except ConnectError:
                 time.sleep(_AWAY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from qmodel.arguments import MOST, Name
@@ -76,6 +76,11 @@ class Settings:
     @property
     def _ports_are(self) -> bool:
         return self.health is None or 0 <= self.health[1] <= 65536 - self.processes
+
+    def alone(self, place: int) -> Settings:
+        """Those of one of several processes, with a port of its own."""
+        port = None if self.health is None else (self.health[0], self.health[1] + place)
+        return replace(self, processes=1, health=port)
 
     def runner_for(self, app: App, tell: Callable[[Attempt | Callable[[], None]], None]) -> Runner:
         """The runner that was asked for."""

@@ -1,7 +1,8 @@
 """Several processes of one worker: forked from one that has loaded the app, and does nothing but look after them.
 
-Signals go to it, and it passes them on; one of the processes that dies is replaced, later each time that it dies soon.
-When it is gone itself, the processes are told to end: on Linux by the system, elsewhere by a pipe that closes.
+Signals go to it, and it passes them on; one of the processes that dies is replaced, later each time that it dies soon,
+unless it was told from afar to stop. When it is gone itself, the processes are told to end: on Linux by the system,
+elsewhere by a pipe that closes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ SOON: Final = 10.0
 """Seconds: a process that dies within them is not replaced at once."""
 
 LONGEST_PAUSE: Final = 30.0
+
+DISMISSED: Final = 64
+"""The status of a process that was told from afar to stop: nobody takes its place."""
 
 _PASSED_ON: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -71,11 +75,11 @@ class _Supervisor:
         """Wait for one to end, and replace it unless they all are to."""
         pid, status = os.wait()
         place, began = self._living.pop(pid, (0, 0.0))
-        if not began or self._stopping:
+        how = os.waitstatus_to_exitcode(status)
+        if not began or self._stopping or how == DISMISSED:
             return
         soon = time.monotonic() - began < SOON
         self._pause = min(max(2 * self._pause, 0.5), LONGEST_PAUSE) if soon else 0.0
-        how = os.waitstatus_to_exitcode(status)
         said = f"was killed by {signal.Signals(-how).name}" if how < 0 else f"ended with the status {how}"
         log.error("Process %d of the worker %s; another begins in %g s.", pid, said, self._pause)
         self._sleep(self._pause)
@@ -111,7 +115,7 @@ class _Supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
             self._worker.alone(place)
             self._worker.run()
-            status = 0
+            status = DISMISSED if self._worker.dismissed else 0
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 1
         except QmodelError as error:

@@ -51,6 +51,14 @@ def stopping(worker: Worker, how: str, within: float | None) -> None:
         log.info("Finishing %s. Ctrl-C again gives them back.", _jobs(count))
 
 
+def quieted(worker: Worker, quiet: bool) -> None:
+    """Say that it takes no more jobs, or takes them again."""
+    if quiet:
+        log.info("Quiet: no more jobs are taken until it is told to resume; at hand: %s.", _jobs(len(worker.running)))
+    else:
+        log.info("Jobs are taken again.")
+
+
 def given_up(worker: Worker) -> None:
     """Say that it ends though the server did not answer."""
     log.warning("The server did not answer. %s left to lapse with their leases.", _jobs(len(worker.running)))

@@ -17,20 +17,20 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from qmodel import replies
+from qmodel import remote, replies
 from qmodel.app.context import Context
 from qmodel.app.outcome import Failed
 from qmodel.errors import JobNotFound, LockLost, RefusedError
 from qmodel.operations import Deregister, Fail, Operation
 from qmodel.worker import telling
-from qmodel.worker.attempts import Abort, Attempt
+from qmodel.worker.attempts import Abort, Attempt, unwound
 from qmodel.worker.bell import Bell
 from qmodel.worker.failing import ZygoteGone
 from qmodel.worker.fetching import PATIENCE, Fetching, Order
+from qmodel.worker.hearing import Hearing
 from qmodel.worker.line import GivenUp, Line, is_error
 from qmodel.worker.renewing import Renewer
 from qmodel.worker.reporting import composed, joined
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 
 TICK: Final = 5.0
 """Seconds after which a worker that nobody tells anything shows that it lives."""
-
-UNWINDING: Final = 1.0
-"""Seconds that jobs get to unwind when they are given back."""
 
 _REST: Final = 0.5
 """Seconds to wait after an answer of the server that helps nobody."""
@@ -94,13 +91,13 @@ class Worker:
         self._number = next(_NUMBERS)
         self.ticked_at = 0.0
         self.done = 0
-        self.abandoned = False
+        self.abandoned = self.dismissed = False
         self.line = Line(app.url, lambda: app.client)
         self.line.meanwhile = self._meanwhile
         self._inbox: SimpleQueue[Attempt | Callable[[], None]] = SimpleQueue()
         self._ended: list[Attempt] = []
         self._inside: dict[int, Attempt] = {}
-        self._waiting = self._dry = False
+        self._waiting = self._dry = self._quiet = False
         self._open = False
         self._stopping: Literal["", "finish", "now"] = ""
         self._deadline = self._resting_until = self._moved_at = 0.0
@@ -113,9 +110,7 @@ class Worker:
 
     def alone(self, place: int) -> None:
         """Be one of several processes: with a name and a port of its own."""
-        health = self.settings.health
-        port = None if health is None else (health[0], health[1] + place)
-        self.settings = replace(self.settings, processes=1, health=port)
+        self.settings = self.settings.alone(place)
         if self._given_name:
             self._given_name += f"-{place + 1}"
 
@@ -158,7 +153,21 @@ class Worker:
         """
         if now or not self._open:
             self.line.hurry.set()
-        self._inbox.put(lambda: self._stop(now, within))
+        self.tell(lambda: self._stop(now, within))
+
+    def quiet(self, quiet: bool = True) -> None:
+        """Take no more jobs, and give back those that have not begun; or take jobs again. From any thread."""
+        self.tell(lambda: self._be_quiet(quiet))
+
+    def tell(self, call: Callable[[], None]) -> None:
+        """Have its thread call something, between two round trips."""
+        self._inbox.put(call)
+
+    def _be_quiet(self, quiet: bool) -> None:
+        self._quiet = self._bell.hushed = quiet
+        if quiet:
+            self._ended += self._runner.take_back()
+        telling.quieted(self, quiet)
 
     def _stop(self, now: bool, within: float | None) -> None:
         self._bell.close()
@@ -176,11 +185,12 @@ class Worker:
         self._runner = settings.runner_for(self.app, self._inbox.put)
         self._watched = watched(self.app, self.line, *settings.health) if settings.health is not None else None
         self._fetching = Fetching(settings.queues, settings.order, settings.weights, name, settings.prefetch)
-        self._renewer = Renewer(self.line, lambda attempt, abort: self._inbox.put(lambda: self._abort(attempt, abort)))
-        self._bell = Bell(self.line, settings.queues, name, lambda: self._inbox.put(self._woken))
+        self._renewer = Renewer(self.line, lambda attempt, abort: self.tell(lambda: self._abort(attempt, abort)))
+        self._bell = Bell(self.line, settings.queues, name, lambda: self.tell(self._woken))
         self._schedules = Schedules(self.line, self.app)
+        self._hearing = Hearing(self)
         self._runner.start()
-        for one in (self._renewer, self._bell, self._schedules):
+        for one in (self._renewer, self._bell, self._schedules, self._hearing):
             one.start()
         self._open = True
         telling.started(self)
@@ -190,14 +200,14 @@ class Worker:
         """Have it end."""
         if self._open:
             self._open = False
-            for one in (self._bell, self._renewer, self._schedules, self._runner):
+            for one in (self._bell, self._renewer, self._schedules, self._hearing, self._runner):
                 one.close()
             if self._watched is not None:
                 self._watched[1].close()
             self._bell.finish()
             self.app.hooks.fire("worker_stop", self)
             with contextlib.suppress(GivenUp):
-                self.line.execute_many([Deregister((self.name,))])
+                self.line.execute_many([Deregister((self.name,)), *remote.forgotten([self.name])])
             telling.ended(self)
         self.line.close()
 
@@ -269,7 +279,7 @@ class Worker:
 
     def _room(self) -> int:
         """How many jobs to ask for: none while we wait to be woken, or were told that there is none to hold."""
-        if self._stopping or self._waiting or (self._dry and self._free() <= 0):
+        if self._stopping or self._quiet or self._waiting or (self._dry and self._free() <= 0):
             return 0
         return self._free() + self._fetching.ahead(self.settings.concurrency)
 
@@ -383,18 +393,8 @@ class Worker:
         for attempt in self.running:
             if attempt not in self._ended:
                 self._runner.abort(attempt, Abort("stop", "Its worker stops."))
-        self._unwind()
+        self._ended += unwound(self._inbox, len(self._inside) - len(self._ended))
+        self.abandoned = len(self._ended) < len(self._inside)
         said = list(composed(self._ended))
         over = {attempt.token for _, attempts in said for attempt in attempts}
         self._say(said + list(composed([one for one in self.running if one.token not in over])))
-
-    def _unwind(self) -> None:
-        until = time.monotonic() + UNWINDING
-        while len(self._ended) < len(self._inside) and (left := until - time.monotonic()) > 0:
-            try:
-                message = self._inbox.get(timeout=left)
-            except Empty:
-                break
-            if type(message) is Attempt:
-                self._ended.append(message)
-        self.abandoned = len(self._ended) < len(self._inside)

@@ -1,0 +1,104 @@
+"""`qmodel signal`: tell workers from afar to be quiet, to go on, or to stop."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from qmodel.arguments import MOST
+from qmodel.cli import show
+from qmodel.cli.convert import DURATION, format_duration
+from qmodel.cli.session import Session, common, session
+from qmodel.errors import QmodelError
+
+LOOKS = 0.2
+"""Seconds between two looks whether workers have heard."""
+
+
+@click.command("signal")
+@click.argument("signal", type=click.Choice(["quiet", "resume", "stop"]), required=False)
+@click.argument("workers", nargs=-1, metavar="[WORKER]...")
+@click.option("--all", "everyone", is_flag=True, help="All workers on the list.")
+@click.option("--give-back", is_flag=True, help="With stop: give back what is at hand, at once.")
+@click.option("--wait", type=DURATION, help="Wait until they have heard, so long at most: 90 (seconds), 1.5s, 10m.")
+def command(signal: str | None, workers: tuple[str, ...], everyone: bool, give_back: bool, wait: int | None) -> None:
+    """Tell workers to be quiet (take no more jobs), to resume (take jobs again), or to stop, wherever they run.
+
+    \b
+        qmodel signal                               what workers were told, and what they said to it
+        qmodel signal quiet host-4711               no more jobs; what is at hand goes on
+        qmodel signal resume host-4711
+        qmodel signal stop host-4711 host-4712      end when what is at hand has ended, or --grace is over
+        qmodel signal quiet --all --wait 10         before a deployment, say
+
+    A `qmodel worker` hears it within two seconds; programs with a loop of their own do not listen. `qmodel workers`
+    lists the names. What started a worker (systemd, Kubernetes) decides whether another one begins when it stops.
+    """
+    at = session()
+    if signal is None:
+        _show(at)
+        return
+    if bool(workers) == everyone:
+        raise click.UsageError("Name the workers, or give --all. `qmodel workers` lists them.")
+    if give_back and signal != "stop":
+        raise click.UsageError("--give-back goes with stop.")
+    names = _listed(at) if everyone else workers
+    if names:
+        _send(at, signal, names, give_back)
+        if wait is not None:
+            _wait(at, names, wait)
+    if at.json:
+        at.answer({"signal": signal, "workers": list(names)})
+    else:
+        click.echo(f"Told {len(names)} worker{'' if len(names) == 1 else 's'} to {_phrase(signal)}.")
+
+
+def _phrase(signal: str) -> str:
+    return "be quiet" if signal == "quiet" else signal
+
+
+def _send(at: Session, signal: str, names: tuple[str, ...], give_back: bool) -> None:
+    if signal == "quiet":
+        at.client.workers.quiet(*names)
+    elif signal == "resume":
+        at.client.workers.resume(*names)
+    else:
+        at.client.workers.stop(*names, now=give_back)
+
+
+def _listed(at: Session) -> tuple[str, ...]:
+    found = at.client.workers.counts(0, MOST)
+    if len(found) == MOST:
+        raise click.UsageError(f"There are {MOST} workers or more: name those that you mean.")
+    return tuple(one.name for one in found)
+
+
+def _wait(at: Session, names: tuple[str, ...], wait: int) -> None:
+    """Wait until workers have heard; one that has forgotten the signal has ended."""
+    until = time.monotonic() + wait / 1000
+    while True:
+        told = at.client.workers.signals()
+        deaf = [name for name in names if name in told and not told[name].heard]
+        if not deaf:
+            return
+        if time.monotonic() > until:
+            raise QmodelError(
+                f"Not heard within {format_duration(wait)}: {', '.join(deaf[:5])}{', ...' * (len(deaf) > 5)}. "
+                "Does `qmodel worker` run there? Only that listens."
+            )
+        time.sleep(LOOKS)
+
+
+def _show(at: Session) -> None:
+    told = at.client.workers.signals()
+    if at.json:
+        at.answer({name: one._asdict() for name, one in told.items()})
+    elif not told:
+        click.echo("No worker was told anything.")
+    else:
+        rows = [(name, one.signal, one.state or "(not heard yet)") for name, one in told.items()]
+        show.table(at, ("worker", "told", "state"), rows)
+
+
+common(command)

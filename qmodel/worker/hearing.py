@@ -1,0 +1,71 @@
+"""Hears what a worker is told from afar (`qmodel/remote.py`): to be quiet, to go on, to stop."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from qmodel import remote
+from qmodel.errors import ConnectError
+from qmodel.operations import MetadataGet
+
+if TYPE_CHECKING:
+    from qmodel.worker.worker import Worker
+
+log = logging.getLogger("qmodel.worker")
+
+EVERY: Final = 2.0
+"""Seconds between two looks; an idle worker looks for jobs twice as often."""
+
+
+class Hearing:
+    """Looks for signals to a worker, in a thread of its own."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._closed = threading.Event()
+        self._heeded = ""
+        self._thread = threading.Thread(target=self._run, name="qmodel-hearing", daemon=True)
+
+    def start(self) -> None:
+        """Begin; what one of the same name was told before is not for this one."""
+        self._worker.line.execute_many(remote.forgotten([self._worker.name]))
+        self._thread.start()
+
+    def close(self) -> None:
+        """End."""
+        self._closed.set()
+
+    def _run(self) -> None:
+        while not self._closed.wait(EVERY):
+            try:
+                self._look()
+            except ConnectError:
+                continue
+            except Exception:
+                log.exception("Signals were not looked for; that is tried again.")
+
+    def _look(self) -> None:
+        client, worker = self._worker.line.client, self._worker
+        signal = dict(client.execute(MetadataGet(remote.SIGNALS))).get(worker.name, "")
+        if signal == self._heeded or signal not in remote.ANSWERS:
+            return
+        if stops := signal in ("stop", "stop now"):
+            worker.dismissed = True
+        else:
+            self._let(worker.quiet, signal == "quiet")
+        client.execute(remote.answered(worker.name, signal))
+        self._heeded = signal
+        if stops:
+            now = signal == "stop now"
+            worker.stop(now, within=None if now else worker.settings.grace)
+
+    def _let(self, do: Callable[[bool], None], what: bool) -> None:
+        """Have the worker do something, and wait until no round trip is under way any more that began before."""
+        done = threading.Event()
+        do(what)
+        self._worker.tell(done.set)
+        while not done.wait(EVERY) and not self._closed.is_set():
+            pass
