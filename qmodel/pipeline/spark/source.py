@@ -21,6 +21,7 @@ from qmodel.pipeline.gaps import SequenceWentBack
 from qmodel.pipeline.schema import SCHEMA
 from qmodel.pipeline.spark.ranges import ROWS, Range, cut, read_range
 from qmodel.pipeline.spark.streaming import EventsStream, stream_options
+from qmodel.pipeline.spark.writer import JobsStreamWriter, JobsWriter, target
 
 
 class Wanted(NamedTuple):
@@ -86,6 +87,20 @@ class EventsSource(DataSource):
     def streamReader(self, schema: StructType) -> EventsStream:
         """What reads events as they come."""
         return EventsStream(stream_options(self.options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> JobsWriter:
+        """What makes jobs of rows. Raises ValueError for other modes than append."""
+        if overwrite:
+            raise ValueError(
+                'Rows become jobs, and none goes: say mode("append"). Drain or obliterate the queue before.'
+            )
+        return JobsWriter(target(self.options, schema))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> JobsStreamWriter:
+        """The same for a stream. Raises ValueError for other output modes than append and update."""
+        if overwrite:
+            raise ValueError('Rows become jobs, and none goes: say outputMode("append"), or "update".')
+        return JobsStreamWriter(target(self.options, schema, streaming=True))
 
 
 class EventsReader(DataSourceReader):

@@ -1,0 +1,158 @@
+"""Jobs as a sink of Spark: `frame.write.format("qmodel")`, and `frame.writeStream`.
+
+A task puts the rows of its partition, and the row's id decides whether that was done before
+(`qmodel.pipeline.writing`). So a task may be tried again, run twice at a time, or die after half of its rows: no row
+becomes a second job. Nothing is taken back, for a worker may have a job before the next row is written. What a write
+has left undone when it fails is done when it is tried again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from qmodel import operations as ops
+from qmodel.client import Client
+from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.sending import Sent, add, put
+from qmodel.pipeline.spark.options import Given
+from qmodel.pipeline.writing import Rows, Writing, check
+
+LOG = logging.getLogger("qmodel.pipeline")
+
+OPTIONS = ("url", "queue", "klass", "idColumns", "run", "request", "limit", "priority")
+
+
+class Target(NamedTuple):
+    """Where rows go, and how they become jobs."""
+
+    url: str
+    writing: Writing
+    limit: int
+    priority: int
+
+
+def target(options: Mapping[str, str], schema: StructType, streaming: bool = False) -> Target:
+    """Read the options of a write, and check the columns. Raises ValueError.
+
+    Without `run`, rows that say their ids have the run "", and for others each write is a new one.
+    """
+    given = Given(options, OPTIONS)
+    url = given.url()
+    keys = tuple(name.strip() for name in given.text("idColumns").split(",") if name.strip())
+    request = given.text("request")
+    run = given.text("run")
+    if not (run or request or streaming or keys or "jid" in schema.names):
+        run = os.urandom(16).hex()
+    writing = Writing(run or request, given.text("queue"), given.text("klass"), keys, request)
+    limit, priority = given.whole("limit", 100), given.whole("priority", 0, low=None)
+    if streaming:
+        given.text("checkpointLocation")  # Spark's own, which it shows to everybody
+    given.end()
+    if request and streaming:
+        raise ValueError("A stream has no end, and so is no request: write each batch as one, with foreachBatch.")
+    check(to_arrow_schema(schema), writing)
+    return Target(url, writing, limit, priority)
+
+
+class Written(WriterCommitMessage):
+    """What a task did."""
+
+    def __init__(self, sent: Sent) -> None:
+        self.rows = sent.rows
+        self.new = sent.new
+
+
+def write(where: Target, run: str, batches: Iterator[pa.RecordBatch]) -> Written:
+    """Put the rows of a task."""
+    context = TaskContext.get()
+    what = where.writing._replace(run=run)
+    with Client(where.url) as client:
+        if what.request:
+            client.execute(opening(where))
+        return Written(_send(client, what, context.partitionId() if context else 0, batches))
+
+
+def _send(client: Client, what: Writing, part: int, batches: Iterator[pa.RecordBatch]) -> Sent:
+    rows: Rows | None = None
+
+    def puts() -> Iterator[ops.Put]:
+        nonlocal rows
+        for batch in batches:
+            rows = rows or Rows(batch.schema, what, part)
+            yield from rows.puts(batch)
+
+    return add(client, what.request, puts()) if what.request else put(client, puts())
+
+
+def opening(where: Target) -> ops.RequestOpen:
+    """What opens the request of a write; done again it changes nothing."""
+    return ops.RequestOpen(where.writing.request, where.writing.queue, where.limit, where.priority)
+
+
+class JobsWriter(DataSourceArrowWriter):
+    """Writes a frame."""
+
+    def __init__(self, where: Target) -> None:
+        self.where = where
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Put the rows of a partition."""
+        return write(self.where, self.where.writing.run, iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Say what there is now, and close the request, where the rows are one."""
+        rows = sum(one.rows for one in messages if isinstance(one, Written))
+        if self.where.writing.request:
+            with Client(self.where.url) as client:
+                client.execute(opening(self.where))
+                client.execute(ops.RequestClose(self.where.writing.request))
+        LOG.info("%d rows are jobs of %s", rows, self.where.writing.queue or "their queues")
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Say what is left: jobs that were put stay."""
+        LOG.warning(_left(messages, self.where))
+
+
+def _left(messages: list[WriterCommitMessage | None], where: Target) -> str:
+    done = [one for one in messages if isinstance(one, Written)]
+    run = where.writing.run
+    again = f'option("run", "{run}")' if run else "the same rows"
+    return (
+        f"The write was given up. {sum(one.rows for one in done)} rows of {len(done)} whole partitions, and some of "
+        f"{len(messages) - len(done)} others, are jobs and stay so. Write again with {again}: those are passed over."
+    )
+
+
+class JobsStreamWriter(DataSourceStreamArrowWriter):
+    """Writes a stream, batch by batch."""
+
+    def __init__(self, where: Target) -> None:
+        self.where = where
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Put the rows of a partition. Without a `run` that is the query and the batch, as its checkpoint has them."""
+        return write(self.where, self.where.writing.run or _batch_of_query(), iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Nothing is to be done: the rows are jobs."""
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Say what is left; the query does the batch again when it is started."""
+        LOG.warning("Batch %d: %s", batchId, _left(messages, self.where))
+
+
+def _batch_of_query() -> str:
+    context = TaskContext.get()
+    query = context.getLocalProperty("sql.streaming.queryId") if context else None
+    batch = context.getLocalProperty("streaming.sql.batchId") if context else None
+    if not query or batch is None:
+        raise ValueError("This Spark does not tell which batch is written. Name the columns of ids: idColumns, or jid.")
+    return f"{query}-{batch}"

@@ -1,0 +1,126 @@
+"""Spark writes jobs: each row once, though tasks fail and writes are done again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qmodel import Client, connect
+from tests.pipeline.sparking import needed
+
+pytestmark = pytest.mark.spark
+needed()
+
+from pyspark import TaskContext  # noqa: E402
+from pyspark.sql import functions as F  # noqa: E402
+
+from qmodel.pipeline.spark.writer import JobsWriter, target  # noqa: E402
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[Client]:
+    with connect(url) as client:
+        yield client
+
+
+def numbers(spark: Any, count: int, parts: int = 2) -> Any:
+    return spark.range(0, count, 1, parts).select(F.struct("id").alias("data"))
+
+
+def to(frame: Any, url: str, **options: Any) -> Any:
+    given = {"url": url, "queue": "q", "klass": "Send", **options}
+    return frame.write.format("qmodel").mode("append").options(**given)
+
+
+def fails(frame: Any, attempts: int) -> Any:
+    """The same rows; the first attempts of each task fail before the last of them."""
+
+    def rows(batches: Iterator[Any]) -> Iterator[Any]:
+        context = TaskContext.get()
+        for batch in batches:
+            yield batch.slice(0, batch.num_rows - 1)
+            if context and context.attemptNumber() < attempts:
+                raise RuntimeError("the worker died")
+            yield batch.slice(batch.num_rows - 1)
+
+    return frame.mapInArrow(rows, frame.schema)
+
+
+def test_a_task_that_fails_and_is_tried_again_writes_each_row_once(spark: Any, client: Client, url: str) -> None:
+    to(fails(numbers(spark, 3000), 1), url).save()
+    events = Counter(event.event for event in client.events())
+    assert (client.queues["q"].counts.waiting, events["put"]) == (3000, 3000)
+    assert sorted(job.data["id"] for job in client.jobs.search("q")) == list(range(3000))
+
+
+def test_a_write_that_was_given_up_is_done_by_writing_again(spark: Any, client: Client, url: str) -> None:
+    frame = numbers(spark, 2000)
+    with pytest.raises(Exception, match="the worker died"):
+        to(fails(frame, 9), url, run="monday").save()
+    assert client.queues["q"].counts.waiting < 2000
+    for _ in range(2):
+        to(frame, url, run="monday").save()
+        assert client.queues["q"].counts.waiting == 2000
+
+
+def test_a_write_may_be_a_request_that_ends_with_its_last_job(spark: Any, client: Client, url: str) -> None:
+    frame = spark.range(0, 300, 1, 2).withColumn("keep_complete_ms", F.lit(0))
+    to(fails(frame, 1), url, idColumns="id", request="fit", limit=300).save()
+    while jobs := client.queues["q"].pop(100):
+        client.complete_many(jobs)
+    to(frame, url, idColumns="id", request="fit", limit=300).save()
+    ended = client.requests["fit"].wait(5)
+    assert (ended.state, ended.total, ended.done, client.queues["q"].length()) == ("done", 300, 300, 0)
+
+
+def test_a_stream_that_does_a_batch_again_writes_each_row_once(
+    spark: Any, client: Client, url: str, tmp_path: Path
+) -> None:
+    spark.range(0, 500, 1, 2).write.parquet(str(tmp_path / "in"))
+    rows = spark.readStream.schema("id long").parquet(str(tmp_path / "in")).select(F.struct("id").alias("data"))
+
+    def once() -> None:
+        options = {"url": url, "queue": "q", "klass": "Send", "checkpointLocation": str(tmp_path / "checkpoint")}
+        rows.writeStream.format("qmodel").options(**options).trigger(availableNow=True).start().awaitTermination(60)
+
+    once()
+    for kept in (tmp_path / "checkpoint" / "commits").iterdir():
+        kept.unlink()  # as if it had died before it could note that the batch was written
+    once()
+    assert client.queues["q"].counts.waiting == 500
+
+
+def test_other_modes_are_refused_with_what_to_do(spark: Any, url: str) -> None:
+    frame = numbers(spark, 1)
+    with pytest.raises(Exception, match=r'none goes: say mode\("append"\)'):
+        to(frame, url).mode("overwrite").save()
+    with pytest.raises(Exception, match="no column 'color' in a job"):
+        to(frame.withColumn("color", F.lit("red")), url).save()
+
+
+def test_a_write_that_is_given_up_says_what_is_left(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    from pyspark.sql.types import StructType
+
+    where = target({"url": url, "queue": "q", "klass": "Send"}, StructType().add("data", "string"))
+    writer = JobsWriter(where)
+    writer.abort([None, None])
+    assert f'option("run", "{where.writing.run}")' in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"url": "memory://"}, "needs the URL of a server"),
+        ({"limit": "-1"}, "limit is a whole number from 0"),
+        ({"colour": "x"}, "no option 'colour'"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(given: dict[str, str], said: str) -> None:
+    from pyspark.sql.types import StructType
+
+    with pytest.raises(ValueError, match=said):
+        target({"url": "redis://h", "queue": "q", "klass": "k", **given}, StructType().add("jid", "string"))
