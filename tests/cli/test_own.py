@@ -150,6 +150,20 @@ def test_the_model_agrees_with_itself(run: Run) -> None:
     assert as_json.json["steps"] == 10
 
 
+def test_a_campaign_in_processes_says_what_it_reached(run: Run) -> None:
+    told = run("conformance", "run", "--examples", "3", "--seed", "s", "--processes", "1")
+    assert told.code == 0, told.err
+    assert "of 416 pairs of operation and situation reached" in told.out and "--processes 1" in told.out
+    found = run("conformance", "run", "--examples", "3", "--seed", "s", "--processes", "1", "--json").json
+    assert (found["histories"], found["agrees"], found["subject"]) == (3, True, "model")
+    assert found["pairs_reached"] + len(found["missed"]) == found["pairs"]
+
+
+def test_a_campaign_that_cannot_be_is_refused_in_a_sentence(run: Run) -> None:
+    assert "leave out --processes" in run("conformance", "run", "--dialect", "qless", "--processes", "2").err
+    assert "no subject 'radis'" in run("conformance", "run", "--subject", "radis").err
+
+
 def test_a_difference_exits_with_1_and_is_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from qmodel.conformance.subjects import ModelSubject
     from qmodel.operations import Length

@@ -7,7 +7,9 @@ import importlib.util
 
 import click
 
-JOBS: dict[str, str] = {}
+JOBS: dict[str, str] = {
+    "campaign": "Compare thousands of generated histories with the model.",
+}
 """The jobs, by their names, with a sentence each."""
 
 

@@ -1,0 +1,66 @@
+"""What the commands share that run campaigns in several processes: how a sum is shown, and said in JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from qmodel.cli.session import Session
+    from qmodel.conformance.parts import Total
+
+MOST_SHOWN = 3
+"""How many kinds of failures are shown whole."""
+
+
+def answer(at: Session, total: Total, seed: str, again: str) -> None:
+    """Show the sum of a campaign, and end with the exit code 1 if a difference was found."""
+    if at.json:
+        at.answer(as_json(total, seed))
+    else:
+        _show(total)
+        click.echo(f"Again: {again}")
+    if not total.agrees:
+        raise click.exceptions.Exit(1)
+
+
+def as_json(total: Total, seed: str) -> dict[str, Any]:
+    """The sum of a campaign, for JSON."""
+    from qmodel.conformance.parts import missed
+    from qmodel.conformance.reached import pairs
+
+    unreached = missed(total.reached)
+    return {
+        "subject": total.subject,
+        "seed": seed,
+        "histories": total.histories,
+        "steps": total.steps,
+        "seconds": round(total.seconds, 3),
+        "agrees": total.agrees,
+        "processes": dict(sorted(total.by.items())),
+        "pairs": len(pairs()),
+        "pairs_reached": len(pairs()) - len(unreached),
+        "missed": [list(pair) for pair in unreached],
+        "outcomes_reached": len(total.reached),
+        "failures": [found._asdict() for found in total.failures],
+    }
+
+
+def _show(total: Total) -> None:
+    from qmodel.conformance.parts import missed
+    from qmodel.conformance.reached import pairs
+
+    kinds = list(total.kinds())
+    for found in kinds[:MOST_SHOWN]:
+        click.echo(f"{found.text}\n")
+    if len(kinds) > MOST_SHOWN:
+        click.echo(f"and {len(kinds) - MOST_SHOWN} more kinds of differences; --json tells all\n")
+    click.secho(str(total), fg="green" if total.agrees else "red")
+    there, unreached = len(pairs()), missed(total.reached)
+    some = ", ".join(f"{operation} on {situation}" for operation, situation in unreached[:3])
+    rest = f"; not: {some}{', ...' if len(unreached) > 3 else ''}" if unreached else ""
+    click.echo(
+        f"{there - len(unreached)} of {there} pairs of operation and situation reached, "
+        f"{len(total.reached)} outcomes of them{rest}"
+    )

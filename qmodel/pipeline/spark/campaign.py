@@ -1,0 +1,57 @@
+"""A campaign of conformance on executors: the seeds are the data, and each task compares the histories of its own.
+
+A row of the result is a part of the campaign. Spark computes a table anew whenever it is asked for it, so keep it:
+`campaign(...).persist()`, or write it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from qmodel.conformance.parts import HISTORIES, Campaign, Total
+from qmodel.pipeline import campaigning
+from qmodel.pipeline.arrow import pa
+
+
+def campaign(
+    spark: SparkSession, what: Campaign, examples: int, *, size: int = HISTORIES, tasks: int | None = None
+) -> DataFrame:
+    """A table of the parts of a campaign, of `size` histories each; see `campaigning.SCHEMA` for its columns.
+
+    `tasks` is by how many tasks they are run; without it by as many as Spark has cores for.
+
+    The tasks need qmodel with the extra `conformance`, and the program of a server where they start one.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            firsts = (part * size for part in batch.column("id").to_pylist())
+            yield from campaigning.parts(what, firsts, examples, size)
+
+    numbers = spark.range(0, -(-examples // size), 1, tasks)
+    return numbers.mapInArrow(run, from_arrow_schema(campaigning.SCHEMA))
+
+
+def coverage(parts: DataFrame) -> DataFrame:
+    """What was reached how often: operation, situation, outcome, times."""
+    one = parts.select(F.explode("reached").alias("r")).select("r.*")
+    return one.groupBy("operation", "situation", "outcome").agg(F.sum("times").alias("times"))
+
+
+def failures(parts: DataFrame) -> DataFrame:
+    """The histories that failed, a row each; see `qmodel.conformance.parts.Found`."""
+    return parts.select(F.explode("failures").alias("f")).select("f.*")
+
+
+def throughput(parts: DataFrame) -> DataFrame:
+    """By each process that ran histories: how many, how many steps, and its seconds."""
+    return parts.groupBy("by").agg(*(F.sum(name).alias(name) for name in ("histories", "steps", "seconds")))
+
+
+def total(parts: DataFrame) -> Total:
+    """The sum of the parts, on the driver."""
+    return Total(campaigning.part(row.asDict(recursive=True)) for row in parts.collect())

@@ -1,0 +1,160 @@
+"""Parts of a campaign: whoever runs them, the sum is the same; what is planted is found; what dies is replaced."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from qmodel import operations as ops
+from qmodel.conformance import codec, parts, reached, runner
+from qmodel.conformance.own import Opening
+from qmodel.conformance.parts import Campaign, Total
+from qmodel.conformance.processes import perform, spread
+from qmodel.conformance.reached import Reached
+from qmodel.conformance.subjects import Step
+from qmodel.errors import ConnectError, QmodelError
+from tests.conformance.faults import FAULTS, Wrong
+from tests.conformance.planted import Mortal, Planted, end
+from tests.servers import ROOT, server_commands
+
+
+def test_two_processes_find_what_one_finds() -> None:
+    campaign = Campaign("parts", Planted(0), steps=30)
+    one, two = (Total(perform(campaign, 40, processes, 5)) for processes in (1, 2))
+    assert (one.histories, one.steps, one.reached) == (two.histories, two.steps, two.reached) == (40, 1200, one.reached)
+    assert sorted(one.failures) == sorted(two.failures) != []
+    assert one.by.total() == two.by.total() == 40
+
+
+def test_a_planted_fault_is_found_and_shrunk_by_whoever_runs_the_part() -> None:
+    total = Total(perform(Campaign("faults", Planted(0)), 100, 1))
+    found = next(total.kinds())
+    assert found.shrunk and found.steps <= FAULTS[0].steps + 1, found.text
+    assert runner.first_difference(codec.loads(found.vector), Wrong(FAULTS[0])) is not None
+    assert "As a test:" in found.text
+
+
+def test_of_a_part_only_so_many_failures_are_shrunk() -> None:
+    part = parts.perform(Campaign("faults", Planted(0), shrunk=2), 0, 100)
+    assert len(part.failures) > 2
+    assert [found.shrunk for found in part.failures[:3]] == [True, True, False]
+    assert part.failures[2].steps <= part.failures[2].drawn
+
+
+def test_a_server_that_dies_once_is_opened_anew_and_nothing_is_lost(tmp_path: Path) -> None:
+    lives = tmp_path / "lives"
+    lives.write_text("x")
+    part = parts.perform(Campaign("mortal", Mortal("pop", str(lives))), 0, 3)
+    assert (part.histories, part.failures, lives.read_text()) == (3, (), "")
+
+
+def test_a_history_that_kills_the_server_again_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    lives = tmp_path / "lives"
+    lives.write_text("xx")
+    part = parts.perform(Campaign("mortal", Mortal("pop", str(lives))), 0, 3)
+    assert [(one.history, one.what, one.shrunk) for one in part.failures] == [("mortal.0", "crash", False)]
+    assert "the server is gone" in part.failures[0].text
+
+
+def test_the_ranges_are_all_numbers_once() -> None:
+    assert parts.ranges(7, 3) == [(0, 3), (3, 3), (6, 1)]
+    assert parts.ranges(0) == []
+
+
+# ---- what is reached
+
+
+def test_what_is_reached_is_by_the_situation_of_the_job_that_is_named() -> None:
+    history = [
+        Step(0, ops.Put("q", "a", "k", "")),
+        Step(1, ops.Get("a")),
+        Step(2, ops.Complete("a", 7)),
+        Step(3, ops.Pop("q", "w")),
+        Step(4, ops.Multiget(("a", "b"))),
+    ]
+    found: Counter[Reached] = Counter()
+    reached.tell(history, found)
+    assert found == Counter(
+        [
+            Reached("put", "missing", "changed"),
+            Reached("get", "waiting", "nothing"),
+            Reached("complete", "waiting", "LOCK_LOST"),
+            Reached("pop", "any", "changed"),
+            Reached("multiget", "running", "nothing"),
+            Reached("multiget", "missing", "nothing"),
+        ]
+    )
+
+
+def test_what_is_never_reached_is_said() -> None:
+    every = [Reached(*pair, "changed") for pair in reached.pairs()]
+    assert parts.missed(every) == []
+    assert parts.missed(every[1:]) == [(every[0].operation, every[0].situation)]
+    assert ("complete", "stalled") in reached.pairs() and ("complete", "any") not in reached.pairs()
+
+
+# ---- processes
+
+
+def test_an_item_is_begun_only_when_somebody_asks() -> None:
+    begun: list[int] = []
+    found = spread(begun.append, iter(range(5)), 1)
+    next(found)
+    assert begun == [0]
+
+
+def test_a_process_that_ends_is_told_in_a_sentence() -> None:
+    with pytest.raises(QmodelError, match="A process ended in the middle"):
+        list(spread(end, range(3), 2))
+
+
+# ---- servers of one's own
+
+HOLD = """
+import os, sys, time
+from qmodel.conformance.own import Opening
+subject = Opening(sys.argv[1])()
+print(subject._client.info("server")["process_id"], flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("name", ["valkey", "redis"])
+def test_a_server_of_ones_own_ends_with_its_process_however_that_ends(name: str, tmp_path: Path) -> None:
+    try:
+        Opening(name).check()
+    except ConnectError as absent:
+        pytest.skip(str(absent))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", HOLD, name], stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        server = int(process.stdout.readline())
+        assert len(list(tmp_path.iterdir())) == 1
+        process.kill()
+    until = time.monotonic() + 20
+    while (Path(f"/proc/{server}").exists() or list(tmp_path.iterdir())) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{server}").exists() and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.server
+@pytest.mark.skipif(not server_commands(), reason="no server")
+def test_a_part_runs_on_a_server_of_its_own() -> None:
+    name = "valkey" if any("valkey" in one.name for one in server_commands()) else "redis"
+    part = parts.perform(Campaign("own", Opening(name), steps=20), 0, 5)
+    parts.close()
+    assert (part.subject, part.histories, part.failures) == (name, 5, ())
+
+
+def test_a_subject_that_is_none_is_refused_before_anything_is_started() -> None:
+    with pytest.raises(ConnectError, match=r"no subject 'radis'. Say one of embedded, memory, valkey, redis, or"):
+        Opening("radis").check()
+    for fine in ("embedded", "memory", "redis://localhost"):
+        Opening(fine).check()
