@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from qmodel import operations as ops
 from qmodel import replies
+from qmodel.arguments import MOST
 from qmodel.client import Client
 from qmodel.errors import RefusedError
 from qmodel.objects import new_job
 from qmodel.state.options import OF_PUT
 from qmodel.web.forms import Form
-from qmodel.web.source import BadInput
 
 Make = Callable[[Form], list[ops.Operation]]
 Tell = Callable[[Form, list[Any]], str]
@@ -29,6 +29,8 @@ class Action(NamedTuple):
     tell: Tell
     asks: str = ""
     leads: str = ""
+    ticks: tuple[str, str] = ("", "")
+    """A box beside the question that may be ticked: its field, and what it says."""
 
 
 def perform(client: Client, action: Action, form: Form) -> str:
@@ -50,7 +52,7 @@ def retry(client: Client, form: Form) -> str:
     done = sum(isinstance(reply, str) and reply == job.jid for reply, job in zip(found, failed, strict=True))
     left = len(form.jids()) - done
     why = next((one.sentence for one in found if isinstance(one, RefusedError)), "The others had not failed.")
-    return _jobs(done, "put back") + (f" {left} passed over: {why}" if left else "")
+    return jobs(done, "put back") + (f" {left} passed over: {why}" if left else "")
 
 
 def again(job: replies.Job) -> ops.Put:
@@ -78,13 +80,32 @@ def move(client: Client, form: Form) -> str:
     return f"Job {jid} is in queue {queue}."
 
 
-def _jobs(count: int, done: str) -> str:
+def free(client: Client, form: Form) -> str:
+    """Take the jobs that a worker holds away from it, up to 1000 of them."""
+    held = client.execute(ops.Worker(form.needed("worker"))).jobs
+    if held:
+        client.execute(ops.Timeout(held[:MOST]))
+    return jobs(min(len(held), MOST), "taken away") + (f" {len(held) - MOST:,} are left." if len(held) > MOST else "")
+
+
+def jobs(count: int, done: str) -> str:
+    """How many jobs something was done to."""
     return f"{count:,} job{'' if count == 1 else 's'} {done}."
 
 
 def _counted(said: str, otherwise: str) -> Tell:
     """What is told of an operation that replies whether it changed something."""
     return lambda form, found: (said if sum(found) else otherwise).format(**form.fields)
+
+
+def _of_queues(one: str, several: str) -> Tell:
+    """What is told of one queue, or of several."""
+
+    def tell(form: Form, found: Sequence[Any]) -> str:
+        names = form.several("queue")
+        return f"Queue {names[0]} {one}." if len(names) == 1 else f"{len(names)} queues {several}."
+
+    return tell
 
 
 def _said(text: str) -> Tell:
@@ -99,6 +120,19 @@ def _limits(form: Form) -> list[ops.Operation]:
     whole, span = form.whole_or_none, form.duration_or_none
     limits = (whole("concurrency"), whole("rate"), span("per"), whole("capacity"), whole("refill"), span("every"))
     return [ops.ThrottleSet(form.needed("throttle"), *limits)]
+
+
+def _schedule(form: Form) -> list[ops.Operation]:
+    """What the form gives of a recurring job; what is empty stays as it is."""
+    update = ops.RecurUpdate(
+        form.needed("jid"),
+        queue=form.text("queue") or None,
+        data=form.text("data") or None,
+        interval_ms=form.duration_or_none("every"),
+        priority=form.whole_or_none("priority"),
+        retries=form.whole_or_none("retries"),
+    )
+    return [update]
 
 
 def _option(form: Form) -> list[ops.Operation]:
@@ -126,32 +160,22 @@ def _cancel(form: Form) -> list[ops.Operation]:
 
 
 def _canceled(form: Form, found: Sequence[Any]) -> str:
-    return _jobs(sum(map(len, found)), "canceled")
+    return jobs(sum(map(len, found)), "canceled")
 
 
 ACTIONS: dict[str, Action] = {
     "pause": Action(
-        lambda f: [ops.Pause((f.needed("queue"),), f.text("reason", "by hand"), f.duration_or_none("for") or 0)],
-        _said("Queue {queue} is paused."),
+        lambda f: [ops.Pause(f.several("queue"), f.text("reason", "by hand"), f.duration_or_none("for") or 0)],
+        _of_queues("is paused", "are paused"),
     ),
-    "unpause": Action(lambda f: [ops.Unpause((f.needed("queue"),))], _said("Queue {queue} goes on.")),
+    "unpause": Action(
+        lambda f: [ops.Unpause(f.several("queue"), f.text("reason") or None)], _of_queues("goes on", "go on")
+    ),
     "fire": Action(
         lambda f: [ops.Fire(f.needed("queue"))], lambda form, found: f"{sum(found):,} runs were due and are made."
     ),
     "forget": Action(
         lambda f: [ops.Forget((f.needed("queue"),))], _said("Queue {queue} is off the list."), leads="/queues"
-    ),
-    "drain": Action(
-        lambda f: [ops.Drain(f.needed("queue"))],
-        lambda form, found: f"{_jobs(found[0].canceled, 'canceled')} {found[0].left:,} are left.",
-        "Cancel up to 1000 jobs of queue {queue} that have not begun? They are deleted.",
-    ),
-    "obliterate": Action(
-        lambda f: [ops.Obliterate(f.needed("queue"))],
-        lambda form, found: f"{_jobs(found[0].done, 'deleted')} {found[0].passed:,} are left.",
-        "Delete queue {queue}: its jobs in any state (up to 1000 at a time), what recurs in it, its pauses? It is "
-        "refused while jobs run.",
-        leads="/queues",
     ),
     "put": Action(_put, lambda form, found: f"Job {found[0]} is in queue {form.text('queue')}."),
     "update": Action(lambda f: [ops.Update(f.needed("jid"), f.text("data"))], _said("Its data are replaced.")),
@@ -161,14 +185,15 @@ ACTIONS: dict[str, Action] = {
         "Let nobody hold the key {unique}? The next put with it is accepted, though its holder has not ended.",
     ),
     "promote-jobs": Action(
-        lambda f: [ops.Promote(jid) for jid in f.jids()], lambda form, found: _jobs(len(found), "ready now")
+        lambda f: [ops.Promote(jid) for jid in f.jids()], lambda form, found: jobs(len(found), "ready now")
     ),
-    "revoke-jobs": Action(lambda f: [ops.Revoke(f.jids())], lambda form, found: _jobs(len(found[0]), "called off")),
+    "revoke-jobs": Action(lambda f: [ops.Revoke(f.jids())], lambda form, found: jobs(len(found[0]), "called off")),
     "cancel-jobs": Action(
         _cancel,
         _canceled,
         "Cancel {jobs}? They are deleted; a worker that runs one loses it.",
         leads="/jobs",
+        ticks=("cascade", "and all jobs that depend on it"),
     ),
     "timeout": Action(
         lambda f: [ops.Timeout(f.jids())],
@@ -206,6 +231,36 @@ ACTIONS: dict[str, Action] = {
         "Let {jid} recur no more? Runs that were made stay.",
         leads="/schedules",
     ),
+    "recur-update": Action(_schedule, _said("It is changed; runs that were made stay as they are.")),
+    "recur-tag": Action(
+        lambda f: [ops.RecurTag(f.needed("jid"), (f.needed("tag"),))], _said("Runs to come have the tag {tag}.")
+    ),
+    "recur-untag": Action(
+        lambda f: [ops.RecurUntag(f.needed("jid"), (f.needed("tag"),))],
+        _said("Runs to come have the tag {tag} no more."),
+    ),
+    "depends-off": Action(
+        lambda f: [ops.DependsOff(f.needed("jid"), f.all("dependency"), not f.all("dependency"))],
+        lambda form, found: f"It waits for {len(found[0]) or 'no'} other job{'' if len(found[0]) == 1 else 's'} now.",
+        "Let job {jid} wait no longer for {dependency}? It may begin without what they would have given it.",
+    ),
+    "publish": Action(
+        lambda f: [ops.Publish(f.needed("subject"), f.text("data") or "null")],
+        lambda form, found: f"Message {found[0]:,} is published.",
+    ),
+    "unsubscribe": Action(
+        lambda f: [ops.Unsubscribe(f.needed("subscription"))],
+        _counted("Subscription {subscription} has ended.", "Subscription {subscription} was not there."),
+        "End subscription {subscription}? Messages make no jobs for it from then on; those that it has got stay.",
+        leads="/subscriptions",
+    ),
+    "metadata-set": Action(
+        lambda f: [ops.MetadataSet(f.needed("klass"), f.needed("key"), f.text("value"))], _said("{key} is noted.")
+    ),
+    "metadata-unset": Action(
+        lambda f: [ops.MetadataUnset(f.needed("klass"), f.needed("key"))],
+        _counted("{key} is forgotten.", "Nothing was noted under {key}."),
+    ),
     "config-set": Action(_option, _said("Option {option} is {value}.")),
     "config-unset": Action(
         lambda f: [ops.ConfigUnset(f.needed("option"))], _said("Option {option} is what it is by default.")
@@ -217,11 +272,6 @@ ACTIONS: dict[str, Action] = {
         lambda f: [ops.RequestTune(f.needed("id"), f.whole("priority"), f.whole("limit"))],
         _said("Request {id} has priority {priority} and runs {limit} at once."),
     ),
-    "request-cancel": Action(
-        lambda f: [ops.RequestCancel(f.needed("id"))],
-        lambda form, found: f"It is called off; {sum(found):,} sub-requests are left to cancel.",
-        "Cancel request {id}? Up to 1000 of its sub-requests that nobody runs are deleted; those that run are revoked.",
-    ),
     "throttle-set": Action(_limits, _said("Throttle {throttle} has these limits.")),
     "throttle-unset": Action(
         lambda f: [ops.ThrottleUnset(f.needed("throttle"))],
@@ -232,23 +282,11 @@ ACTIONS: dict[str, Action] = {
 }
 """Every action of one or a few operations, by the name that forms give it."""
 
-OWN: dict[str, Callable[[Client, Form], str]] = {"retry-jobs": retry, "move": move}
+OWN: dict[str, Callable[[Client, Form], str]] = {"retry-jobs": retry, "move": move, "free": free}
 """Those that look before they act."""
 
 ASKED_OF_OWN = {
     "move": "Put job {jid} into queue {queue}? It starts anew there; a worker that runs it loses it.",
+    "free": "Take all jobs away from worker {worker}? It loses them, and they are handed out again.",
 }
 """What is asked before these."""
-
-
-def question(name: str, form: Form) -> str:
-    """What is to be asked before an action; empty where nothing is, or where the answer was given."""
-    if form.text("confirmed"):
-        return ""
-    asks = ACTIONS[name].asks if name in ACTIONS else ASKED_OF_OWN.get(name, "")
-    count = len(form.all("jid"))
-    jobs = f"job {form.text('jid')}" if count == 1 else f"these {count} jobs"
-    try:
-        return asks.format(**{**form.fields, "jobs": jobs})
-    except KeyError as missing:
-        raise BadInput(f"The field {missing} is empty.") from None

@@ -44,6 +44,11 @@ class Form:
             raise BadInput("No job is selected.")
         return found
 
+    def several(self, name: str) -> tuple[str, ...]:
+        """Every value of a field of which there has to be one."""
+        self.needed(name)
+        return self.all(name)
+
     def whole(self, name: str) -> int:
         """A whole number that has to be given."""
         found = self.needed(name)

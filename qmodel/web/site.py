@@ -41,6 +41,15 @@ NAVIGATION = (
 )
 """The pages that each page leads to."""
 
+UNDER = {
+    "/flow": "/jobs",
+    "/unique": "/jobs",
+    "/klass": "/jobs",
+    "/bulk": "/jobs",
+    "/messages": "/subscriptions",
+}
+"""Where a page belongs to that is not called as one of these."""
+
 May = Callable[[Request, str], bool]
 """Says whether who asks may do an action of that name; asked for none, whether they may do any."""
 
@@ -119,7 +128,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     found.filters.update(FILTERS)
-    found.globals.update(states=STATES, version=__version__, navigation=NAVIGATION, field=FIELD)
+    found.globals.update(states=STATES, version=__version__, navigation=NAVIGATION, under=UNDER, field=FIELD)
     return found
 
 

@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
-import uvicorn
-from starlette.testclient import TestClient
 
 from qmodel import Client
 from qmodel import operations as ops
-from qmodel.web import create
 from qmodel.web.site import NAVIGATION
-from tests.servers import NOTHING_FOUND, Server, chosen_servers, running
-from tests.web.conftest import fill
+from tests.servers import Server
+from tests.web.clicks import CLICKS, Click, prepare
+from tests.web.conftest import LONG, PLAIN, WAIT_MS, Open, fill
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-ON_CI = bool(os.environ.get("CI"))
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
-try:
-    from playwright.sync_api import Browser, Page, expect, sync_playwright
-except ImportError:
-    if ON_CI:
-        raise
-    pytest.skip("no playwright to drive a browser with: pip install playwright", allow_module_level=True)
+playwright = pytest.importorskip("playwright.sync_api", reason="no playwright to drive a browser with")
+expect = playwright.expect
 
-if CHROMIUM is None and not ON_CI:
-    pytest.skip("no browser: install chromium", allow_module_level=True)
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PAGES = [
     *(where for where, _ in NAVIGATION),
     "/queue?name=emails",
@@ -59,86 +34,29 @@ PAGES = [
     "/schedule?jid=daily",
     "/throttle?name=stripe",
     "/unique?key=sync",
+    "/request?id=album",
+    "/subscription?name=books",
+    "/messages",
+    "/klass?name=SendEmail",
+    "/jobs?group=KeyError",
     "/stats?queue=imports",
     "/bulk?action=retry&group=KeyError",
     "/job?jid=nobody",
+    "/job?jid=" + "j" * 128,
+    "/job?jid=odd",
+    "/schedule?jid=" + "s" * 100,
+    "/subscription?name=" + "b" * 112,
+    "/klass?name=" + "K" * 128,
+    "/jobs?group=" + "g" * 128,
+    "/worker?name=" + "w" * 128,
+    "/queue?name=" + quote(LONG),
+    "/throttle?name=" + quote(PLAIN),
+    f"/stats?queue={quote(LONG)}",
+    f"/bulk?action=cancel&queue={quote(LONG)}",
 ]
-WAIT_MS = 20_000
-"""For what the pages do by themselves; every three seconds if nothing else is going on."""
 
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser for all."""
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """One server, also where other tests run on several: a browser sees no difference."""
-    candidates = chosen_servers()
-    if not candidates:
-        pytest.skip(NOTHING_FOUND)
-    with running(candidates[0]) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def client(server: Server) -> Iterator[Client]:
-    """The jobs of a small shop, on a real server."""
-    made = Client(f"{server.url}?prefix=web:")
-    with server.client() as connection:
-        connection.flushall()
-    fill(made, time.time_ns() // 1_000_000)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def base(client: Client, server: Server) -> Iterator[str]:
-    """The pages, by a server in a thread; each part of a bulk action is one step."""
-    before = sys.modules["qmodel.web.bulk"].SPAN if "qmodel.web.bulk" in sys.modules else 1.0
-    app = create(f"{server.url}?prefix=web:", writable=True)
-    bound = socket.create_server(("127.0.0.1", 0))
-    serving = uvicorn.Server(uvicorn.Config(app, log_level="error"))
-    thread = threading.Thread(target=serving.run, kwargs={"sockets": [bound]})
-    thread.start()
-    sys.modules["qmodel.web.bulk"].SPAN = -1.0  # type: ignore[attr-defined]
-    yield f"http://127.0.0.1:{bound.getsockname()[1]}"
-    sys.modules["qmodel.web.bulk"].SPAN = before  # type: ignore[attr-defined]
-    serving.should_exit = True
-    thread.join(30)
-
-
-Open = Callable[..., Page]
-
-
-@pytest.fixture
-def opened(browser: Browser, base: str) -> Iterator[Open]:
-    """Open a page in a browser of its own; at the end nothing may have gone wrong in it."""
-    contexts, wrong = [], []
-
-    def open_page(path: str, *, phone: bool = False, clock: bool = False, errors: bool = False, **given: Any) -> Page:
-        size = {"width": 390, "height": 844} if phone else {"width": 1280, "height": 860}
-        contexts.append(browser.new_context(viewport=size, base_url=base, **given))
-        page: Page = contexts[-1].new_page()
-        page.set_default_timeout(WAIT_MS)
-        if not errors:
-            page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
-            page.on("pageerror", lambda error: wrong.append(str(error)))
-        if clock:
-            page.clock.install()
-        page.goto(path)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert wrong == []
-
+TOO_WIDE = "document.documentElement.scrollWidth - innerWidth"
+"""By how many pixels."""
 
 NAMELESS = """() => [...document.querySelectorAll('a, button, input:not([type=hidden]), summary, svg[role=img]')]
   .filter((one) => !one.hidden && !(one.getAttribute('aria-label') || one.textContent.trim() || one.labels?.length))
@@ -180,7 +98,7 @@ def test_every_page_can_be_read(opened: Open, phone: bool) -> None:
         answer = page.goto(path)
         assert answer is not None
         assert page.locator("h1").count() == 1, path
-        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{path} is too wide"
+        assert page.evaluate(TOO_WIDE) <= 0, f"{path} is too wide"
         assert page.evaluate(NAMELESS) == [], path
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
@@ -333,50 +251,37 @@ def test_a_hostile_job_does_nothing(opened: Open, client: Client) -> None:
         assert page.locator("main img").count() == 0
 
 
-# ---- the worst night
+def test_every_action_is_clicked(opened: Open, client: Client, server: Server) -> None:
+    with Client(f"{server.url}?prefix=clicked:") as clicked:
+        fill(clicked, time.time_ns() // 1_000_000)
+        prepare(clicked)
+    desk, phone = opened("/clicked/"), opened("/clicked/", phone=True)
+    for number, (action, wanted) in enumerate(CLICKS.items()):
+        assert (action, told(phone if number % 2 else desk, action, wanted)) == (action, wanted.said)
 
 
-def test_when_the_server_goes_away_pages_say_so_soon() -> None:
-    with running(chosen_servers()[0]) as started:
-        pages = TestClient(create(started.url), base_url="http://localhost")
-        assert pages.get("/").status_code == 200
-    began = time.monotonic()
-    answer = pages.get("/queues")
-    assert answer.status_code == 503
-    assert "cannot be reached" in answer.text
-    assert time.monotonic() - began < 30
-
-
-# ---- the command
-
-
-def test_the_command_says_where_and_stops_when_told(server: Server) -> None:
-    command = [sys.executable, "-m", "qmodel", "web", "--url", server.url, "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        said = process.stdout.readline()
-        found = re.search(r"at http://127\.0\.0\.1:(\d+)/ \(to be looked at", said)
-        assert found is not None, said
-        with socket.create_connection(("127.0.0.1", int(found[1])), 10) as connection:
-            connection.sendall(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
-            assert connection.recv(100).startswith(b"HTTP/1.1 200")
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
-        assert process.stderr is not None
-        assert process.stderr.read() == ""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--host", "0.0.0.0"], "Give --auth"),
-        (["--auth", "ada:"], "user:password"),
-        (["--url", "redis://localhost:1"], "Connection refused"),
-    ],
-)
-def test_what_cannot_be_served_is_said_in_a_sentence(arguments: list[str], said: str) -> None:
-    command = [sys.executable, "-m", "qmodel", "web", "--port", "0", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode != 0
-    assert said in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+def told(page: Page, action: str, wanted: Click) -> str:
+    """What a page tells after an action was done by clicking; ids and numbers that nobody knows are stars."""
+    page.goto("/clicked" + wanted.page)
+    if action == "replay":
+        page.locator("td.lead a").first.click()
+    if wanted.menu:
+        page.locator("summary", has_text=wanted.menu).click()
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, (
+            f"{action}: the menu is too wide"
+        )
+    form = page.locator(f"form:has([name=action][value={action}])").first
+    for name, value in wanted.fields.items():
+        form.locator(f"[name={name}]").fill(value)
+    form.locator(f"button[value={action}], button:not([value])").first.click()
+    page.wait_for_load_state()
+    sure = page.get_by_role("button", name="Yes, do it")
+    if sure.count():
+        if wanted.ticks:
+            page.locator(f"[name={wanted.ticks}]").check()
+        sure.click()
+    said = page.locator("#said, [role=status] h1").last
+    said.wait_for()
+    expect(page.get_by_role("button", name="Go on", exact=True)).to_have_count(0)
+    text = said.inner_text()
+    return wanted.said if re.fullmatch(re.escape(wanted.said).replace(r"\*", r"[\w,-]+"), text) else text

@@ -54,6 +54,14 @@ PAGES = {
     "/unique?key=sync": ["Held by", "synced", "it has ended"],
     "/throttles": ["stripe", "1 at once", "5 per 1 s"],
     "/throttle?name=stripe": ["bill-1", "bucket of 9"],
+    "/requests": ["album", "images"],
+    "/request?id=album": ["Close", "At once"],
+    "/request?id=done": ["done", "Forget"],
+    "/subscriptions": ["books", "orders.*"],
+    "/subscription?name=books": ["2 messages behind", "Book", "Let it catch up"],
+    "/messages": ["orders.paid", '{"order": 0}'],
+    "/klass?name=SendEmail": ["owner", "team mail"],
+    "/klass?name=Charge": ["Nothing is noted."],
 }
 """Every page, and some of what it says."""
 
@@ -79,6 +87,7 @@ def test_where_there_is_nothing_a_page_says_so(page: str) -> None:
         ("/job", 400, "needs ?jid="),
         ("/job?jid=a%00b", 400, "bad jid"),
         ("/schedule?jid=none", 404, "no recurring job"),
+        ("/subscription?name=none", 404, "no subscription"),
         ("/jobs?offset=x", 400, "whole number"),
         ("/jobs?queue=emails&klass=SendEmail&cursor=nonsense", 400, "cursor"),
         ("/jobs?state=lost", 400, "one of"),
@@ -263,6 +272,8 @@ def test_a_search_goes_on_from_its_cursor(shop: Shop) -> None:
         ("vip", "/jobs?tag=vip"),
         ("w1.example-1-1", "/worker?name=w1.example-1-1"),
         ("Render", "/jobs?klass=Render"),
+        ("books", "/subscription?name=books"),
+        ("SendEmail", "/klass?name=SendEmail"),
         ("", "/jobs"),
         ("bad id with spaces", "/jobs?klass=bad+id+with+spaces"),
     ],

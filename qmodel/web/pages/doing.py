@@ -15,8 +15,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from qmodel.web import flash
-from qmodel.web.acting import ACTIONS, OWN, perform, question
+from qmodel.web.acting import ACTIONS, ASKED_OF_OWN, OWN, Action, perform
 from qmodel.web.forms import Form, read
+from qmodel.web.parts import PARTS, Part, go_on
 from qmodel.web.site import Site, site_of
 from qmodel.web.source import BadInput
 
@@ -42,18 +43,47 @@ def posted(handle: Callable[[Site, Request, Form], Response]) -> Callable[[Reque
 def do(site: Site, request: Request, form: Form) -> Response:
     """Perform an action, or ask first."""
     name = form.text("action")
-    if name not in ACTIONS and name not in OWN:
+    if name not in ACTIONS and name not in OWN and name not in PARTS:
         raise BadInput(f"There is no action '{name[:40]}'.")
     site.check(request, name)
-    asks = question(name, form)
+    asks, ticks = question(name, form)
     if asks:
         kept = [(one, value) for one, value in form.pairs if one != "csrf"]
-        cascade = name == "cancel-jobs"
-        return site.page(request, "confirm.html", asks=asks, fields=kept, cascade=cascade, back=_next(form))
+        return site.page(request, "confirm.html", asks=asks, fields=kept, ticks=ticks, back=_next(form))
     client = site.source.client
+    if name in PARTS:
+        return _part(site, request, form, name)
     told = OWN[name](client, form) if name in OWN else perform(client, ACTIONS[name], form)
     note(request, name, told)
     return _on(site, request, form, told, ACTIONS[name].leads if name in ACTIONS else "")
+
+
+def _part(site: Site, request: Request, form: Form, name: str) -> Response:
+    """Do a part of an action, and say how far it has come; go on as after others where the first part was all."""
+    part = PARTS[name]
+    step = go_on(site.source.client, part, form)
+    told = part.tell(form, step)
+    note(request, name, told)
+    if not step.more and not form.text("done"):
+        return _on(site, request, form, told, part.leads)
+    kept = [(one, value) for one, value in form.pairs if one not in ("csrf", "done", "cursor", "confirmed")]
+    back = leading(form, part.leads)
+    return site.page(request, "parts.html", step=step, told=told, fields=kept, back=back)
+
+
+def question(name: str, form: Form) -> tuple[str, tuple[str, str]]:
+    """What is to be asked before an action, and the box beside it; nothing where nothing is, or it was answered."""
+    if form.text("confirmed"):
+        return "", ("", "")
+    known: Action | Part | None = ACTIONS.get(name) or PARTS.get(name)
+    asks, ticks = (known.asks, known.ticks) if known is not None else (ASKED_OF_OWN.get(name, ""), ("", ""))
+    count = len(form.all("jid"))
+    jobs = f"job {form.text('jid')}" if count == 1 else f"these {count} jobs"
+    given = {"dependency": "any other job", **form.fields, "jobs": jobs}
+    try:
+        return asks.format(**given), ticks
+    except KeyError as missing:
+        raise BadInput(f"The field {missing} is empty.") from None
 
 
 def note(request: Request, action: str, told: str) -> None:
@@ -68,10 +98,15 @@ def _next(form: Form) -> str:
     return found if INSIDE.fullmatch(found) else "/"
 
 
-def _on(site: Site, request: Request, form: Form, told: str, leads: str) -> Response:
-    """Go back to where the form was, or on, where that page is about what may be gone; and tell there what was done."""
+def leading(form: Form, leads: str) -> str:
+    """The page to go to: where the form was, or on, where that page is about what may be gone."""
     back = _next(form)
     about_one = leads and back.partition("?")[0] + "s" == leads
-    response = RedirectResponse(site.root(request) + (leads if about_one else back), 303)
+    return leads if about_one else back
+
+
+def _on(site: Site, request: Request, form: Form, told: str, leads: str) -> Response:
+    """Go back or on, and tell there what was done."""
+    response = RedirectResponse(site.root(request) + leading(form, leads), 303)
     flash.say(response, told, site.root(request), secure=request.url.scheme == "https")
     return response

@@ -32,7 +32,7 @@ def index(request: Request) -> Response:
 
 
 def find(request: Request) -> Response:
-    """Go to what has a name: a job, queue, recurring job, request, failure group, tag or worker, or else a klass."""
+    """Go to what has a name: a job, a queue, a recurring job, a request, and so on; or else to the jobs of a klass."""
     site = site_of(request)
     name = asking.text(request, "q")
     if not name:
@@ -45,6 +45,8 @@ def find(request: Request) -> Response:
         (ops.Failed(name, 0, 1), "/jobs", "group"),
         (ops.Tagged(name, 0, 1), "/jobs", "tag"),
         (ops.Worker(name), "/worker", "name"),
+        (ops.SubscriptionGet(name), "/subscription", "name"),
+        (ops.MetadataGet(name), "/klass", "name"),
     ]
     replies = site.source.client.execute_many([op for op, _, _ in tries])
     for reply, (_, path, query) in zip(replies, tries, strict=True):

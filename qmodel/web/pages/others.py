@@ -1,4 +1,4 @@
-"""Requests, subscriptions, events, options, and what the doctor finds."""
+"""Requests, subscriptions, messages, what is noted for a klass, events, options, and what the doctor finds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from starlette.responses import Response
 from qmodel import operations as ops
 from qmodel.client import Client
 from qmodel.doctor import CHECKS, examine, invariants
+from qmodel.errors import SubscriptionNotFound
+from qmodel.refusals import Refusal
 from qmodel.state.config import OPTIONS
 from qmodel.web import asking
 from qmodel.web.site import site_of
@@ -51,6 +53,32 @@ def subscriptions(request: Request) -> Response:
     offset = asking.whole(request, "offset")
     found = cut(site.source.ask(ops.Subscriptions(offset, PAGE + 1)), offset)
     return site.page(request, "subscriptions.html", found=found)
+
+
+def subscription(request: Request) -> Response:
+    """One subscription."""
+    site = site_of(request)
+    name = asking.needed(request, "name")
+    found = site.source.ask(ops.SubscriptionGet(name))
+    if found is None:
+        raise SubscriptionNotFound(Refusal("SUBSCRIPTION_NOT_FOUND", (name,)))
+    return site.page(request, "subscription.html", one=found)
+
+
+def messages(request: Request) -> Response:
+    """The messages that are kept, oldest first, or those after one."""
+    site = site_of(request)
+    after = asking.whole(request, "after", most=10**13)
+    found = site.source.ask(ops.Messages(after, PAGE + 1))
+    following = found[PAGE - 1].seq if len(found) > PAGE else 0
+    return site.page(request, "messages.html", messages=found[:PAGE], after=after, following=following)
+
+
+def klass(request: Request) -> Response:
+    """What is noted for a klass."""
+    site = site_of(request)
+    name = asking.needed(request, "name")
+    return site.page(request, "klass.html", name=name, entries=site.source.ask(ops.MetadataGet(name)))
 
 
 def events(request: Request) -> Response:

@@ -14,7 +14,7 @@
   const main = () => document.getElementById("main");
   const refresh = () => {
     if (document.hidden || busy || !isLive() || !main()?.hasAttribute("hx-get")) return;
-    if (main().querySelector("details[open], input[name=jid]:checked") || main().contains(document.activeElement?.closest("input, textarea, select"))) return;
+    if (main().querySelector("details[open], td.pick input:checked") || main().contains(document.activeElement?.closest("input, textarea, select"))) return;
     busy = true;
     htmx.trigger(document.body, "refresh");
   };
@@ -74,8 +74,8 @@
   document.addEventListener("click", (event) => {
     const box = event.target;
     if (box.dataset?.all) for (const one of all(`input[name=${box.dataset.all}]`)) one.checked = box.checked;
-    if (box.name === "jid" && box.type === "checkbox") {
-      const boxes = all("input[name=jid][type=checkbox]");
+    if (box.type === "checkbox" && !box.dataset.all && box.closest("td.pick")) {
+      const boxes = all("td.pick input");
       if (event.shiftKey && last?.isConnected) {
         const [from, to] = [boxes.indexOf(last), boxes.indexOf(box)].sort((a, b) => a - b);
         for (const one of boxes.slice(from, to + 1)) one.checked = box.checked;

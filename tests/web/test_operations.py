@@ -1,0 +1,37 @@
+"""Which operations people can do on the pages, and why not the others."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from qmodel.operations import CATALOGUE
+
+WEB = Path(__file__).parents[2] / "qmodel" / "web"
+
+ELSEWHERE = {
+    "a worker's, who holds the lease": "complete complete_and_pop complete_many fail heartbeat pop pop_any progress "
+    "release retry metadata_increment",
+    "a program's, that knows what belongs together": "put_many request_add request_open request_put depends_on "
+    "subscribe",
+    "an application's, that declares what recurs": "recur recur_advance recurring_unset",
+}
+"""The operations that no page sends, and whose they are."""
+
+
+def sent() -> set[str]:
+    """The operations that the pages name."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in WEB.rglob("*.py")]
+    return {
+        node.attr
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ops"
+    }
+
+
+def test_every_operation_is_on_a_page_or_somebody_else_s() -> None:
+    named = sent()
+    here = {name for name in CATALOGUE if name.title().replace("_", "") in named}
+    elsewhere = [name for names in ELSEWHERE.values() for name in names.split()]
+    assert sorted([*here, *elsewhere]) == sorted(CATALOGUE)
