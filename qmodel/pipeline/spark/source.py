@@ -7,20 +7,31 @@ computes it: again, it is the same, or it fails.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    LessThan,
+    LessThanOrEqual,
+)
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from qmodel.client import Client
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.gaps import SequenceWentBack
+from qmodel.pipeline.listing import TABLES
 from qmodel.pipeline.schema import SCHEMA
+from qmodel.pipeline.spark.options import Given
 from qmodel.pipeline.spark.ranges import ROWS, Range, cut, read_range
-from qmodel.pipeline.spark.streaming import EventsStream, stream_options
+from qmodel.pipeline.spark.streaming import ALL, EventsStream, stream_options
+from qmodel.pipeline.spark.tables import PushedTableReader, TableReader, table_options
 from qmodel.pipeline.spark.writer import JobsStreamWriter, JobsWriter, target
 
 
@@ -29,43 +40,28 @@ class Wanted(NamedTuple):
 
     url: str
     after: int
-    last: int | None
+    last: int
     rows: int
     fail_on_data_loss: bool
 
 
+OPTIONS = ("url", "table", "pushdown", "after", "last", "rowsPerPartition", "failOnDataLoss")
+
+
 def wanted(options: Mapping[str, str]) -> Wanted:
-    """Read the options `url`, `after`, `last`, `rowsPerPartition` and `failOnDataLoss`; refuses others with ValueError.
-
-    Without `url` it is that of QMODEL_URL on the driver: options are shown in plans, and a password should not be.
-    """
-    given = {name.lower(): value for name, value in options.items()}
-    url = given.pop("url", None) or os.environ.get("QMODEL_URL", "")
-    if not url or url.startswith("memory:"):
-        raise ValueError(
-            f"Spark reads from other processes, so it needs the URL of a server, and this is {url!r}. "
-            f'Say option("url", "redis://localhost:6379/0"), or set QMODEL_URL.'
-        )
-    after, last = _whole(given, "after", 0), _whole(given, "last", -1)
-    rows, fail = _whole(given, "rowsPerPartition", ROWS), given.pop("failondataloss", "true").lower()
-    if fail not in ("true", "false"):
-        raise ValueError(f"failOnDataLoss is true or false, and not {fail!r}.")
-    if rows < 1:
-        raise ValueError(f"rowsPerPartition is 1 or more, and not {rows}.")
-    if given:
-        raise ValueError(
-            f"There is no option {min(given)!r}: they are url, after, last, rowsPerPartition and failOnDataLoss."
-        )
-    return Wanted(url, after, None if last < 0 else last, rows, fail == "true")
-
-
-def _whole(given: dict[str, str], name: str, default: int) -> int:
-    text = given.pop(name.lower(), None)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError(f"{name} is a whole number from 0, and not {text!r}.")
-    return int(text)
+    """Read the options of events, all but `table` and `pushdown`. Raises ValueError."""
+    given = Given(options, OPTIONS)
+    given.text("table")
+    given.flag("pushdown", False)
+    found = Wanted(
+        given.url(),
+        given.whole("after", 0),
+        given.whole("last", ALL),
+        given.whole("rowsPerPartition", ROWS, low=1),
+        given.flag("failOnDataLoss", True),
+    )
+    given.end()
+    return found
 
 
 class EventsSource(DataSource):
@@ -76,13 +72,29 @@ class EventsSource(DataSource):
         """The format's name."""
         return "qmodel"
 
-    def schema(self) -> StructType:
-        """The columns of `qmodel.pipeline.schema`."""
-        return from_arrow_schema(SCHEMA)
+    def _table(self) -> str:
+        """Which table is read. Raises ValueError for one that there is not."""
+        name = self.options.get("table", "events")
+        if name != "events" and name not in TABLES:
+            raise ValueError(f"There is no table {name!r}: they are events, {', '.join(TABLES)}.")
+        return name
 
-    def reader(self, schema: StructType) -> EventsReader:
-        """What reads a fixed set of events."""
-        return EventsReader(wanted(self.options))
+    def schema(self) -> StructType:
+        """The columns of `qmodel.pipeline.schema`, or of another table (`qmodel.pipeline.listing`)."""
+        name = self._table()
+        return from_arrow_schema(SCHEMA if name == "events" else TABLES[name].schema)
+
+    def reader(self, schema: StructType) -> EventsReader | TableReader:
+        """What reads a fixed set of events, or another table as it is.
+
+        Spark refuses to read where a reader takes conditions and `spark.sql.python.filterPushdown.enabled` is not set,
+        so it takes them with `pushdown` only.
+        """
+        name, pushed = self._table(), Given(self.options, OPTIONS).flag("pushdown", False)
+        if name != "events":
+            what = table_options(name, self.options)
+            return PushedTableReader(what) if pushed else TableReader(what)
+        return PushedEventsReader(wanted(self.options)) if pushed else EventsReader(wanted(self.options))
 
     def streamReader(self, schema: StructType) -> EventsStream:
         """What reads events as they come."""
@@ -108,6 +120,7 @@ class EventsReader(DataSourceReader):
 
     def __init__(self, what: Wanted) -> None:
         self.what = what
+        self.floor = 0  # what the query wants is after that
 
     def partitions(self) -> Sequence[Range]:
         """One range for each task. Raises SequenceWentBack where the newest event is older than `after`."""
@@ -116,8 +129,30 @@ class EventsReader(DataSourceReader):
             newest = client.newest()
         if newest < what.after:
             raise SequenceWentBack(what.after, newest)
-        return cut(what.after, newest if what.last is None else min(what.last, newest), what.rows)
+        last = min(what.last, newest)
+        return cut(min(max(what.after, self.floor), last), last, what.rows)
 
     def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
         """The batches of a range."""
         return read_range(self.what.url, partition, fail_on_data_loss=self.what.fail_on_data_loss)
+
+
+class PushedEventsReader(EventsReader):
+    """The same, narrowed to the sequences that a query asks for."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Read no more than the conditions on `seq` ask for; Spark looks at them again."""
+        for one in filters:
+            if getattr(one, "attribute", None) == ("seq",):
+                self._narrow(one)
+        return filters
+
+    def _narrow(self, one: Filter) -> None:
+        if isinstance(one, EqualTo | GreaterThanOrEqual):
+            self.floor = max(self.floor, int(one.value) - 1)
+        if isinstance(one, GreaterThan):
+            self.floor = max(self.floor, int(one.value))
+        if isinstance(one, EqualTo | LessThanOrEqual):
+            self.what = self.what._replace(last=max(0, min(self.what.last, int(one.value))))
+        if isinstance(one, LessThan):
+            self.what = self.what._replace(last=max(0, min(self.what.last, int(one.value) - 1)))

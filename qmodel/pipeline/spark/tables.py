@@ -1,0 +1,109 @@
+"""Jobs, failures, statistics, queues and workers for Spark: `option("table", "jobs")`.
+
+What is promised of these tables is told in `qmodel.pipeline.listing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pyspark.sql.datasource import DataSourceReader, EqualNullSafe, EqualTo, Filter, In, InputPartition
+
+from qmodel.client import Client
+from qmodel.lifecycle import STATES
+from qmodel.operations import CATALOGUE
+from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.listing import TABLES, Narrow, Part, read
+from qmodel.pipeline.spark.options import Given
+
+PUSHED = {"jobs": ("queue", "state", "klass"), "failures": ("group", "queue", "klass"), "stats": ("queue",)}
+"""The columns of which a condition `=` narrows what is read: those that mean the same as an argument of a search."""
+
+ACCEPTS = {one.name: one.kind for one in CATALOGUE["search"].arguments}
+
+
+class Wanted(NamedTuple):
+    """What the options of a read of a table say."""
+
+    url: str
+    table: str
+    narrow: Narrow
+    rows: int
+    days: int
+
+
+def table_options(name: str, options: Mapping[str, str]) -> Wanted:
+    """Read the options of a table. Raises ValueError."""
+    narrows = TABLES[name].narrows
+    given = Given(options, ("url", "table", "pushdown", "rowsPerPartition", *narrows, *_DAYS.get(name, ())))
+    given.text("table")
+    given.flag("pushdown", False)
+    narrow = Narrow(**{one: given.text(one) or None for one in narrows})
+    rows = given.whole("rowsPerPartition", 20_000, low=1)
+    days = given.whole("days", 7, low=1) if name in _DAYS else 1
+    url = given.url()
+    given.end()
+    for one, said in narrow._asdict().items():
+        if said is not None and not ACCEPTS[one].accepts(said):
+            raise ValueError(f"{one} is {ACCEPTS[one].expected}, and not {said!r}.")
+    return Wanted(url, name, narrow, rows, days)
+
+
+_DAYS = {"stats": ("days",)}
+
+
+class TablePart(InputPartition):
+    """Some queues, states or groups."""
+
+    def __init__(self, part: Part | None) -> None:
+        self.part = part
+
+
+class TableReader(DataSourceReader):
+    """Cuts a table into parts, and reads one."""
+
+    def __init__(self, what: Wanted) -> None:
+        self.what = what
+
+    def partitions(self) -> Sequence[TablePart]:
+        """One part for each task."""
+        what = self.what
+        with Client(what.url) as client:
+            parts = TABLES[what.table].parts(client, what.narrow, what.rows)
+        return [TablePart(part) for part in parts] or [TablePart(None)]
+
+    def read(self, partition: TablePart) -> Iterator[pa.RecordBatch]:
+        """The pages of a part."""
+        if partition.part is None:
+            return
+        with Client(self.what.url) as client:
+            yield from read(client, self.what.table, self.what.narrow, partition.part, self.what.days)
+
+
+class PushedTableReader(TableReader):
+    """The same, narrowed by the conditions of a query."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Narrow what is read; Spark looks at every condition again, for a job may change while it is read."""
+        narrow = self.what.narrow
+        for one in filters:
+            for column in PUSHED.get(self.what.table, ()):
+                said = equal_to(one, column)
+                if said is not None and getattr(narrow, column) is None and _may_be(column, said):
+                    narrow = narrow._replace(**{column: said})
+        self.what = self.what._replace(narrow=narrow)
+        return filters
+
+
+def equal_to(one: Filter, column: str) -> str | None:
+    """The one value that a column has by this condition, or None."""
+    if isinstance(one, EqualTo | EqualNullSafe) and one.attribute == (column,):
+        return str(one.value) if one.value is not None else None
+    if isinstance(one, In) and one.attribute == (column,) and len(one.value) == 1:
+        return str(one.value[0])
+    return None
+
+
+def _may_be(column: str, said: str) -> bool:
+    return said in STATES if column == "state" else ACCEPTS[column].accepts(said)
