@@ -111,6 +111,20 @@ def server_error(error: BaseException, where: str) -> ServerError:
     )
 
 
+NO_DATABASE: Final = "DB index is out of range"
+"""What a server says of a database that it has not; the asynchronous client of redis-py wraps it."""
+
+
+def no_database(where: str) -> ServerError:
+    """What to do where the URL names a database that is not there."""
+    return ServerError(
+        "ERR",
+        f"{where} has no database of that number.",
+        "Most servers have those from 0 to 15 (the setting `databases`), a cluster only 0. One database holds many "
+        "namespaces: ?prefix=shop:",
+    )
+
+
 def said_by(error: BaseException) -> str:
     """What an error says, as one sentence."""
     text = str(error).strip() or type(error).__name__

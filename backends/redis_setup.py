@@ -33,7 +33,7 @@ import redis.connection
 from redis import exceptions as raised
 
 from qmodel.backends import bundle
-from qmodel.backends.redis_resend import code_of, said_by, server_error
+from qmodel.backends.redis_resend import NO_DATABASE, code_of, no_database, said_by, server_error
 from qmodel.errors import ConnectError
 from qmodel.operations import CATALOGUE, Operation
 
@@ -441,6 +441,8 @@ def _needed() -> str:
 def diagnose(error: BaseException, options: Options) -> ConnectError:
     """Why a server could not be had, and what to do."""
     where, text = options.where, said_by(error)
+    if any(NO_DATABASE in str(one) for one in _chain(error)):
+        return no_database(where)
     if code_of(error) == "NOAUTH":
         given = "password" in options.connection
         return ConnectError(

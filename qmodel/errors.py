@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from qmodel.arguments import Operations
 from qmodel.operations import CATALOGUE
-from qmodel.refusals import REASONS, Refusal
+from qmodel.refusals import BESIDE_OTHERS, REASONS, Refusal
 
 
 class QmodelError(Exception):
@@ -193,9 +193,10 @@ class BadArgument(RefusedError):
     def next_step(self) -> str:
         """What the argument must be, where the catalogue can tell."""
         expected = _expected(self.operation, self.argument)
-        if expected is None or (self.operation, self.argument) in _NEXT_ONLY:
+        if expected is None:
             return super().next_step
-        return f"It must be {expected}."
+        rule = BESIDE_OTHERS.get(self.argument, {}).get(self.operation, "")
+        return f"It must be {expected}{rule and '; '}{rule}."
 
 
 class JobNotFound(RefusedError):
@@ -377,11 +378,3 @@ def _expected(operation: str, argument: str) -> str | None:
         if isinstance(known.kind, Operations):
             return _expected(known.kind.of.lower(), argument)
     return None
-
-
-# Refused though it is what its kind accepts: of use only with `next`, or not in a bulk; or with other arguments.
-_NEXT_ONLY = {
-    (operation, argument)
-    for operation in ("complete", "complete_many", "complete_and_pop")
-    for argument in ("delay_ms", "depends", "next")
-} | {("recur", argument) for argument in ("cron", "interval_ms", "offset_ms", "due_at", "end_at")}

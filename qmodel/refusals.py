@@ -184,3 +184,29 @@ class Refused(Exception):
 def refuse(code: str, *facts: object) -> Refused:
     """Make the exception that refuses; the caller raises it."""
     return Refused(Refusal(code, tuple(map(str, facts))))
+
+
+_ENDS = ("complete", "complete_many", "complete_and_pop")
+_PUTS = ("put", "put_many", "request_put", "request_add")
+_BUCKET = "capacity, refill and refill_ms are given together"
+
+BESIDE_OTHERS: dict[str, dict[str, str]] = {
+    "delay_ms": dict.fromkeys(_ENDS, "above 0 it goes with next only"),
+    "depends": dict.fromkeys(_ENDS, "it goes with next only"),
+    "next": {"complete_many": "and it cannot be given for many jobs at once"},
+    "unique_mode": dict.fromkeys(_PUTS, "it goes with unique only"),
+    "unique_ms": dict.fromkeys(_PUTS, "it goes with unique in the mode pending, or window, which needs it"),
+    "unique_max_ms": dict.fromkeys(_PUTS, "it goes with unique in the mode debounce only"),
+    "throttles": dict.fromkeys(_PUTS, "none of them a queue's own throttle, which the queue's jobs pass anyway"),
+    "jobs": dict.fromkeys(_PUTS[2:], "all of the request's queue, without priority, ordered and unique"),
+    "cron": {"recur": "it goes with the kind cron, which needs it"},
+    "interval_ms": {"recur": "0 for the kind cron, above 0 for the others", "recur_update": "not for the kind cron"},
+    "offset_ms": {"recur": "not for the kind cron"},
+    "due_at": {"recur": "for the kind cron only, in order, at most 100"},
+    "end_at": {"recur": "not before start_at"},
+    "rate": {"throttle_set": "rate and rate_ms are given together"},
+    "rate_ms": {"throttle_set": "rate and rate_ms are given together"},
+    "concurrency": {"throttle_set": "some limit has to be given: concurrency, a rate or a bucket"},
+    **{name: {"throttle_set": _BUCKET} for name in ("capacity", "refill", "refill_ms")},
+}
+"""What is refused though it is what its kind accepts, by argument and operation: the rule that binds it to others."""

@@ -93,7 +93,10 @@ class WaitFor(Release):
 
 
 class Fail(Exception):
-    """Raised by a job: it has failed, in a group, and is not tried again."""
+    """Raised by a job: it has failed, in a group, and is not tried again.
+
+    Of one without a group the group is "Fail"; of one without both, the traceback is the message.
+    """
 
     def __init__(self, group: str = "Fail", message: str = "") -> None:
         super().__init__(group, message)

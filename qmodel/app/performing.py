@@ -233,7 +233,7 @@ def outcome_of(kind: JobType[Any, Any, Any, Any], context: Context, error: BaseE
     if isinstance(error, Release):
         return _released(kind, context, error)
     if isinstance(error, Fail):
-        return Failed(error.group, error.message or str(error), error)
+        return Failed(error.group, error.message or error.group or _told(error), error)
     if isinstance(error, FINAL) or (kind.fail_on and isinstance(error, kind.fail_on)):
         return Failed(type(error).__name__, _told(error), error)
     if isinstance(error, Retry):

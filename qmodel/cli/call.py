@@ -76,7 +76,7 @@ def _options(given: dict[str, Any]) -> Any:
 
 
 def _given(kind: JobType[..., Any, ..., Any], words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a call from words: by place, and by name."""
+    """The arguments of a call from words: by place, and by name. Raises UsageError for names that it has not."""
     names = set(kind.binding.names)
     takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in kind.binding.parameters)
     places = list(_places(kind.binding.parameters, len(words)))
@@ -86,9 +86,24 @@ def _given(kind: JobType[..., Any, ..., Any], words: Sequence[str]) -> tuple[lis
         name, equals, text = word.partition("=")
         if equals and (name in names or (takes_any and name.isidentifier())):
             kwargs[name] = _value(kind, name, text)
-        else:
-            args.append(_value(kind, places[len(args)] if len(args) < len(places) else "", word))
+            continue
+        place = places[len(args)] if len(args) < len(places) else ""
+        if equals and name.isidentifier():
+            _refuse_name(kind, name, place)
+        args.append(_value(kind, place, word))
     return args, kwargs
+
+
+def _refuse_name(kind: JobType[..., Any, ..., Any], name: str, place: str) -> None:
+    """Raise UsageError for `name=...` where nothing is called so, unless it can be meant as text for a place."""
+    from qmodel.app.errors import did_you_mean
+
+    wanted = kind.binding.hints.get(place)
+    takes_text = bool(place) and (wanted in (None, Any, str) or str in get_args(wanted))
+    close = did_you_mean(name, kind.binding.names)
+    if close or not takes_text:
+        meant = f" Did you mean {close}=...?" if close else ""
+        raise click.UsageError(f"{kind.klass} has no argument {name!r}. It takes {kind.binding.signature}.{meant}")
 
 
 def _places(parameters: Sequence[Parameter], most: int) -> Iterator[str]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from qmodel.arguments import Choice, Flag, Kind, ListOf, Operations, Whole
-from qmodel.cli import show
+from qmodel.cli import bulk, show
 from qmodel.cli.convert import DURATION, MOMENT, TEXT, parse_duration
 from qmodel.cli.session import Session, common, session
 from qmodel.operations import CATALOGUE, Argument, Operation, Spec
@@ -56,6 +57,8 @@ def _command(spec: Spec) -> click.Command:
         if spec.name == "recur":
             values |= _by_cron(values, tz)
             act = _recur
+        if spec.name in bulk.BULK and not any(values[name] for name in bulk.ONE_STEP):
+            act = _bulk
         act(session(), _operation(session(), spec, values))
 
     made = click.Command(hyphened(spec), callback=run, help=spec.cls.__doc__, short_help=spec.summary)
@@ -156,7 +159,7 @@ def _operation(at: Session, spec: Spec, values: dict[str, Any]) -> Operation:
             value = tuple(value) or None
         elif isinstance(argument.kind, Operations) and value is not None:
             value = _read_operations(at, argument.kind.of.lower(), value)
-        elif argument.name == "value":
+        elif spec.name == "config_set" and argument.name == "value":
             value = _setting(values["option"], value)
         elif isinstance(argument.kind, Flag):
             value = value or None
@@ -241,7 +244,16 @@ def _fill_in_line(at: Session, spec: Spec, argument: Argument, values: dict[str,
 # ---- performing
 
 
-def perform(at: Session, op: Operation) -> None:
+def _bulk(at: Session, op: Any) -> None:
+    """Go on until all jobs have been looked at."""
+    perform(at, op, bulk.performed)
+
+
+def _once(at: Session, op: Operation) -> Any:
+    return at.client.execute(op, now=at.now)
+
+
+def perform(at: Session, op: Operation, executed: Callable[[Session, Any], Any] = _once) -> None:
     """Execute an operation and print its reply."""
     spec = op.spec
     if at.url.partition("://")[0] in ("memory", "embedded") and not spec.reads:
@@ -252,7 +264,7 @@ def perform(at: Session, op: Operation) -> None:
         )
     if spec.name == "put":
         _warn_of_text(op)
-    reply = at.client.execute(op, now=at.now)
+    reply = executed(at, op)
     if at.json:
         at.answer(plain(reply))
     else:

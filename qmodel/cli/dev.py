@@ -1,6 +1,6 @@
 """`qmodel dev`: an app while it is written.
 
-Three processes, which this one looks after: the model behind the protocol of Redis (`qmodel serve`; none with --redis),
+Three processes, which this one looks after: the model behind the protocol of Redis (`qmodel serve`; none with --url),
 the pages (`qmodel web`), and a worker. When a file changes, only the worker begins anew: so the jobs stay. They end in
 order, the worker first, for what it performs has to be told to somebody. Each listens to its standard input, which is
 a pipe to here: it closes when this process is gone, in whatever way, and then they end too.
@@ -30,7 +30,7 @@ NEEDED: Final = {"redis": "redis", "watchfiles": "reload", "starlette": "web", "
 
 @click.command("dev")
 @click.argument("app", metavar="MODULE:APP")
-@click.option("--redis", metavar="URL", help="Where the jobs are. [default: in memory, for as long as this runs]")
+@click.option("--url", metavar="URL", help="Where the jobs are. [default: in memory, for as long as this runs]")
 @click.option("--queues", "-q", default="", help="Their names by commas. [default: those of the app's job types]")
 @click.option("--concurrency", "-c", default=10, show_default=True, help="How many jobs at a time.")
 @click.option(
@@ -41,19 +41,18 @@ NEEDED: Final = {"redis": "redis", "watchfiles": "reload", "starlette": "web", "
     help="Of the pages; another one if it is taken.",
 )
 @click.option("--no-web", is_flag=True, help="No pages.")
-def command(app: str, redis: str | None, queues: str, concurrency: int, port: int, no_web: bool) -> None:
+def command(app: str, url: str | None, queues: str, concurrency: int, port: int, no_web: bool) -> None:
     """Perform the jobs of an app while it is written, and show them on pages in a browser.
 
     \b
         qmodel dev jobs                              the app of jobs.py; no server is needed
-        qmodel dev jobs --redis redis://localhost:6379/0
+        qmodel dev jobs --url redis://localhost:6379/0
 
     The worker begins anew when a Python file below this folder changes. Ctrl-C ends all; jobs at hand are finished
     before, and with a second Ctrl-C given back.
     """
     _check_packages([one for one in NEEDED if not (no_web and NEEDED[one] == "web")])
-    given = redis or (session().url if session().url_from == "--url" else "")
-    dev = Dev(app, given, queues, concurrency)
+    dev = Dev(app, url or _given_url(), queues, concurrency)
     before = {number: signal.signal(number, dev.stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         dev.start(None if no_web else port)
@@ -64,6 +63,13 @@ def command(app: str, redis: str | None, queues: str, concurrency: int, port: in
             signal.signal(number, handler)
     if dev.status:
         raise click.exceptions.Exit(dev.status)
+
+
+def _given_url() -> str:
+    """What was said before the command. Not what the environment says: nobody tries things out on jobs in earnest."""
+    if session().url_from == "QMODEL_URL":
+        click.echo("QMODEL_URL is not heeded: these jobs are in memory. Give --url to have them there.", err=True)
+    return session().url if session().url_from == "--url" else ""
 
 
 def _check_packages(needed: list[str]) -> None:

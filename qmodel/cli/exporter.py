@@ -38,7 +38,7 @@ def command(port: int, bind: str, queues: str, most: int, histograms: bool, once
     \b
         qmodel exporter                              on 127.0.0.1:9808
         qmodel exporter --bind 0.0.0.0 --port 80     for others; there is no password
-        qmodel exporter --once                       print them, say for a look
+        qmodel exporter --once                       print them, say for a look; 69 if there is no server
     """
     need("prometheus_client", "prometheus", "exporter")
     from prometheus_client import CollectorRegistry
@@ -53,7 +53,7 @@ def command(port: int, bind: str, queues: str, most: int, histograms: bool, once
     registry = CollectorRegistry()
     registry.register(collector)
     if once:
-        click.echo(page(registry)()[1].decode(), nl=False)
+        _print(collector, page(registry)()[1].decode())
         return
     _begin(collector)
     health = Health(collector.reach)
@@ -68,6 +68,13 @@ def command(port: int, bind: str, queues: str, most: int, histograms: bool, once
     while not stop.wait(1):
         health.tick()
     endpoint.close()
+
+
+def _print(collector: EngineCollector, text: str) -> None:
+    """Print metrics; raise ConnectError where there was no server to have them from."""
+    click.echo(text, nl=False)
+    if "\nqmodel_up 0" in text:
+        collector.reach()
 
 
 def _begin(collector: EngineCollector) -> None:

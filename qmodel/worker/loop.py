@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from qmodel.app.errors import Cancelled
 from qmodel.app.performing import aperform
@@ -20,8 +21,17 @@ if TYPE_CHECKING:
     from qmodel.app.outcome import Outcome
 
 
+log = logging.getLogger("qmodel.worker")
+
+SPARE: Final = 100
+"""How many threads there may be besides those for `concurrency`, in the place of those that are held."""
+
+
 class AsyncRunner:
-    """A task for each attempt, so many at a time; plain functions are performed in threads."""
+    """A task for each attempt, so many at a time; plain functions are performed in threads.
+
+    A plain function that goes on when its attempt is over holds its thread until it returns; others have a spare one.
+    """
 
     def __init__(self, app: App, concurrency: int, ended: Callable[[Attempt], None]) -> None:
         self._app = app
@@ -30,7 +40,8 @@ class AsyncRunner:
         self._line: deque[Attempt] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
-        self._loop.set_default_executor(ThreadPoolExecutor(concurrency, "qmodel-plain"))
+        self._loop.set_default_executor(ThreadPoolExecutor(concurrency + SPARE, "qmodel-plain"))
+        self._told = False
         self._thread = threading.Thread(target=self._run, name="qmodel-jobs", daemon=True)
 
     def start(self) -> None:
@@ -100,9 +111,26 @@ class AsyncRunner:
             outcome = failed(self._app, attempt, error)
         attempt.outcome = judged(self._app, attempt, outcome)
         attempt.ended_at = time.monotonic()
+        self._tell_of_threads(attempt)
         self._tasks.discard(attempt.slot)
         self._ended(attempt)
         self._fill()
+
+    def _tell_of_threads(self, attempt: Attempt) -> None:
+        """Say once that plain functions cannot be ended here."""
+        kind = self._app.jobs.get(attempt.job.klass)
+        why = "" if attempt.aborted is None else attempt.aborted.why
+        if self._told or why in ("", "stop") or kind is None or kind.asynchronous:
+            return
+        self._told = True
+        log.warning(
+            "%s %s is a plain function: it goes on in its thread until it returns. At most %d may do so at a time, and "
+            "then plain functions wait. --runner thread and fork can end them.",
+            attempt.job.klass,
+            attempt.jid,
+            SPARE,
+            extra=attempt.facts,
+        )
 
 
 def _cancel(attempt: Attempt) -> None:

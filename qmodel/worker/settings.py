@@ -13,6 +13,9 @@ from qmodel.worker.fetching import ORDERS, Order
 if TYPE_CHECKING:
     from qmodel.app import App
 
+LEAST: Final = 16 << 20
+"""Bytes of memory: who gives less has forgotten the unit."""
+
 Runners = Literal["thread", "async", "fork"]
 RUNNERS: Final = ("thread", "async", "fork")
 
@@ -71,6 +74,10 @@ class Settings:
             (self.grace >= 0, "grace is a number of seconds, at least 0."),
             (self._ports_are, "The health ports, one for each process, are from 0 to 65535."),
             (self.memory is None or self.runner == "fork", "A limit of memory needs runner='fork'."),
+            (
+                self.memory is None or self.memory >= LEAST,
+                f"memory is {LEAST >> 20} MB at least, such as 512M, and not {self.memory} bytes.",
+            ),
         ]
 
     @property

@@ -88,6 +88,13 @@ def test_a_job_says_how_it_goes_on(app: App, error: BaseException, options: Any,
     assert state == {"Failed": "failed"}.get(type(outcome).__name__, "scheduled" if _delay(outcome) else "waiting")
 
 
+def test_a_failure_without_group_and_message_says_where_it_was(app: App) -> None:
+    outcome = outcome_of(app, raising(Fail("", "")))
+    assert isinstance(outcome, Failed) and "Traceback" in outcome.message
+    job = next(app.client.jobs.search("default"))
+    assert job.failure is not None and (job.failure.group, job.failure.message) == ("Fail", outcome.message)
+
+
 def _delay(outcome: Outcome) -> int:
     return getattr(outcome, "delay_ms", 0)
 

@@ -156,6 +156,13 @@ def test_a_missing_and_a_wrong_password_are_told_apart(private: Starter) -> None
 
 
 @SERVER
+def test_a_database_that_is_not_there_is_told(private: Starter) -> None:
+    with private() as server:
+        error = refused(f"{server.url}?db=99")
+        assert "has no database of that number" in error.sentence and "0 to 15" in error.next_step
+
+
+@SERVER
 def test_a_replica_is_refused_and_its_master_named(private: Starter) -> None:
     with private("--replicaof", "127.0.0.1 1") as server:
         error = refused(server.url)

@@ -112,6 +112,8 @@ def test_the_common_options_stand_before_or_after_the_command(run: Run) -> None:
         (["clean", "complete", "--older", "1d"], ["0 deleted"]),
         (["retry-many"], ["0 retried"]),
         (["obliterate", "q"], ["1 deleted"]),
+        (["obliterate", "q", "--count", "1"], ["1 deleted"]),
+        (["metadata-set", "A", "k", "a text"], ["1"]),
         (["metadata-increment", "A", "n", "--by", "5"], ["5"]),
         (["metadata-get", "A"], ["None."]),
     ],
@@ -123,6 +125,17 @@ def test_replies_can_be_read(run: Run, arguments: list[str], shown: list[str]) -
     assert done.code == 0
     for text in shown:
         assert text in done.out
+
+
+def test_what_goes_through_many_jobs_goes_through_all_unless_one_step_is_asked_for(run: Run) -> None:
+    for part in range(3):
+        lines = "\n".join(json.dumps({"queue": "q", "klass": "A", "jid": f"{part}-{n}"}) for n in range(1000))
+        assert run("put-many", "-", input=lines).code == 0
+    assert run("cancel-many", "--queue", "q", "--preview").out == "3000 fit\n"
+    assert run("cancel-many", "--queue", "q", "--count", "10").out.startswith("10 canceled\nMore may follow: --cursor")
+    assert run("obliterate", "q", "--count", "10").out.startswith("10 deleted, 2980 left\nMore may follow: --cursor")
+    assert run("obliterate", "q", "--json").json == {"done": 2980, "passed": 0, "cursor": ""}
+    assert run("queues", "--json").json == []
 
 
 def test_many_jobs_are_put_from_json_lines(run: Run) -> None:

@@ -125,6 +125,7 @@ def test_a_job_that_fails_or_takes_too_long_is_told(run: Run, jobs: Path) -> Non
     [
         (["jobs:add"], 2, "add() missing 1 required positional argument: 'x'. It takes (x: int, y: int = 0)"),
         (["jobs:add", "1", "2", "3"], 2, "add() takes from 1 to 2 positional arguments but 3 were given"),
+        (["jobs:add", "1", "z=3"], 2, "add has no argument 'z'. It takes (x: int, y: int = 0)."),
         (["jobs:add", "one"], 2, "x of add is int, and not 'one'"),
         (["jobs:add", "true"], 2, "x of add is int, and not 'true'"),
         (["jobs:echo", "x", "person=7"], 2, "person of echo cannot be '7'"),

@@ -14,7 +14,7 @@ import pytest
 import qmodel
 from qmodel import backends, errors, operations
 from qmodel.backends.memory import MemoryBackend
-from qmodel.refusals import REASONS, Refusal
+from qmodel.refusals import BESIDE_OTHERS, REASONS, Refusal
 
 
 def test_every_refusal_has_an_exception_with_its_facts_as_attributes() -> None:
@@ -44,11 +44,21 @@ def test_an_exception_carries_code_facts_sentence_and_next_step(code: str) -> No
         (("put", "priority"), "whole number from -2147483648"),
         (("put_many", "klass"), "1 to 128 bytes"),
         (("peek", "now"), "milliseconds since the epoch"),
-        (("complete", "delay_ms"), "docs/catalogue.md"),
+        (("complete", "delay_ms"), "above 0 it goes with next only."),
+        (("put", "unique_max_ms"), "whole number from 1 to 316224000000; it goes with unique in the mode debounce"),
+        (("put_many", "unique_ms"), "in the mode pending, or window, which needs it."),
+        (("throttle_set", "rate"), "rate and rate_ms are given together."),
+        (("recur", "cron"), "it goes with the kind cron, which needs it."),
     ],
 )
 def test_a_bad_argument_says_what_it_must_be(facts: tuple[str, str], expected: str) -> None:
     assert expected in str(errors.error_of(Refusal("BAD_ARGUMENT", facts)))
+
+
+def test_every_rule_that_binds_an_argument_to_others_is_of_one_that_exists() -> None:
+    for argument, rules in BESIDE_OTHERS.items():
+        for operation in rules:
+            assert errors._expected(operation, argument) is not None, (operation, argument)
 
 
 def test_the_client_raises_what_the_model_refuses() -> None:

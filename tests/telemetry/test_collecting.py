@@ -189,6 +189,11 @@ def fetched(where: str) -> Values:
         return read(answer.read().decode())
 
 
+def test_metrics_of_a_server_that_is_away_are_printed_and_are_a_failure(run: Run, tmp_path: Path) -> None:
+    done = run("exporter", "--once", "--url", f"unix://{tmp_path}/none?deadline=0")
+    assert (done.code, "qmodel_up 0.0" in done.out, "cannot be reached" in done.err) == (69, True, True)
+
+
 def test_an_exporter_of_no_url_is_refused(run: Run) -> None:
     assert run("exporter", "--url", "nowhere://").code == 69
 

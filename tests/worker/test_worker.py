@@ -104,6 +104,18 @@ def test_a_job_that_runs_for_too_long_is_a_failed_attempt(app: App, runner: str)
         assert jobs.add.put(1).wait(timeout=PATIENCE) == 1
 
 
+def test_plain_functions_that_go_on_in_an_event_loop_keep_no_other_waiting(
+    app: App, caplog: pytest.LogCaptureFixture
+) -> None:
+    with working(app, runner="async", concurrency=2):
+        late = [jobs.endless.put() for _ in range(3)]
+        for job in late:
+            with pytest.raises(JobFailed, match="longer than its timeout"):
+                job.wait(timeout=PATIENCE)
+        assert jobs.add.put(1).wait(timeout=PATIENCE) == 1
+    assert caplog.text.count("is a plain function: it goes on in its thread") == 1
+
+
 def test_a_lost_lock_aborts_the_job_and_says_who_has_it(
     app: App, runner: str, notes: Path, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -259,6 +271,7 @@ def test_a_hook_that_raises_changes_nothing(url: str) -> None:
         ({"grace": -1}, "at least 0"),
         ({"health": ("127.0.0.1", 65535), "processes": 2}, "health ports"),
         ({"memory": 1 << 30}, "needs runner='fork'"),
+        ({"memory": 1, "runner": "fork"}, "memory is 16 MB at least, such as 512M, and not 1 bytes"),
         ({"runner": "fork"}, "memory:// are in one process"),
         ({"processes": 2}, "memory:// are in one process"),
     ],

@@ -1,0 +1,44 @@
+"""What goes through any number of jobs: a step for each 1000, until all have been looked at."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any, Final
+
+import click
+
+from qmodel.cli.session import Session
+from qmodel.operations import CancelMany, Clean, Obliterate, RetryMany
+from qmodel.replies import Bulk
+
+BULK: Final = ("cancel_many", "clean", "obliterate", "retry_many")
+
+ONE_STEP: Final = ("cursor", "count", "request")
+"""Who gives one of these wants one step, and sees to the others."""
+
+
+def performed(at: Session, op: CancelMany | Clean | Obliterate | RetryMany) -> Bulk:
+    """Execute an operation until nothing follows; give what became of all, and at a terminal show how far it is."""
+    done = passed = 0
+    shown = False
+    while True:
+        part: Bulk = at.client.execute(op, now=at.now)
+        done += part.done
+        passed = part.passed if isinstance(op, Obliterate) else passed + part.passed
+        if not _follows(op, part):
+            break
+        if sys.stderr.isatty():
+            shown = True
+            click.echo(
+                f"\r{done}, {passed} {'left' if isinstance(op, Obliterate) else 'passed over'} ...", nl=False, err=True
+            )
+        op = replace(op, cursor=part.cursor)
+    if shown:
+        click.echo("\r\x1b[K", nl=False, err=True)
+    return Bulk(done, passed, "")
+
+
+def _follows(op: Any, part: Bulk) -> bool:
+    """Whether there is more to do. What came into a queue that is obliterated meanwhile is deleted as well."""
+    return bool(part.cursor) or (isinstance(op, Obliterate) and bool(part.passed and part.done))
