@@ -107,6 +107,7 @@ class Archive:
             self.fs, self.path = fs.FileSystem.from_uri(self.root)
         else:
             self.fs, self.path = fs.LocalFileSystem(), os.path.abspath(self.root)
+        self.local = self.fs.type_name == "local"
 
     def at(self, name: str) -> str:
         """The path of a name under the root."""

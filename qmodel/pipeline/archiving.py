@@ -62,7 +62,8 @@ class Progress(NamedTuple):
     rows: int  # added by this commit
     files: int
     holes: tuple[Gap, ...]
-    room: int  # so many events may come before some are lost that are not archived
+    kept: int  # by the server, of the newest
+    margin: int  # so many more events before this, and some would have been lost
 
 
 def namespace_of(client: Client) -> str:
@@ -86,8 +87,13 @@ def write(task: Task) -> Written:
 
 def days(table: pa.Table) -> dict[str, pa.Table]:
     """The rows of each day, by its date."""
-    at = pc.floor_temporal(table.column("at").cast(pa.timestamp("ms")), unit="day")
-    return {str(day.as_py().date()): table.filter(pc.equal(at, day)) for day in at.unique()}
+    day = day_of(table)
+    return {str(one.as_py().date()): table.filter(pc.equal(day, one)) for one in day.unique()}
+
+
+def day_of(table: pa.Table) -> pa.ChunkedArray:
+    """The start of each row's day, in UTC."""
+    return pc.floor_temporal(table.column("at").cast(pa.timestamp("ms")), unit="day")
 
 
 def write_file(archive: Archive, folder: str, namespace: str, day: str, table: pa.Table) -> File:
@@ -95,13 +101,21 @@ def write_file(archive: Archive, folder: str, namespace: str, day: str, table: p
     bounds = pc.min_max(table.column("seq"))
     first, last = bounds["min"].as_py(), bounds["max"].as_py()
     path = f"{first}-{day}.part"
-    ordered = table.sort_by([("queue", "ascending"), ("seq", "ascending")])
     whole = archive.at(f"{folder}/{path}")
     with archive.fs.open_output_stream(whole) as out:
-        pq.write_table(ordered, out, row_group_size=GROUP, compression="zstd")
-    if archive.fs.type_name == "local":
+        pq.write_table(_ordered(table), out, row_group_size=GROUP, compression="zstd")
+    if archive.local:
         sync(whole)
     return File(namespace, day, first, last, table.num_rows, VERSION, path)
+
+
+def _ordered(table: pa.Table) -> pa.Table:
+    """The rows by queue and sequence. Columns without a value take no part: they are most."""
+    count = table.num_rows
+    used = [name for name in table.column_names if table.column(name).null_count < count]
+    found = table.select(list(dict.fromkeys([*used, "queue"]))).sort_by([("queue", "ascending"), ("seq", "ascending")])
+    columns = [found.column(f.name) if f.name in used else pa.nulls(count, f.type) for f in table.schema]
+    return pa.Table.from_arrays(columns, schema=table.schema)
 
 
 def archive(
@@ -132,9 +146,9 @@ def archive(
         if newest < last:
             raise SequenceWentBack(last, newest)
         if last == newest:
-            yield Progress(namespace, last, newest, 0, 0, (), kept)
+            yield Progress(namespace, last, newest, 0, 0, (), kept, kept)
         while last < newest:
-            until = min(newest, last + rows * together)
+            until, margin = min(newest, last + rows * together), max(kept - (newest - last), 0)
             starts = range(last, until, rows)
             done, holes = _add(
                 writer,
@@ -142,7 +156,7 @@ def archive(
                 [Task(url, root, "", namespace, start, min(start + rows, until), skip_gaps) for start in starts],
             )
             last = until
-            yield Progress(namespace, last, newest, sum(f.rows for f in done), len(done), holes, kept - (newest - last))
+            yield Progress(namespace, last, newest, sum(file.rows for file in done), len(done), holes, kept, margin)
 
 
 def _add(writer: Writer, run: Run, tasks: list[Task]) -> tuple[list[File], tuple[Gap, ...]]:

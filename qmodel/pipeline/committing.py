@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,13 @@ from pyarrow import fs
 
 from qmodel.pipeline.archive import COMMIT, HOLES, Archive, ArchiveError, Commit, folder_of, work_of
 from qmodel.pipeline.gaps import Gap
+
+PATIENCE = 60
+"""Seconds for which who wants to write to an archive waits for another one who does."""
+
+
+class Busy(ArchiveError):
+    """Another process writes to the archive."""
 
 
 class Writer:
@@ -73,7 +81,7 @@ class Writer:
         return bool(self.archive.fs.get_file_info(self.archive.at(name)).type == fs.FileType.File)
 
     def _sync(self, path: str) -> None:
-        if isinstance(self.archive.fs, fs.LocalFileSystem):
+        if self.archive.local:
             sync(path)
 
 
@@ -92,19 +100,19 @@ def sync(path: str) -> None:
 
 
 @contextmanager
-def writing(archive: Archive, namespace: str) -> Iterator[Writer]:
+def writing(archive: Archive, namespace: str, patience: float = PATIENCE) -> Iterator[Writer]:
     """Become the one who may change a namespace of an archive, finishing what another one left.
 
-    Raises ArchiveError where another process of this machine is that already.
+    Raises Busy where another process of this machine still is that after `patience` seconds.
     """
-    with _locked(archive, namespace):
+    with _locked(archive, namespace, patience):
         yield Writer(archive, namespace)
 
 
 @contextmanager
-def _locked(archive: Archive, namespace: str) -> Iterator[None]:
+def _locked(archive: Archive, namespace: str, patience: float) -> Iterator[None]:
     """Hold the lock of a namespace; it ends with this process, however that ends, and its children do not have it."""
-    if not isinstance(archive.fs, fs.LocalFileSystem):
+    if not archive.local:
         yield
         return
     import fcntl
@@ -112,13 +120,18 @@ def _locked(archive: Archive, namespace: str) -> Iterator[None]:
     folder = Path(archive.at(folder_of(namespace)))
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "_lock").open("a") as file:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ArchiveError(
-                f"Another process writes to {namespace!r} in {archive.root} just now. Nothing was done; one at a "
-                f"time is enough. Wait for it, or stop it."
-            ) from None
+        until = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > until:
+                    raise Busy(
+                        f"Another process writes to {namespace!r} in {archive.root} just now. Nothing was done; one at "
+                        f"a time is enough. Wait for it, or stop it."
+                    ) from None
+            time.sleep(0.1)
         yield
 
 

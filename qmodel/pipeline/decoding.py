@@ -16,6 +16,9 @@ from qmodel.pipeline.gaps import Gap
 from qmodel.pipeline.reading import pages
 from qmodel.pipeline.schema import SCHEMA, VERSION, version_of
 
+ROWS = 10_000
+"""Of a batch, and a page more: all columns of a small batch cost more than its rows."""
+
 
 class UnknownEvent(QmodelError):
     """An event that this catalogue does not have, or not so: who wrote it has another version of qmodel."""
@@ -80,9 +83,15 @@ def events_of(table: pa.RecordBatch | pa.Table) -> Iterator[Event]:
 def read(
     client: Client, after: int = 0, last: int | None = None, *, gaps: list[Gap] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The pages of `qmodel.pipeline.reading`, each as a batch."""
-    for events in pages(client, after, last, gaps=gaps):
-        yield batch(events)
+    """The events of `qmodel.pipeline.reading`, in batches of some pages each."""
+    some: list[Event] = []
+    for page in pages(client, after, last, gaps=gaps):
+        some += page
+        if len(some) >= ROWS:
+            yield batch(some)
+            some = []
+    if some:
+        yield batch(some)
 
 
 def tables(batches: Iterable[pa.RecordBatch]) -> pa.Table:

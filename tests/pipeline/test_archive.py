@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from qmodel import Client, connect
-from qmodel import operations as ops
+from qmodel.cli import cli
 from qmodel.pipeline.gaps import EventsGone, Gap, SequenceWentBack
+from tests.pipeline.archives import put, stored
 from tests.servers import Server
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `arrow`")
@@ -18,34 +22,16 @@ pq = pytest.importorskip("pyarrow.parquet")
 from qmodel.pipeline import archive as layout  # noqa: E402
 from qmodel.pipeline.archive import Archive, ArchiveError, Commit  # noqa: E402
 from qmodel.pipeline.archiving import archive  # noqa: E402
-from qmodel.pipeline.committing import writing  # noqa: E402
+from qmodel.pipeline.committing import Busy, writing  # noqa: E402
+from qmodel.pipeline.compacting import compact  # noqa: E402
 from qmodel.pipeline.decoding import events_of  # noqa: E402
-
-DAY_MS = 86_400_000
-
-
-@pytest.fixture
-def url(spark_server: Server) -> str:
-    spark_server.client().flushdb()
-    return f"{spark_server.url}?prefix=kept:"
+from qmodel.pipeline.verifying import record_missing, verify  # noqa: E402
 
 
 @pytest.fixture
 def client(url: str) -> Iterator[Client]:
     with connect(url) as client:
         yield client
-
-
-def put(client: Client, count: int, day: int = 20_000) -> None:
-    """Some jobs of three queues, put on a day since 1970."""
-    for number in range(count):
-        client.execute(ops.Put(f"q{number % 3}", f"{client.newest()}", "Send", ""), now=day * DAY_MS + number)
-
-
-def stored(root: Path) -> list[int]:
-    """The sequences in all files that a plain reader finds, in their order."""
-    found = [seq for path in root.rglob("*.parquet") for seq in pq.ParquetFile(path).read().column("seq").to_pylist()]
-    return sorted(found)
 
 
 def test_an_archive_has_the_events_as_they_were_by_day_and_sorted_by_queue(
@@ -56,7 +42,7 @@ def test_an_archive_has_the_events_as_they_were_by_day_and_sorted_by_queue(
     progress = list(archive(url, str(tmp_path), rows=15, together=2))
     assert [(one.last, one.rows) for one in progress] == [(30, 30), (client.newest(), client.newest() - 30)]
     files = layout.files(str(tmp_path))
-    assert {(file.namespace, file.day) for file in files} == {("kept:", "2024-10-04"), ("kept:", "2024-10-05")}
+    assert {(file.namespace, file.day) for file in files} == {("spark:", "2024-10-04"), ("spark:", "2024-10-05")}
     table = pa.concat_tables([pq.ParquetFile(file.path).read() for file in files])
     assert sorted(events_of(table)) == list(client.events())
     queues = pq.ParquetFile(files[0].path).read().column("queue").to_pylist()
@@ -79,13 +65,13 @@ def test_events_that_are_gone_are_refused_or_a_hole(client: Client, url: str, tm
     client.config.set("max-events", 10)
     put(client, 40)
     oldest, newest = next(client.events()).seq, client.newest()
-    last = Archive(str(tmp_path)).last("kept:")
+    last = Archive(str(tmp_path)).last("spark:")
     with pytest.raises(EventsGone, match=f"Events {last + 1} to {oldest - 1} are gone"):
         list(archive(url, str(tmp_path)))
-    assert Archive(str(tmp_path)).last("kept:") == last
+    assert Archive(str(tmp_path)).last("spark:") == last
     *_, done = archive(url, str(tmp_path), skip_gaps=True)
     assert done.holes == (Gap(last + 1, oldest - 1),)
-    assert Archive(str(tmp_path)).holes("kept:") == [Gap(last + 1, oldest - 1)]
+    assert Archive(str(tmp_path)).holes("spark:") == [Gap(last + 1, oldest - 1)]
     assert stored(tmp_path) == [*range(1, last + 1), *range(oldest, newest + 1)]
     assert list(archive(url, str(tmp_path)))[-1].last == newest
 
@@ -101,37 +87,8 @@ def test_a_server_that_is_behind_its_archive_is_refused(
         list(archive(url, str(tmp_path)))
 
 
-def test_who_is_killed_between_a_decision_and_its_last_move_has_done_all_of_it(
-    client: Client, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(client, 10, day=20_000)
-    put(client, 10, day=20_001)
-    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
-        broken.setattr("qmodel.pipeline.committing.Writer._is_file", _killed_after(1))
-        list(archive(url, str(tmp_path)))
-    newest = client.newest()
-    assert len(stored(tmp_path)) < newest
-    found = Archive(str(tmp_path))
-    assert sum(file.rows for file in found.files()) == found.last("kept:") == newest
-    assert [Path(file.path).exists() for file in found.files()] == [True, True]
-    list(archive(url, str(tmp_path)))
-    assert stored(tmp_path) == list(range(1, newest + 1))
-    assert not list((tmp_path / "_work").rglob("*.part"))
-
-
-def _killed_after(times: int) -> object:
-    calls = iter(range(times))
-
-    def is_file(self: object, name: str) -> bool:
-        if next(calls, None) is None:
-            raise KeyboardInterrupt
-        return True
-
-    return is_file
-
-
 def test_what_was_written_and_not_committed_is_forgotten(client: Client, url: str, tmp_path: Path) -> None:
-    with writing(Archive(str(tmp_path)), "kept:") as writer:
+    with writing(Archive(str(tmp_path)), "spark:") as writer:
         left = tmp_path / writer.begin() / "1-2024-10-04.part"
         left.write_bytes(b"PAR1")
     put(client, 3)
@@ -146,7 +103,116 @@ def test_a_file_too_many_or_too_few_stops_the_archiver(client: Client, url: str,
     Path(layout.files(str(tmp_path))[0].path).unlink()
     put(client, 5)
     list(archive(url, str(tmp_path)))  # an archive that is empty begins anew
-    with writing(Archive(str(tmp_path)), "kept:") as writer:
+    with writing(Archive(str(tmp_path)), "spark:") as writer:
         writer.commit(writer.begin(), Commit((), (), (Gap(3, 3),)))
     with pytest.raises(ArchiveError, match="spark verify"):
         list(archive(url, str(tmp_path)))
+
+
+def test_closed_days_are_merged_and_merging_again_does_nothing(client: Client, url: str, tmp_path: Path) -> None:
+    for day in (20_000, 20_001, 20_000, 20_002):  # the clock goes back once
+        put(client, 20, day)
+        list(archive(url, str(tmp_path), rows=6))
+    before = {file.day: file.rows for file in layout.files(str(tmp_path), days=["2024-10-06"])}
+    done = list(compact(str(tmp_path)))
+    assert [(one.day, one.after, one.rows) for one in done] == [("2024-10-04", 1, 40), ("2024-10-05", 1, 20)]
+    assert {file.day: file.rows for file in layout.files(str(tmp_path), days=["2024-10-06"])} == before
+    assert list(compact(str(tmp_path))) == []
+    table = pa.concat_tables([pq.ParquetFile(file.path).read() for file in layout.files(str(tmp_path))])
+    assert sorted(events_of(table)) == list(client.events())
+    assert [one.day for one in compact(str(tmp_path), days=["2024-10-06"], most=15)] == ["2024-10-06"]
+    assert list(compact(str(tmp_path), days=["2024-10-06"], most=15)) == []
+    assert next(verify(str(tmp_path))).whole
+    assert list(archive(url, str(tmp_path)))[-1].last == client.newest()
+
+
+def test_a_column_that_an_older_file_has_not_is_null_when_they_are_merged(
+    client: Client, url: str, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        put(client, 5)
+        list(archive(url, str(tmp_path)))
+    older = Path(layout.files(str(tmp_path))[0].path)
+    pq.write_table(pq.ParquetFile(older).read().drop_columns(["worker", "tag"]), older)
+    list(compact(str(tmp_path), days=["2024-10-04"]))
+    (file,) = layout.files(str(tmp_path))
+    assert sorted(events_of(pq.ParquetFile(file.path).read())) == list(client.events())
+
+
+def test_what_is_missing_twice_or_not_what_its_name_tells_is_found(client: Client, url: str, tmp_path: Path) -> None:
+    put(client, 40)
+    list(archive(url, str(tmp_path), rows=10))
+    one, two, three, four = (Path(file.path) for file in layout.files(str(tmp_path)))
+    one.rename(one.with_name(two.name.replace("-10-v1", "-10-v2")))
+    three.unlink()
+    four.write_bytes(b"PAR1")
+    copy = tmp_path / "namespace=spark%3A" / "day=2024-10-05" / two.name
+    copy.parent.mkdir()
+    copy.write_bytes(two.read_bytes())
+    (found,) = verify(str(tmp_path))
+    assert (found.missing, found.twice, found.whole) == ((), (Gap(11, 20),), False)
+    assert found.last == 20
+    for said in (
+        "its name tells of other events than it has: 1 to 10",
+        "it has events of 2024-10-04",
+        "cannot be read",
+    ):
+        assert any(said in fault for fault in found.faults), found.faults
+
+
+def test_the_archiver_goes_on_behind_what_was_recorded_as_missing(client: Client, url: str, tmp_path: Path) -> None:
+    put(client, 30)
+    list(archive(url, str(tmp_path), rows=10))
+    Path(layout.files(str(tmp_path))[1].path).unlink()
+    with pytest.raises(ArchiveError):
+        list(archive(url, str(tmp_path)))
+    (found,) = verify(str(tmp_path))
+    assert found.missing == (Gap(11, 20),)
+    record_missing(str(tmp_path), found)
+    put(client, 3)
+    assert list(archive(url, str(tmp_path)))[-1].last == client.newest()
+    (found,) = verify(str(tmp_path))
+    assert found.whole and found.holes == (Gap(11, 20),)
+
+
+def test_one_writes_at_a_time(tmp_path: Path) -> None:
+    held = "import sys; from qmodel.pipeline.archive import Archive; from qmodel.pipeline.committing import writing\n"
+    held += f"with writing(Archive({str(tmp_path)!r}), 'spark:'): print(flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", held], stdin=-1, stdout=-1) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(Busy, match="Another process writes"), writing(Archive(str(tmp_path)), "spark:", patience=0):
+            pass
+        other.kill()
+    with writing(Archive(str(tmp_path)), "spark:", patience=60):
+        pass
+
+
+def test_the_commands_say_what_they_did_and_what_they_found(client: Client, url: str, tmp_path: Path) -> None:
+    root = str(tmp_path / "events")
+
+    def run(*args: str) -> tuple[int, str, str]:
+        done = CliRunner().invoke(cli, ["--url", url, "spark", *args, "--to", root, "--local", "1"])
+        return done.exit_code, done.stdout, done.stderr
+
+    assert run("verify") == (1, "", f"There is no archive in {root}.\n")
+    client.config.set("max-events", 30)
+    put(client, 25)
+    newest = client.newest()
+    code, out, err = run("archive", "--rows", "20")
+    assert (code, out) == (0, f"spark: {newest} events in 3 files, up to {newest}\n")
+    assert "Warning: 4 more events, and some would have been lost" in err
+    assert run("compact", "--day", "2024-10-04") == (0, "spark: 2024-10-04: 2 files are 1, 25 rows merged\n", "")
+    assert run("compact") == (0, "There is nothing to merge.\n", "")
+    put(client, 60)
+    code, out, err = run("archive")
+    assert (code, out) == (1, "")
+    assert f"Events {newest + 1} to" in err and "--skip-gaps" in err
+    assert run("archive", "--skip-gaps")[0] == 0
+    code, out, err = run("verify")
+    assert (code, err) == (0, "")
+    assert "each is there once" in out and f"lost: {newest + 1} to" in out
+    Path(layout.files(root)[0].path).unlink()
+    assert run("verify")[0] == 1
+    assert "Run `qmodel spark verify" in run("archive")[2]
+    assert CliRunner().invoke(cli, ["spark", "archive", "--to", root]).exit_code == 1

@@ -8,6 +8,9 @@ import importlib.util
 import click
 
 JOBS: dict[str, str] = {
+    "archive": "Keep all events, in Parquet.",
+    "compact": "Merge the archive's files of closed days.",
+    "verify": "Prove that the archive has each event once.",
     "campaign": "Compare thousands of generated histories with the model.",
 }
 """The jobs, by their names, with a sentence each."""

@@ -1,9 +1,11 @@
-"""The session in which a job of `qmodel spark` runs."""
+"""Where a job of `qmodel spark` runs: in a session of Spark, or in processes of this machine."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +16,8 @@ from qmodel.errors import QmodelError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from qmodel.pipeline.committing import Run
+
 
 def spark_session(job: str) -> SparkSession:
     """Begin the session of a job. Raises QmodelError where Spark or Java is absent; says how to get it."""
@@ -23,3 +27,22 @@ def spark_session(job: str) -> SparkSession:
     from qmodel.pipeline.spark import session
 
     return session(f"qmodel {job}", click.get_current_context().meta.get("qmodel.spark.master"))
+
+
+@contextmanager
+def performing(job: str, local: int | None) -> Iterator[Run]:
+    """Who performs the tasks of a job: Spark, or so many processes of this machine."""
+    need("pyarrow", "arrow", f"spark {job}")
+    if local is None:
+        from qmodel.pipeline.spark.tasks import on
+
+        spark = spark_session(job)
+        try:
+            yield on(spark)
+        finally:
+            spark.stop()
+    else:
+        from qmodel.pipeline.processes import processes
+
+        with processes(local) as run:
+            yield run

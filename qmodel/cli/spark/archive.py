@@ -1,0 +1,109 @@
+"""`qmodel spark archive`: keep all events, in Parquet."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+import click
+
+from qmodel.cli.convert import DURATION
+from qmodel.cli.session import common, session
+from qmodel.cli.spark.keeping import archive_options, ranges
+from qmodel.cli.spark.running import performing
+from qmodel.errors import ConnectError, QmodelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from qmodel.pipeline.archiving import Progress
+    from qmodel.pipeline.committing import Run
+
+
+@click.command("archive")
+@archive_options
+@click.option("--every", type=DURATION, metavar="TIME", help="Go on, and look so often for new events: 10s, 1m.")
+@click.option("--skip-gaps", is_flag=True, help="Where events are gone, record which, and go on.")
+@click.option("--rows", type=click.IntRange(1), metavar="N", help="How many events a task takes.  [default: 100000]")
+def command(
+    root: str, namespace: str | None, local: int | None, every: int | None, skip_gaps: bool, rows: int | None
+) -> None:
+    """Add to the archive what is not in it yet, up to the newest event.
+
+    It may be killed at any time, and be begun anew at once: what is archived is what the names of the files say. Where
+    the server keeps events no longer that were not archived, it ends with 1 and says which: archive more often, or let
+    it keep more (max-events).
+
+    \b
+        qmodel --url redis://host spark archive --to /data/events --every 1m
+        qmodel --url redis://host spark archive --to /data/events --local 2
+    """
+    url = session().url
+    if url.startswith("memory:"):
+        raise QmodelError("Other processes read the events, so this needs a server: say --url redis://localhost:6379/0")
+    stop = threading.Event()
+    if every is not None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+    with performing("archive", local) as run:
+        from qmodel.pipeline.committing import Busy
+
+        while True:
+            try:
+                _once(url, root, namespace or "", run, skip_gaps, rows)
+            except (Busy, ConnectError) as error:
+                if every is None:
+                    raise
+                click.echo(f"{error} It is tried again.", err=True)
+            if every is None or stop.wait(every / 1000):
+                return
+
+
+def _once(url: str, root: str, namespace: str, run: Run, skip_gaps: bool, rows: int | None) -> None:
+    from qmodel.pipeline.archiving import ROWS, archive
+
+    warned = False
+    found = archive(url, root, namespace=namespace, run=run, rows=rows or ROWS, skip_gaps=skip_gaps)
+    for progress in _sentence(found):
+        _tell(progress)
+        if not warned and progress.margin < progress.kept / 4:
+            warned = True
+            click.echo(
+                f"Warning: {progress.margin:,} more events, and some would have been lost before they were archived: "
+                f"the server keeps {progress.kept:,}. Archive more often, or keep more: "
+                f"qmodel config-set max-events {min(progress.kept * 4, 10**7)}",
+                err=True,
+            )
+
+
+def _sentence(found: Iterator[Progress]) -> Iterator[Progress]:
+    """Say what to do where events are gone."""
+    from qmodel.pipeline.gaps import EventsGone
+
+    try:
+        yield from found
+    except EventsGone as gone:
+        raise QmodelError(
+            f"Events {ranges(gone.gaps)} are gone from the server, and are not in the archive; nothing was added. With "
+            f"--skip-gaps that is recorded, and it goes on behind them. So that it does not come again, archive more "
+            f"often, or let the server keep more: qmodel config-set max-events 1000000"
+        ) from None
+
+
+def _tell(progress: Progress) -> None:
+    at = session()
+    if at.json:
+        at.answer({**progress._asdict(), "holes": [list(hole) for hole in progress.holes]})
+        return
+    files = f"{progress.files} file{'' if progress.files == 1 else 's'}"
+    behind = progress.newest - progress.last
+    click.echo(
+        f"{progress.namespace} {progress.rows:,} events in {files}, up to {progress.last:,}"
+        + (f", {behind:,} to go" if behind else "")
+    )
+    if progress.holes:
+        click.echo(f"{progress.namespace} recorded as lost: {ranges(progress.holes)}", err=True)
+
+
+common(command)

@@ -1,0 +1,40 @@
+"""`qmodel spark compact`: few large files in place of many small ones."""
+
+from __future__ import annotations
+
+import click
+
+from qmodel.cli.session import common, session
+from qmodel.cli.spark.keeping import archive_options
+from qmodel.cli.spark.running import performing
+
+
+@click.command("compact")
+@archive_options
+@click.option("--day", "days", multiple=True, metavar="YYYY-MM-DD", help="Only this day, also one that is not closed.")
+@click.option("--rows", type=click.IntRange(1), metavar="N", help="Rows of a file at most.  [default: 1000000]")
+def command(root: str, namespace: str | None, local: int | None, days: tuple[str, ...], rows: int | None) -> None:
+    """Merge the files of each closed day: few large ones are read faster than many small ones.
+
+    A day is closed when the archive has a later one. It may be killed at any time, and what is merged already is left
+    alone. Not while an archiver writes: it says so, and does nothing.
+
+    \b
+        qmodel spark compact --to /data/events
+    """
+    at = session()
+    with performing("compact", local) as run:
+        from qmodel.pipeline.compacting import MOST, compact
+
+        done = 0
+        for one in compact(root, namespace, days=days or None, most=rows or MOST, run=run):
+            done += 1
+            if at.json:
+                at.answer(one._asdict())
+            else:
+                click.echo(f"{one.namespace} {one.day}: {one.before} files are {one.after}, {one.rows:,} rows merged")
+        if not done and not at.json:
+            click.echo("There is nothing to merge.")
+
+
+common(command)

@@ -1,0 +1,63 @@
+"""`qmodel spark verify`: whether an archive has each event once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from qmodel.cli.session import common, session
+from qmodel.cli.spark.keeping import archive_options, ranges
+from qmodel.cli.spark.running import performing
+
+if TYPE_CHECKING:
+    from qmodel.pipeline.verifying import Verdict
+
+
+@click.command("verify")
+@archive_options
+@click.option("--record-missing", is_flag=True, help="Record what is missing as lost, so that the archiver goes on.")
+def command(root: str, namespace: str | None, local: int | None, record_missing: bool) -> None:
+    """Look into all files of the archive; end with 1 where an event is missing, or there twice, or a file is damaged.
+
+    What was recorded as lost is told, and is not found wanting.
+
+    \b
+        qmodel spark verify --to /data/events
+    """
+    whole = True
+    with performing("verify", local) as run:
+        from qmodel.pipeline.verifying import record_missing as record
+        from qmodel.pipeline.verifying import verify
+
+        found = list(verify(root, namespace, run=run))
+        for verdict in found:
+            _tell(verdict)
+            if record_missing and verdict.missing:
+                record(root, verdict)
+                click.echo(f"{verdict.namespace} recorded as lost: {ranges(verdict.missing)}", err=True)
+            accepted = verdict._replace(missing=()) if record_missing else verdict
+            whole = whole and accepted.whole
+    if not found:
+        click.echo(f"There is no archive in {root}.", err=True)
+    if not (found and whole):
+        raise click.exceptions.Exit(1)
+
+
+def _tell(verdict: Verdict) -> None:
+    at = session()
+    if at.json:
+        at.answer({**verdict._asdict(), "whole": verdict.whole})
+        return
+    click.echo(
+        f"{verdict.namespace} {verdict.rows:,} events up to {verdict.last:,} in {verdict.files} files: "
+        + ("each is there once" if verdict.whole else "NOT WHOLE")
+    )
+    for what, gaps in (("lost", verdict.holes), ("missing", verdict.missing), ("twice", verdict.twice)):
+        if gaps:
+            click.echo(f"  {what}: {ranges(gaps)}")
+    for fault in verdict.faults:
+        click.echo(f"  {fault}")
+
+
+common(command)

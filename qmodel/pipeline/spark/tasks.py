@@ -1,0 +1,45 @@
+"""Tasks on the executors: a function for each of some things, each a task of its own."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from qmodel.errors import QmodelError
+from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.committing import Run
+
+
+def on(spark: SparkSession) -> Run:
+    """Who performs a function for each of some things on Spark; gives the results, of which the driver keeps all.
+
+    A task that is tried again, or done twice, does the same again. What a function raises on purpose is no reason to
+    try again: it is raised here.
+    """
+
+    def run(function: Callable[[Any], Any], things: Iterable[Any]) -> Iterable[Any]:
+        tasks = [pickle.dumps(thing) for thing in things]
+        if not tasks:
+            return []
+
+        def perform(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for place in batch.column(0).to_pylist():
+                    result: object
+                    try:
+                        result = function(pickle.loads(tasks[place]))
+                    except QmodelError as error:
+                        result = error
+                    yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
+
+        rows = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(perform, "result binary").collect()
+        results = [pickle.loads(row.result) for row in rows]
+        for result in results:
+            if isinstance(result, QmodelError):
+                raise result
+        return results
+
+    return run

@@ -1,0 +1,163 @@
+"""An archiver may die anywhere: nothing is lost, and nothing is there twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from qmodel import Client, connect
+from tests.pipeline.archives import put, stored
+from tests.servers import ROOT
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `arrow`")
+
+from qmodel.pipeline import archive as layout
+from qmodel.pipeline.archive import Archive
+from qmodel.pipeline.archiving import archive
+from qmodel.pipeline.compacting import compact
+from qmodel.pipeline.verifying import verify
+
+CHANGES = {"create_dir", "move", "delete_file", "delete_dir", "open_output_stream"}
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[Client]:
+    with connect(url) as client:
+        yield client
+
+
+class Dies:
+    """A file system, to the process that dies before a certain change to it."""
+
+    left = 0
+
+    def __init__(self, real: object) -> None:
+        self.real = real
+
+    def __getattr__(self, name: str) -> object:
+        if name in CHANGES:
+            if Dies.left == 0:
+                raise KeyboardInterrupt
+            Dies.left -= 1
+        return getattr(self.real, name)
+
+
+def deaths(monkeypatch: pytest.MonkeyPatch, start: Path, action: Callable[[str], object]) -> Iterator[Path]:
+    """Do something to copies of a folder, each time dying one change later, until it lives; give those who died."""
+    real = Archive.__init__
+
+    def init(self: Archive, root: str) -> None:
+        real(self, root)
+        self.fs = Dies(self.fs)
+
+    for count in range(1000):
+        root = start.with_name(f"{start.name}-{count}")
+        shutil.copytree(start, root)
+        with monkeypatch.context() as patch:
+            patch.setattr(Archive, "__init__", init)
+            Dies.left = count
+            try:
+                action(str(root))
+            except KeyboardInterrupt:
+                pass
+            else:
+                return
+        yield root
+
+
+def each_once(root: Path, last: int) -> None:
+    """See that readers by the names find each event once, up to the last at least."""
+    found = Archive(str(root))
+    files = found.files("spark:")
+    assert sum(file.rows for file in files) == found.last("spark:") >= last
+    (verdict,) = verify(str(root))
+    assert verdict.whole and verdict.rows == found.last("spark:")
+
+
+def test_who_dies_before_any_change_has_lost_and_doubled_nothing(
+    client: Client, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = tmp_path / "events"
+    put(client, 4)
+    list(archive(url, str(start)))
+    put(client, 12, day=20_000)
+    put(client, 12, day=20_001)
+    tried = 0
+    for root in deaths(monkeypatch, start, lambda root: list(archive(url, root, rows=8, together=2))):
+        tried += 1
+        each_once(root, 4)
+        finished(client, url, root)
+    assert tried > 20
+
+
+def test_who_dies_merging_has_lost_and_doubled_nothing(
+    client: Client, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = tmp_path / "events"
+    for day in (20_000, 20_001, 20_002):
+        put(client, 9, day)
+        list(archive(url, str(start), rows=4))
+    tried = 0
+    for root in deaths(monkeypatch, start, lambda root: list(compact(root))):
+        tried += 1
+        each_once(root, client.newest())
+        finished(client, url, root)
+        list(compact(str(root)))
+        assert [file.rows for file in layout.files(str(root))][:2] == [9, 9]
+    assert tried > 10
+
+
+def killed(args: list[str], lines: int, delay: float) -> None:
+    """Start a command, and kill it with all its processes a moment after it said so many lines."""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}"}
+    command = [sys.executable, "-m", "qmodel", *args]
+    with subprocess.Popen(command, stdout=-1, text=True, env=environment, start_new_session=True) as process:
+        assert process.stdout is not None
+        for _ in range(lines):
+            assert process.stdout.readline(), "it ended by itself"
+        time.sleep(delay)
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def finished(client: Client, url: str, root: Path) -> None:
+    """Archive the rest, and compare all with what the server has."""
+    list(archive(url, str(root)))
+    assert stored(root) == list(range(1, client.newest() + 1))
+    assert next(verify(str(root))).whole
+
+
+def test_archivers_of_a_demo_are_killed_with_all_their_processes(client: Client, url: str, tmp_path: Path) -> None:
+    client.config.set("max-events", 10**6)
+    chance = random.Random(7)
+    demo = [sys.executable, "-m", "qmodel", "--url", url, "demo", str(ROOT / "qmodel")]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}"}
+    root = str(tmp_path / "events")
+    every = ["--url", url, "spark", "archive", "--to", root, "--local", "2", "--rows", "20", "--every", "10ms"]
+    with subprocess.Popen(demo, stdout=subprocess.DEVNULL, env=environment) as running:
+        for _ in range(5):
+            killed(every, chance.randint(1, 3), chance.random() / 20)
+        assert running.wait(120) == 0
+    assert client.newest() > 500
+    assert layout.files(root)
+    finished(client, url, tmp_path / "events")
+
+
+@pytest.mark.spark
+def test_an_archiver_on_spark_is_killed_with_all_its_processes(client: Client, url: str, tmp_path: Path) -> None:
+    from tests.pipeline.sparking import needed
+
+    needed()
+    put(client, 3000)
+    root = str(tmp_path / "events")
+    killed(["--url", url, "spark", "--master", "local[2]", "archive", "--to", root, "--rows", "40"], 1, 0.05)
+    assert 0 < Archive(root).last("spark:") < client.newest()
+    finished(client, url, tmp_path / "events")
