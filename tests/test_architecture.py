@@ -169,6 +169,7 @@ OPTIONAL = (
     "jinja2",
     "uvicorn",
     "django",
+    "duckdb",
 )
 
 PLAIN = """

@@ -37,6 +37,7 @@ OWN = {
     "serve": "Serve jobs over the protocol of Redis, without Redis.",
     "web": "Show queues, jobs, failures and workers as pages in a browser.",
     "http": "Serve jobs over HTTP, to programs in any language.",
+    "statistics": "Show how long jobs waited and ran, and what failed, from an archive.",
     "spark": "Keep, count, check and simulate what happened, on Spark.",
     "conformance": "Compare a backend, or a binding in any language, with the model.",
 }

@@ -11,6 +11,7 @@ JOBS: dict[str, str] = {
     "archive": "Keep all events, in Parquet.",
     "compact": "Merge the archive's files of closed days.",
     "verify": "Prove that the archive has each event once.",
+    "statistics": "Show how long jobs waited and ran, and what failed, from an archive.",
     "campaign": "Compare thousands of generated histories with the model.",
 }
 """The jobs, by their names, with a sentence each."""

@@ -1,0 +1,154 @@
+"""What `qmodel statistics` and `qmodel spark statistics` share: their options, and how figures are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from qmodel.cli import show
+from qmodel.cli.convert import Parsed, format_duration
+from qmodel.cli.session import Session, session
+
+if TYPE_CHECKING:
+    from qmodel.pipeline.statistics.counting import Engine
+    from qmodel.pipeline.statistics.figures import Durations, Figures, Name
+    from qmodel.pipeline.statistics.runs import Range
+
+KINDS = ("queue", "klass", "worker", "tag")
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+class Asked(NamedTuple):
+    """What the options ask for."""
+
+    archive: str
+    kinds: tuple[str, ...]
+    days: tuple[int, ...]
+    together: bool
+    namespace: str | None
+    out: str | None
+    top: int
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    named = text.split(",")
+    if unknown := set(named) - set(KINDS):
+        raise ValueError(f"there is no kind '{min(unknown)}': there are {', '.join(KINDS)}")
+    return tuple(kind for kind in KINDS if kind in named)
+
+
+def options(command: C) -> C:
+    """Give a command the options of both."""
+    for add in reversed(
+        (
+            click.argument("archive"),
+            click.option(
+                "--by",
+                default="queue",
+                show_default=True,
+                type=Parsed("kinds", _kinds),
+                help="Some of queue,klass,worker,tag.",
+            ),
+            click.option(
+                "--day", "days", multiple=True, type=click.DateTime(["%Y-%m-%d"]), help="Of this day alone (UTC)."
+            ),
+            click.option("--together", is_flag=True, help="All days as one."),
+            click.option("--namespace", help="Of this namespace alone.  [default: all of the archive]"),
+            click.option("--out", metavar="FOLDER", help="Keep what was counted: the next run counts what is new."),
+            click.option(
+                "--top", default=20, show_default=True, type=click.IntRange(1), help="Show so many of each kind."
+            ),
+        )
+    ):
+        command = add(command)
+    return command
+
+
+def asked(
+    archive: str,
+    by: tuple[str, ...],
+    days: tuple[datetime, ...],
+    together: bool,
+    namespace: str | None,
+    out: str | None,
+    top: int,
+) -> Asked:
+    """What the options say."""
+    starts = tuple((day - datetime(1970, 1, 1)).days * 86_400_000 for day in days)
+    return Asked(archive, by, starts, together, namespace, out, top)
+
+
+def answer(engine: Engine, what: Asked) -> None:
+    """Count, and show the figures."""
+    from qmodel.pipeline.archive import Archive
+    from qmodel.pipeline.statistics.counting import collect, count
+
+    at = session()
+    new = count(engine, Archive(what.archive), what.out, what.namespace)
+    found = collect(engine, kinds=what.kinds, days=what.days, together=what.together)
+    if what.out:
+        _tables(Path(what.out), collect(engine))
+    if at.json:
+        at.answer([{**one.shown(name), "groups": dict(one.groups)} for name, one in found.items()])
+        return
+    _show(at, what, found)
+    click.echo(_said(new, what.out), err=True)
+
+
+def _said(new: dict[str, Range], out: str | None) -> str:
+    events = sum(until - after for after, until in new.values())
+    kept = f"; the figures of all are in {out}" if out else ""
+    return f"Counted {events:,} events of {len(new)} namespaces{' that were new' if out else ''}{kept}."
+
+
+def _tables(out: Path, found: dict[Name, Figures]) -> None:
+    """Write all figures for other tools, each file by one rename."""
+    import os
+
+    import pyarrow.parquet as pq
+
+    from qmodel.pipeline.statistics.tables import tables
+
+    for name, table in tables(found).items():
+        pq.write_table(table, out / f"_{name}.parquet", compression="zstd")
+        os.replace(out / f"_{name}.parquet", out / f"{name}.parquet")
+
+
+DURATIONS = (">mean", ">p50", ">p95", ">p99")
+COUNTS = (">failures", ">still failed", ">retries", ">busiest hour", "groups")
+COLUMNS = ("day", ">waits", *DURATIONS, ">runs", *DURATIONS, *COUNTS)
+
+
+def _show(at: Session, what: Asked, found: dict[Name, Figures]) -> None:
+    several = len({name.namespace for name in found}) > 1
+    for kind in what.kinds:
+        of_kind = [(name, one) for name, one in found.items() if name.kind == kind]
+        if not of_kind:
+            click.echo(f"Nothing is counted by {kind}.")
+            continue
+        shown = sorted(of_kind, key=lambda pair: -(pair[1].wait.count + pair[1].run.count))[: what.top]
+        shown.sort(key=lambda pair: pair[0])
+        columns = (*(("namespace",) if several else ()), kind, *COLUMNS)
+        show.table(at, columns, (_row(what, several, name, one) for name, one in shown), (kind, "day"))
+        if len(shown) < len(of_kind):
+            click.echo(f"… and {len(of_kind) - len(shown):,} with less (--top, --json).")
+        click.echo()
+
+
+def _row(what: Asked, several: bool, name: Name, one: Figures) -> Sequence[object]:
+    groups = ", ".join(f"{group} {count:,}" for group, count in one.groups.most_common(3))
+    counts = (f"{number:,}" for number in (one.failures, one.failed, one.retries, one.busiest))
+    day = "all" if what.together else name.date
+    head = (*((name.namespace,) if several else ()), name.name or "-", day)
+    return (*head, *_durations(one.wait), *_durations(one.run), *counts, groups)
+
+
+def _durations(one: Durations) -> Sequence[str]:
+    if not one.count:
+        return ("0", "-", "-", "-", "-")
+    told = (one.mean, *(one.percentiles[share] for share in (50, 95, 99)))
+    return (f"{one.count:,}", *map(format_duration, told))

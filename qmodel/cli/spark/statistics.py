@@ -1,0 +1,31 @@
+"""`qmodel spark statistics`: figures of an archive, on Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from qmodel.cli import figures
+from qmodel.cli.session import common
+from qmodel.cli.spark.running import spark_session
+
+
+@click.command("statistics")
+@figures.options
+def command(**given: Any) -> None:
+    """Show how long jobs waited and ran, and what failed, from an archive.
+
+    The same as `qmodel statistics`, by the same SQL, for archives that are larger than one machine's night. All
+    executors must see ARCHIVE, and the folder of --out.
+    """
+    spark = spark_session("statistics")
+    from qmodel.pipeline.spark.statistics import Spark
+
+    try:
+        figures.answer(Spark(spark), figures.asked(**given))
+    finally:
+        spark.stop()
+
+
+common(command)

@@ -1,0 +1,101 @@
+"""What was counted before: so that a run counts only what is new, and counting twice changes nothing.
+
+    <out>/runs/000001/counts.json   which events of which namespace were counted: after which, up to which
+                      cells/        their cells
+                      carried/      the events that those after them will need; kept of the last run alone
+    <out>/*.parquet                 the figures of all runs together, for whoever wants tables
+
+A run is made in a folder of its own and moved to its place by one rename: it has happened, or it has not. It begins
+where the one before ended, so none is counted twice, and what is gone between is noticed. Cells are added up whenever
+they are asked for: sums of whole numbers, so that in how many runs they came is not to be seen.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from qmodel.errors import QmodelError
+
+COUNTS, CELLS, CARRIED = "counts.json", "cells", "carried"
+
+
+class Range(NamedTuple):
+    """The events of a namespace after one sequence, up to another."""
+
+    after: int
+    until: int
+
+
+class StatisticsError(QmodelError):
+    """What was counted before does not fit what is there; the sentence says what to do."""
+
+
+class Runs:
+    """The runs in a folder."""
+
+    def __init__(self, out: str) -> None:
+        """`out` need not be there yet."""
+        self.out = Path(out)
+        self.folder = self.out / "runs"
+
+    def numbers(self) -> list[int]:
+        """The runs that there are, in their order."""
+        names = os.listdir(self.folder) if self.folder.is_dir() else []
+        return sorted(int(name) for name in names if name.isdigit())
+
+    def counted(self) -> dict[str, int]:
+        """Up to which event each namespace was counted. Raises StatisticsError where a run is missing between."""
+        found: dict[str, int] = {}
+        for number in self.numbers():
+            for namespace, (after, until) in self._counts(number).items():
+                if found.get(namespace, 0) != after:
+                    raise StatisticsError(
+                        f"Run {number} in {self.folder} counted {namespace!r} after event {after}, and those before it "
+                        f"up to {found.get(namespace, 0)}: a run is missing. Take another folder for --out, and all is "
+                        f"counted anew."
+                    )
+                found[namespace] = until
+        return found
+
+    def cells(self) -> list[str]:
+        """The folders with the cells of all runs."""
+        return [str(self._place(number) / CELLS) for number in self.numbers()]
+
+    def carried(self) -> str | None:
+        """The folder with what the last run carried over."""
+        numbers = self.numbers()
+        return str(self._place(numbers[-1]) / CARRIED) if numbers else None
+
+    def begin(self) -> Path:
+        """A folder in which a run is made."""
+        folder = self.out / f"_run-{uuid4().hex}"
+        folder.mkdir(parents=True)
+        return folder
+
+    def commit(self, made: Path, ranges: Mapping[str, Range]) -> None:
+        """Move a run to its place. Raises StatisticsError where another process counted meanwhile."""
+        before = self.numbers()
+        (made / COUNTS).write_text(json.dumps(ranges), encoding="utf-8")
+        self.folder.mkdir(exist_ok=True)
+        try:
+            if any(self.counted().get(namespace, 0) != one.after for namespace, one in ranges.items()):
+                raise FileExistsError
+            os.rename(made, self._place(before[-1] + 1 if before else 1))
+        except OSError:
+            shutil.rmtree(made, ignore_errors=True)
+            raise StatisticsError(f"Another process counted into {self.out} meanwhile. Run it again.") from None
+        for number in before:
+            shutil.rmtree(self._place(number) / CARRIED, ignore_errors=True)
+
+    def _place(self, number: int) -> Path:
+        return self.folder / f"{number:06}"
+
+    def _counts(self, number: int) -> dict[str, Range]:
+        said = json.loads((self._place(number) / COUNTS).read_text(encoding="utf-8"))
+        return {namespace: Range(*pair) for namespace, pair in said.items()}

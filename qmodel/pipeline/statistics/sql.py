@@ -1,0 +1,241 @@
+"""From events to cells, in SQL that DuckDB and Spark both understand.
+
+    events -> slim -> counted: a row for each thing that counts -> cells: added up by day and queue, klass, worker, tag
+                   -> carried: the events that those after them will need
+
+It counts what `qmodel.pipeline.folding.Fold` counts, which is the definition; tests compare them on histories. A fold
+keeps in memory what it knows of each job. Here the same is found by looking back, from an event to those of its job
+before it: the `put` tells the klass, and the last one tells what this one takes back. A job that is put anew, recovers,
+or is gone is failed no more, on the day and under the names where its failure was counted; what a fold says of leases
+that were lost holds here, too. So an event may count in three ways, and has a `turn` for each.
+
+What an event needs of those before is little: the `put` of its job, the tags since, and the last event. `carried` are
+these. Whoever goes on later puts them before what is new, and has what he would have from the beginning.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from qmodel.pipeline.folding import HANDLERS
+from qmodel.pipeline.statistics.cells import SHIFT, cell_sql
+
+COLUMNS = ("namespace", "seq", "moment", "event", "jid", "queue", "klass", "worker", "tag", "failure", "cause", "ms")
+"""Those of the events that count, and of what is carried."""
+
+CELLS = ("namespace", "day", "kind", "name", "measure", "detail", "cell", "n", "total", "squares", "low", "high")
+"""Those of the cells. `kind` is queue, klass, worker or tag. `measure` is wait or run, with a cell for each length;
+failed, by group; recovered; retries; and hour: how many were completed in the hour that `detail` names.
+"""
+
+LIVES = "('put', 'canceled', 'retired')"
+"""What begins or ends the life of a job: what is known of it from before holds no longer."""
+
+RECOVERS = "('put', 'unfailed', 'canceled', 'retired')"
+FINISHES = "('completed', 'advanced')"
+TAGS = "('tagged', 'untagged')"
+DAY = 86_400_000
+
+
+class Dialect(NamedTuple):
+    """What the two do not write alike."""
+
+    quote: str  # around a name that is a word of SQL
+    last: str  # the last value that is there
+    escape: str  # what stands before a quote in a text, and before itself
+
+    def name(self, name: str) -> str:
+        """A name, quoted."""
+        return f"{self.quote}{name}{self.quote}"
+
+    def text(self, value: str) -> str:
+        """A text, quoted."""
+        doubled = value.replace(self.escape, self.escape * 2)
+        return "'" + (doubled if self.escape == "'" else doubled.replace("'", f"{self.escape}'")) + "'"
+
+
+DUCKDB = Dialect('"', "last_value({0} ignore nulls)", "'")
+SPARK = Dialect("`", "last_value({0}) ignore nulls", "\\")
+
+
+def slim(relation: str, ranges: str, dialect: Dialect) -> str:
+    """Of events with their `namespace`, those that count and are in its range, and the columns that do."""
+    kinds = ", ".join(f"'{kind}'" for kind in sorted(HANDLERS))
+    at, event, group = map(dialect.name, ("at", "event", "group"))
+    return f"""
+    select events.namespace, seq, {at} as moment, {event} as event, jid, queue, klass, worker, tag, {group} as failure,
+      cause, coalesce(wait_ms, run_ms) as ms
+    from {relation} as events join {ranges} as ranges on ranges.namespace = events.namespace
+    where {event} in ({kinds}) and seq > ranges.after and seq <= ranges.until
+    """
+
+
+def _seen(relation: str, dialect: Dialect) -> str:
+    """Each event but those of tags, with what is known of its job by those before.
+
+    `life` is the sequence of the event that began the life of the job, and `klass_of` what it said.
+    """
+    of_job = "over (partition by namespace, jid order by seq)"
+    before = "over (partition by namespace, jid order by seq rows between unbounded preceding and 1 preceding)"
+    known = f"case when event = 'put' then klass when event in {LIVES} then '' end"
+    was = ", ".join(
+        f"lag({name}) {of_job} as was_{name}" for name in ("event", "seq", "moment", "queue", "worker", "cause")
+    )
+    return (
+        f"select namespace, seq, moment, event, jid, queue, worker, failure, cause, ms, {was},"
+        f" coalesce(max(case when event in {LIVES} then seq end) {before}, 0) as life,"
+        f" coalesce({dialect.last.format(known)} {before}, '') as klass_of"
+        f" from {relation} where event not in {TAGS}"
+    )
+
+
+TURNS = f"""
+    turn = 0 and (event in ('popped', 'failed', 'retried') or event in {FINISHES} or cause = 'lapsed')
+    or turn = 1 and (
+      was_event = 'failed' and event in {RECOVERS}
+      or was_event = 'lock_lost' and (
+        was_cause = 'lapsed' and event = 'failed' and was_seq = seq - 1
+        or was_cause = 'timeout' and was_moment = moment and (event = 'throttled' or event = 'popped' and ms > 0)))
+    or turn = 2 and event in {FINISHES}
+    """
+"""What counts: an event itself, what it says of the one before, and that something was completed in an hour."""
+
+MEASURE = f"""case
+    when turn = 2 then 'hour'
+    when turn = 1 then case when was_event = 'failed' then 'recovered' else 'retries' end
+    when event = 'popped' then 'wait' when event in {FINISHES} then 'run'
+    when event = 'failed' then 'failed' else 'retries' end"""
+
+
+def counted(relation: str, ranges: str, dialect: Dialect) -> str:
+    """A row for each thing that counts, of the events behind `after` of their namespace in `ranges`."""
+    own = {name: f"case when turn = 1 then was_{name} else {name} end" for name in ("seq", "moment", "queue", "worker")}
+    return f"""
+    select seen.namespace, jid, life, {own["seq"]} as seq, {own["queue"]} as queue, klass_of as klass,
+      coalesce({own["worker"]}, '') as worker, {MEASURE} as measure,
+      cast({own["moment"]} - {own["moment"]} % {DAY} as bigint) as day,
+      case when turn = 0 and event = 'failed' then failure
+        when turn = 2 then cast(cast(floor(moment % {DAY} / 3600000) as int) as string) else '' end as detail,
+      case when turn = 1 and event = 'failed' and was_event = 'lock_lost' then -1 else 1 end as n,
+      case when turn = 0 then ms end as ms
+    from ({_seen(relation, dialect)}) as seen
+      join {ranges} as ranges on ranges.namespace = seen.namespace
+      cross join (values (0), (1), (2)) as turns(turn)
+    where seen.seq > ranges.after and ({TURNS})
+    """
+
+
+SUMS = """sum(n) as n, sum(ms) as total,
+    sum(cast(ms as decimal(19, 0)) * cast(ms as decimal(19, 0))) as squares, min(ms) as low, max(ms) as high"""
+
+
+def cells(relation: str) -> str:
+    """The rows of `counted`, added up by queue, by klass, and by worker, where there is one."""
+    kinds = ("queue", "klass", "worker")
+    sets = ", ".join(f"(namespace, day, measure, detail, cell, {kind})" for kind in kinds)
+    by = " ".join(f"when grouping({kind}) = 0 then '{kind}'" for kind in kinds)
+    name = " ".join(f"when grouping({kind}) = 0 then {kind}" for kind in kinds)
+    added = f"""
+    select namespace, day, case {by} end as kind, case {name} end as name, measure, detail, cell, {SUMS}
+    from (select *, {cell_sql("ms")} as cell from {relation}) as measured
+    group by grouping sets ({sets})
+    """
+    return f"{_whole('kind', 'name', f'({added}) as added')} where not (kind = 'worker' and name = '')"
+
+
+def _whole(kind: str, name: str, relation: str) -> str:
+    """The columns of CELLS, in types that both write alike: what is null for its measure is 0, and no cell is -1."""
+    sums = ", ".join(f"cast(coalesce({one}, 0) as bigint) as {one}" for one in ("n", "total"))
+    ends = ", ".join(f"cast(coalesce({one}, 0) as bigint) as {one}" for one in ("low", "high"))
+    return (
+        f"select namespace, day, {kind} as kind, {name} as name, measure, detail, coalesce(cell, -1) as cell, {sums},"
+        f" cast(coalesce(squares, 0) as decimal(38, 0)) as squares, {ends} from {relation}"
+    )
+
+
+def spans(relation: str) -> str:
+    """For which sequences a job had a tag: of which life, and behind which event, up to which."""
+    before = "over (partition by namespace, jid order by seq rows between unbounded preceding and 1 preceding)"
+    return f"""
+    select namespace, jid, life, tag, since, until from (
+      select namespace, jid, life, tag, event, seq as since,
+        lead(seq) over (partition by namespace, jid, life, tag order by seq) as until
+      from (
+        select namespace, jid, event, tag, seq,
+          coalesce(max(case when event in {LIVES} then seq end) {before}, 0) as life
+        from {relation} as one
+        where event in {TAGS} or event in {LIVES}
+          and exists (select 1 from {relation} as tagged
+            where tagged.event = 'tagged' and tagged.namespace = one.namespace and tagged.jid = one.jid)
+      ) as lives where event in {TAGS}
+    ) as changes where event = 'tagged'
+    """
+
+
+def tag_cells(relation: str, spans_relation: str) -> str:
+    """The rows of `counted`, added up by tag."""
+    added = f"""
+    select namespace, day, tag, measure, detail, cell, {SUMS} from (
+      select counted.*, tag, {cell_sql("ms")} as cell from {relation} as counted
+      join {spans_relation} as spans
+        on counted.namespace = spans.namespace and counted.jid = spans.jid and counted.life = spans.life
+        and counted.seq > spans.since and (spans.until is null or counted.seq < spans.until)
+    ) as tagged group by namespace, day, tag, measure, detail, cell
+    """
+    return _whole("'tag'", "tag", f"({added}) as added")
+
+
+def carried(relation: str) -> str:
+    """Of the events that count, those which what comes after may need."""
+    job = "over (partition by namespace, jid)"
+    return f"""
+    select {", ".join(COLUMNS)} from (
+      select *, coalesce(max(case when event in {LIVES} then seq end) {job}, 0) as born,
+        max(case when event not in {TAGS} then seq end) {job} as newest
+      from {relation}) as known
+    where seq >= born and (event in {TAGS} or event = 'put') or seq = newest and event not in ('canceled', 'retired')
+    """
+
+
+GROUP = "namespace, day, kind, name"
+SHARES = (50, 90, 95, 99)
+"""The percentiles that are told."""
+
+
+def measured(relation: str) -> str:
+    """Of cells, a row for the waits and one for the runs of each day and name, with the fine cells of percentiles.
+
+    A percentile is the shortest duration that so many of a hundred do not exceed (the nearest rank).
+    """
+    shares = ", ".join(f"min(case when 100 * upto >= {share} * every then fine end) as p{share}" for share in SHARES)
+    whole = f"over (partition by {GROUP}, measure"
+    return f"""
+    select {GROUP}, measure, cast(sum(n) as bigint) as n, cast(sum(total) as decimal(38, 0)) as total,
+      cast(sum(squares) as decimal(38, 0)) as squares, min(low) as low, max(high) as high, {shares}
+    from (
+      select *, sum(n) {whole} order by fine) as upto, sum(n) {whole}) as every
+      from (
+        select {GROUP}, measure, cast(floor(cell / {SHIFT}) as bigint) as fine, cast(sum(n) as bigint) as n,
+          cast(sum(total) as decimal(38, 0)) as total, cast(sum(squares) as decimal(38, 0)) as squares,
+          min(low) as low, max(high) as high
+        from {relation} where measure in ('wait', 'run')
+        group by {GROUP}, measure, cast(floor(cell / {SHIFT}) as bigint)
+      ) as fines
+    ) as ranked group by {GROUP}, measure
+    """
+
+
+def tallied(relation: str) -> str:
+    """Of cells, the failures by group, what recovered, the retries, and what was completed in each hour."""
+    return (
+        f"select {GROUP}, measure, detail, cast(sum(n) as bigint) as n from {relation}"
+        f" where measure not in ('wait', 'run') group by {GROUP}, measure, detail"
+    )
+
+
+def binned(relation: str) -> str:
+    """Of cells, the engine's histograms: a row for each bin that is not empty."""
+    return (
+        f"select {GROUP}, measure, cast(cell % {SHIFT} as bigint) as bin, cast(sum(n) as bigint) as n from {relation}"
+        f" where measure in ('wait', 'run') group by {GROUP}, measure, cast(cell % {SHIFT} as bigint)"
+    )

@@ -1,0 +1,49 @@
+"""Statistics on Spark are those of DuckDB, to the last bit, and either goes on where the other ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.pipeline.histories import histories
+from tests.pipeline.kept import keep
+from tests.pipeline.sparking import needed
+
+pytestmark = pytest.mark.spark
+needed()
+pytest.importorskip("duckdb", reason="duckdb is not installed; it comes with the extra `duckdb`")
+
+from qmodel.pipeline.archive import Archive  # noqa: E402
+from qmodel.pipeline.spark.statistics import Spark  # noqa: E402
+from qmodel.pipeline.statistics.cells import SHIFT, cell_sql, fine_of  # noqa: E402
+from qmodel.pipeline.statistics.counting import collect, count  # noqa: E402
+from qmodel.pipeline.statistics.local import DuckDB  # noqa: E402
+from qmodel.state.stats import bin_of  # noqa: E402
+
+
+def test_spark_and_duckdb_count_the_same_also_in_turn(spark: Any, tmp_path: Path) -> None:
+    root, out = tmp_path / "archive", str(tmp_path / "out")
+    some = {f"{{n'{number}}}:%41\\": one.events for number, one in enumerate(histories()[::8])}
+    archive, there = Archive(str(root)), Spark(spark)
+    with DuckDB(memory="500MB") as here:
+        for namespace, events in some.items():
+            keep(root, namespace, events[:50])
+        count(here, archive, out)
+        for namespace, events in some.items():
+            if len(events) > 50:
+                keep(root, namespace, events[50:])
+        assert count(there, archive, out)
+        found = collect(there)
+        count(here, archive, None)
+        assert found == collect(here)
+        assert count(here, archive, out) == {}
+        assert found == collect(here)
+
+
+def test_a_cell_is_the_same_on_spark(spark: Any) -> None:
+    edges = sorted({2**power + near for power in range(43) for near in (-1, 0, 1)} - {0})
+    spark.createDataFrame([(edge,) for edge in edges], "ms bigint").createOrReplaceTempView("edges")
+    found = Spark(spark).rows(f"select ms, {cell_sql('ms')} from edges")
+    assert dict(found) == {edge: fine_of(edge) * SHIFT + bin_of(edge) for edge in edges}

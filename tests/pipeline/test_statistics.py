@@ -1,0 +1,156 @@
+"""Statistics by SQL are those of a fold, in one run or in many."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from qmodel.pipeline.folding import KINDS, Fold
+from qmodel.pipeline.tallies import Sample, Tally
+from qmodel.state.stats import bin_of
+from tests.pipeline.histories import histories
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `duckdb`")
+pytest.importorskip("duckdb", reason="duckdb is not installed; it comes with the extra `duckdb`")
+
+from qmodel.pipeline.archive import Archive, ArchiveError
+from qmodel.pipeline.statistics.cells import LONGEST, SHIFT, cell_sql, fine_of, fine_range
+from qmodel.pipeline.statistics.counting import collect, count
+from qmodel.pipeline.statistics.figures import Durations, Figures, Name
+from qmodel.pipeline.statistics.local import DuckDB
+from qmodel.pipeline.statistics.runs import StatisticsError
+from tests.pipeline.kept import keep
+
+
+@pytest.fixture
+def engine() -> Iterator[DuckDB]:
+    with DuckDB(memory="500MB", threads=2) as engine:
+        yield engine
+
+
+def name_of(number: int) -> str:
+    """A namespace for a history; what may not stand in a path or in SQL stands in its name."""
+    return f"{{n'{number}}}:%41\\"
+
+
+@pytest.fixture(scope="module")
+def archived(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive in which each history is a namespace."""
+    root = tmp_path_factory.mktemp("archive")
+    for number, watched in enumerate(histories()):
+        keep(root, name_of(number), watched.events)
+    return root
+
+
+def folded() -> dict[Name, Tally]:
+    """What folds have of all histories."""
+    found = {}
+    for number, watched in enumerate(histories()):
+        fold = Fold()
+        fold.add(watched.events)
+        found |= {Name(name_of(number), key.day, key.by, key.name): tally for key, tally in fold.tallies.items()}
+    return found
+
+
+def same(durations: Durations, sample: Sample) -> None:
+    """Both have the same durations."""
+    assert (durations.count, +durations.bins) == (sample.count, +sample.bins)
+    assert durations.mean == pytest.approx(sample.mean, rel=1e-12)
+    assert durations.squares == pytest.approx(sample.squares, rel=1e-9, abs=1e-6)
+
+
+def alike(figures: Figures, tally: Tally) -> None:
+    """Both have the same figures."""
+    same(figures.wait, tally.wait)
+    same(figures.run, tally.run)
+    there = (tally.failures, tally.failed, tally.retries, +tally.groups)
+    assert (figures.failures, figures.failed, figures.retries, +figures.groups) == there
+    assert sum(figures.hours.values()) == tally.run.count
+
+
+def test_by_sql_all_figures_are_those_of_a_fold(engine: DuckDB, archived: Path) -> None:
+    assert len(count(engine, Archive(str(archived)), None)) == len(histories())
+    found, expected = collect(engine), folded()
+    assert {name.kind for name in found} == set(KINDS)
+    for name in found.keys() | expected.keys():
+        alike(found.get(name, Figures()), expected.get(name, Tally()))
+    assert sum(one.retries + one.failures for one in found.values()) > 500
+
+
+def test_counted_in_parts_and_again_the_figures_are_the_same(engine: DuckDB, archived: Path, tmp_path: Path) -> None:
+    chooser, root, out = random.Random("parts"), tmp_path / "archive", str(tmp_path / "out")
+    done = [0] * len(histories())
+    for size in (10, 30, 60, 10**6):
+        for number, watched in enumerate(histories()):
+            if events := watched.events[done[number] : done[number] + size // chooser.choice([1, 2, 11])]:
+                keep(root, name_of(number), events)
+                done[number] += len(events)
+        count(engine, Archive(str(root)), out)
+        files = sorted(Path(out).rglob("*.*"))
+        assert count(engine, Archive(str(root)), out) == {}
+        assert sorted(Path(out).rglob("*.*")) == files
+    parts = collect(engine)
+    assert len(list((Path(out) / "runs").iterdir())) == 4
+    count(engine, Archive(str(archived)), None)
+    assert parts == collect(engine)
+
+
+def test_a_run_that_fails_leaves_nothing_and_the_next_counts_all(
+    engine: DuckDB, archived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        write = engine.write
+        patch.setattr(engine, "write", lambda select, folder: write(select if "cells" in folder.name else "no", folder))
+        with pytest.raises(Exception, match="syntax"):
+            count(engine, Archive(str(archived)), str(out))
+    assert list(out.iterdir()) == []
+    assert len(count(engine, Archive(str(archived)), str(out))) == len(histories())
+
+
+def test_what_does_not_fit_what_was_counted_is_refused(engine: DuckDB, tmp_path: Path) -> None:
+    events = next(one.events for one in histories() if len(one.events) > 20)
+    archive, out = Archive(str(tmp_path / "archive")), str(tmp_path / "out")
+    keep(tmp_path / "archive", "a:", events[:10])
+    count(engine, archive, out)
+    for file in archive.files():
+        Path(file.path).unlink()
+    keep(tmp_path / "archive", "a:", events[:5])
+    with pytest.raises(StatisticsError, match="ends with event 5 of 'a:', and 10 were counted already"):
+        count(engine, archive, out)
+    keep(tmp_path / "archive", "a:", events[7:12])
+    with pytest.raises(ArchiveError, match="ends with event 12"):
+        count(engine, archive, out)
+    with pytest.raises(StatisticsError, match="an archive that is a folder"):
+        engine.events("archived", Archive("file:///tmp"), [])
+
+
+def test_a_cell_is_the_bin_and_the_fine_cell(engine: DuckDB) -> None:
+    edges = {edge + near for power in range(43) for edge in (2**power, 1000 * 2**power) for near in (-1, 0, 1)}
+    edges |= {edge * 1000 + near for edge in (60, 3600, 86_400, 259_200, 2_592_000) for near in (-1, 0, 1)}
+    chosen = sorted(edge for edge in edges if 0 <= edge < LONGEST)
+    rows = ", ".join(f"({edge})" for edge in chosen)
+    found = engine.rows(f"select ms, {cell_sql('ms')} from (values {rows}) as edges(ms)")
+    assert dict(found) == {edge: fine_of(edge) * SHIFT + bin_of(edge) for edge in chosen}
+    for edge in chosen:
+        low, high = fine_range(fine_of(edge))
+        assert low <= edge <= high and (high - low) // 2 <= edge / 64
+
+
+def test_percentiles_are_as_near_as_it_is_said(engine: DuckDB, archived: Path) -> None:
+    count(engine, Archive(str(archived)), None)
+    waits: dict[tuple[str, str], list[int]] = {}
+    for number, watched in enumerate(histories()):
+        for event in watched.events:
+            if event.event == "popped":
+                waits.setdefault((name_of(number), str(event.facts[1])), []).append(int(event.facts[3]))
+    found = {name: one for name, one in collect(engine, kinds=["queue"], together=True).items() if one.wait.count}
+    assert {(name.namespace, name.name) for name in found} == waits.keys()
+    for name, figures in found.items():
+        values = sorted(waits[name.namespace, name.name])
+        for share, told in figures.wait.percentiles.items():
+            exact = values[-(-share * len(values) // 100) - 1]
+            assert abs(told - exact) <= exact / 64
