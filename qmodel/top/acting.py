@@ -114,6 +114,31 @@ async def take_lease(client: AsyncClient, jid: str) -> Deed:
     return Deed(f"Take job {jid} from its worker? What it has half done is done again.", do)
 
 
+async def quiet_worker(client: AsyncClient, worker: str) -> Deed:
+    """Let a worker take no more jobs, or if it was told so already, take jobs again."""
+    told = (await client.workers.signals()).get(worker)
+
+    async def hush() -> str:
+        await client.workers.quiet(worker)
+        return f"{worker} is told to take no more jobs"
+
+    async def go_on() -> str:
+        await client.workers.resume(worker)
+        return f"{worker} is told to take jobs again"
+
+    return Deed("", go_on if told is not None and told.signal == "quiet" else hush)
+
+
+async def stop_worker(client: AsyncClient, worker: str) -> Deed:
+    """Let a worker end when its jobs have ended."""
+
+    async def do() -> str:
+        await client.workers.stop(worker)
+        return f"{worker} is told to stop"
+
+    return Deed(f"Stop worker {worker}? It ends when its jobs have ended, or its grace is over.", do)
+
+
 DEEDS: dict[tuple[str, str], Callable[[AsyncClient, str], Awaitable[Deed]]] = {
     ("pause", "queue"): pause,
     ("cancel", "queue"): drain,
@@ -123,5 +148,7 @@ DEEDS: dict[tuple[str, str], Callable[[AsyncClient, str], Awaitable[Deed]]] = {
     ("cancel", "job"): cancel_job,
     ("revoke", "job"): revoke_job,
     ("take", "job"): take_lease,
+    ("pause", "worker"): quiet_worker,
+    ("cancel", "worker"): stop_worker,
 }
 """What can be done to what."""

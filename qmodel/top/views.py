@@ -218,11 +218,12 @@ class WorkersView(View):
 
     kind = "worker"
     title = "Workers"
-    columns = ("worker", ">seen", ">jobs", ">stalled")
+    columns = ("worker", ">seen", ">jobs", ">stalled", "told from afar")
 
     async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
         """Read a page of workers."""
         found: list[replies.WorkerCounts] = await client.execute(ops.Workers(offset, most + 1))
+        told = await client.workers.signals()
         now = _now()
         rows = [
             Row(
@@ -232,6 +233,7 @@ class WorkersView(View):
                     Text(f"{ago(now - one.seen_at)} ago", justify="right"),
                     _number(one.jobs, "green"),
                     _number(one.stalled, "bold yellow"),
+                    Text(told[one.name].told if one.name in told else "", style="yellow"),
                 ),
             )
             for one in found[:most]

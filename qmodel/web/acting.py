@@ -88,6 +88,30 @@ def free(client: Client, form: Form) -> str:
     return jobs(min(len(held), MOST), "taken away") + (f" {len(held) - MOST:,} are left." if len(held) > MOST else "")
 
 
+def quiet(client: Client, form: Form) -> str:
+    """Let workers take no more jobs."""
+    client.workers.quiet(*form.several("worker"))
+    return f"{workers(form)} told to take no more jobs."
+
+
+def resume(client: Client, form: Form) -> str:
+    """Let quiet workers take jobs again."""
+    client.workers.resume(*form.several("worker"))
+    return f"{workers(form)} told to take jobs again."
+
+
+def stop(client: Client, form: Form) -> str:
+    """Let workers end."""
+    client.workers.stop(*form.several("worker"), now=bool(form.text("now")))
+    return f"{workers(form)} told to stop."
+
+
+def workers(form: Form) -> str:
+    """The workers that a form names, as they are told of."""
+    names = form.several("worker")
+    return f"{names[0]} is" if len(names) == 1 else f"{len(names)} workers are"
+
+
 def jobs(count: int, done: str) -> str:
     """How many jobs something was done to."""
     return f"{count:,} job{'' if count == 1 else 's'} {done}."
@@ -282,11 +306,26 @@ ACTIONS: dict[str, Action] = {
 }
 """Every action of one or a few operations, by the name that forms give it."""
 
-OWN: dict[str, Callable[[Client, Form], str]] = {"retry-jobs": retry, "move": move, "free": free}
-"""Those that look before they act."""
 
-ASKED_OF_OWN = {
-    "move": "Put job {jid} into queue {queue}? It starts anew there; a worker that runs it loses it.",
-    "free": "Take all jobs away from worker {worker}? It loses them, and they are handed out again.",
+class Own(NamedTuple):
+    """An action that looks before it acts: what it does and tells, what is asked before, and the box beside that."""
+
+    do: Callable[[Client, Form], str]
+    asks: str = ""
+    ticks: tuple[str, str] = ("", "")
+
+
+OWN: dict[str, Own] = {
+    "retry-jobs": Own(retry),
+    "move": Own(move, "Put job {jid} into queue {queue}? It starts anew there; a worker that runs it loses it."),
+    "free": Own(free, "Take all jobs away from worker {worker}? It loses them, and they are handed out again."),
+    "quiet": Own(quiet),
+    "resume": Own(resume),
+    "stop": Own(
+        stop,
+        "Stop {workers}? They end when the jobs at hand have ended, or their grace is over; what started them decides "
+        "whether others begin.",
+        ("now", "at once, and give back the jobs at hand"),
+    ),
 }
-"""What is asked before these."""
+"""Every such action, by the name that forms give it."""

@@ -144,6 +144,24 @@ async def test_a_pause_that_somebody_else_made_is_ended_only_after_a_yes(memory:
         await screen.until(lambda: not memory.queues["mail"].counts.paused)
 
 
+async def test_a_worker_is_told_to_be_quiet_to_go_on_and_to_stop(client: Client) -> None:
+    client.queues["mail"].put("Send")
+    client.queues["mail"].pop(worker="host-1")
+
+    def told() -> str:
+        return client.workers.signals()["host-1"].signal if client.workers.signals() else ""
+
+    async with top(client) as screen:
+        await screen.press("4", "p")
+        await screen.until(lambda: told() == "quiet")
+        await screen.drawn()
+        assert screen.rows[0][4] == "told: quiet"
+        await screen.press("p")
+        await screen.until(lambda: told() == "resume")
+        await screen.press("c", "y")
+        await screen.until(lambda: told() == "stop")
+
+
 async def test_from_failures_into_a_group_and_a_job_and_back(client: Client) -> None:
     fail(client, "a", "ValueError", "Traceback (most recent call last):\n  File\nValueError: no such address")
     fail(client, "b", "TypeError")

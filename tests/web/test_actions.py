@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from qmodel import operations as ops
+from qmodel import remote
 from qmodel.web.acting import ACTIONS, OWN
 from qmodel.web.bulk import KINDS
 from qmodel.web.parts import PARTS
@@ -69,6 +70,9 @@ DONE = {
     "unsubscribe": ({"subscription": "books"}, "Subscription books has ended."),
     "metadata-set": ({"klass": "SendEmail", "key": "phone", "value": "123"}, "phone is noted."),
     "metadata-unset": ({"klass": "SendEmail", "key": "owner"}, "owner is forgotten."),
+    "quiet": ({"worker": ["w1.example-1-1", "w2.example-1-1"]}, "2 workers are told to take no more jobs."),
+    "resume": ({"worker": "w1.example-1-1"}, "w1.example-1-1 is told to take jobs again."),
+    "stop": ({"worker": "w1.example-1-1", "now": "1"}, "w1.example-1-1 is told to stop."),
     "free": ({"worker": "w1.example-1-1"}, "1 job taken away."),
     "unfail": ({"group": "KeyError", "queue": "other"}, "2 jobs put into queue other."),
     "request-forget": ({"id": "done"}, "Request done is forgotten."),
@@ -114,7 +118,7 @@ ASKING = [
         "depends-off",
         "unsubscribe",
     ),
-    *("cancel-jobs", "timeout", "unrecur", "throttle-unset", "move", "unique-release"),
+    *("stop", "cancel-jobs", "timeout", "unrecur", "throttle-unset", "move", "unique-release"),
 ]
 
 
@@ -286,6 +290,19 @@ def test_several_queues_are_paused_and_go_on_at_once(shop: Shop, pages: TestClie
     assert [pause.reason for pause in shop.client.queues["bills"].counts.pauses] == ["by hand"]
     assert told(pages, send(pages, "unpause", queue=["bills", "sync"])) == "2 queues go on."
     assert not shop.client.queues["bills"].counts.paused
+
+
+def test_what_workers_were_told_is_shown_until_they_have_forgotten(shop: Shop, pages: TestClient) -> None:
+    assert "told: quiet" not in pages.get("/workers").text
+    send(pages, "quiet", worker="w2.example-1-1")
+    for page in ("/workers", "/worker?name=w2.example-1-1"):
+        assert "told: quiet" in pages.get(page).text
+    shop.client.execute(remote.answered("w2.example-1-1", "quiet"))
+    page = pages.get("/worker?name=w2.example-1-1").text
+    assert ">quiet</span>" in page
+    assert "Let it go on" in page
+    answer = send(pages, "stop", worker="nobody", confirmed="1")
+    assert (answer.status_code, "There is no worker" in answer.text) == (400, True)
 
 
 def test_one_dependency_may_be_let_go(shop: Shop, pages: TestClient) -> None:

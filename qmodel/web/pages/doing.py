@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from qmodel.web import flash
-from qmodel.web.acting import ACTIONS, ASKED_OF_OWN, OWN, Action, perform
+from qmodel.web.acting import ACTIONS, OWN, Action, Own, perform
 from qmodel.web.forms import Form, read
 from qmodel.web.parts import PARTS, Part, go_on
 from qmodel.web.site import Site, site_of
@@ -53,7 +53,7 @@ def do(site: Site, request: Request, form: Form) -> Response:
     client = site.source.client
     if name in PARTS:
         return _part(site, request, form, name)
-    told = OWN[name](client, form) if name in OWN else perform(client, ACTIONS[name], form)
+    told = OWN[name].do(client, form) if name in OWN else perform(client, ACTIONS[name], form)
     note(request, name, told)
     return _on(site, request, form, told, ACTIONS[name].leads if name in ACTIONS else "")
 
@@ -75,13 +75,13 @@ def question(name: str, form: Form) -> tuple[str, tuple[str, str]]:
     """What is to be asked before an action, and the box beside it; nothing where nothing is, or it was answered."""
     if form.text("confirmed"):
         return "", ("", "")
-    known: Action | Part | None = ACTIONS.get(name) or PARTS.get(name)
-    asks, ticks = (known.asks, known.ticks) if known is not None else (ASKED_OF_OWN.get(name, ""), ("", ""))
-    count = len(form.all("jid"))
-    jobs = f"job {form.text('jid')}" if count == 1 else f"these {count} jobs"
-    given = {"dependency": "any other job", **form.fields, "jobs": jobs}
+    known: Action | Part | Own = ACTIONS.get(name) or PARTS.get(name) or OWN[name]
+    given = {"dependency": "any other job", **form.fields}
+    for field, one in (("jid", "job"), ("worker", "worker")):
+        names = form.all(field)
+        given[f"{one}s"] = f"{one} {names[0]}" if len(names) == 1 else f"these {len(names)} {one}s"
     try:
-        return asks.format(**given), ticks
+        return known.asks.format(**given), known.ticks
     except KeyError as missing:
         raise BadInput(f"The field {missing} is empty.") from None
 

@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from qmodel import operations as ops
+from qmodel import remote, replies
 from qmodel.web import asking
 from qmodel.web.site import site_of
 from qmodel.web.source import PAGE, Slice, cut
@@ -21,13 +22,19 @@ def index(request: Request) -> Response:
     """The workers, latest seen first, with the first of their jobs."""
     site = site_of(request)
     offset = asking.whole(request, "offset")
-    found = cut(site.source.ask(ops.Workers(offset, PAGE + 1)), offset)
+    listed, *noted = site.source.ask_all([ops.Workers(offset, PAGE + 1), *remote.asked()])
+    found, told = cut(listed, offset), signals(*noted)
     busy = [worker.name for worker in found.items if worker.jobs or worker.stalled]
     held = site.source.ask_all(map(ops.Worker, busy))
     jids = {name: (*one.stalled, *one.jobs)[:SHOWN] for name, one in zip(busy, held, strict=True)}
     known = site.source.known(jid for some in jids.values() for jid in some)
     jobs = {name: [known[jid] for jid in some if jid in known] for name, some in jids.items()}
-    return site.page(request, "workers.html", found=found, jobs=jobs, silent_ms=SILENT_MS)
+    return site.page(request, "workers.html", found=found, jobs=jobs, told=told, silent_ms=SILENT_MS)
+
+
+def signals(sent: tuple[replies.Entry, ...], answered: tuple[replies.Entry, ...]) -> dict[str, remote.Signalled]:
+    """What workers were told from afar, and what they said to it, by name."""
+    return remote.paired(dict(sent), dict(answered))
 
 
 def show(request: Request) -> Response:
@@ -35,7 +42,8 @@ def show(request: Request) -> Response:
     site = site_of(request)
     name = asking.needed(request, "name")
     offset = asking.whole(request, "offset")
-    held = site.source.ask(ops.Worker(name))
+    held, *noted = site.source.ask_all([ops.Worker(name), *remote.asked()])
+    told = signals(*noted).get(name)
     jids = (*held.stalled, *held.jobs)
     part = Slice(site.source.jobs(jids[offset : offset + PAGE]), offset, len(jids), offset + PAGE < len(jids))
-    return site.page(request, "worker.html", name=name, held=held, found=part)
+    return site.page(request, "worker.html", name=name, held=held, found=part, told=told)
