@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import click
 
+from qmodel.cli.listening import port_option
 from qmodel.cli.session import session
 from qmodel.errors import ConnectError
 
@@ -33,13 +34,7 @@ NEEDED: Final = {"redis": "redis", "watchfiles": "reload", "starlette": "web", "
 @click.option("--url", metavar="URL", help="Where the jobs are. [default: in memory, for as long as this runs]")
 @click.option("--queues", "-q", default="", help="Their names by commas. [default: those of the app's job types]")
 @click.option("--concurrency", "-c", default=10, show_default=True, help="How many jobs at a time.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8700,
-    show_default=True,
-    help="Of the pages; another one if it is taken.",
-)
+@port_option(8700, "Of the pages; another one if it is taken.")
 @click.option("--no-web", is_flag=True, help="No pages.")
 def command(app: str, url: str | None, queues: str, concurrency: int, port: int, no_web: bool) -> None:
     """Perform the jobs of an app while it is written, and show them on pages in a browser.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from qmodel.cli.listening import listening
 from qmodel.cli.session import common, session
 from qmodel.cli.watching import impatient, need
 from qmodel.errors import ConnectError, QmodelError
@@ -17,19 +18,12 @@ if TYPE_CHECKING:
 
 
 @click.command("exporter")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=9808,
-    show_default=True,
-    help="The TCP port; 0 for any that is free.",
-)
-@click.option("--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
+@listening(9808)
 @click.option("--queues", default="*", show_default=True, metavar="PATTERN", help="Only queues whose names fit.")
 @click.option("--most", default=1000, show_default=True, help="How many queues, groups and throttles at most.")
 @click.option("--histograms/--no-histograms", default=True, show_default=True, help="How long jobs waited and ran.")
 @click.option("--once", is_flag=True, help="Print the metrics and end.")
-def command(port: int, bind: str, queues: str, most: int, histograms: bool, once: bool) -> None:
+def command(host: str, port: int, queues: str, most: int, histograms: bool, once: bool) -> None:
     """Tell Prometheus what there is in all queues, whoever works on them.
 
     One exporter is enough for a namespace; it answers /metrics, and /live and /ready for probes.
@@ -37,7 +31,7 @@ def command(port: int, bind: str, queues: str, most: int, histograms: bool, once
 
     \b
         qmodel exporter                              on 127.0.0.1:9808
-        qmodel exporter --bind 0.0.0.0 --port 80     for others; there is no password
+        qmodel exporter --host 0.0.0.0 --port 80     for others; there is no password
         qmodel exporter --once                       print them, say for a look; 69 if there is no server
     """
     need("prometheus_client", "prometheus", "exporter")
@@ -61,10 +55,10 @@ def command(port: int, bind: str, queues: str, most: int, histograms: bool, once
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     try:
-        endpoint = serve(health, port, bind, metrics=page(registry))
+        endpoint = serve(health, port, host, metrics=page(registry))
     except OSError as error:
-        raise QmodelError(f"Port {port} of {bind} cannot be listened on: {error}. Give another --port.") from None
-    click.echo(f"qmodel tells its metrics at http://{bind}:{endpoint.port}/metrics")
+        raise QmodelError(f"Port {port} of {host} cannot be listened on: {error}. Give another --port.") from None
+    click.echo(f"qmodel tells its metrics at http://{host}:{endpoint.port}/metrics")
     while not stop.wait(1):
         health.tick()
     endpoint.close()

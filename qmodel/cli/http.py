@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from qmodel.cli import without_password
+from qmodel.cli.listening import listening
 from qmodel.cli.session import common, session
 from qmodel.errors import not_installed
 
@@ -29,16 +30,7 @@ _ALLOW_HOST = click.option(
 def options(port: int) -> Callable[[F], F]:
     """The options of a command that serves: --host, --port, --writable, --auth and --allow-host."""
     made = (
-        click.option(
-            "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on."
-        ),
-        click.option(
-            "--port",
-            default=port,
-            type=click.IntRange(0, 65535),
-            show_default=True,
-            help="The TCP port; 0 for any that is free.",
-        ),
+        listening(port),
         click.option("--writable", is_flag=True, help="Let callers change things, and not only look."),
         click.option(
             "--auth",

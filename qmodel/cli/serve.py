@@ -6,18 +6,12 @@ from typing import Any
 
 import click
 
+from qmodel.cli.listening import listening
 from qmodel.cli.session import DEFAULT_URL, common, session
 
 
 @click.command("serve")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=6380,
-    show_default=True,
-    help="The TCP port; 0 for any that is free.",
-)
-@click.option("--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
+@listening(6380)
 @click.option("--socket", default="", metavar="PATH", help="Listen on a unix socket instead.")
 @click.option(
     "--data", default="", metavar="DIR", help="Keep the jobs in this folder, so that nothing that was answered is lost."
@@ -64,7 +58,7 @@ def command(**given: Any) -> None:
             rule(text)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--fault") from None
-    given["address"] = given.pop("bind")
+    given["address"] = given.pop("host")
     at = session()  # QMODEL_URL says where clients find a server, perhaps this very one
     options = Options(url=at.url if at.url_from == "--url" else DEFAULT_URL, **given)
     if not (options.password or options.socket or options.is_local):

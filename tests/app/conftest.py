@@ -9,26 +9,9 @@ import pytest
 
 from qmodel import App
 from qmodel.app import Outcome, perform
-from tests.servers import NOTHING_FOUND, Candidate, Server, chosen_servers, running
+from tests.servers import Server
 
 Perform = Callable[[App], Outcome]
-
-
-@pytest.fixture(
-    scope="session",
-    params=["memory", *(chosen_servers() or [None])[:1]],
-    ids=lambda one: one if isinstance(one, str) else one.name if one else "none",
-)
-def place(request: pytest.FixtureRequest) -> Iterator[Server]:
-    """Where the jobs are: this process, or a private server."""
-    if request.param == "memory":
-        yield Server("memory", "memory://")
-        return
-    candidate: Candidate | None = request.param
-    if candidate is None:
-        pytest.skip(NOTHING_FOUND)
-    with running(candidate) as started:
-        yield started
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,29 +13,9 @@ from starlette.testclient import TestClient
 
 from qmodel.client import Client
 from qmodel.http import create
-from tests.servers import ROOT, chosen_servers, running
+from tests.servers import ROOT
 
 HERE = "http://localhost"
-
-
-@pytest.fixture(
-    scope="session",
-    params=[None, *chosen_servers()[:1]],
-    ids=lambda candidate: candidate.name if candidate else "memory",
-)
-def place(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Where the jobs are: this process, or a private server."""
-    if request.param is None:
-        yield "memory://"
-        return
-    with running(request.param) as started:
-        yield f"{started.url}?prefix="
-
-
-@pytest.fixture
-def url(place: str) -> str:
-    """A namespace of its own."""
-    return place + uuid.uuid4().hex + (":" if place != "memory://" else "")
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import threading
-import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from tests.servers import ROOT, chosen_servers, running
+from tests.servers import ROOT
 
 BACKEND = "qmodel.integrations.django.QmodelBackend"
 
@@ -56,20 +55,9 @@ from tests.integrations.django_shop import tasks  # noqa: E402
 Status = integration._base.TaskResultStatus
 
 
-@pytest.fixture(scope="module", params=[None, *chosen_servers()[:1]], ids=lambda one: one.name if one else "memory")
-def place(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Where the jobs are: this process, or a private server."""
-    if request.param is None:
-        yield "memory://"
-        return
-    with running(request.param) as started:
-        yield f"{started.url}?prefix="
-
-
 @pytest.fixture
-def shop(place: str) -> Iterator[Any]:
+def shop(url: str) -> Iterator[Any]:
     """The tasks, with backends at an empty place."""
-    url = place + uuid.uuid4().hex + (":" if place != "memory://" else "")
     with override_settings(TASKS=at(url)):
         yield tasks
 

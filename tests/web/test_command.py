@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
 from qmodel.web import create
-from tests.servers import Server, chosen_servers, running
+from tests.servers import ROOT, Server, chosen_servers, running
+from tests.web.conftest import BASE, send
 
 
 def test_when_the_server_goes_away_pages_say_so_soon() -> None:
@@ -57,3 +60,40 @@ def test_what_cannot_be_served_is_said_in_a_sentence(arguments: list[str], said:
     assert done.returncode != 0
     assert said in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
+
+
+JOBS = """
+from qmodel import App
+
+app = App({url!r})
+
+
+@app.job
+def nothing() -> None:
+    pass
+"""
+
+
+def test_a_worker_heeds_what_it_is_told_on_a_page(server: Server, tmp_path: Path) -> None:
+    url = f"{server.url}?prefix=heeding:"
+    (tmp_path / "heeding.py").write_text(JOBS.format(url=url), encoding="utf-8")
+    command = [sys.executable, "-m", "qmodel", "worker", "heeding:app", "--name", "host-1", "--quiet"]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    pages = TestClient(create(url, writable=True), base_url=BASE, follow_redirects=False)
+    with subprocess.Popen(command, cwd=tmp_path, env=environment) as worker:
+        try:
+            shows(pages, "host-1")
+            send(pages, "quiet", worker="host-1")
+            shows(pages, ">quiet</span>")
+            send(pages, "stop", worker="host-1", confirmed="1")
+            assert worker.wait(30) == 0
+        finally:
+            worker.kill()
+
+
+def shows(pages: TestClient, text: str) -> None:
+    """Wait until the list of workers says something."""
+    until = time.monotonic() + 30
+    while text not in pages.get("/workers").text:
+        assert time.monotonic() < until, f"the page does not say {text}"
+        time.sleep(0.1)
