@@ -38,6 +38,7 @@ OWN = {
     "web": "Show queues, jobs, failures and workers as pages in a browser.",
     "http": "Serve jobs over HTTP, to programs in any language.",
     "statistics": "Show how long jobs waited and ran, and what failed, from an archive.",
+    "plan": "Simulate the queue: how many workers are enough, and how long will jobs wait?",
     "spark": "Keep, count, check and simulate what happened, on Spark.",
     "conformance": "Compare a backend, or a binding in any language, with the model.",
 }

@@ -12,6 +12,7 @@ JOBS: dict[str, str] = {
     "compact": "Merge the archive's files of closed days.",
     "verify": "Prove that the archive has each event once.",
     "statistics": "Show how long jobs waited and ran, and what failed, from an archive.",
+    "plan": "Simulate the queue at many points: how many workers are enough?",
     "campaign": "Compare thousands of generated histories with the model.",
 }
 """The jobs, by their names, with a sentence each."""

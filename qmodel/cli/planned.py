@@ -1,0 +1,125 @@
+"""What `qmodel plan run` and `qmodel spark plan` share: reading the grid, showing and keeping what came out."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from qmodel.cli.show import table
+from qmodel.errors import QmodelError
+
+if TYPE_CHECKING:
+    from qmodel.cli.session import Session
+    from qmodel.pipeline.grids import Grid
+    from qmodel.pipeline.intervals import Estimate
+    from qmodel.pipeline.planning import Outcome
+
+C = TypeVar("C", bound=Callable[..., Any])
+UNITS = ((1, 1000, "ms"), (1000, 120_000, "s"), (60_000, 7_200_000, "min"), (3_600_000, float("inf"), "h"))
+"""How many ms, below which mean it is used, and its name."""
+SHOWN = ("wait_p50", "wait_p95", "wait_p99", "total_p95")
+
+
+def options(command: C) -> C:
+    """Give a command the options of both."""
+    for one in reversed(
+        [
+            click.argument("file", metavar="GRID.toml", type=click.Path(dir_okay=False, path_type=Path)),
+            click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A table: .csv or .parquet."),
+            click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="A picture of it, as SVG."),
+            click.option("--metric", default="wait_p99", show_default=True, help="What the picture shows."),
+        ]
+    ):
+        command = one(command)
+    return command
+
+
+def read(file: Path, out: Path | None, metric: str) -> Grid:
+    """Read the grid, and refuse what could not be kept afterwards. Raises QmodelError."""
+    from qmodel.pipeline.grids import read
+    from qmodel.pipeline.planning import METRICS
+
+    if out is not None and out.suffix not in (".csv", ".parquet"):
+        raise click.UsageError(f"--out is a name that ends in .csv or .parquet, and not {out}.")
+    drawn = [one for one in METRICS if one.startswith(("wait_", "total_"))]
+    if metric not in drawn:
+        raise click.UsageError(f"--metric is one of {', '.join(drawn)}, and not {metric}.")
+    try:
+        return read(file)
+    except FileNotFoundError:
+        raise QmodelError(f"There is no file {file}. `qmodel plan new {file}` writes one to begin with.") from None
+
+
+def answer(
+    at: Session,
+    grid: Grid,
+    found: Sequence[Outcome],
+    seconds: float,
+    out: Path | None,
+    picture: Path | None,
+    metric: str,
+) -> None:
+    """Show what came out, and write what was asked for."""
+    from qmodel.pipeline.planning import table as rows_of
+
+    rows = rows_of(grid, found)
+    if out is not None:
+        _write(rows, out)
+    if picture is not None:
+        from qmodel.pipeline import planplots
+
+        picture.write_text(planplots.picture(grid, found, metric), encoding="utf-8")
+    if at.json:
+        at.answer({"points": len(grid.points), "runs": grid.runs, "seconds": round(seconds, 3), "rows": rows})
+        return
+    _show(at, grid, found)
+    runs = len(grid.points) * grid.runs
+    click.echo(
+        f"\n{len(grid.points)} points, {grid.runs} runs each, in {seconds:.1f} s ({runs / max(seconds, 1e-9):.1f} runs "
+        "a second). A wait is from the put until the job is begun; ± is for 95 %."
+    )
+    if not all(one.settled for one in found):
+        click.echo("growing: waits still grew when the run ended; too much work there, or too short a warmup.")
+
+
+def _write(rows: list[dict[str, Any]], out: Path) -> None:
+    if out.suffix == ".csv":
+        with out.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        return
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        made = pa.Table.from_pylist(rows)
+    except pa.ArrowException as error:
+        raise QmodelError(f"The grid's values fit into no column: {error}. Write a .csv.") from None
+    parquet.write_table(made, out)
+
+
+def _show(at: Session, grid: Grid, found: Sequence[Outcome]) -> None:
+    axes = [axis for axis, _ in grid.axes]
+    heads = [*axes, "stream", ">busy", *(f">{name.replace('_', ' ')}" for name in SHOWN), ""]
+    rows = []
+    for one in found:
+        for name, values in one.streams.items():
+            told = [str(value) for _, value in one.point.values]
+            figures = [_figure(values[metric]) for metric in SHOWN]
+            rows.append([*told, name, f"{one.busy.mean:.0%}", *figures, "" if one.settled else "growing"])
+    table(at, heads, rows)
+
+
+def _figure(value: Estimate) -> str:
+    """A duration and how far it may be off, in one unit, so that the two can be compared."""
+    unit, name = next((unit, name) for unit, below, name in UNITS if value.mean < below)
+    return f"{_digits(value.mean / unit)} ± {_digits(value.half / unit)} {name}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 or not value else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

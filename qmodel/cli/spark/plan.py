@@ -1,0 +1,32 @@
+"""`qmodel spark plan`: the points of a grid, simulated on executors."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from qmodel.cli import planned
+from qmodel.cli.session import common, session
+from qmodel.cli.spark.running import spark_session
+
+
+@click.command("plan")
+@planned.options
+@click.option("--tasks", type=click.IntRange(1), help="By how many tasks.  [default: Spark's]")
+def command(file: Path, out: Path | None, picture: Path | None, metric: str, tasks: int | None) -> None:
+    """Simulate all points of a grid, on Spark; say how long jobs wait there, and how sure that is.
+
+    `qmodel plan new` writes a grid to begin with. On one machine `qmodel plan run` is quicker.
+    """
+    grid = planned.read(file, out, metric)
+    spark = spark_session("plan")
+    from qmodel.pipeline.spark import plan
+
+    began = time.monotonic()
+    found = plan.outcomes(grid, plan.measurements(spark, grid, tasks=tasks))
+    planned.answer(session(), grid, found, time.monotonic() - began, out, picture, metric)
+
+
+common(command)

@@ -1,0 +1,49 @@
+"""Capacity planning on executors: the runs of all points are the data, and each task simulates some.
+
+Those that take longest are neighbours in the list of what is to be done, and a task has neighbours. So the list is
+shuffled, always alike, lest one task has all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from qmodel.pipeline import planning
+from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.grids import Grid
+from qmodel.pipeline.planning import Measured, Outcome
+
+SCHEMA: pa.Schema = pa.schema([("point", pa.int64()), ("run", pa.int64()), ("measured", pa.string())])
+"""A run: of which point, its number, and what was measured, as JSON of `planning.Measured`."""
+
+
+def measurements(spark: SparkSession, grid: Grid, *, tasks: int | None = None) -> DataFrame:
+    """All runs of all points, a row each, by so many tasks; without that by as many as Spark has cores for."""
+    todo = planning.tasks(grid)
+    Random(0).shuffle(todo)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column("id").to_pylist():
+                point, run = todo[number]
+                told = json.dumps(planning.measure(grid, point, run))
+                row = {"point": point, "run": run, "measured": told}
+                yield pa.RecordBatch.from_pylist([row], schema=SCHEMA)
+
+    return spark.range(0, len(todo), 1, tasks).mapInArrow(run, from_arrow_schema(SCHEMA))
+
+
+def outcomes(grid: Grid, found: DataFrame) -> list[Outcome]:
+    """The points, from a table of all their runs, on the driver."""
+    told = (json.loads(row.measured) for row in found.collect())
+    return planning.outcomes(grid, (_measured(*one) for one in told))
+
+
+def _measured(point: int, run: int, values: list[tuple[str, list[float]]], *rest: Any) -> Measured:
+    return Measured(point, run, tuple((name, tuple(figures)) for name, figures in values), *rest)
