@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 import qmodel
 from qmodel import App, Context
@@ -10,6 +12,7 @@ from qmodel.app import perform
 from qmodel.telemetry.prometheus import EngineCollector, metrics
 from tests.servers import ROOT
 
+BOARD = json.loads((ROOT / "docs" / "grafana.json").read_text(encoding="utf-8"))
 PAGE = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
 
 
@@ -45,3 +48,49 @@ def test_alerts_use_metrics_that_there_are() -> None:
     told = set(re.findall(r"^\| `(qmodel_\w+)`", PAGE, re.M))
     used = set(re.findall(r"\bqmodel_[a-z_]+", PAGE.split("### Alerts")[1].split("## Probes")[0]))
     assert {name.removesuffix("_bucket") for name in used} - told == set()
+
+
+# ---- the dashboard
+
+
+def asked(board: dict[str, Any]) -> list[str]:
+    """What a dashboard asks Prometheus for."""
+    targets = [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())]
+    return targets + [one["query"]["query"] for one in board["templating"]["list"] if one["type"] == "query"]
+
+
+def unknown(expressions: list[str]) -> list[str]:
+    """The metrics, and the labels of metrics, that are not in the table."""
+    table = {
+        name: re.findall(r"`(\w+)`", labels) for name, labels in re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.M)
+    }
+    found = []
+    for metric, labels in re.findall(r"\b(qmodel_\w+)(?:\{(.*?)\})?", " ".join(expressions)):
+        name = metric if metric in table else re.sub(r"_(bucket|sum|count)$", "", metric)
+        known = {*table.get(name, ()), "instance"}
+        found += [metric] if name not in table else []
+        found += [f"{metric} {label}" for label in re.findall(r"(\w+)=", labels) if label not in known]
+    return found
+
+
+def test_the_dashboard_shows_metrics_that_there_are_and_all_of_them() -> None:
+    assert unknown(asked(BOARD)) == []
+    told = set(re.findall(r"^\| `(qmodel_\w+)`", PAGE, re.M)) - {"qmodel_info"}
+    shown = " ".join(asked(BOARD))
+    assert [name for name in told if name not in shown] == []
+
+
+def test_a_metric_or_a_label_that_there_is_not_would_be_found() -> None:
+    assert unknown(["sum(qmodel_jobs)"]) == ["qmodel_jobs"]
+    assert unknown(['qmodel_workers{queue="q"}']) == ["qmodel_workers queue"]
+
+
+def test_no_panel_of_the_dashboard_lies_on_another() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in BOARD["panels"]:
+        at = panel["gridPos"]
+        here = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not here & taken, panel["title"]
+        assert at["x"] + at["w"] <= 24
+        taken |= here
+    assert len({panel["id"] for panel in BOARD["panels"]}) == len(BOARD["panels"])
