@@ -38,7 +38,11 @@ class ConnectError(QmodelError):
         return f"{self.sentence} {self.next_step}"
 
 
-def not_installed(error: ImportError, needs: str, packages: str, extra: str) -> ConnectError:
+class LocalError(ConnectError):
+    """What is wrong is here, and another URL would not help: a package is absent, a port is taken, options quarrel."""
+
+
+def not_installed(error: ImportError, needs: str, packages: str, extra: str) -> LocalError:
     """What to raise where an import failed: which package is absent, and how to install it. `needs`: "HTTP needs".
 
     A module of qmodel itself is in no package that could be installed: that error is raised as it is.
@@ -46,7 +50,7 @@ def not_installed(error: ImportError, needs: str, packages: str, extra: str) -> 
     if (error.name or "").startswith("qmodel"):
         raise error
     checkout = f" (or, in a checkout of qmodel: pip install '.[{extra}]')" if extra else ""
-    return ConnectError(
+    return LocalError(
         f"{needs} the package {error.name}, which is not installed.", f"Run: pip install {packages}{checkout}"
     )
 

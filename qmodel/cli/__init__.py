@@ -14,7 +14,7 @@ import click
 from qmodel import __version__
 from qmodel.backends import without_password
 from qmodel.cli.session import Session, common, session
-from qmodel.errors import ConnectError, QmodelError, RefusedError
+from qmodel.errors import ConnectError, LocalError, QmodelError, RefusedError
 
 EX_UNAVAILABLE = 69
 
@@ -160,6 +160,8 @@ def _say_unreachable(at: Session, error: ConnectError) -> None:
         return
     click.secho(error.sentence, fg="red", err=True)
     click.echo(error.next_step, err=True)
+    if isinstance(error, LocalError):
+        return
     click.echo(f"\nThe URL was {without_password(at.url)} (from {at.url_from}). To try:", err=True)
     click.echo("  qmodel demo --url memory://      without any server", err=True)
     click.echo("  qmodel --url redis://host:6379/0 ...", err=True)

@@ -20,7 +20,7 @@ import click
 
 from qmodel.cli.listening import port_option
 from qmodel.cli.session import session
-from qmodel.errors import ConnectError
+from qmodel.errors import LocalError
 
 LOOK_SECONDS: Final = 0.3
 GRACE_SECONDS: Final = 10.0
@@ -72,7 +72,7 @@ def _check_packages(needed: list[str]) -> None:
 
     if missing := [one for one in needed if find_spec(one) is None]:
         extras = ",".join(dict.fromkeys(NEEDED[one] for one in missing))
-        raise ConnectError(
+        raise LocalError(
             f"qmodel dev needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed.",
             f"Run: pip install {' '.join(missing)} (or, in a checkout of qmodel: pip install '.[{extras}]')",
         )
@@ -111,7 +111,7 @@ class Dev:
         said = process.stdout.readline()
         self.url = said.rpartition(" at ")[2].strip()
         if not self.url.startswith("redis://"):
-            raise ConnectError("The server in memory did not start.", "What stands above says why.")
+            raise LocalError("The server in memory did not start.", "What stands above says why.")
 
     def _begin(self, name: str, words: list[str], **options: Any) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "qmodel.cli.child", *words]

@@ -16,7 +16,7 @@ from typing import Any
 
 import uvicorn
 
-from qmodel.errors import ConnectError
+from qmodel.errors import LocalError
 from qmodel.http.closing import Closing
 
 GRACE_SECONDS = 5
@@ -35,7 +35,7 @@ class Address:
         try:
             return socket.create_server((self.host, self.port), family=family, backlog=2048)
         except OSError as error:
-            raise ConnectError(
+            raise LocalError(
                 f"Nobody can listen at {self.host}:{self.port}: {error.strerror or error}.",
                 "Give another --port, or 0 for any that is free.",
             ) from error

@@ -12,7 +12,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from qmodel.errors import ConnectError
+from qmodel.errors import LocalError
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host, Options
 from qmodel.serve.journal import Journal
@@ -27,11 +27,11 @@ def open_host(options: Options) -> Host:
     if options.url == "memory://":
         return _with_journal(options) if options.data else Host(options, ModelExecutor())
     if options.data:
-        raise ConnectError(
+        raise LocalError(
             "Only memory:// is kept in --data; other backends keep their jobs themselves.", "Leave it out."
         )
     if options.judge or options.record:
-        raise ConnectError(
+        raise LocalError(
             "Only calls on the model can be judged and recorded.", "Leave out --judge and --record, or --url."
         )
     return Host(options, PassingExecutor(options.url))
@@ -67,7 +67,7 @@ async def serving(host: Host) -> AsyncIterator[str]:
             where = f"redis://{shown}:{host.port}"
     except OSError as error:
         at = options.socket or f"{options.address}:{options.port}"
-        raise ConnectError(
+        raise LocalError(
             f"Nothing can listen on {at}: {error.strerror}.", "Choose another --port or --socket."
         ) from None
     try:

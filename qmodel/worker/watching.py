@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qmodel.errors import ConnectError
+from qmodel.errors import LocalError
 from qmodel.operations import Newest
 from qmodel.telemetry.health import Endpoint, Health, Page, serve
 
@@ -21,7 +21,7 @@ def watched(app: App, line: Line, host: str, port: int) -> tuple[Health, Endpoin
     try:
         return health, serve(health, port, host, metrics=_metrics(app))
     except OSError as error:
-        raise ConnectError(f"Port {port} of {host} cannot be used: {error.strerror}.", "Give another one.") from error
+        raise LocalError(f"Port {port} of {host} cannot be used: {error.strerror}.", "Give another one.") from error
 
 
 def _metrics(app: App) -> Page | None:

@@ -1,0 +1,92 @@
+"""The unit, the image and the deployment on the page about deploying: their command lines run, and their parts fit."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.servers import ROOT, Server
+from tests.worker.support import free_port, until
+
+PAGE = (ROOT / "docs/operations/deploying.md").read_text(encoding="utf-8")
+JOBS = "from qmodel import App\napp = App()\n\n@app.job(queue='mails')\ndef add(x: int) -> int:\n    return x + 1\n"
+
+
+def part(title: str) -> str:
+    """A file that the page shows."""
+    found = re.search(rf'^```\w+ title="[^"]*{re.escape(title)}"\n(.*?)^```', PAGE, re.M | re.S)
+    assert found is not None
+    return found[1]
+
+
+def unit() -> configparser.SectionProxy:
+    """What systemd is told of the service."""
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment]
+    parser.read_string(part("shop-worker@.service"))
+    return parser["Service"]
+
+
+def image() -> list[str]:
+    """The command of the image."""
+    found = re.search(r"^CMD (\[.*?\])$", part("Dockerfile").replace("\\\n", " "), re.M | re.S)
+    assert found is not None
+    words: list[str] = json.loads(found[1])
+    return words
+
+
+def option(words: list[str], name: str) -> str:
+    return words[words.index(name) + 1]
+
+
+def test_what_is_stopped_gets_longer_than_its_grace() -> None:
+    grace = int(option(shlex.split(unit()["ExecStart"]), "--grace"))
+    assert int(unit()["TimeoutStopSec"]) > grace
+    found = re.search(r"terminationGracePeriodSeconds: (\d+)", part("deployment.yaml"))
+    assert found is not None and int(found[1]) > 30 and "--grace" not in image()
+
+
+def test_the_probes_ask_where_the_image_answers() -> None:
+    port = option(image(), "--health-port")
+    assert f"{{name: health, containerPort: {port}}}" in part("deployment.yaml")
+    assert re.findall(r"path: (\S+), port: (\w+)", part("deployment.yaml")) == [
+        ("/live", "health"),
+        ("/ready", "health"),
+    ]
+    assert option(image(), "--health-host") == "0.0.0.0"
+
+
+@pytest.mark.parametrize("kind", ["unit", "image"])
+def test_the_command_line_runs_is_alive_and_ends_by_the_signal(kind: str, server: Server, tmp_path: Path) -> None:
+    words = shlex.split(unit()["ExecStart"]) if kind == "unit" else image()
+    assert Path(words[0]).name == "qmodel"
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/jobs.py").write_text(JOBS)
+    port = free_port()
+    words = [
+        str(port) if before == "--health-port" else word for before, word in zip(["", *words], words, strict=False)
+    ]
+    extra = [] if "--health-port" in words else ["--health-port", str(port)]
+    environment = {**os.environ, "QMODEL_URL": f"{server.url}?prefix={kind}:", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "qmodel", *words[1:], *extra]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as process:
+        until(lambda: process.poll() is not None or answers(f"http://127.0.0.1:{port}/ready"))
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+def answers(where: str) -> bool:
+    try:
+        with urllib.request.urlopen(where, timeout=60) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
