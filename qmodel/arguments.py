@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from qmodel.lifecycle import STATES
 
@@ -39,8 +39,20 @@ def _bytes(text: str) -> int:
         return TEXT_BYTES + 1
 
 
-def _plain_text(most: int) -> str:
-    return f"type(value) is str and 1 <= len(value) <= {most} and value.isascii() and value.isprintable()"
+NAMES: Final[set[str]] = set()
+"""Names that were accepted: the same few come again with every call."""
+
+_NAMES_MOST = 200
+_NAME_SHORT = 64
+"""The most bytes of a name that is kept: less than any name may have."""
+
+
+def _keep_name(name: str) -> bool:
+    if len(name) <= _NAME_SHORT and name.isascii():
+        if len(NAMES) == _NAMES_MOST:
+            NAMES.clear()
+        NAMES.add(name)
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +67,7 @@ class Kind:
     @property
     def plain(self) -> str:
         """Python that is true of many a `value` that is accepted, and of no other. The engine writes it into the checks
-        of operations, where it saves a call for most arguments.
+        of operations, where it saves a call for most arguments. It may name NAMES.
         """
         return "False"
 
@@ -97,12 +109,12 @@ class Name(Kind):
         if type(value) is not str:
             return False
         if value.isascii():
-            return 1 <= len(value) <= self.most and value.isprintable()
+            return 1 <= len(value) <= self.most and value.isprintable() and _keep_name(value)
         return _bytes(value) <= self.most and not _CONTROL.search(value)
 
     @property
     def plain(self) -> str:
-        return _plain_text(self.most)
+        return "type(value) is str and value in NAMES"
 
     @property
     def expected(self) -> str:
@@ -128,7 +140,9 @@ class Id(Kind):
 
     @property
     def plain(self) -> str:
-        return f"{_plain_text(self.most)} and ' ' not in value and '-d' not in value and '-r' not in value"
+        ascii = f"type(value) is str and len(value) <= {self.most} and value.isascii()"
+        visible = "value.isprintable() and value and ' ' not in value and '-d' not in value and '-r' not in value"
+        return f"{ascii} and (value.encode().isalnum() or {visible})"
 
     @property
     def expected(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
-from qmodel.arguments import TIME_END, Operations
+from qmodel.arguments import NAMES, TIME_END, Operations
 from qmodel.operations import CATALOGUE, Operation, Spec
 from qmodel.ops import (
     cascading,
@@ -169,19 +169,18 @@ def _check(spec: Spec) -> Callable[[Any], str | None]:
     `accepts` takes three times as long, a fifth of a whole step.
     """
     lines = ["def check(op):"]
-    known: dict[str, Any] = {"fault_of": fault}
-    for rare, several in groupby(spec.arguments, lambda a: not a.required and a.default is None):
-        arguments = list(several)
-        if rare:  # most calls leave all of them out
-            lines.append(f" if {' or '.join(f'op.{a.name} is not None' for a in arguments)}:")
-        for a in arguments:
+    known: dict[str, Any] = {"fault_of": fault, "NAMES": NAMES}
+    for optional, several in groupby(spec.arguments, lambda a: a.optional):
+        if optional:  # most calls leave all of them out
+            lines.append(" if op.named:")
+        for a in several:
             known |= {f"accepts_{a.name}": a.kind.accepts, f"default_{a.name}": a.default}
             fine = "" if a.required else f"value is default_{a.name} or "
             fine += f"{a.kind.plain} or accepts_{a.name}(value)"
             found = [f"value = op.{a.name}", f"if not ({fine}):", f" return {a.name!r}"]
             if type(a.kind) is Operations:
                 found += ["for one in value:", " if (inner := fault_of(one)) is not None:", "  return inner"]
-            lines += [(" " * (1 + rare)) + line for line in found]
+            lines += [(" " * (1 + optional)) + line for line in found]
     exec("\n".join([*lines, " return None"]), known)
     check: Callable[[Any], str | None] = known["check"]
     return check

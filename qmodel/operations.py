@@ -105,6 +105,11 @@ class Argument:
     required: bool
     default: Any
 
+    @property
+    def optional(self) -> bool:
+        """Whether it may be left out, and is no request: clients give one with every call."""
+        return not self.required and self.name != "request"
+
 
 @dataclass(frozen=True, slots=True)
 class Spec:
@@ -132,10 +137,15 @@ class Spec:
 
 
 class Operation:
-    """Base of all operations."""
+    """Base of all operations.
 
-    __slots__ = ()
+    `named` says whether any argument was given that may be left out, but for the request. Most calls leave all of them
+    out: so what these ask for is behind one question, in the checks as in the verbs.
+    """
+
+    __slots__ = ("named",)
     spec: ClassVar[Spec]
+    named: bool
 
 
 _BURIED = " failed dead_lettered put retired"
@@ -160,6 +170,21 @@ def _arguments(cls: type[Operation]) -> tuple[Argument, ...]:
     return tuple(found)
 
 
+def _constructor(arguments: tuple[Argument, ...], annotations: dict[str, Any]) -> Callable[..., None]:
+    """What makes operations of a class: as dataclasses write it, and what was `named` besides."""
+    taken = [a.name if a.required else f"{a.name}=default_{a.name}" for a in arguments]
+    kept = [f" self.{a.name} = {a.name}" for a in arguments]
+    given = [f"{a.name} is not {'None' if a.default is None else f'default_{a.name}'}" for a in arguments if a.optional]
+    known: dict[str, Any] = {f"default_{a.name}": a.default for a in arguments}
+    lines = [f"def __init__({', '.join(['self', *taken])}):", *kept, " self.named = False"]
+    if given:
+        lines += [f" if {' or '.join(given)}:", "  self.named = True"]
+    exec("\n".join(lines), known)
+    made: Callable[..., None] = known["__init__"]
+    made.__annotations__ = annotations
+    return made
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=False)
 def operation(
     reply: str, resend: Resend, refusals: str = "", events: str = "", finishes: bool = False
@@ -172,13 +197,15 @@ def operation(
 
     def enter(cls: type[T]) -> type[T]:
         made: type[T] = dataclass(slots=True, eq=True, unsafe_hash=True)(cls)
+        arguments = _arguments(made)
+        made.__init__ = _constructor(arguments, made.__init__.__annotations__)  # type: ignore[method-assign]
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         summary = (cls.__doc__ or "").partition("\n")[0]
         made.spec = CATALOGUE[name] = Spec(
             name,
             made,
             summary,
-            _arguments(made),
+            arguments,
             reply,
             resend,
             tuple(refusals.split()),

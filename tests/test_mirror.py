@@ -41,7 +41,6 @@ IN_LUA_ALONE = {
     "jobs.views": "several records are read with one command",
     "messages.load": "the texts of messages are read only when somebody wants to know",
     "queues.begin": "what a queue's state says is kept from call to call",
-    "queues.is_due": "the due bound is a cache of Lua's",
     "queues.expect_end": "the moment before which nothing can have expired is a cache of Lua's",
     "queues.expect_runs": "the moment of the first recurring job is a cache of Lua's",
     "queues.expect_gates": "the moment of the first gate is a cache of Lua's",
@@ -90,10 +89,10 @@ OTHER_WORDS = {
 }
 
 STORAGE_CALLS = {
-    "completed.look_again", "config.all", "config.get", "config.option", "config.special", "history.quote",
-    "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "queues.due",
-    "queues.has_gates", "queues.is_due", "queues.lapsed", "queues.look_due", "queues.of", "queues.rank",
-    "queues.prefetch", "queues.size",
+    "cascade.is_left", "completed.look_again", "config.all", "config.get", "config.option", "config.special",
+    "history.quote", "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "queues.due",
+    "queues.has_gates", "queues.has_pauses", "queues.is_due", "queues.lapsed", "queues.look_due", "queues.of",
+    "queues.prefetch", "queues.rank", "queues.size",
     "records.clear_failure", "records.data", "records.prefetch", "records.set_data", "records.set_failure",
     "store.events_after", "store.gather_no_more", "store.last", "store.text", "store.write_sorted",
     "tags.has", "tags.of",
@@ -291,7 +290,7 @@ def test_the_lua_catalogue_is_made_from_this_one() -> None:
 
 def test_every_state_that_a_job_can_be_in_has_its_place_on_both_sides() -> None:
     there = re.findall(r"^  (\w+) = \{\w+\.?\w*, \w+\.?\w*\},$", text_of("state", "places", "lua"), re.M)
-    assert there == list(places.PLACES)
+    assert there == [*places.PLACES, *places.SHORTER]
     assert set(there) == set(STATES)
 
 

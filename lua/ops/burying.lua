@@ -61,11 +61,13 @@ local function retire(now)
   end
 end
 
--- Delete ended jobs that were to be kept until now by their own word, up to so many.
+-- Delete ended jobs that were to be kept until now by their own word, up to so many; say whether there were any.
 function burying.retire_due(now, most)
-  for _, job in ipairs(keeping.due(now, most)) do
-    delete(now, job)
+  local found = keeping.due(now, most)
+  for i = 1, #found do
+    delete(now, found[i])
   end
+  return #found > 0
 end
 
 -- Fail a lifted job into a group. `ended` is the token of the lease that ended so by its holder's own word, if any: a

@@ -3,6 +3,7 @@
 local finishing = {}
 
 local SWEEP = 100
+
 -- The edges that the job is given for its next queue; or refuse.
 local function check_next(operation, op)
   if not op.next then
@@ -15,13 +16,23 @@ local function check_next(operation, op)
   return #op.depends > 0 and dependencies.check_more(op.jid, op.depends) or dependencies.no_edges
 end
 
--- Delete complete jobs that are kept no longer: at least as many as an operation completes, so that none pile up.
+-- Refuse to send a job on that is completed with others.
+local function check_one_of_many(op)
+  if op.next then
+    refusals.refuse('BAD_ARGUMENT', 'complete_many', 'next')
+  end
+  check_next('complete_many', op)
+end
+
+-- Delete complete jobs that are kept no longer: at least as many as an operation completes, so that none pile up. Say
+-- whether there were any.
 local function retire(now, most)
-  for _, job in ipairs(completed.expired(now, most)) do
+  local found = completed.expired(now, most)
+  for _, job in ipairs(found) do
     store.emit(now, 'retired', job.jid)
     jobs.remove(job)
   end
-  burying.retire_due(now, most)
+  return burying.retire_due(now, most) or #found > 0
 end
 
 local function advance(now, job, op, depends, queue, worker, token, run_ms)
@@ -68,14 +79,13 @@ local function complete(now, job, op, depends)
 
   store.emit(now, 'completed', job.jid, queue, worker, token, run_ms)
   history.add(now, job, 'completed', token, 'complete')
-  job.worker, job.grant = '', ''
-  job.expires_at = 0
-  job.remaining = job.retries
-  job.ended_at = now
+  job.worker, job.grant, job.expires_at = '', '', 0
+  job.remaining, job.ended_at = job.retries, now
   jobs.place(job, 'complete')
-  local freed = dependencies.resolve(job)
-  for i = 1, #freed do
-    depending.unblock(now, freed[i])
+  if job.waited_for ~= '0' then
+    for _, waiting_job in ipairs(dependencies.resolve(job)) do
+      depending.unblock(now, waiting_job)
+    end
   end
   settling.settle(now, job)
   return 'complete'
@@ -87,11 +97,12 @@ function finishing.complete(now, op)
   if outcome then
     return outcome
   end
-  local depends = check_next('complete', op)
+  local depends = op.named and check_next('complete', op) or dependencies.no_edges
 
   outcome = complete(now, job, op, depends)
-  retire(now, SWEEP)
-  jobs.remember(job, 'completed', outcome)
+  if retire(now, SWEEP) then
+    jobs.remember(job, 'completed', outcome)
+  end
   return outcome
 end
 
@@ -105,11 +116,9 @@ function finishing.complete_many(now, op)
     outcomes[i] = outcomes[i] or false
   end
   for i = 1, #op.jobs do
-    local one = op.jobs[i]
-    if one.next then
-      refusals.refuse('BAD_ARGUMENT', 'complete_many', 'next')
+    if op.jobs[i].named then
+      check_one_of_many(op.jobs[i])
     end
-    check_next('complete_many', one)
   end
 
   local news = {}
@@ -119,9 +128,10 @@ function finishing.complete_many(now, op)
       outcomes[i] = complete(now, found[i], op.jobs[i], dependencies.no_edges)
     end
   end
-  retire(now, catalogue.most)
-  for i = 1, #news do
-    jobs.remember(found[news[i]], 'completed', outcomes[news[i]])
+  if retire(now, catalogue.most) then
+    for i = 1, #news do
+      jobs.remember(found[news[i]], 'completed', outcomes[news[i]])
+    end
   end
   return outcomes
 end
@@ -129,14 +139,15 @@ end
 -- Complete a leased job, then lease the next ones.
 function finishing.complete_and_pop(now, op)
   local job, outcome = jobs.held(op.jid, op.token, 'completed')
-  local depends = not outcome and check_next('complete_and_pop', op)
+  local depends = op.named and not outcome and check_next('complete_and_pop', op) or dependencies.no_edges
   local again = workers.granted(op.worker, op.request)
 
   if not outcome then -- a completion that is news was granted nothing yet, whatever else had its request's name
     again = {}
     outcome = complete(now, job, op, depends)
-    retire(now, SWEEP)
-    jobs.remember(job, 'completed', outcome)
+    if retire(now, SWEEP) then
+      jobs.remember(job, 'completed', outcome)
+    end
   end
   if #again > 0 then
     return {outcome, jobs.views(now, again)}

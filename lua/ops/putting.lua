@@ -39,30 +39,21 @@ local function leave(now, job)
   settling.settle(now, job)
 end
 
+-- Let a job have what a put says that hardly any says.
 local function assign(job, op, of)
-  options.assign(job, op)
+  if job.options ~= '' or options.are_given(op) then
+    options.assign(job, op)
+  end
   if of then
     options.set(job, 'request', of.id)
     job.priority = of.priority
   end
-end
-
--- Put a job; one that is a sub-request has the priority of its request.
-function putting.put_one(now, op, edges, request, of)
-  local job = jobs.get(op.jid) or jobs.create(op.jid)
-  queues.register(now, op.queue)
-  if job.state ~= '' or job.options ~= '' then
-    leave(now, job)
-  end
-  if job.options ~= '' or of or options.are_given(op) then
-    assign(job, op, of)
-  end
-  job.klass = op.klass
-  records.set_data(job, op.data)
-  job.result, job.progress = '', ''
-  job.put_request = request
   job.priority = op.priority or job.priority
   job.retries = op.retries or job.retries
+end
+
+-- Let a job depend on what it is to depend on, and hold its key.
+local function bind(now, job, op, edges)
   if edges then
     dependencies.forget(job)
     dependencies.link(job, edges)
@@ -70,12 +61,35 @@ function putting.put_one(now, op, edges, request, of)
   if op.unique then
     uniquing.claim(now, job, op)
   end
+end
+
+-- Put a job; one that is a sub-request has the priority of its request.
+function putting.put_one(now, op, edges, request, of)
+  local job = jobs.made(op.jid)
+  queues.register(now, op.queue)
+  if job.state ~= '' or job.options ~= '' then
+    leave(now, job)
+  end
+  if op.named or job.options ~= '' or of then
+    assign(job, op, of)
+  end
+  job.klass = op.klass
+  records.set_data(job, op.data)
+  job.result, job.progress = '', ''
+  job.put_request = request
+  if op.named then
+    bind(now, job, op, edges)
+  end
   local state = putting.enter(now, job, op.queue, op.delay_ms)
   store.emit(now, 'put', job.jid, op.queue, op.klass, state)
   if op.tags then
     tags.assign(job, op.tags)
   end
-  lining.place(now, job, state)
+  if job.options ~= '' then
+    lining.place(now, job, state)
+  else
+    jobs.place(job, state)
+  end
 end
 
 -- The edges of each, where they are said; or refuse.
@@ -108,9 +122,8 @@ function putting.check_distinct(list)
   end
 end
 
-local function is_resend(jid, request)
-  local job = request ~= '' and jobs.get(jid)
-  return job and job.put_request == request
+local function is_resend(job, request)
+  return job and request ~= '' and job.put_request == request
 end
 
 -- Put a job, unless another one stands for it; give the one that does.
@@ -140,21 +153,20 @@ end
 
 -- Put a job into a queue, or move it there.
 function putting.put(now, op)
-  if is_resend(op.jid, op.request) then
+  if is_resend(jobs.get(op.jid), op.request) then
     return op.jid
   end
   if op.unique then
     return put_unique(now, op)
   end
+  local edges
   if op.named then
     uniquing.check(op, 'put')
-  end
-  local edges = op.depends and putting.check({op})
-  if op.named then
+    edges = putting.check({op})[op.jid]
     gating.check_throttles(op, 'put')
   end
 
-  putting.put_one(now, op, edges and edges[op.jid], op.request)
+  putting.put_one(now, op, edges, op.request)
   return op.jid
 end
 
@@ -171,7 +183,7 @@ local function answered(op, jids, keyed)
     return again
   end
   for i = 1, #jids do
-    if is_resend(jids[i], op.request) then
+    if is_resend(jobs.get(jids[i]), op.request) then
       return jids
     end
   end
@@ -180,9 +192,7 @@ end
 -- Create those that do not exist: what is put may depend on what is put after it.
 local function create_all(puts)
   for i = 1, #puts do
-    if not jobs.get(puts[i].jid) then
-      jobs.create(puts[i].jid)
-    end
+    jobs.made(puts[i].jid)
   end
 end
 

@@ -57,6 +57,11 @@ function jobs.create(jid)
   return records.new(jid)
 end
 
+-- A job to put: the one that there is, or a new one.
+function jobs.made(jid)
+  return records.get(jid) or records.new(jid)
+end
+
 -- A job as it would be in a state, so many sequences from now. It is for a read, which writes no record.
 function jobs.draft(jid, state, ahead)
   local job = records.new(jid)
@@ -82,14 +87,15 @@ end
 
 -- Take a job out of its place. Do so before anything changes by which the place is found.
 function jobs.lift(job)
-  if job.state ~= '' then
-    places.leave(job)
-    if job.options ~= '' then
-      expiring.leave(job)
-      gates.forget_gate(job)
-    end
-    job.state = ''
+  if job.state == '' then
+    return
   end
+  places.leave(job)
+  if job.options ~= '' then
+    expiring.leave(job)
+    gates.forget_gate(job)
+  end
+  job.state = ''
 end
 
 -- Put a lifted job into the place that a state says; its sequence is that of the event that told so.

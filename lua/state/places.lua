@@ -4,16 +4,12 @@ local places = {}
 
 local function push(job)
   queues.push(job)
-  if job.options ~= '' then
-    gates.reserve(job)
-  end
+  gates.reserve(job)
 end
 
 local function pull(job)
   queues.pull(job)
-  if job.options ~= '' then
-    gates.unreserve(job)
-  end
+  gates.unreserve(job)
 end
 
 local function hold_back(job)
@@ -36,9 +32,7 @@ end
 
 local function lock(job)
   queues.lock(job)
-  if job.options ~= '' then
-    gates.hold(job)
-  end
+  gates.hold(job)
 end
 
 local function unlock(job)
@@ -50,6 +44,11 @@ end
 
 local function begin_lease(job)
   lock(job)
+  workers.hold(job)
+end
+
+local function begin_plain_lease(job)
+  queues.lock(job)
   workers.hold(job)
 end
 
@@ -70,9 +69,17 @@ local PLACES = {
   failed = {failures.add, failures.discard},
 }
 
+-- What is shorter for a job without options: nothing was let on by a gate, and no throttle is named.
+local PLAIN = {
+  waiting = {queues.push, queues.pull},
+  running = {begin_plain_lease, end_lease},
+  stalled = {queues.lock, unlock},
+}
+
 -- Put a job into the place that its state says.
 function places.enter(job)
-  PLACES[job.state][1](job)
+  local ways = job.options == '' and PLAIN[job.state] or PLACES[job.state]
+  ways[1](job)
 end
 
 -- Take a job out of the place that its state says.
@@ -80,5 +87,6 @@ function places.leave(job)
   if store.many and tonumber(job.seq) > store.began then
     store.write_sorted()
   end
-  PLACES[job.state][2](job)
+  local ways = job.options == '' and PLAIN[job.state] or PLACES[job.state]
+  ways[2](job)
 end

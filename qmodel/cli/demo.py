@@ -22,7 +22,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import click
@@ -208,7 +208,7 @@ class Plan:
 
     def _put_waiting(self, job: Put, others: list[str]) -> None:
         """Put a job that waits for any number of others, 1000 at a time."""
-        object.__setattr__(job, "depends", tuple(others[:MOST]))
+        job = replace(job, depends=tuple(others[:MOST]))
         more = [DependsOn(job.jid, tuple(others[i : i + MOST])) for i in range(MOST, len(others), MOST)]
         for reply in self.client.execute_many([job, *more]):
             if isinstance(reply, RefusedError):

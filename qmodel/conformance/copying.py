@@ -40,7 +40,7 @@ def _dictionary(value: dict[Any, Any]) -> dict[Any, Any]:
     return copied
 
 
-SHALLOW = ("requests", "config", "tracked")
+SHALLOW = ("requests", "config", "settings", "tracked")
 """What of a store holds values only that never change: a thousand replies need not be looked at one by one."""
 
 

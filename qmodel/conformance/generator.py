@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from copy import copy
+from dataclasses import replace
 from itertools import accumulate
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -52,6 +52,12 @@ from qmodel.state.store import Store
 from qmodel.state.throttles import LIMITS, NEVER, OWN, is_set
 
 DAY = config.DAY
+
+
+def _with(op: Operation, name: str, value: Any) -> Operation:
+    """An operation with another value of an argument, be it hostile."""
+    changed: Operation = replace(op, **{name: value})  # type: ignore[type-var]
+    return changed
 
 
 class Names(NamedTuple):
@@ -416,7 +422,6 @@ class Generator:
         if not arguments:
             return op
         argument = pick(self._chooser, arguments)
-        bad = copy(op)
         value: Any
         if type(argument.kind) is OperationsKind and self._below(4):
             inner = list(getattr(op, argument.name))
@@ -425,8 +430,7 @@ class Generator:
             value = tuple(inner)
         else:
             value = pick(self._chooser, self._hostile(argument.kind))
-        object.__setattr__(bad, argument.name, value)
-        return bad
+        return _with(op, argument.name, value)
 
     # ---- arguments
 
@@ -681,9 +685,8 @@ class Generator:
         if not self._aimed and self._below(3) == 0:
             jobs.append(jobs[0])
         if not self._aimed and self._below(4) == 0:
-            jobs[0] = copy(jobs[0])
             next, delay, depends = self._next()
-            jobs[0].next, jobs[0].delay_ms, jobs[0].depends = next, delay, depends  # type: ignore[misc]
+            jobs[0] = replace(jobs[0], next=next, delay_ms=delay, depends=depends)
         return ops.CompleteMany(tuple(jobs))
 
     def complete_and_pop(self) -> Operation:
@@ -1063,7 +1066,7 @@ class Generator:
         op = self._limited(name)
         if not self._aimed and self._below(4):
             lost = pick(self._chooser, LIMITS if self._below(2) else LIMITS[1:])
-            object.__setattr__(op, lost, None if getattr(op, lost) is not None else 1)
+            op = _with(op, lost, None if getattr(op, lost) is not None else 1)
         return op
 
     def throttle_unset(self) -> Operation:

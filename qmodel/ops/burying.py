@@ -23,10 +23,12 @@ from qmodel.state.jobs import Job
 from qmodel.state.store import Store, emit
 
 
-def retire_due(store: Store, now: int, most: int) -> None:
-    """Delete ended jobs that were to be kept until now by their own word, up to so many."""
-    for old in keeping.due(store, now, most):
+def retire_due(store: Store, now: int, most: int) -> bool:
+    """Delete ended jobs that were to be kept until now by their own word, up to so many; say whether there were any."""
+    found = keeping.due(store, now, most)
+    for old in found:
         _delete(store, now, old)
+    return bool(found)
 
 
 def bury(store: Store, now: int, job: Job, group: str, message: str, ended: int = 0) -> None:

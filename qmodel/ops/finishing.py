@@ -26,11 +26,11 @@ def complete(store: Store, now: int, op: Complete) -> str:
     job, outcome = jobs.held(store, op.jid, op.token, "completed")
     if outcome is not None:
         return outcome
-    depends = _check_next(store, op, "complete")
+    depends = _check_next(store, op, "complete") if op.named else NO_EDGES
 
     outcome = _complete(store, now, job, op, depends)
-    _retire(store, now, SWEEP)
-    jobs.remember(store, job, "completed", outcome)
+    if _retire(store, now, SWEEP):
+        jobs.remember(store, job, "completed", outcome)
     return outcome
 
 
@@ -39,31 +39,30 @@ def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
     check_distinct(tuple(one.jid for one in op.jobs))
     found = [jobs.held(store, one.jid, one.token, "completed") for one in op.jobs]
     for one in op.jobs:
-        if one.next is not None:
-            raise refuse("BAD_ARGUMENT", "complete_many", "next")
-        _check_next(store, one, "complete_many")
+        if one.named:
+            _check_one_of_many(store, one)
 
     outcomes = tuple(
         _complete(store, now, job, one, NO_EDGES) if outcome is None else outcome
         for one, (job, outcome) in zip(op.jobs, found, strict=True)
     )
-    _retire(store, now, MOST)
-    for (job, before), outcome in zip(found, outcomes, strict=True):
-        if before is None:
-            jobs.remember(store, job, "completed", outcome)
+    if _retire(store, now, MOST):
+        for (job, before), outcome in zip(found, outcomes, strict=True):
+            if before is None:
+                jobs.remember(store, job, "completed", outcome)
     return outcomes
 
 
 def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAndPopped:
     """Complete a leased job, then lease the next ones."""
     job, outcome = jobs.held(store, op.jid, op.token, "completed")
-    depends = _check_next(store, op, "complete_and_pop") if outcome is None else NO_EDGES
+    depends = _check_next(store, op, "complete_and_pop") if op.named and outcome is None else NO_EDGES
     again = workers.granted(store, op.worker, op.request) if outcome is not None else ()
 
     if outcome is None:
         outcome = _complete(store, now, job, op, depends)
-        _retire(store, now, SWEEP)
-        jobs.remember(store, job, "completed", outcome)
+        if _retire(store, now, SWEEP):
+            jobs.remember(store, job, "completed", outcome)
     if again:
         return CompletedAndPopped(outcome, tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again))
     return CompletedAndPopped(outcome, taking.grant(store, now, op.queue, op.worker, op.count, op.wait, op.request))
@@ -74,6 +73,13 @@ def _check_next(store: Store, op: Complete | CompleteAndPop, operation: str) -> 
     if op.next is None and (op.delay_ms or op.depends):
         raise refuse("BAD_ARGUMENT", operation, "delay_ms" if op.delay_ms else "depends")
     return dependencies.check_more(store, op.jid, op.depends) if op.depends else NO_EDGES
+
+
+def _check_one_of_many(store: Store, op: Complete) -> None:
+    """Refuse to send a job on that is completed with others."""
+    if op.next is not None:
+        raise refuse("BAD_ARGUMENT", "complete_many", "next")
+    _check_next(store, op, "complete_many")
 
 
 def _complete_revoked(store: Store, now: int, job: Job, op: Complete | CompleteAndPop) -> str:
@@ -115,13 +121,17 @@ def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, d
     return "complete"
 
 
-def _retire(store: Store, now: int, most: int) -> None:
-    """Delete complete jobs that are kept no longer: at least as many as one operation completes, so none pile up."""
-    for old in completed.expired(store, now, most):
+def _retire(store: Store, now: int, most: int) -> bool:
+    """Delete complete jobs that are kept no longer: at least as many as one operation completes, so none pile up. Say
+    whether there were any.
+    """
+    found = completed.expired(store, now, most)
+    for old in found:
         emit(store, now, "retired", old.jid)
         jobs.remove(store, old)
-    if store.keeping.size:
-        retire_due(store, now, most)
+    if store.keeping.size and retire_due(store, now, most):
+        return True
+    return bool(found)
 
 
 def _advance(

@@ -17,14 +17,14 @@ from qmodel.state.store import Store, emit
 
 def put(store: Store, now: int, op: Put) -> str:
     """Put a job into a queue, or move it there."""
-    if _is_resend(store, op.jid, op.request):
+    if _is_resend(jobs.get(store, op.jid), op.request):
         return op.jid
     if op.unique is not None:
         return _put_unique(store, now, op)
-    if op.unique_mode is not None or op.unique_ms is not None or op.unique_max_ms is not None:
+    edges = None
+    if op.named:
         uniquing.check(op, "put")
-    edges = check(store, (op,))[op.jid] if op.depends is not None else None
-    if op.throttles is not None or op.cost is not None:
+        edges = check(store, (op,)).get(op.jid)
         check_throttles(store, op, "put")
 
     put_one(store, now, op, edges, op.request)
@@ -80,8 +80,7 @@ def put_many(store: Store, now: int, op: PutMany) -> tuple[str, ...]:
 def _create_all(store: Store, puts: tuple[Put, ...]) -> None:
     """Create those that do not exist: what is put may depend on what is put after it."""
     for op in puts:
-        if jobs.get(store, op.jid) is None:
-            jobs.create(store, op.jid)
+        jobs.made(store, op.jid)
 
 
 def _answered(store: Store, op: PutMany, jids: tuple[str, ...], keyed: bool) -> tuple[str, ...] | None:
@@ -90,7 +89,7 @@ def _answered(store: Store, op: PutMany, jids: tuple[str, ...], keyed: bool) -> 
     if again is not None:
         return again
     for jid in jids:
-        if _is_resend(store, jid, op.request):
+        if _is_resend(jobs.get(store, jid), op.request):
             return jids
     return None
 
@@ -101,8 +100,7 @@ def put_made(store: Store, now: int, op: Put) -> Job:
     return jobs.load(store, op.jid)
 
 
-def _is_resend(store: Store, jid: str, request: str) -> bool:
-    job = jobs.get(store, jid)
+def _is_resend(job: Job | None, request: str) -> bool:
     return job is not None and request != "" and job.put_request == request
 
 
@@ -130,38 +128,49 @@ def check(store: Store, puts: tuple[Put, ...]) -> dict[str, Edges]:
 
 
 def _assign(job: Job, op: Put, of: Request | None) -> None:
-    options.assign(job, op)
+    """Let a job have what a put says that hardly any says."""
+    if job.options or options.are_given(op):
+        options.assign(job, op)
     if of is not None:
         options.set(job, "request", of.id)
         job.priority = of.priority
-
-
-def put_one(store: Store, now: int, op: Put, edges: Edges | None, request: str, of: Request | None = None) -> None:
-    """Put a job; one that is a sub-request has the priority of its request."""
-    job = jobs.get(store, op.jid) or jobs.create(store, op.jid)
-    queues.register(store, now, op.queue)
-    if job.state or job.options:
-        _leave(store, now, job)
-    if job.options or of is not None or options.are_given(op):
-        _assign(job, op, of)
-    job.klass = op.klass
-    job.data = op.data
-    job.result = job.progress = ""
-    job.put_request = request
     if op.priority is not None:
         job.priority = op.priority
     if op.retries is not None:
         job.retries = op.retries
+
+
+def _bind(store: Store, now: int, job: Job, op: Put, edges: Edges | None) -> None:
+    """Let a job depend on what it is to depend on, and hold its key."""
     if edges is not None:
         dependencies.forget(store, job)
         dependencies.link(store, job, edges)
     if op.unique is not None:
         uniquing.claim(store, now, job, op)
+
+
+def put_one(store: Store, now: int, op: Put, edges: Edges | None, request: str, of: Request | None = None) -> None:
+    """Put a job; one that is a sub-request has the priority of its request."""
+    job = jobs.made(store, op.jid)
+    queues.register(store, now, op.queue)
+    if job.state or job.options:
+        _leave(store, now, job)
+    if op.named or job.options or of is not None:
+        _assign(job, op, of)
+    job.klass = op.klass
+    job.data = op.data
+    job.result = job.progress = ""
+    job.put_request = request
+    if op.named:
+        _bind(store, now, job, op, edges)
     state = enter(store, now, job, op.queue, op.delay_ms)
     emit(store, now, "put", job.jid, op.queue, op.klass, state)
     if op.tags is not None:
         tags.assign(store, job, op.tags)
-    place(store, now, job, state)
+    if job.options:
+        place(store, now, job, state)
+    else:
+        jobs.place(store, job, state)
 
 
 def _leave(store: Store, now: int, job: Job) -> None:

@@ -14,7 +14,7 @@ from qmodel.ops.gating import Passed, admits, admitted, claimed, let_through, pa
 from qmodel.ops.leasing import expiry, ran_too_long
 from qmodel.ops.lining import admit, place, preview
 from qmodel.ops.pausing import holds
-from qmodel.state import cascade, config, expiring, gates, history, jobs, options, queues, stats, throttles, workers
+from qmodel.state import config, expiring, gates, history, jobs, options, queues, stats, throttles, workers
 from qmodel.state.jobs import Job
 from qmodel.state.queues import Queue
 from qmodel.state.store import Store, emit
@@ -74,7 +74,7 @@ def grant(
 
 def _concluded(store: Store, now: int, granted: list[Job]) -> tuple[replies.Job, ...]:
     """Let what follows from the jobs that failed on the way happen, then show what was granted: a resend repeats it."""
-    if cascade.is_left(store):
+    if store.cascade:
         cascading.go_on(store, now)
     return tuple([jobs.view(store, now, job) for job in granted])
 
@@ -88,17 +88,20 @@ def _await_work(store: Store, queue: str, most: int) -> None:
 
 def _lease(store: Store, now: int, queue: str, worker: str, count: int, request: str) -> list[Job]:
     """Take the next jobs of a queue, unless it is paused, and lease them."""
-    paused = queues.has_pauses(store, queue) and holds(store, now, queue)
-    granted = [] if paused else _next(store, now, queue, count)
+    places = queues.of(store, queue)
+    if places.pauses and holds(store, now, queue):
+        return []
+    granted = _next(store, now, queue, places, count)
     for job in granted:
         _claim(store, now, job, worker, request)
     return granted
 
 
-def _next(store: Store, now: int, queue: str, count: int) -> list[Job]:
+def _next(store: Store, now: int, queue: str, places: Queue, count: int) -> list[Job]:
     """Take the next jobs out of their places: stalled ones, then those in order, due ones and due runs among them."""
+    if not queues.is_due(places, now):
+        return _ready(store, now, queue, places, count, {})
     until = now - config.value(store, "grace-period")
-    places = queues.of(store, queue)
     taken: list[Job] = []
     passed: Passed = {}
     for job in queues.lapsed(store, places, until, count):
@@ -122,7 +125,15 @@ def _ready(store: Store, now: int, queue: str, places: Queue, count: int, passed
     own = throttles.own(store, queue) if store.throttles else ""
     taken: list[Job] = []
     closed = through = 0
-    left = count
+    if not (own or places.gates or places.expires.size):
+        found = queues.take(store, places, count)
+        for job in found:
+            if not job.options or passes(store, now, job, passed, False):
+                taken.append(job)
+        closed = len(found) - len(taken)
+        if closed == 0:
+            return taken
+    left = count - len(taken)
     while left > 0 and closed < MOST:
         if places.gates:
             through += let_through(store, now, queue, passed, MOST - through)

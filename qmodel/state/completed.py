@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from qmodel.state import config, keeping
+from qmodel.state import keeping
 from qmodel.state.failures import latest
 from qmodel.state.store import Store
 
@@ -29,9 +29,9 @@ def discard(store: Store, job: Job) -> None:
 
 def expired(store: Store, now: int, most: int) -> Sequence[Job]:
     """The oldest complete jobs that are past jobs-history or beyond jobs-history-count."""
-    completed = store.completed
-    surplus = completed.size - config.value(store, "jobs-history-count")
-    found = completed.until(now - config.value(store, "jobs-history"), most)
+    completed, settings = store.completed, store.settings
+    surplus = completed.size - settings["jobs-history-count"]
+    found = completed.until(now - settings["jobs-history"], most)
     if surplus > len(found):
         found = completed[: min(surplus, most)]
     return [store.jobs[jid] for _, _, jid in found] if found else ()

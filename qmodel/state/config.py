@@ -6,10 +6,12 @@ Python API). What nobody set is not stored.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from qmodel.refusals import refuse
-from qmodel.state.store import Store
+
+if TYPE_CHECKING:
+    from qmodel.state.store import Store
 
 DAY = 86_400_000
 YEAR = 366 * DAY
@@ -45,7 +47,8 @@ OPTIONS: dict[str, Option] = {
     "max-events": Option(10_000, 1, 10**7, "events", "How many events are kept."),
 }
 
-_DEFAULTS = {name: option.default for name, option in OPTIONS.items()}
+DEFAULTS: Final = {name: option.default for name, option in OPTIONS.items()}
+"""What holds where nobody has set anything."""
 
 PER_QUEUE = "heartbeat-"
 """`heartbeat-<queue>` overrides `heartbeat` for one queue."""
@@ -62,24 +65,24 @@ def option(name: str) -> Option:
 
 def value(store: Store, name: str) -> int:
     """The value of an option that is known to exist."""
-    found = store.config.get(name)
-    return _DEFAULTS[name] if found is None else found
+    return store.settings[name]
 
 
 def heartbeat(store: Store, queue: str) -> int:
     """How long a lease in a queue lasts, in milliseconds."""
-    config = store.config
-    if not config:
-        return _DEFAULTS["heartbeat"]
-    found = config.get(PER_QUEUE + queue)
-    return value(store, "heartbeat") if found is None else found
+    settings = store.settings
+    return settings.get(PER_QUEUE + queue, settings["heartbeat"]) if store.config else settings["heartbeat"]
 
 
 def assign(store: Store, name: str, to: int) -> None:
     """Set an option."""
-    store.config[name] = to
+    store.config[name] = store.settings[name] = to
 
 
 def clear(store: Store, name: str, _: int) -> None:
     """Set an option back to its default."""
     store.config.pop(name, None)
+    if name in DEFAULTS:
+        store.settings[name] = DEFAULTS[name]
+    else:
+        store.settings.pop(name, None)

@@ -119,6 +119,14 @@ def create(store: Store, jid: str) -> Job:
     return job
 
 
+def made(store: Store, jid: str) -> Job:
+    """A job to put: the one that there is, or a new one."""
+    job = store.jobs.get(jid)
+    if job is None:
+        job = store.jobs[jid] = Job(jid)
+    return job
+
+
 def draft(store: Store, jid: str, state: str, ahead: int) -> Job:
     """A job as it would be in a state, so many sequences from now. It is for a read: nobody will find it."""
     job = Job(jid)
@@ -145,21 +153,26 @@ def as_waiting(store: Store, now: int, job: Job, priority: int, ahead: int) -> J
 
 def lift(store: Store, job: Job) -> None:
     """Take a job out of its place. Do so before anything changes by which the place is found."""
-    if job.state:
-        places.PLACES[job.state][1](store, job)
-        if job.options:
-            expiring.leave(store, job)
-            gates.forget_gate(job)
-        job.state = ""
+    if not job.state:
+        return
+    if job.options:
+        places.leave(store, job)
+        expiring.leave(store, job)
+        gates.forget_gate(job)
+    else:
+        places.PLAIN[job.state][1](store, job)
+    job.state = ""
 
 
 def place(store: Store, job: Job, state: str) -> None:
     """Put a lifted job into the place that a state says; its sequence is that of the event that told so."""
     job.state = state
     job.seq = store.seq
-    places.PLACES[state][0](store, job)
     if job.options:
+        places.enter(store, job)
         expiring.enter(store, job)
+    else:
+        places.PLAIN[state][0](store, job)
 
 
 def remove(store: Store, job: Job) -> None:

@@ -22,16 +22,18 @@ if TYPE_CHECKING:
     from qmodel.state.jobs import Job
 
 
+Ways = tuple[Callable[[Store, "Job"], None], Callable[[Store, "Job"], None]]
+"""How a job enters its place, and how it leaves it."""
+
+
 def _push(store: Store, job: Job) -> None:
     queues.push(store, job)
-    if job.options:
-        gates.reserve(store, job)
+    gates.reserve(store, job)
 
 
 def _pull(store: Store, job: Job) -> None:
     queues.pull(store, job)
-    if job.options:
-        gates.unreserve(store, job)
+    gates.unreserve(store, job)
 
 
 def _hold_back(store: Store, job: Job) -> None:
@@ -52,8 +54,7 @@ def _let_on(store: Store, job: Job) -> None:
 
 def _lock(store: Store, job: Job) -> None:
     queues.lock(store, job)
-    if job.options:
-        gates.hold(store, job)
+    gates.hold(store, job)
 
 
 def _unlock(store: Store, job: Job) -> None:
@@ -63,9 +64,12 @@ def _unlock(store: Store, job: Job) -> None:
 
 
 def _begin_lease(store: Store, job: Job) -> None:
+    _lock(store, job)
+    workers.hold(store, job)
+
+
+def _begin_plain_lease(store: Store, job: Job) -> None:
     queues.lock(store, job)
-    if job.options:
-        gates.hold(store, job)
     workers.hold(store, job)
 
 
@@ -76,7 +80,7 @@ def _end_lease(store: Store, job: Job) -> None:
     workers.let_go(store, job)
 
 
-PLACES: dict[str, tuple[Callable[[Store, Job], None], Callable[[Store, Job], None]]] = {
+PLACES: dict[str, Ways] = {
     "waiting": (_push, _pull),
     "scheduled": (queues.schedule, queues.unschedule),
     "depends": (queues.park, queues.unpark),
@@ -88,12 +92,23 @@ PLACES: dict[str, tuple[Callable[[Store, Job], None], Callable[[Store, Job], Non
 }
 """For each state, how a job enters its place and how it leaves it."""
 
+SHORTER: dict[str, Ways] = {
+    "waiting": (queues.push, queues.pull),
+    "running": (_begin_plain_lease, _end_lease),
+    "stalled": (queues.lock, _unlock),
+}
+"""What is shorter for a job without options: nothing was let on by a gate, and no throttle is named."""
+
+PLAIN: dict[str, Ways] = PLACES | SHORTER
+
 
 def enter(store: Store, job: Job) -> None:
     """Put a job into the place that its state says."""
-    PLACES[job.state][0](store, job)
+    ways = PLACES if job.options else PLAIN
+    ways[job.state][0](store, job)
 
 
 def leave(store: Store, job: Job) -> None:
     """Take a job out of the place that its state says."""
-    PLACES[job.state][1](store, job)
+    ways = PLACES if job.options else PLAIN
+    ways[job.state][1](store, job)

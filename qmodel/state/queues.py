@@ -216,6 +216,16 @@ def due(store: Store, queue: Queue, now: int, most: int) -> Sequence[Job]:
     return [store.jobs[jid] for _, _, jid in found] if found else ()
 
 
+def is_due(queue: Queue, now: int) -> bool:
+    """Whether a pop has to look at more than the order: at what may have become due, or ended, by itself."""
+    return (
+        queue.expires.size > 0
+        or queue.recur.size > 0
+        or bool(queue.scheduled.size and queue.scheduled.until(now, 1))
+        or bool(queue.locks.until(now, 1))
+    )
+
+
 def lapsed(store: Store, queue: Queue, until: int, most: int) -> Sequence[Job]:
     """Stalled jobs, then those whose lease ran out by `until`, by that time."""
     found = queue.locks.until(until, most)

@@ -71,11 +71,13 @@ def day_of(at: int) -> int:
 
 
 def _day(store: Store, now: int, queue: str) -> Day:
-    """The day of a queue; when it is new, strike a few of the days that are older than stats-history."""
-    today = now - now % DAY_MS
-    day = store.days.get((today, queue))
-    if day is not None:
-        return day
+    """The day of a queue."""
+    return store.days.get((day_of(now), queue)) or _new_day(store, now, queue)
+
+
+def _new_day(store: Store, now: int, queue: str) -> Day:
+    """A new day of a queue; strike a few of the days that are older than stats-history."""
+    today = day_of(now)
     oldest = today - config.value(store, "stats-history") * DAY_MS
     for key in store.days.keys()[:SWEEP]:
         if key[0] < oldest:
@@ -107,19 +109,20 @@ def _fold(sample: Sample, duration: int) -> None:
     delta = duration - sample.mean
     sample.mean = mean = sample.mean + delta / count
     sample.squares += delta * (duration - mean)
-    index = bin_of(duration)
+    index = bin_of(duration) if duration >= MINUTE_MS else duration // 1000
     bins = sample.bins
     bins[index] = bins.get(index, 0) + 1
 
 
 def waited(store: Store, now: int, queue: str, duration: int) -> None:
     """Count how long a popped job waited."""
-    _fold(_day(store, now, queue).wait, duration)
+    day = store.days.get((now - now % DAY_MS, queue)) or _new_day(store, now, queue)
+    _fold(day.wait, duration)
 
 
 def ran(store: Store, now: int, queue: str, duration: int) -> None:
     """Count how long a completed job ran."""
-    day = _day(store, now, queue)
+    day = store.days.get((now - now % DAY_MS, queue)) or _new_day(store, now, queue)
     _fold(day.run, duration)
     minute = day.minutes.get(now % DAY_MS // MINUTE_MS) or _minute(day, now)
     minute[0] += 1

@@ -14,6 +14,7 @@ from sortedcontainers import SortedDict
 
 from qmodel.events import Event
 from qmodel.ordered import Ordered
+from qmodel.state.config import DEFAULTS
 
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
@@ -44,7 +45,8 @@ class Store:
     __slots__ = (
         "cascade", "completed", "config", "crons", "days", "events", "failed", "groups", "jobs", "keeping", "lines",
         "messages", "metadata", "queues", "request_states", "requested", "requests", "results", "schedules", "seq",
-        "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques", "workers", "workers_passed",
+        "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques", "workers",
+        "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -70,6 +72,7 @@ class Store:
         self.throttles: dict[str, Throttle] = {}
         self.days: SortedDict[tuple[int, str], Day] = SortedDict()
         self.config: dict[str, int] = {}
+        self.settings = DEFAULTS.copy()  # the options with those that nobody has set
         self.uniques: dict[str, Unique] = {}
         self.unique_ends: Ordered[Place] = Ordered()
         self.metadata: dict[str, dict[str, str]] = {}

@@ -131,7 +131,7 @@ def _forgetful(store: Store, now: int, job: Any, group: str, message: str, ended
 
 FAULTS = (
     Fault("a late worker may finish", jobs, "held", _held_by_anyone, 3),
-    Fault("higher priority first", places, "PLACES", {**places.PLACES, "waiting": (_higher_first, queues.pull)}, 1),
+    Fault("higher priority first", places, "PLAIN", {**places.PLAIN, "waiting": (_higher_first, queues.pull)}, 1),
     Fault("a lapse is not counted", taking, "_take_back", _uncounted, 3),
     Fault("a lease lapses a moment late", queues, "lapsed", lambda s, n, at, m: _lapsed(s, n, at - 1, m), 3),
     Fault("a due job waits a moment longer", queues, "due", lambda s, n, at, m: _due(s, n, at - 1, m), 3),

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from qmodel.arguments import Kind, ListOf, Text
+from qmodel.arguments import NAMES, Kind, ListOf, Text
 from qmodel.operations import CATALOGUE
 
 KINDS = {
@@ -35,7 +35,7 @@ def values(seed: int, count: int = 20_000) -> list[object]:
 
 def disagreements(kind: Kind, plain: str) -> list[object]:
     """Values that the compiled condition lets through and the function does not."""
-    compiled = eval(f"lambda value: {plain}")
+    compiled = eval(f"lambda value: {plain}", {"NAMES": NAMES})
     return [value for value in values(1) if compiled(value) and not kind.accepts(value)]
 
 
@@ -53,4 +53,5 @@ def test_most_good_values_are_plainly_fine() -> None:
         for argument in spec.arguments:
             good = {"text": "some data", "name": "emails", "id": "0123456789abcdef", "whole": 7}.get(argument.kind.wire)
             if good is not None:
-                assert eval(argument.kind.plain, {"value": good}), argument
+                assert argument.kind.accepts(good)
+                assert eval(argument.kind.plain, {"value": good, "NAMES": NAMES}), argument

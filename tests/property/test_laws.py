@@ -518,7 +518,7 @@ def test_an_order_by_something_else_is_noticed(monkeypatch: pytest.MonkeyPatch, 
         queue.ready.add((job.priority, job.ready_at, job.seq, job.jid))
 
     monkeypatch.setattr(queues, "push", push)
-    monkeypatch.setitem(places.PLACES, "waiting", (push, queues.pull))
+    monkeypatch.setitem(places.PLAIN, "waiting", (push, queues.pull))
     assert jobs.place
     assert fails(test_pops_come_in_the_order_of_priority_readiness_and_sequence)
 
