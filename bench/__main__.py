@@ -10,7 +10,20 @@ import sys
 from bench import Options
 from bench.report import Report
 
-NAMES = ("commands", "memory", "server", "features", "model", "throughput", "worker", "growth", "serve", "app")
+NAMES = (
+    "commands",
+    "memory",
+    "server",
+    "features",
+    "model",
+    "throughput",
+    "worker",
+    "growth",
+    "serve",
+    "app",
+    "spark-read",
+    "kills",
+)
 
 
 def main() -> int:
@@ -30,7 +43,8 @@ def main() -> int:
     met, cpus = True, os.sched_getaffinity(0)
     for name in given.names or NAMES:
         os.sched_setaffinity(0, cpus)  # the one before may have kept to one of them
-        report: Report = importlib.import_module(f"bench.{name}").run(options)
+        module = importlib.import_module(f"bench.{name.replace('-', '_')}")
+        report: Report = module.run(options)
         print(report.markdown())
         met = met and all(verdict.met for verdict in report.verdicts)
         if not options.quick:

@@ -215,7 +215,13 @@ def _fact(name: str, text: str) -> Fact:
 def event(raw: Raw) -> Event:
     """Read an event: its sequence, and its text."""
     at, kind, *facts = raw[1].decode().split("\t")
-    return Event(int(raw[0]), int(at), kind, tuple(map(_fact, EVENTS[kind], facts)))
+    for place in _WHOLE[kind]:
+        facts[place] = int(facts[place])
+    return record(Event, (int(raw[0]), int(at), kind, tuple(facts)))
+
+
+_WHOLE = {kind: tuple(place for place, name in enumerate(names) if name in WHOLE) for kind, names in EVENTS.items()}
+"""Where the facts of each event stand that are whole numbers."""
 
 
 def _jobs(raw: Raw) -> tuple[Job, ...]:
