@@ -66,6 +66,7 @@ IN_PYTHON_ALONE = {
     "throttles.made": "Lua keeps only the limits and the level together",
     "subscriptions.options": "in Lua they are kept as one text",
     "stats.bin_of": "local in Lua; the model's tests look at it",
+    "stats.fold": "local in Lua; the pipeline folds as the model does",
 }
 
 OTHER_ORDER = {

@@ -39,6 +39,7 @@ OWN = {
     "http": "Serve jobs over HTTP, to programs in any language.",
     "statistics": "Show how long jobs waited and ran, and what failed, from an archive.",
     "plan": "Simulate the queue: how many workers are enough, and how long will jobs wait?",
+    "reconcile": "Compare the engine's statistics with those of its events, to the last bit.",
     "spark": "Keep, count, check and simulate what happened, on Spark.",
     "conformance": "Compare a backend, or a binding in any language, with the model.",
 }

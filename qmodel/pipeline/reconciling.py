@@ -86,6 +86,13 @@ def reconcile(client: Client, fold: Fold, *, tolerance: float = 0.0) -> Report:
     return Report(tuple(compared), tuple(differences), gone, begun, tuple(wanted))
 
 
+def kept_since(client: Client) -> int:
+    """The start (ms) of the first day whose statistics the engine still has."""
+    today: int = client.execute(ops.Stats("any")).day
+    days: int = client.execute(ops.ConfigGet("stats-history"))
+    return max(today - days * DAY_MS, 0)
+
+
 def _bring_up(client: Client, fold: Fold) -> None:
     for page in pages(client, fold.last):
         fold.add(page)
@@ -96,8 +103,7 @@ def _sorted(client: Client, fold: Fold) -> tuple[tuple[Key, ...], tuple[Key, ...
     keys = sorted(key for key in fold.tallies if key.by == "queue")
     if not keys:
         return (), (), []
-    today = client.execute(ops.Stats(keys[0].name)).day
-    oldest = today - client.execute(ops.ConfigGet("stats-history")) * DAY_MS
+    oldest = kept_since(client)
     seen = day_of(fold.began_at) + DAY_MS if fold.after and fold.began_at is not None else 0
     gone = tuple(key for key in keys if key.day < oldest)
     begun = tuple(key for key in keys if oldest <= key.day < seen)

@@ -10,27 +10,22 @@ from __future__ import annotations
 from collections import Counter
 
 from qmodel.replies import Sample as Shown
-from qmodel.state.stats import BINS, bin_of
+from qmodel.state import stats
 
 
-class Sample:
-    """Count, mean, sum of squared deviations and histogram of some durations in milliseconds."""
+class Sample(stats.Sample):
+    """Count, mean, sum of squared deviations and histogram of some durations in milliseconds: the engine's own."""
 
-    __slots__ = ("bins", "count", "mean", "squares")
+    __slots__ = ()
+    bins: Counter[int]
 
     def __init__(self) -> None:
-        self.count = 0
-        self.mean = 0.0
-        self.squares = 0.0
-        self.bins: Counter[int] = Counter()
+        super().__init__()
+        self.bins = Counter()
 
     def add(self, duration: int) -> None:
         """Count one duration."""
-        self.count += 1
-        delta = duration - self.mean
-        self.mean += delta / self.count
-        self.squares += delta * (duration - self.mean)
-        self.bins[bin_of(duration)] += 1
+        stats.fold(self, duration)
 
     def merge(self, other: Sample) -> None:
         """Count all that another one has."""
@@ -46,7 +41,7 @@ class Sample:
 
     def shown(self) -> Shown:
         """As the engine shows it, with each bin (qmodel.histogram.bin_starts)."""
-        return Shown(self.count, self.mean, self.squares, tuple(self.bins[index] for index in range(BINS)))
+        return Shown(self.count, self.mean, self.squares, tuple(self.bins[index] for index in range(stats.BINS)))
 
 
 class Tally:
@@ -62,6 +57,17 @@ class Tally:
         self.run = Sample()
         self.failures = self.failed = self.retries = 0
         self.groups: Counter[str] = Counter()
+
+    def count(self, measure: str, group: str, count: int) -> None:
+        """Count some that failed, of a group, that recovered, or retries."""
+        if measure == "failed":
+            self.failures += count
+            self.failed += count
+            self.groups[group] += count
+        elif measure == "recovered":
+            self.failed -= count
+        else:
+            self.retries += count
 
     def merge(self, other: Tally) -> None:
         """Count all that another one has."""

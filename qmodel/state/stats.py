@@ -104,7 +104,8 @@ def _minute(day: Day, now: int) -> list[int]:
     return minute
 
 
-def _fold(sample: Sample, duration: int) -> None:
+def fold(sample: Sample, duration: int) -> None:
+    """Count one duration."""
     sample.count = count = sample.count + 1
     delta = duration - sample.mean
     sample.mean = mean = sample.mean + delta / count
@@ -117,13 +118,13 @@ def _fold(sample: Sample, duration: int) -> None:
 def waited(store: Store, now: int, queue: str, duration: int) -> None:
     """Count how long a popped job waited."""
     day = store.days.get((now - now % DAY_MS, queue)) or _new_day(store, now, queue)
-    _fold(day.wait, duration)
+    fold(day.wait, duration)
 
 
 def ran(store: Store, now: int, queue: str, duration: int) -> None:
     """Count how long a completed job ran."""
     day = store.days.get((now - now % DAY_MS, queue)) or _new_day(store, now, queue)
-    _fold(day.run, duration)
+    fold(day.run, duration)
     minute = day.minutes.get(now % DAY_MS // MINUTE_MS) or _minute(day, now)
     minute[0] += 1
     minute[3] += duration if duration < RUN_MOST else RUN_MOST

@@ -9,6 +9,8 @@ from qmodel import engine
 from qmodel.conformance import runner
 from qmodel.conformance.chooser import RandomChooser
 from qmodel.events import Event
+from qmodel.pipeline.tallies import Tally
+from qmodel.state import stats
 from qmodel.state.store import Store, events_after
 
 COUNT = 150
@@ -46,3 +48,9 @@ def every_event() -> Iterator[Event]:
     """The events of all the histories."""
     for watched in histories():
         yield from watched.events
+
+
+def counted(day: stats.Day | Tally) -> list[object]:
+    """What a day of the engine and a tally both have."""
+    samples = [(one.count, one.mean, one.squares, dict(one.bins)) for one in (day.wait, day.run)]
+    return [*samples, day.failures, day.failed, day.retries]

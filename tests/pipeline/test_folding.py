@@ -14,7 +14,7 @@ from qmodel.pipeline.folding import HANDLERS, Fold, Key
 from qmodel.pipeline.gaps import EventsGone, Gap, SequenceWentBack, prove
 from qmodel.pipeline.tallies import Sample, Tally
 from qmodel.state import stats
-from tests.pipeline.histories import Watched, histories
+from tests.pipeline.histories import Watched, counted, histories
 
 DAY = stats.DAY_MS
 HOUR = 3_600_000
@@ -24,12 +24,6 @@ def folded(watched: Watched) -> Fold:
     fold = Fold()
     fold.add(watched.events)
     return fold
-
-
-def counted(day: stats.Day | Tally) -> list[object]:
-    """What a day of the engine and a tally both have."""
-    samples = [(one.count, one.mean, one.squares, dict(one.bins)) for one in (day.wait, day.run)]
-    return [*samples, day.failures, day.failed, day.retries]
 
 
 def exact(tally: Tally) -> list[object]:

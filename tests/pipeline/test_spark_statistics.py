@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.pipeline.histories import histories
+from tests.pipeline.histories import counted, histories
 from tests.pipeline.kept import keep
 from tests.pipeline.sparking import needed
 
@@ -20,6 +20,7 @@ from qmodel.pipeline.spark.statistics import Spark  # noqa: E402
 from qmodel.pipeline.statistics.cells import SHIFT, cell_sql, fine_of  # noqa: E402
 from qmodel.pipeline.statistics.counting import collect, count  # noqa: E402
 from qmodel.pipeline.statistics.local import DuckDB  # noqa: E402
+from qmodel.pipeline.statistics.ordered import fold_of  # noqa: E402
 from qmodel.state.stats import bin_of  # noqa: E402
 
 
@@ -47,3 +48,11 @@ def test_a_cell_is_the_same_on_spark(spark: Any) -> None:
     spark.createDataFrame([(edge,) for edge in edges], "ms bigint").createOrReplaceTempView("edges")
     found = Spark(spark).rows(f"select ms, {cell_sql('ms')} from edges")
     assert dict(found) == {edge: fine_of(edge) * SHIFT + bin_of(edge) for edge in edges}
+
+
+def test_on_spark_durations_are_added_in_the_order_of_their_events(spark: Any, tmp_path: Path) -> None:
+    watched = max(histories(), key=lambda one: len(one.events))
+    keep(tmp_path, "a:", watched.events)
+    fold = fold_of(Spark(spark), Archive(str(tmp_path)), "a:")
+    for (day, queue), there in watched.store.days.items():
+        assert counted(there) == counted(fold.tally("queue", queue, day))

@@ -13,6 +13,7 @@ JOBS: dict[str, str] = {
     "verify": "Prove that the archive has each event once.",
     "statistics": "Show how long jobs waited and ran, and what failed, from an archive.",
     "plan": "Simulate the queue at many points: how many workers are enough?",
+    "reconcile": "Compare the engine's statistics with those of its events, to the last bit.",
     "campaign": "Compare thousands of generated histories with the model.",
 }
 """The jobs, by their names, with a sentence each."""

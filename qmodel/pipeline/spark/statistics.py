@@ -11,7 +11,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from qmodel.pipeline.archive import Archive, File
+from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.schema import SCHEMA
+from qmodel.pipeline.statistics.ordered import Kernel
 from qmodel.pipeline.statistics.sql import SPARK
 
 
@@ -53,3 +55,10 @@ class Spark:
     def rows(self, select: str) -> list[tuple[Any, ...]]:
         """What a select gives."""
         return [tuple(row) for row in self._at.sql(select).collect()]
+
+    def ordered(
+        self, select: str, keys: Sequence[str], order: str, kernel: Kernel, schema: pa.Schema
+    ) -> list[tuple[Any, ...]]:
+        """What a kernel makes of the rows of a select: rows of equal keys are in one task, sorted by a column."""
+        rows = self._at.sql(select).repartition(*keys).sortWithinPartitions(*keys, order)
+        return [tuple(row) for row in rows.mapInArrow(kernel, from_arrow_schema(schema)).collect()]

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from qmodel.pipeline.archive import Archive, File
 from qmodel.pipeline.statistics import sql
-from qmodel.pipeline.statistics.figures import Figures, Name, add_bins, figures
+from qmodel.pipeline.statistics.figures import Figures, Name, add_bins, date_of, figures
 from qmodel.pipeline.statistics.runs import CARRIED, CELLS, Range, Runs, StatisticsError
 
 
@@ -68,7 +68,7 @@ def count(engine: Engine, archive: Archive, out: str | None, namespace: str | No
     runs = Runs(out) if out else None
     new = wanted(archive, runs.counted() if runs else {}, namespace)
     if new:
-        _describe(engine, archive, new, runs.carried() if runs else None)
+        describe(engine, archive, new, runs.carried() if runs else None)
     if runs is None:
         engine.table("cells", _cells(engine) if new else _no_cells())
         return new
@@ -86,8 +86,17 @@ def count(engine: Engine, archive: Archive, out: str | None, namespace: str | No
     return new
 
 
-def _describe(engine: Engine, archive: Archive, new: dict[str, Range], carried: str | None) -> None:
+def describe(
+    engine: Engine, archive: Archive, new: dict[str, Range], carried: str | None = None, since: int = 0
+) -> bool:
+    """Let an engine know the events in some ranges, as `slim`, `counted` and `spans`; with what was carried from before
+    them, or without those of the days before `since` (ms). False where there are none.
+    """
+    first = date_of(since)
     files = [file for one, (after, until) in new.items() for file in archive.files(one, after=after, last=until)]
+    files = [file for file in files if file.day >= first]
+    if not files:
+        return False
     engine.events("archived", archive, files)
     rows = ", ".join(f"({engine.dialect.text(one)}, {after}, {until})" for one, (after, until) in new.items())
     engine.table(
@@ -102,6 +111,7 @@ def _describe(engine: Engine, archive: Archive, new: dict[str, Range], carried: 
     engine.view("slim", slim)
     engine.view("counted", sql.counted("slim", "ranges", engine.dialect))
     engine.view("spans", sql.spans("slim"))
+    return True
 
 
 def _cells(engine: Engine) -> str:

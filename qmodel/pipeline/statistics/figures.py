@@ -15,6 +15,11 @@ from qmodel.pipeline.statistics.sql import SHARES
 from qmodel.state.stats import BINS
 
 
+def date_of(day: int) -> str:
+    """A day (ms), as 2026-11-21."""
+    return (datetime(1970, 1, 1) + timedelta(milliseconds=day)).strftime("%Y-%m-%d")
+
+
 class Name(NamedTuple):
     """What figures are of: a namespace, the start of a UTC day (ms), a kind (queue, klass, worker, tag), and a name."""
 
@@ -26,7 +31,7 @@ class Name(NamedTuple):
     @property
     def date(self) -> str:
         """The day, as 2026-11-21."""
-        return (datetime(1970, 1, 1) + timedelta(milliseconds=self.day)).strftime("%Y-%m-%d")
+        return date_of(self.day)
 
 
 @dataclass

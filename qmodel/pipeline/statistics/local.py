@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
 from qmodel.pipeline.archive import Archive, File
+from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.schema import SCHEMA
+from qmodel.pipeline.statistics.ordered import Kernel
 from qmodel.pipeline.statistics.runs import StatisticsError
 from qmodel.pipeline.statistics.sql import DUCKDB
+
+T = TypeVar("T")
+
+BATCH = 100_000
+"""Rows that are handed on together."""
 
 
 class DuckDB:
@@ -85,9 +92,21 @@ class DuckDB:
         """What a select gives."""
         return self._do(select).fetchall()
 
+    def ordered(
+        self, select: str, keys: Sequence[str], order: str, kernel: Kernel, schema: pa.Schema
+    ) -> list[tuple[Any, ...]]:
+        """What a kernel makes of the rows of a select, sorted by keys, and then by a column."""
+        text = f"{select} order by {', '.join((*keys, order))}"
+        found: pa.RecordBatchReader = self._asking(lambda: self._at.sql(text).to_arrow_reader(BATCH))
+        return [tuple(row.values()) for batch in kernel(found) for row in batch.to_pylist()]
+
     def _do(self, text: str) -> duckdb.DuckDBPyConnection:
+        return self._asking(lambda: self._at.execute(text))
+
+    @staticmethod
+    def _asking(ask: Callable[[], T]) -> T:
         try:
-            return self._at.execute(text)
+            return ask()
         except duckdb.OutOfMemoryException as error:
             said = str(error).partition("\n")[0]
             raise StatisticsError(

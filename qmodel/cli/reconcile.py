@@ -1,0 +1,33 @@
+"""`qmodel reconcile`: the figures of an archive beside the engine's own, on this machine."""
+
+from __future__ import annotations
+
+import click
+
+from qmodel.cli import reconciling
+from qmodel.cli.session import common
+from qmodel.cli.watching import need
+
+
+@click.command("reconcile")
+@click.argument("archive")
+@click.option("--namespace", help="The archive's name of the namespace at --url.  [default: its prefix]")
+@click.option(
+    "--memory", default="", metavar="SIZE", help="The most memory DuckDB may use: 2GB.  [default: most of it]"
+)
+def command(archive: str, namespace: str | None, memory: str) -> None:
+    """Compare the statistics that the engine keeps with those of its events, to the last bit.
+
+    Both come of the same transitions by different ways. Where they differ, events or counts were lost or altered: that
+    is a table, and exit code 1. ARCHIVE is a folder that `qmodel spark archive` fills; what came since is read from the
+    server. Days that the engine keeps no longer (stats-history) are not compared.
+    """
+    need("duckdb", "duckdb", "reconcile")
+    need("pyarrow", "duckdb", "reconcile")
+    from qmodel.pipeline.statistics.local import DuckDB
+
+    with DuckDB(memory) as engine:
+        reconciling.answer(engine, archive, namespace)
+
+
+common(command)

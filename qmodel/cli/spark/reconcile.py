@@ -1,0 +1,29 @@
+"""`qmodel spark reconcile`: the figures of an archive beside the engine's own, on Spark."""
+
+from __future__ import annotations
+
+import click
+
+from qmodel.cli import reconciling
+from qmodel.cli.session import common
+from qmodel.cli.spark.running import spark_session
+
+
+@click.command("reconcile")
+@click.argument("archive")
+@click.option("--namespace", help="The archive's name of the namespace at --url.  [default: its prefix]")
+def command(archive: str, namespace: str | None) -> None:
+    """Compare the statistics that the engine keeps with those of its events, to the last bit.
+
+    The same as `qmodel reconcile`, on Spark: each queue's days are folded in their order by a task of their own.
+    """
+    spark = spark_session("reconcile")
+    from qmodel.pipeline.spark.statistics import Spark
+
+    try:
+        reconciling.answer(Spark(spark), archive, namespace)
+    finally:
+        spark.stop()
+
+
+common(command)

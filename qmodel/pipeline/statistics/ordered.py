@@ -1,0 +1,121 @@
+"""A fold of an archive by SQL, to be compared with the engine's statistics to the last bit.
+
+Sums that are added up in any order are not what the engine has: it adds one duration after the other, and rounds each
+time. So here the durations of each queue and day are brought into the order of their events, and added as it does it;
+days and queues beside one another, wherever they are. What counts by whole numbers is counted by SQL. What comes of it
+is a `Fold` that can go on with the events behind the archive: it knows what is failed still, and which leases were lost
+last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from qmodel.pipeline.archive import Archive
+from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.folding import Fold, Key, Known, Lost
+from qmodel.pipeline.statistics import sql
+from qmodel.pipeline.statistics.counting import Engine, describe
+from qmodel.pipeline.statistics.runs import Range, StatisticsError
+from qmodel.pipeline.tallies import Sample, Tally
+from qmodel.state.stats import BINS
+
+Kernel = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+KEYS = ("queue", "day", "measure")
+SAMPLES = pa.schema(
+    [
+        ("queue", pa.string()),
+        ("day", pa.int64()),
+        ("measure", pa.string()),
+        ("count", pa.int64()),
+        ("mean", pa.float64()),
+        ("squares", pa.float64()),
+        ("bins", pa.list_(pa.int64())),
+    ]
+)
+
+
+class OrderedEngine(Engine, Protocol):
+    """What executes SQL, and gives what comes of it to Python in an order."""
+
+    def ordered(
+        self, select: str, keys: Sequence[str], order: str, kernel: Kernel, schema: pa.Schema
+    ) -> list[tuple[Any, ...]]:
+        """What a kernel makes of the rows of a select: all rows of equal keys go to one call, one after the other, in
+        the order of a column.
+        """
+
+
+def samples(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of durations by KEYS, in the order of their events, a row for each sample."""
+    found: dict[tuple[str, int, str], Sample] = {}
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in (*KEYS, "ms"))
+        for *key, ms in zip(*columns, strict=True):
+            sample = found.get(tuple(key))
+            if sample is None:
+                sample = found[tuple(key)] = Sample()
+            sample.add(ms)
+    rows = [{**dict(zip(KEYS, key, strict=True)), **_row(sample)} for key, sample in found.items()]
+    yield pa.RecordBatch.from_pylist(rows, schema=SAMPLES)
+
+
+def _row(sample: Sample) -> dict[str, Any]:
+    bins = [sample.bins[index] for index in range(BINS)]
+    return {"count": sample.count, "mean": sample.mean, "squares": sample.squares, "bins": bins}
+
+
+def fold_of(engine: OrderedEngine, archive: Archive, namespace: str, since: int = 0) -> Fold:
+    """The figures by queue of the days from `since` (ms) on, as a fold up to the last event of an archive.
+
+    Where events were lost on the way into the archive, it is as one that began behind them. Raises ArchiveError where
+    the archive is not whole, and StatisticsError where it does not have the namespace.
+    """
+    if namespace not in archive.namespaces():
+        raise StatisticsError(
+            f"The archive {archive.root} has nothing of {namespace!r}; it has {archive.namespaces()}. Say which it "
+            f"is by --namespace, or archive first: qmodel spark archive --to {archive.root}"
+        )
+    last, holes = archive.last(namespace), archive.holes(namespace)
+    fold = Fold(holes[-1].last if holes else 0)
+    fold.last = last
+    if describe(engine, archive, {namespace: Range(0, last)}, since=since):
+        _count(engine, fold)
+        for seq, at, jid, event, queue, cause in engine.rows(_still("slim")):
+            fold.jobs[jid] = _known(seq, at, event, queue, cause)
+        if holes:
+            ((fold.began_at,),) = engine.rows(f"select min(moment) from slim where seq > {fold.after}")
+    return fold
+
+
+def _still(relation: str) -> str:
+    columns = "seq, moment, jid, event, queue, cause"
+    return f"select {columns} from ({sql.carried(relation)}) as kept where event in ('failed', 'lock_lost')"
+
+
+def _known(seq: int, at: int, event: str, queue: str, cause: str) -> Known:
+    known, keys = Known(""), (Key(at - at % sql.DAY, "queue", queue),)
+    if event == "failed":
+        known.failed = keys
+    else:
+        known.lost = Lost(seq, at, cause, keys)
+    return known
+
+
+def _count(engine: OrderedEngine, fold: Fold) -> None:
+    def tally(queue: str, day: int) -> Tally:
+        return fold.tallies.setdefault(Key(day, "queue", queue), Tally())
+
+    durations = "select queue, day, measure, seq, ms from counted where measure in ('wait', 'run')"
+    for queue, day, measure, *told, bins in engine.ordered(durations, KEYS, "seq", samples, SAMPLES):
+        sample: Sample = getattr(tally(queue, day), measure)
+        sample.count, sample.mean, sample.squares = told
+        sample.bins.update({index: count for index, count in enumerate(bins) if count})
+    rest = (
+        "select queue, day, measure, detail, cast(sum(n) as bigint) as n from counted"
+        " where measure in ('failed', 'recovered', 'retries') group by queue, day, measure, detail"
+    )
+    for queue, day, measure, group, count in engine.rows(rest):
+        tally(queue, day).count(measure, group, count)
