@@ -191,7 +191,7 @@ class Rows:
         elif what.keys:
             names = keyed(batch, what)
         else:
-            columns = [column.to_pylist() for column in batch.columns]
+            columns = [_comparable(column) for column in batch.columns]
             names = [self._nth(digest(what.run, self._part, row)) for row in zip(*columns, strict=True)]
         return [f"{what.request}:{name}" if name else name for name in names] if what.request else names
 
@@ -203,5 +203,11 @@ class Rows:
 
 def keyed(batch: pa.RecordBatch, what: Writing) -> list[str]:
     """For each row the digest of its keys. What has the same keys in the same run is the same job."""
-    columns = [batch.column(name).to_pylist() for name in what.keys]
+    columns = [_comparable(batch.column(name)) for name in what.keys]
     return [digest(what.run, row) for row in zip(*columns, strict=True)]
+
+
+def _comparable(column: pa.Array) -> list[Any]:
+    """The values; of a moment its number, which is the same in every time zone of a session."""
+    values: list[Any] = (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
+    return values

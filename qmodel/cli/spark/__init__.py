@@ -14,6 +14,7 @@ JOBS: dict[str, str] = {
     "statistics": "Show how long jobs waited and ran, and what failed, from an archive.",
     "plan": "Simulate the queue at many points: how many workers are enough?",
     "reconcile": "Compare the engine's statistics with those of its events, to the last bit.",
+    "requests": "Let workers perform the rows of a table, and gather their answers.",
     "campaign": "Compare thousands of generated histories with the model.",
 }
 """The jobs, by their names, with a sentence each."""

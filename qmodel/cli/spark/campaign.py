@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from qmodel.cli import campaigns
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.running import spark_session
+from qmodel.cli.spark.running import reason, spark_session
 from qmodel.errors import QmodelError
 
 if TYPE_CHECKING:
@@ -64,17 +64,9 @@ def _run(what: Campaign, examples: int, tasks: int | None, out: str | None) -> T
                 table.coalesce(1).write.parquet(f"{out}/{name}")
         total = campaign.total(found)
     except Exception as error:
-        raise QmodelError(_reason(error)) from None
+        raise QmodelError(reason(error)) from None
     total.seconds = time.monotonic() - began
     return total
-
-
-def _reason(error: Any) -> str:
-    """What a task, or Spark, said last: a traceback through two languages stands before it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = [line for line in lines if not line.startswith(("at ", "File ", "Caused by", "JVM stacktrace", "Driver"))]
-    named = [line for line in said if "Error" in line.partition(":")[0] or "Refused" in line.partition(":")[0]]
-    return (named or said or [repr(error)])[-1 if named else 0]
 
 
 common(command)

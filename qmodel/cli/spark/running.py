@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -46,3 +46,11 @@ def performing(job: str, local: int | None) -> Iterator[Run]:
 
         with processes(local) as run:
             yield run
+
+
+def reason(error: Any) -> str:
+    """What a task, or Spark, said last: a traceback through two languages stands before it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith(("at ", "File ", "Caused by", "JVM stacktrace", "Driver"))]
+    named = [line for line in said if "Error" in line.partition(":")[0] or "Refused" in line.partition(":")[0]]
+    return (named or said or [repr(error)])[-1 if named else 0]

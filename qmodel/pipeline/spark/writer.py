@@ -123,8 +123,8 @@ class JobsWriter(DataSourceArrowWriter):
 
 def _left(messages: list[WriterCommitMessage | None], where: Target) -> str:
     done = [one for one in messages if isinstance(one, Written)]
-    run = where.writing.run
-    again = f'option("run", "{run}")' if run else "the same rows"
+    what = where.writing
+    again = f'option("run", "{what.run}")' if what.run and not what.request else "the same rows"
     return (
         f"The write was given up. {sum(one.rows for one in done)} rows of {len(done)} whole partitions, and some of "
         f"{len(messages) - len(done)} others, are jobs and stay so. Write again with {again}: those are passed over."
