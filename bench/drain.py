@@ -1,7 +1,8 @@
 """One library's worker drains a queue: `python -m bench.drain <library> <concurrency> <url> <jobs>` prints the seconds.
 
-From the begin of the first job to the end of the last one, in one process; what was put before, and how long the worker
-took to start, is not counted. It is run by the Python in which the library is installed.
+From the begin of the first job to the end of the last one, in one process (in RQ's pool: a process for each job at a
+time); what was put before, and how long the worker took to start, is not counted. It is run by the Python in which the
+library is installed.
 """
 
 # mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator, misc, no-untyped-call"
@@ -57,10 +58,32 @@ def _celery(url: str, jobs: int, concurrency: int) -> None:
     peers._celery(url, jobs, **pool)
 
 
+def _rq(url: str, jobs: int, concurrency: int) -> None:
+    """One after the other in this process, or as `rq worker-pool` does in as many; its jobs say when they ran."""
+    if concurrency == 1:
+        peers._rq(url, jobs, many=True)
+        return
+    import redis
+    from rq import Queue, SimpleWorker
+    from rq.worker_pool import WorkerPool
+
+    connection = redis.Redis.from_url(url)
+    queue = Queue("emails", connection=connection)
+    queue.enqueue_many([Queue.prepare_data("bench.peers.perform", (DATA,)) for _ in range(jobs)])
+    WorkerPool([queue], connection=connection, num_workers=concurrency, worker_class=SimpleWorker).start(
+        burst=True, logging_level="ERROR"
+    )
+    ids = queue.finished_job_registry.get_job_ids(cleanup=False)
+    done = [job for job in queue.job_class.fetch_many(ids, connection=connection) if job is not None]
+    Done.count = len(done)
+    Done.began = min(job.started_at for job in done).timestamp()
+    Done.ended = max(job.ended_at for job in done).timestamp()
+
+
 WORKERS: dict[str, Callable[[str, int, int], Any]] = {
     "qmodel": lambda url, jobs, most: _qmodel(url, jobs, most, "thread"),
     "qmodel, async": lambda url, jobs, most: _qmodel(url, jobs, most, "async"),
-    "rq": lambda url, jobs, most: peers._rq(url, jobs, many=True),
+    "rq": _rq,
     "dramatiq": peers._dramatiq,
     "arq": peers._arq,
     "huey": _huey,
@@ -68,9 +91,6 @@ WORKERS: dict[str, Callable[[str, int, int], Any]] = {
     "celery": _celery,
 }
 """What each library's worker is called with: its URL, the number of jobs, and how many at a time."""
-
-ALONE = frozenset({"rq"})
-"""Those whose workers perform one job at a time."""
 
 
 def main() -> None:

@@ -4,7 +4,8 @@ run on the same server; how soon an idle worker begins a job; what it costs to b
 Each worker runs in a process of its own (`bench.drain`) under a Python that has the library (`--peers`), all with
 hiredis, with server and worker on one CPU and on two; the better median counts. Timed is from the begin of the first
 job to the end of the last. What the others do for a job is less, and differs: none but qmodel keeps history, statistics
-or a stream of events; huey neither acknowledges nor retries here, and RQ's worker here forks nothing.
+or a stream of events; huey neither acknowledges nor retries here. RQ's workers here fork nothing for a job, and ten at
+a time are its worker pool of ten processes.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench import Options
-from bench.drain import ALONE, WORKERS
+from bench.drain import WORKERS
 from bench.machine import Pinned, candidates, favour, pin, pinned, spare_cpu
 from bench.report import Report, Table, Verdict, median
 from bench.throughput import _free_port, _pythons, _run, _version
 
 ROOT = Path(__file__).parent.parent
-JOBS = {"rq": 600, "celery": 1500, "arq": 1500, "taskiq": 3000}
+JOBS: dict[object, int] = {("rq", 10): 3000, "rq": 600, "celery": 1500, "arq": 1500, "taskiq": 3000}
 MANY = 6000
 AT_A_TIME = (1, 10)
 
@@ -43,7 +44,7 @@ def run(options: Options) -> Report:
             for _ in range(options.runs):
                 for library in WORKERS:
                     if (home := library.partition(",")[0]) in pythons:
-                        for most in AT_A_TIME[: 1 if library in ALONE else 2]:
+                        for most in AT_A_TIME:
                             for cpus in (1, 2):
                                 rate = _rate(pythons[home], library, most, cpus, server, url, options)
                                 rates.setdefault((library, most, cpus), []).append(rate)  # type: ignore[arg-type]
@@ -64,7 +65,7 @@ def _rate(python: str, library: str, most: int, cpus: int, server: Pinned, url: 
     mine = os.sched_getaffinity(0)
     pin(os.getpid(), *({spare_cpu()} if cpus == 1 else mine - {spare_cpu()} or mine))
     try:
-        jobs = JOBS.get(library, MANY) // (3 if options.quick else 1)
+        jobs = JOBS.get((library, most), JOBS.get(library, MANY)) // (3 if options.quick else 1)
         done = _run(python, "-m", "bench.drain", library, str(most), url, str(jobs))
     finally:
         pin(os.getpid(), *mine)

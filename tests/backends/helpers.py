@@ -30,7 +30,7 @@ class Private:
         command += ["--save", "", *self.options]
         quiet = subprocess.DEVNULL
         self.process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while True:
             try:
                 self.client().ping()

@@ -77,7 +77,7 @@ def test_a_line_that_ends_in_a_reply_is_an_error_of_the_connection(way: str) -> 
         made.connect()
         with pytest.raises((raised.ConnectionError, OSError)):
             redis_line.exchange(made, packed("PING"))
-        thread.join(10)
+        thread.join(60)
 
 
 def test_a_backend_works_either_way(way: str, server: Server) -> None:

@@ -353,7 +353,7 @@ def test_of_a_thousand_who_wait_one_put_wakes_one(fresh: Private) -> None:
                 await asyncio.sleep(0.05)
         for number in range(1, 4):
             await backend.execute(Put("q", f"j{number}", "K", ""))
-            await asyncio.wait(waiting, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waiting, timeout=60, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.sleep(0.3)
             woken = [task for task in waiting if task.done()]
             assert len(woken) == number

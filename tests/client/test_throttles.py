@@ -78,10 +78,10 @@ def test_who_waits_for_work_gets_it_when_a_throttle_opens(client_url: str, limit
     found: list[Any] = []
 
     def idle() -> None:
-        found.append(qmodel.Client(backend).queues[queue.name].pop(timeout=20))
+        found.append(qmodel.Client(backend).queues[queue.name].pop(timeout=60))
 
     thread = threading.Thread(target=idle)
     thread.start()
     first.complete()
-    thread.join(20)
+    thread.join(60)
     assert found and found[0] is not None and found[0].jid != first.jid

@@ -41,10 +41,10 @@ def test_a_prefix_is_where_keys_and_channels_begin(server: Server) -> None:
     with server.client(decode_responses=True) as client, client.pubsub() as heard:
         client.flushdb()
         heard.psubscribe("*")
-        heard.get_message(timeout=5)
+        heard.get_message(timeout=60)
         client.eval(printed("--prefix", "{it's}:"), 0, "put", "1.5", "me", "q", "a", "K", "{}", "0")
         assert all(key.startswith("{it's}:") for key in client.scan_iter())
-        message = heard.get_message(timeout=5)
+        message = heard.get_message(timeout=60)
         assert message is not None and message["channel"] == "{it's}:log"
 
 

@@ -44,4 +44,4 @@ def served(*options: str) -> Iterator[str]:
             yield found[1]
         finally:
             process.terminate()
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0

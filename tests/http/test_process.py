@@ -86,11 +86,11 @@ def test_who_hung_up_is_given_no_job() -> None:
         url = f"{server.url}?prefix={uuid.uuid4().hex}:"
         with served("--url", url, "--writable") as api, Client(url) as jobs:
             gone = ask(api, "POST", "/v1/queues/q/pop", {"worker": "gone", "timeout": 60})
-            until = time.monotonic() + 20
+            until = time.monotonic() + 60
             while not jobs.workers.counts() and time.monotonic() < until:
                 time.sleep(0.01)
             gone.close()
-            until = time.monotonic() + 20
+            until = time.monotonic() + 60
             while time.monotonic() < until:  # until the server has noticed, a job comes back to the queue
                 jobs.queues["q"].put("K", jid="a")
                 there = ask(api, "POST", "/v1/queues/q/pop", {"worker": "there", "timeout": 1}).getresponse()
@@ -106,7 +106,7 @@ def at_port(port: int) -> Iterator[None]:
     command = [program, "--port", str(port), "--save", "", "--appendonly", "no"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         try:
-            until = time.monotonic() + 20
+            until = time.monotonic() + 60
             while socket.socket().connect_ex(("127.0.0.1", port)) and time.monotonic() < until:
                 time.sleep(0.01)
             yield

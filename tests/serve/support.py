@@ -51,7 +51,7 @@ class Serving:
         """Ask it to stop; give what it has said."""
         assert self.process is not None
         self.process.terminate()
-        said: str = self.process.communicate(timeout=20)[0]
+        said: str = self.process.communicate(timeout=60)[0]
         assert self.process.returncode == 0, said
         return said
 

@@ -134,10 +134,10 @@ def test_messages_reach_who_listens(client: Any, served: Serving) -> None:
     listening = client.pubsub()
     listening.subscribe("a", "é")
     listening.psubscribe("b[12]*")
-    assert [listening.get_message(timeout=5)["data"] for _ in range(3)] == [1, 2, 3]
+    assert [listening.get_message(timeout=60)["data"] for _ in range(3)] == [1, 2, 3]
     with served.client() as other:
         assert [other.publish(name, "m") for name in ("a", "b3", "b2x", "c")] == [1, 0, 1, 0]
-    got = [listening.get_message(timeout=5) for _ in range(2)]
+    got = [listening.get_message(timeout=60) for _ in range(2)]
     assert [(one["type"], one["channel"], one["data"]) for one in got] == [
         ("message", "a", "m"),
         ("pmessage", "b2x", "m"),
@@ -258,7 +258,7 @@ def test_another_backend_answers_through_it(url: str) -> None:
         job = queue.pop()
         assert job is not None and (job.data, job.tags) == ({"a": 1}, ("t",))
         job.complete()
-        late = queue.pop(timeout=10)
+        late = queue.pop(timeout=60)
         assert late is not None and late.jid == "late"
         with server.client() as raw, pytest.raises(redis.ResponseError, match="one namespace"):
             raw.fcall("qmodel_v1_length", 1, "other:", "", "", "q")

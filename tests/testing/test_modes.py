@@ -176,7 +176,7 @@ def test_live_others_perform(qm_any: Harness) -> None:
     queue = qm_any.client.queues["q"]
 
     def work() -> None:
-        taken = queue.pop(timeout=10)
+        taken = queue.pop(timeout=60)
         assert taken is not None
         taken.complete("done")
 
@@ -184,7 +184,7 @@ def test_live_others_perform(qm_any: Harness) -> None:
     thread.start()
     job = queue.put("K", delay=60)
     qm_any.clock.advance(minutes=1)
-    assert job.wait(timeout=10) == "done"
+    assert job.wait(timeout=60) == "done"
     thread.join()
 
 

@@ -93,7 +93,7 @@ def test_a_worker_heeds_what_it_is_told_on_a_page(server: Server, tmp_path: Path
 
 def shows(pages: TestClient, text: str) -> None:
     """Wait until the list of workers says something."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while text not in pages.get("/workers").text:
         assert time.monotonic() < until, f"the page does not say {text}"
         time.sleep(0.1)
