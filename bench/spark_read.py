@@ -3,7 +3,7 @@ an archive, without Spark and with it; and how many bytes one takes there.
 
 CPU is that of all that takes part: this process, Java, Spark's workers, and the server, which is one thread. `two CPUs`
 is how many events that would be in a second where two CPUs did nothing else; `a second` is what the clock said, with
-whatever else the machine did. Each is the best of the runs, of 600,000 events of 200,000 jobs, after one that does not
+whatever else the machine did. Each is the best of the runs, of 300,000 events of 100,000 jobs, after one that does not
 count.
 """
 
@@ -26,7 +26,7 @@ from qmodel import connect
 from qmodel import operations as ops
 from qmodel.client import Client
 
-JOBS, QUICK = 200_000, 10_000
+JOBS, QUICK = 100_000, 10_000
 TICK = os.sysconf("SC_CLK_TCK")
 READ, STREAM = 250_000, 100_000
 

@@ -6,6 +6,7 @@ such as XRANGE of a replica or a dump, uses `entry` for each, and `batch`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from qmodel.client import Client
@@ -46,14 +47,16 @@ def entry(id: bytes, fields: dict[bytes, bytes]) -> Event:
 def batch(events: Sequence[Event]) -> pa.RecordBatch:
     """A batch of events, in their order."""
     count = len(events)
-    columns: dict[str, list[Fact | None]] = {}
-    for row, (_, _, kind, facts) in enumerate(events):
-        for name, fact in zip(EVENTS[kind], facts, strict=True):
-            column = columns.get(name)
-            if column is None:
-                column = columns[name] = [None] * count
-            column[row] = fact
-    heads = [[one.seq for one in events], [one.at for one in events], [one.event for one in events]]
+    *heads, facts = zip(*events, strict=True) if events else ((), (), (), ())
+    rows: dict[str, list[int]] = defaultdict(list)
+    for row, kind in enumerate(heads[2]):
+        rows[kind].append(row)
+    columns: dict[str, list[Fact | None]] = defaultdict(lambda: [None] * count)
+    for kind, places in rows.items():  # kind by kind, for that takes two thirds of the time
+        for name, values in zip(EVENTS[kind], zip(*(facts[row] for row in places), strict=True), strict=True):
+            column = columns[name]
+            for row, value in zip(places, values, strict=True):
+                column[row] = value
     arrays = [pa.array(head, field.type) for head, field in zip(heads, SCHEMA, strict=False)]
     for field in list(SCHEMA)[len(heads) :]:
         found = columns.get(field.name)
