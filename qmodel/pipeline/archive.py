@@ -107,7 +107,12 @@ class Archive:
         """`root` is a folder or a URL that `pyarrow.fs` knows; it need not be there yet."""
         self.root = str(root)
         if "://" in self.root:
-            self.fs, self.path = fs.FileSystem.from_uri(self.root)
+            try:
+                self.fs, self.path = fs.FileSystem.from_uri(self.root)
+            except (OSError, ValueError) as error:
+                raise ArchiveError(
+                    f"{self.root} is no place for an archive: {error}. Give a folder, or s3://, gs:// or hdfs://."
+                ) from None
         else:
             self.fs, self.path = fs.LocalFileSystem(), os.path.abspath(self.root)
         self.local = self.fs.type_name == "local"

@@ -17,8 +17,8 @@ from qmodel import operations as ops
 from qmodel.client import Client
 from qmodel.pipeline.archive import Archive, ArchiveError, Commit, File
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.committing import Run, Writer, sync, writing
-from qmodel.pipeline.decoding import read, tables
+from qmodel.pipeline.committing import Run, Writer, sync, told, writing
+from qmodel.pipeline.decoding import events_of, read, tables
 from qmodel.pipeline.gaps import EventsGone, Gap, SequenceWentBack
 from qmodel.pipeline.schema import VERSION
 
@@ -73,15 +73,15 @@ def namespace_of(client: Client) -> str:
 
 def write(task: Task) -> Written:
     """Write a range into its folder. Raises EventsGone where some are gone, unless those may be."""
-    archive = Archive(task.root)
     gaps: list[Gap] | None = [] if task.skip_gaps else None
     with Client(task.url) as client:
         table = tables(read(client, task.after, task.last, gaps=gaps))
     if table.num_rows + sum(map(len, gaps or ())) != task.last - task.after:
         raise SequenceWentBack(task.last, task.after + table.num_rows)
-    files = tuple(
-        write_file(archive, task.folder, task.namespace, day, part) for day, part in sorted(days(table).items())
-    )
+    with told(task.root):
+        archive = Archive(task.root)
+        parts = sorted(days(table).items())
+        files = tuple(write_file(archive, task.folder, task.namespace, day, part) for day, part in parts)
     return Written(files, tuple(gaps or ()))
 
 
@@ -133,7 +133,7 @@ def archive(
     `namespace` is the name there, by default what the keys begin with; `run` performs the tasks, of `rows` events each,
     and so many `together` are committed. Raises EventsGone where the server keeps no longer what was to be archived
     next, with `skip_gaps` records that as a hole and goes on; SequenceWentBack where the archive is ahead of the
-    server; ArchiveError where the archive is not whole, or another one writes to it.
+    server; ArchiveError where the archive is not whole, or another one writes to it, or cannot, or it is of others.
     """
     with Client(url) as client:
         namespace = namespace or namespace_of(client)
@@ -141,10 +141,11 @@ def archive(
         kept = int(client.execute(ops.ConfigGet("max-events")))
     if not namespace:
         raise ArchiveError(f"{url} has no prefix: give the namespace a name under which the archive keeps it.")
-    with writing(Archive(root), namespace) as writer:
+    with told(root), writing(Archive(root), namespace) as writer:
         last = writer.archive.last(namespace)
         if newest < last:
             raise SequenceWentBack(last, newest)
+        _compare(url, writer.archive, namespace, last)
         if last == newest:
             yield Progress(namespace, last, newest, 0, 0, (), kept, kept)
         while last < newest:
@@ -157,6 +158,28 @@ def archive(
             )
             last = until
             yield Progress(namespace, last, newest, sum(file.rows for file in done), len(done), holes, kept, margin)
+
+
+def _compare(url: str, archive: Archive, namespace: str, last: int) -> None:
+    """See that the last event of the archive is the server's, if it keeps that one still.
+
+    A server that was emptied, or restored from an older copy, tells of other events with the same sequences, and may
+    have told of more by now than are archived.
+    """
+    files = [file for file in archive.files(namespace, after=last - 1) if file.last == last]
+    with Client(url) as client:
+        there = client.execute(ops.Events(last - 1, 1)) if files else ()
+    if not there or there[0].seq != last:
+        return
+    with archive.fs.open_input_file(files[0].path) as opened:
+        rows = pq.read_table(opened, filters=[("seq", "=", last)])
+    kept = next(events_of(rows), None)
+    if kept != there[0]:
+        raise ArchiveError(
+            f"Event {last} on the server is not the one in the archive {archive.root}: the server was emptied, or "
+            f"restored from an older copy, and {namespace!r} has other events now. Nothing was added. Archive them "
+            f"under another name: --namespace."
+        )
 
 
 def _add(writer: Writer, run: Run, tasks: list[Task]) -> tuple[list[File], tuple[Gap, ...]]:

@@ -135,6 +135,18 @@ def _locked(archive: Archive, namespace: str, patience: float) -> Iterator[None]
         yield
 
 
+@contextmanager
+def told(root: str) -> Iterator[None]:
+    """Say in a sentence what the system says of files: a full disk, a folder that may not be written to."""
+    try:
+        yield
+    except OSError as error:
+        raise ArchiveError(
+            f"The archive {root} cannot be read or written: {error}. What was not finished has not happened; see to "
+            f"that, and run it again."
+        ) from error
+
+
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Who performs a function for each of some things, such as `map`, a pool of processes, or Spark; gives the results in
 any order.

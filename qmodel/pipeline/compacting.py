@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from qmodel.pipeline.archive import Archive, ArchiveError, Commit, File
 from qmodel.pipeline.archiving import write_file
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.committing import Run, writing
+from qmodel.pipeline.committing import Run, told, writing
 from qmodel.pipeline.schema import VERSION
 
 MOST = 1_000_000
@@ -55,7 +55,7 @@ def compact(
     """
     archive = Archive(root)
     for space in archive.namespaces() if namespace is None else [namespace]:
-        with writing(archive, space) as writer:
+        with told(root), writing(archive, space) as writer:
             for day, files in sorted(_days(archive, space, days).items()):
                 chunks = [chunk for chunk in pack(files, most) if len(chunk) > 1]
                 if not chunks:
@@ -95,7 +95,7 @@ def merge(what: Merge) -> File:
     archive = Archive(what.root)
     parts = []
     for file in what.files:
-        with archive.fs.open_input_file(file.path) as opened:
+        with told(what.root), archive.fs.open_input_file(file.path) as opened:
             parts.append(pq.ParquetFile(opened).read())
     table = pa.concat_tables(parts, promote_options="default")
     if table.num_rows != sum(file.rows for file in what.files):
@@ -103,4 +103,5 @@ def merge(what: Merge) -> File:
             f"{what.files[0].name} and those behind it have other events than their names tell. Nothing was merged. "
             f"Run `qmodel spark verify --to {what.root}`."
         )
-    return write_file(archive, what.folder, what.files[0].namespace, what.files[0].day, table)
+    with told(what.root):
+        return write_file(archive, what.folder, what.files[0].namespace, what.files[0].day, table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 
 from qmodel import Client, connect
 from qmodel.cli import cli
+from qmodel.errors import QmodelError
 from qmodel.pipeline.gaps import EventsGone, Gap, SequenceWentBack
 from tests.pipeline.archives import put, stored
 from tests.servers import Server
@@ -25,6 +27,7 @@ from qmodel.pipeline.archiving import archive  # noqa: E402
 from qmodel.pipeline.committing import Busy, writing  # noqa: E402
 from qmodel.pipeline.compacting import compact  # noqa: E402
 from qmodel.pipeline.decoding import events_of  # noqa: E402
+from qmodel.pipeline.processes import processes  # noqa: E402
 from qmodel.pipeline.verifying import record_missing, verify  # noqa: E402
 
 
@@ -85,6 +88,29 @@ def test_a_server_that_is_behind_its_archive_is_refused(
     put(client, 2)
     with pytest.raises(SequenceWentBack):
         list(archive(url, str(tmp_path)))
+    put(client, 10)
+    with pytest.raises(ArchiveError, match="Event 5 on the server is not the one in the archive"):
+        list(archive(url, str(tmp_path)))
+    assert list(archive(url, str(tmp_path), namespace="since"))[-1].rows == 12
+    assert [file.rows for file in layout.files(str(tmp_path), "spark:")] == [5]
+
+
+def test_a_place_that_cannot_be_is_told_of_in_a_sentence(client: Client, url: str, tmp_path: Path) -> None:
+    put(client, 1)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ArchiveError, match=r"cannot be read or written: .*run it again"):
+        list(archive(url, str(tmp_path / "file")))
+    with pytest.raises(ArchiveError, match=r"no place for an archive: .*Give a folder"):
+        list(archive(url, "nowhere://bucket"))
+
+
+def test_tasks_in_processes_end_with_them(client: Client, url: str, tmp_path: Path) -> None:
+    put(client, 30)
+    with processes(2) as run:
+        assert sum(one.rows for one in archive(url, str(tmp_path), run=run, rows=4)) == client.newest()
+        with pytest.raises(QmodelError, match="A process ended in the middle"):
+            list(run(os._exit, [1]))
+    assert stored(tmp_path) == list(range(1, client.newest() + 1))
 
 
 def test_what_was_written_and_not_committed_is_forgotten(client: Client, url: str, tmp_path: Path) -> None:
