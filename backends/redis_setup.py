@@ -382,7 +382,7 @@ def _persistence(facts: dict[str, str]) -> Talk[list[Warned]]:
             Warned(
                 "NO_PERSISTENCE",
                 "Persistence is off: all jobs are lost when the server stops.",
-                "Set appendonly yes.",
+                "Set appendonly yes; start `qmodel serve` with --data FOLDER.",
             )
         ]
     return [

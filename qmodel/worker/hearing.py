@@ -19,6 +19,10 @@ log = logging.getLogger("qmodel.worker")
 EVERY: Final = 2.0
 """Seconds between two looks; an idle worker looks for jobs twice as often."""
 
+FEW: Final = 100
+"""One look reads what all workers were told. Where those are more than so many, looks are the rarer for it: else a
+thousand workers that are told something at once would keep the server at nothing but this."""
+
 
 class Hearing:
     """Looks for signals to a worker, in a thread of its own."""
@@ -27,11 +31,11 @@ class Hearing:
         self._worker = worker
         self._closed = threading.Event()
         self._heeded = ""
+        self._told = 0
         self._thread = threading.Thread(target=self._run, name="qmodel-hearing", daemon=True)
 
     def start(self) -> None:
-        """Begin; what one of the same name was told before is not for this one."""
-        self._worker.line.execute_many(remote.forgotten([self._worker.name]))
+        """Begin."""
         self._thread.start()
 
     def close(self) -> None:
@@ -39,7 +43,7 @@ class Hearing:
         self._closed.set()
 
     def _run(self) -> None:
-        while not self._closed.wait(EVERY):
+        while not self._closed.wait(EVERY * max(self._told / FEW, 1)):
             try:
                 self._look()
             except ConnectError:
@@ -49,7 +53,9 @@ class Hearing:
 
     def _look(self) -> None:
         client, worker = self._worker.line.client, self._worker
-        signal = dict(client.execute(MetadataGet(remote.SIGNALS))).get(worker.name, "")
+        signals = dict(client.execute(MetadataGet(remote.SIGNALS)))
+        self._told = len(signals)
+        signal = signals.get(worker.name, "")
         if signal == self._heeded or signal not in remote.ANSWERS:
             return
         if stops := signal in ("stop", "stop now"):

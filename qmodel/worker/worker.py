@@ -89,7 +89,6 @@ class Worker:
             raise ValueError("The jobs of memory:// are in one process. Use redis://, or qmodel serve, with several.")
         self._given_name = name
         self._number = next(_NUMBERS)
-        self.ticked_at = 0.0
         self.done = 0
         self.abandoned = self.dismissed = False
         self.line = Line(app.url, lambda: app.client)
@@ -134,6 +133,7 @@ class Worker:
         with signals(self):
             try:
                 self.line.connect()
+                self.line.execute_many(remote.forgotten([self.name]))  # one of the same name was told that, and not we
                 self._begin()
                 while self._turn():
                     pass
@@ -223,7 +223,6 @@ class Worker:
 
     def _tick(self) -> None:
         """Show that it lives."""
-        self.ticked_at = time.monotonic()
         if self._open and self._watched is not None:
             self._watched[0].tick()
 

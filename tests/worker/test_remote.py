@@ -14,7 +14,8 @@ from qmodel.app import App
 from qmodel.cli import cli
 from qmodel.client import Client
 from qmodel.errors import WorkerNotSeen
-from qmodel.worker import hearing
+from qmodel.worker import Worker, hearing
+from qmodel.worker.line import GivenUp
 from tests.worker.support import PATIENCE, Process, until, working
 
 
@@ -106,6 +107,18 @@ def test_a_signal_is_not_for_one_of_the_same_name_that_begins_later(jobs: Jobs, 
     with working(jobs.app, name="w"):
         until(lambda: client.workers.signals() == {})
         assert jobs.quick.put().wait(PATIENCE) == "done"
+
+
+def test_a_worker_that_is_stopped_before_it_has_begun_leaves_no_thread(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def given_up(operations: object) -> None:
+        raise GivenUp
+
+    worker = Worker(jobs.app)
+    monkeypatch.setattr(worker.line, "execute_many", given_up)
+    worker.run()
+    assert [one for one in threading.enumerate() if one.name.startswith("qmodel-")] == []
 
 
 def test_of_several_processes_the_one_that_is_to_stop_is_not_replaced(url: str, client: Client) -> None:
