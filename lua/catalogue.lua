@@ -106,6 +106,18 @@ catalogue.operations = {
       request = kinds[14],
     },
   },
+  put_new = {
+    reads = false, memo = true, asks = true, cascades = true, lists = {'jobs'},
+    decode = function(operation, args, at, last)
+      local op = {request = ''}
+      arguments.named(operation, catalogue.operations.put_new, op, args, at + 0, last)
+      return op
+    end,
+    arguments = {
+      jobs = kinds[15],
+      request = kinds[14],
+    },
+  },
   pop = {
     reads = false, memo = false, asks = true, cascades = true, lists = {},
     decode = function(operation, args, at, last)

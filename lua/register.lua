@@ -9,7 +9,7 @@
 local register = {}
 
 register.verbs = {
-  put = putting.put, put_many = putting.put_many, pop = taking.pop,
+  put = putting.put, put_many = putting.put_many, put_new = putting.put_new, pop = taking.pop,
   pop_any = taking.pop_any, peek = taking.peek,
   complete = finishing.complete, complete_many = finishing.complete_many,
   complete_and_pop = finishing.complete_and_pop, fail = finishing.fail, retry = finishing.retry,

@@ -48,6 +48,7 @@ Verb = Callable[[Store, int, Any], Any]
 VERBS: dict[str, Verb] = {
     "put": putting.put,
     "put_many": putting.put_many,
+    "put_new": putting.put_new,
     "pop": taking.pop,
     "pop_any": taking.pop_any,
     "peek": taking.peek,

@@ -300,6 +300,23 @@ class PutMany(Operation):
     request: RequestId = ""
 
 
+@operation(
+    "number",
+    "memo",
+    _DEPENDENCY + " DUPLICATE_JID OVER_CAPACITY",
+    "deduplicated" + _CASCADE,
+)
+class PutNew(Operation):
+    """Put those of up to 1000 jobs whose ids are free, in one step; replies how many.
+
+    Jobs that are there are passed over, whatever has become of them. So what is loaded in bulk may be sent as often as
+    its sender likes, for as long as its jobs are kept.
+    """
+
+    jobs: Annotated[tuple[Put, ...], Operations("Put")]
+    request: RequestId = ""
+
+
 # ---- taking
 
 

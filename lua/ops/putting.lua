@@ -196,6 +196,25 @@ local function create_all(puts)
   end
 end
 
+-- Put several jobs, or refuse; give the ones that stand for them.
+local function put_all(now, puts, keyed, operation, request)
+  local stands = uniquing.plan(now, puts, operation)
+  local accepted = keyed and uniquing.redirect(now, puts, stands) or puts
+  local edges = putting.check(accepted)
+  for i = 1, #puts do
+    if puts[i].named then
+      gating.check_throttles(puts[i], operation)
+    end
+  end
+
+  create_all(accepted)
+  local jids = {}
+  for i, one in ipairs(puts) do
+    jids[i] = put_unless(now, one, stands[one.jid] or one.jid, edges[one.jid], request)
+  end
+  return jids
+end
+
 -- Put several jobs, which may depend on each other.
 function putting.put_many(now, op)
   local jids, keyed = {}, false
@@ -208,21 +227,27 @@ function putting.put_many(now, op)
     return again
   end
   putting.check_distinct(op.jobs)
-  local stands = uniquing.plan(now, op.jobs, 'put_many')
-  local accepted = keyed and uniquing.redirect(now, op.jobs, stands) or op.jobs
-  local edges = putting.check(accepted)
-  for i = 1, #op.jobs do
-    if op.jobs[i].named then
-      gating.check_throttles(op.jobs[i], 'put_many')
-    end
-  end
-
-  create_all(accepted)
-  for i, one in ipairs(op.jobs) do
-    jids[i] = put_unless(now, one, stands[one.jid] or one.jid, edges[one.jid], op.request)
-  end
+  jids = put_all(now, op.jobs, keyed, 'put_many', op.request)
   if keyed then
     uniquing.remember('put_many', op.request, jids)
   end
   return jids
+end
+
+-- Put those of several jobs whose ids are free.
+function putting.put_new(now, op)
+  putting.check_distinct(op.jobs)
+  local news, keyed = {}, false
+  for i = 1, #op.jobs do
+    local one = op.jobs[i]
+    if not jobs.get(one.jid) then
+      news[#news + 1] = one
+      keyed = keyed or one.unique
+    end
+  end
+  local stand, count = put_all(now, news, keyed, 'put_new', ''), 0
+  for i = 1, #news do
+    count = count + (stand[i] == news[i].jid and 1 or 0)
+  end
+  return count
 end

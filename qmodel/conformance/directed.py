@@ -1068,6 +1068,30 @@ def keys_with_an_end(s: Script) -> None:
     s.look()
 
 
+def what_is_there_is_passed_over(s: Script) -> None:
+    """Of what is put as new only free ids are put: the others are as they were, and stand for themselves."""
+    some = [ops.Put("q", jid, "k", jid) for jid in "abc"]
+    s.do(ops.PutNew((some[0],), "r"))
+    s.do(ops.PutNew((some[0],), "r"))
+    s.do(ops.PutNew(tuple(some), "s"))
+    s.do(ops.PutNew(tuple(some), "s"))
+    s.do(ops.PutNew(tuple(some)))
+    s.do(ops.PutNew((some[1], some[1])))
+    for job in s.pop():
+        s.complete(job)
+    e, f = (ops.Put("q", jid, "k", "", unique="u") for jid in "ef")
+    d = ops.Put("q", "d", "k", "", depends=("e", "b"))
+    s.do(ops.PutNew((ops.Put("r", "a", "l", "x", unique="u", depends=("a",)), d, e, f)))
+    s.do(ops.PutNew((f, ops.Put("q", "g", "k", "", depends=("f",)))))
+    s.do(ops.PutNew((ops.Put("q", "a", "k", "", unique_ms=5), ops.Put("q", "h", "k", "", throttles=("t",)))))
+    s.do(ops.ThrottleSet("t", capacity=1, refill=1, refill_ms=1))
+    for bad in ({"unique_ms": 5}, {"throttles": ("t",), "cost": 2}, {"depends": ("nobody",)}):
+        s.do(ops.PutNew((ops.Put("q", "i", "k", "", **bad), some[0])))
+        s.do(ops.PutNew((ops.Put("q", "a", "k", "", **bad),)))
+    s.do(ops.PutNew(tuple(ops.Put("q", f"n{n}", "k", "") for n in range(1000))))
+    s.do(ops.Multiget(("a", "d", "e", "f", "g", "h", "i", "n999")))
+
+
 def keys_of_a_batch(s: Script) -> None:
     """What is put together with keys: the first one stands, edges lead to it, and what cannot be said is refused."""
     new = [ops.Put("q", jid, "k", jid, unique="u") for jid in "ab"]
@@ -1901,7 +1925,7 @@ def next_queues(s: Script) -> None:
 
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
     completing_wrongly, sending_twice, retries_run_out, cycles, reversed_edges, two_ways_round, about_a_lease,
-    keys_of_jobs, keys_and_what_else_holds_a_job, keys_with_an_end, keys_of_a_batch,
+    keys_of_jobs, keys_and_what_else_holds_a_job, keys_with_an_end, keys_of_a_batch, what_is_there_is_passed_over,
     about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts,
     queue_obliterated, queue_obliterated_finished, queue_obliterated_in_parts, repeated, full,
     wakes, waking, fewer_events, trimmed_events, options, odd_texts, short_histories, big_data, retiring,

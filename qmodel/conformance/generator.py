@@ -148,7 +148,7 @@ SETTINGS: dict[str, tuple[int, ...]] = {
 OPTIONS = tuple(SETTINGS)
 
 WEIGHTS = {
-    "put": 14, "put_many": 5, "pop": 12, "pop_any": 9, "peek": 3, "complete": 6, "complete_many": 3,
+    "put": 14, "put_many": 5, "put_new": 2, "pop": 12, "pop_any": 9, "peek": 3, "complete": 6, "complete_many": 3,
     "complete_and_pop": 6, "fail": 5, "retry": 5, "release": 4, "heartbeat": 4, "timeout": 4, "revoke": 3, "replay": 3,
     "update": 2, "priority": 3, "delay": 3, "promote": 3, "log": 3, "progress": 2, "cancel": 7,
     "drain": 2, "depends_on": 4, "depends_off": 4, "tag_add": 3, "tag_remove": 3, "track": 3,
@@ -177,7 +177,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90, "replay": 93,
     "metadata_set": 50, "metadata_unset": 80, "metadata_get": 80,
     "publish": 80, "subscribe": 80, "catch_up": 97, "messages": 60, "subscriptions": 60,
-    "results": 85, "fail": 62, "metrics": 92,
+    "results": 95, "fail": 62, "metrics": 92,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 
@@ -624,6 +624,12 @@ class Generator:
         return self._put_one(jid, self._depends(), self._request())
 
     def put_many(self) -> Operation:
+        return ops.PutMany(self._puts(), self._request())
+
+    def put_new(self) -> Operation:
+        return ops.PutNew(self._puts(), self._request())
+
+    def _puts(self) -> tuple[ops.Put, ...]:
         jids = [self._jid() for _ in range(1 + self._below(4))]
         if self._aimed:
             jids = list(dict.fromkeys(jids))
@@ -633,7 +639,7 @@ class Generator:
             inside = tuple(self._kind_of_edge(other) for other in others if self._below(2))
             depends = inside or (self._depends() if self._below(2) else None)
             jobs.append(self._put_one(jid, depends, ""))
-        return ops.PutMany(tuple(jobs), self._request())
+        return tuple(jobs)
 
     def pop(self) -> Operation:
         count = pick(self._chooser, COUNTS)

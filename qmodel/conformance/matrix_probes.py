@@ -62,6 +62,9 @@ def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Put("r", "a", "k", "", **again),)
     yield (ops.PutMany((ops.Put(*put, depends=("b",)), ops.Put("q", "b", "k", "", depends=("a",)))),)
     yield (ops.PutMany((ops.Put(*put), ops.Put(*put))),)
+    yield (ops.PutNew((ops.Put(*put), ops.Put("q", "b", "k", "", depends=("a",))), "n"),)
+    yield (ops.PutNew((ops.Put(*put), ops.Put("q", "new", "k", "", depends=("a",))), "n"),)
+    yield (ops.PutNew((ops.Put(*put), ops.Put(*put))),)
     queue = store.jobs["a"].queue if "a" in store.jobs else "q"
     yield (ops.Pop(queue, "w", **again),)
     yield (ops.Pop(queue, "w", 2, wait=True, **again),)
@@ -215,6 +218,8 @@ def _unique(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
     yield (b, ops.Pop("q", "w", 9), a, ops.UniqueGet("u"))
     yield (b, ops.Pop("q", "w", 9), a, ops.UniqueRelease("u"))
     yield (ops.PutMany((ops.Put("q", "a", "k", "", unique="u"), b)),)
+    yield (ops.PutNew((ops.Put("q", "a", "k", "", unique="u"), b)),)
+    yield (b, ops.PutNew((ops.Put("q", "a", "k", "", unique="u"), ops.Put("q", "new", "k", ""), b)))
     yield (ops.Put("q", "a", "k", "", unique="u"), ops.PutMany((ops.Put("q", "a", "k", ""), b)))
     yield (ops.UniqueGet("u"),)
     yield (ops.UniqueRelease("u"),)

@@ -167,6 +167,7 @@ STORY: tuple[Operation, ...] = (
     ops.Metrics("emails", count=2),
     ops.Events(13, 3),
     ops.Newest(),
+    ops.PutNew((ops.Put("rows", "row-1", "Load", "1"), ops.Put("rows", "row-2", "Load", "2")), "r99"),
 )
 
 REFUSED: tuple[Operation, ...] = (

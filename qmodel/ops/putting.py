@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmodel.operations import Put, PutMany
+from qmodel.operations import Put, PutMany, PutNew
 from qmodel.ops import uniquing
 from qmodel.ops.gating import check_throttles
 from qmodel.ops.lining import admit, give_up, place
@@ -62,19 +62,35 @@ def put_many(store: Store, now: int, op: PutMany) -> tuple[str, ...]:
     if again is not None:
         return again
     check_distinct(jids)
-    stands = uniquing.plan(store, now, op.jobs, "put_many")
-    accepted = uniquing.redirect(store, now, op.jobs, stands) if keyed else op.jobs
-    edges = check(store, accepted)
-    for one in op.jobs:
-        check_throttles(store, one, "put_many")
-
-    _create_all(store, accepted)
-    jids = tuple(
-        _put_unless(store, now, one, stands.get(one.jid, one.jid), edges.get(one.jid), op.request) for one in op.jobs
-    )
+    jids = _put_all(store, now, op.jobs, keyed, "put_many", op.request)
     if keyed:
         uniquing.remember(store, "put_many", op.request, jids)
     return jids
+
+
+def put_new(store: Store, now: int, op: PutNew) -> int:
+    """Put those of several jobs whose ids are free."""
+    check_distinct(tuple(one.jid for one in op.jobs))
+    news = tuple(one for one in op.jobs if jobs.get(store, one.jid) is None)
+    keyed = any(one.unique is not None for one in news)
+    stand = _put_all(store, now, news, keyed, "put_new", "")
+    return sum(one.jid == jid for one, jid in zip(news, stand, strict=True))
+
+
+def _put_all(
+    store: Store, now: int, puts: tuple[Put, ...], keyed: bool, operation: str, request: str
+) -> tuple[str, ...]:
+    """Put several jobs, or refuse; give the ones that stand for them."""
+    stands = uniquing.plan(store, now, puts, operation)
+    accepted = uniquing.redirect(store, now, puts, stands) if keyed else puts
+    edges = check(store, accepted)
+    for one in puts:
+        check_throttles(store, one, operation)
+
+    _create_all(store, accepted)
+    return tuple(
+        _put_unless(store, now, one, stands.get(one.jid, one.jid), edges.get(one.jid), request) for one in puts
+    )
 
 
 def _create_all(store: Store, puts: tuple[Put, ...]) -> None:

@@ -47,6 +47,7 @@ def _limits() -> tuple[tuple[str, str], ...]:
     step(store, ops.Obliterate("q", True))
     step(store, ops.Put("q", "y", "k", "", depends=("root",)))
     step(store, ops.PutMany((ops.Put("q", "y", "k", "", depends=("root",)),)))
+    step(store, ops.PutNew((ops.Put("q", "y", "k", "", depends=("root",)),)))
     token = next((job.token for job in store.jobs.values() if job.state == "running"), 0)
     jid = next((job.jid for job in store.jobs.values() if job.state == "running"), "x")
     step(store, ops.Complete(jid, token, next="q", depends=("root",)))
@@ -123,6 +124,9 @@ def _rare() -> Iterator[list[Step]]:
     failed = [*old, Step(0, ops.Put("r", "f", "k", "")), Step(0, ops.Revoke(("f",))), keep]
     yield [*failed, Step(0, ops.PutMany((ops.Put("q", "a", "k", "", depends=("f fail",)),)))]
     yield [*failed, Step(0, ops.Put("q", "a", "k", "", depends=("f fail",)))]
+    falls = ops.Put("q", "a", "k", "", depends=("f fail",), dead_queue="dead")
+    others = (ops.Put("q", jid, "k", "", depends=(f"a {jid}",)) for jid in ("ignore", "cancel"))
+    yield [*failed, Step(0, ops.PutNew((falls, *others)))]
     waits = [Step(0, ops.Put("q", "b", "k", "")), Step(0, ops.Put("q", "a", "k", "", depends=("b",)))]
     yield [*failed, *waits, Step(0, ops.DependsOn("a", ("f fail",)))]
     yield [keep, *old, Step(0, ops.Put("q", "a", "k", "", dead_queue="dead", ttl_ms=1)), Step(2, ops.Fire("q"))]

@@ -492,6 +492,8 @@ def test_pops_come_in_the_order_of_priority_readiness_and_sequence() -> None:
             continue
         if any(event.event in ("throttled", "unthrottled") for event in moment.events):
             continue  # who of a line goes on is told in test_hazards_lines.py
+        if any(job.state == "throttled" for job in moment.store.jobs.values()):
+            continue  # it may be parked by this very pop, and the event is not kept
         if any("-dead-" in jid for jid in moment.store.jobs.keys() - moment.before.jobs.keys()):
             continue  # a dead letter may come into this very queue
         assert moment.before is not None
