@@ -112,6 +112,16 @@ def test_many_may_go_to_different_queues_or_none_does(client: Client) -> None:
     assert refused.value.dependency == "nobody"
 
 
+def test_what_is_loaded_twice_is_there_once(client: Client) -> None:
+    queue = client.queues["q"]
+    rows = [queue.new("Load", number, jid=f"row-{number}") for number in range(5)]
+
+    assert (client.put_new(rows[:3]), client.put_new(rows), client.put_new(rows), client.put_new([])) == (3, 2, 0, 0)
+    queue.pop().complete()
+    assert client.put_new(rows) == 0
+    assert queue.length() == 4
+
+
 def test_a_put_of_an_existing_job_moves_it(client: Client) -> None:
     job = client.queues["p"].put("A", 1, priority=7)
     client.queues["q"].put("A", 2, jid=job.jid)
