@@ -21,7 +21,7 @@ class Click(NamedTuple):
 def prepare(client: Client) -> None:
     """What a small shop does not have: jobs that run just now, a dead letter, queues that may go."""
     for queue in ("held", "taken", "off"):
-        client.execute(ops.Put(queue, queue, "K", "{}"))
+        client.execute(ops.Put(queue, queue, "K", "{}", lease_ms=3_600_000))
         client.execute(ops.Pop(queue, f"{queue}.worker"))
     for queue in ("drained", "doomed", "gone"):
         client.queues[queue].put_many([("K", number) for number in range(3)])

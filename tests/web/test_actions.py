@@ -244,6 +244,16 @@ def test_an_application_may_say_who_may_do_what(shop: Shop) -> None:
         assert pages.post("/api/v1/queues/emails/jobs", json=put).status_code == 403
 
 
+@pytest.mark.parametrize("page", sorted({click.page for click in CLICKS.values()}))
+def test_a_page_shows_no_form_of_what_is_not_allowed(shop: Shop, page: str) -> None:
+    def may(request: Request, action: str) -> bool:
+        return action in ("", "pause")
+
+    text = shop.pages(writable=True, may=may).get(page).text
+    assert set(re.findall(r'name="action" value="([\w-]+)"', text)) <= {"pause"}
+    assert "/bulk?" not in text
+
+
 def test_several_processes_take_each_other_s_forms(shop: Shop) -> None:
     one, other = (shop.pages(writable=True, secret="the same") for _ in range(2))
     fields = {"csrf": token(one), "action": "track", "jid": "mail-0", "next": "/"}

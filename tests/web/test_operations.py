@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+import re
 
 from qmodel.operations import CATALOGUE
+from qmodel.web.acting import ACTIONS, OWN
+from qmodel.web.bulk import KINDS
+from qmodel.web.parts import PARTS
+from tests.servers import ROOT
 
-WEB = Path(__file__).parents[2] / "qmodel" / "web"
+WEB = ROOT / "qmodel" / "web"
 
 ELSEWHERE = {
     "a worker's, who holds the lease": "complete complete_and_pop complete_many fail heartbeat pop pop_any progress "
@@ -35,3 +39,9 @@ def test_every_operation_is_on_a_page_or_somebody_else_s() -> None:
     here = {name for name in CATALOGUE if name.title().replace("_", "") in named}
     elsewhere = [name for names in ELSEWHERE.values() for name in names.split()]
     assert sorted([*here, *elsewhere]) == sorted(CATALOGUE)
+
+
+def test_the_page_on_the_pages_names_every_action() -> None:
+    page = (ROOT / "docs" / "web.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w-]+)`", page.split("The actions: ")[1].split("\n\n")[0])
+    assert named == sorted([*ACTIONS, *OWN, *PARTS, *(f"{kind}-all" for kind in KINDS)])
