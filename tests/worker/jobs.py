@@ -57,24 +57,30 @@ def refuse() -> None:
     raise Fail("refused", "by the job")
 
 
+def enough(path: str) -> bool:
+    """Whether the test says that a job has gone on for long enough."""
+    return os.path.exists(f"{path}.enough")
+
+
 @app.job
 def busy(seconds: float, path: str = "") -> str:
-    """Compute, so that no other thread runs but when Python changes them."""
+    """Compute, so that no other thread runs but when Python changes them; until it is enough."""
     if path:
         write(path, f"begun {os.getpid()}")
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        pass
+    while time.monotonic() < until and not (path and enough(path)):
+        for _ in range(10_000):
+            pass
     return "done"
 
 
 @app.job(retries=3, backoff=0.01)
 def rest(seconds: float, path: str) -> str:
-    """Sleep, and say when it began and how it ended."""
+    """Sleep until it is enough, and say when it began and how it ended."""
     write(path, f"begun {os.getpid()}")
     try:
         until = time.monotonic() + seconds
-        while time.monotonic() < until:
+        while time.monotonic() < until and not enough(path):
             time.sleep(0.01)
     except BaseException as error:
         write(path, type(error).__name__)

@@ -149,11 +149,14 @@ def test_a_revoked_job_is_aborted_and_fails(app: App, runner: str, notes: Path, 
             job.wait(timeout=PATIENCE)
 
 
-def test_a_job_that_computes_keeps_its_lease(app: App, runner: str, client: Client) -> None:
+def test_a_job_that_computes_keeps_its_lease(app: App, runner: str, client: Client, notes: Path) -> None:
     client.config["heartbeat"] = 0.3
-    client.config["grace-period"] = 0
+    expiries = set()
     with working(app, runner=runner), working(app, runner=runner):  # another would take what lapses
-        job = jobs.busy.put(1.2)
+        job = jobs.busy.put(60, str(notes))
+        until(lambda: lines(notes))
+        until(lambda: expiries.add(job.refresh().expires_at) or len(expiries) > 3)  # type: ignore[func-returns-value]
+        Path(f"{notes}.enough").touch()
         assert job.wait(timeout=PATIENCE) == "done"
     assert [stage.what for stage in job.refresh().history] == ["put", "popped", "completed"]
 
