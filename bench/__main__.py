@@ -22,6 +22,7 @@ NAMES = (
     "serve",
     "app",
     "spark-read",
+    "statistics",
     "kills",
 )
 

@@ -2,7 +2,7 @@
 
 Of 100 jobs 93 are completed at once, 4 after a retry, and 3 fail, of which one is tried again and completed. One in
 ten has tags. Queues, klasses, workers and tags are drawn as Zipf has them, and of ten events nine are in one
-namespace. What is drawn is a history that the engine could have written, but for what no figure needs.
+namespace. What is drawn is a history that the engine could have written, but for facts that no figure needs.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ def _stages(random: np.random.Generator, count: int, first: int, span: int) -> I
 
     def stage(number: int, event: str, which: Any, at: Any, **facts: Any) -> dict[str, Any]:
         kind, order = np.full(len(which), EVENTS.index(event)), np.full(len(which), number)
-        return {"jid": which, "queue": queue[which], "at": at, "stage": order, "event": kind, **facts}
+        head = {"jid": which, "queue": queue[which], "at": at, "stage": order, "event": kind}
+        return {**head, "token": order, "state": np.zeros_like(order), **facts}
 
     def attempt(number: int, which: Any, ready: Any) -> tuple[dict[str, Any], Any, Any, Any]:
         wait, run = (random.lognormal(mu, 2.0, len(which)).astype(np.int64) for mu in (6.5, 7.0))
@@ -103,7 +104,7 @@ def _stages(random: np.random.Generator, count: int, first: int, span: int) -> I
             run,
         )
 
-    yield stage(0, "put", every, at, klass=klass, state=np.zeros(count, np.int64))
+    yield stage(0, "put", every, at, klass=klass)
     tagged = np.flatnonzero(random.random(count) < 0.1)
     yield stage(1, "tagged", tagged, at[tagged], tag=_zipf(random, "tag", len(tagged)))
     popped, worker, ended, run = attempt(2, every, at)

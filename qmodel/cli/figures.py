@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -32,6 +32,7 @@ class Asked(NamedTuple):
     namespace: str | None
     out: str | None
     top: int
+    svg: str | None
 
 
 def _kinds(text: str) -> tuple[str, ...]:
@@ -62,6 +63,7 @@ def options(command: C) -> C:
             click.option(
                 "--top", default=20, show_default=True, type=click.IntRange(1), help="Show so many of each kind."
             ),
+            click.option("--svg", metavar="FILE", help="Draw what is shown as a picture."),
         )
     ):
         command = add(command)
@@ -76,10 +78,11 @@ def asked(
     namespace: str | None,
     out: str | None,
     top: int,
+    svg: str | None,
 ) -> Asked:
     """What the options say."""
     starts = tuple((day - datetime(1970, 1, 1)).days * 86_400_000 for day in days)
-    return Asked(archive, by, starts, together, namespace, out, top)
+    return Asked(archive, by, starts, together, namespace, out, top, svg)
 
 
 def answer(engine: Engine, what: Asked) -> None:
@@ -92,6 +95,8 @@ def answer(engine: Engine, what: Asked) -> None:
     found = collect(engine, kinds=what.kinds, days=what.days, together=what.together)
     if what.out:
         _tables(Path(what.out), collect(engine))
+    if what.svg:
+        _draw(Path(what.svg), what, found)
     if at.json:
         at.answer([{**one.shown(name), "groups": dict(one.groups)} for name, one in found.items()])
         return
@@ -101,8 +106,10 @@ def answer(engine: Engine, what: Asked) -> None:
 
 def _said(new: dict[str, Range], out: str | None) -> str:
     events = sum(until - after for after, until in new.values())
-    kept = f"; the figures of all are in {out}" if out else ""
-    return f"Counted {events:,} events of {len(new)} namespaces{' that were new' if out else ''}{kept}."
+    spaces = "1 namespace" if len(new) == 1 else f"{len(new):,} namespaces"
+    if out:
+        return f"Counted {events:,} new events of {spaces}; the figures of all are in {out}."
+    return f"Counted {events:,} events of {spaces}."
 
 
 def _tables(out: Path, found: dict[Name, Figures]) -> None:
@@ -130,13 +137,28 @@ def _show(at: Session, what: Asked, found: dict[Name, Figures]) -> None:
         if not of_kind:
             click.echo(f"Nothing is counted by {kind}.")
             continue
-        shown = sorted(of_kind, key=lambda pair: -(pair[1].wait.count + pair[1].run.count))[: what.top]
-        shown.sort(key=lambda pair: pair[0])
+        shown = _most(of_kind, what.top)
         columns = (*(("namespace",) if several else ()), kind, *COLUMNS)
         show.table(at, columns, (_row(what, several, name, one) for name, one in shown), (kind, "day"))
         if len(shown) < len(of_kind):
             click.echo(f"… and {len(of_kind) - len(shown):,} with less (--top, --json).")
         click.echo()
+
+
+def _most(found: Iterable[tuple[Name, Figures]], top: int) -> list[tuple[Name, Figures]]:
+    """Those with the most jobs, in the order of their names."""
+    return sorted(
+        sorted(found, key=lambda pair: -(pair[1].wait.count + pair[1].run.count))[:top], key=lambda pair: pair[0]
+    )
+
+
+def _draw(path: Path, what: Asked, found: dict[Name, Figures]) -> None:
+    from qmodel.pipeline.statistics.picture import svg
+
+    chosen = [pair for kind in what.kinds for pair in _most((p for p in found.items() if p[0].kind == kind), what.top)]
+    days = sorted({name.date for name in found})
+    title = f"By {', '.join(what.kinds)}" + (f", {days[0]}" if days else "") + (f" to {days[-1]}" if days[1:] else "")
+    path.write_text(svg(chosen, title), encoding="utf-8")
 
 
 def _row(what: Asked, several: bool, name: Name, one: Figures) -> Sequence[object]:

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+from click.testing import CliRunner, Result
 
+from qmodel.cli import cli
 from qmodel.pipeline.folding import KINDS, Fold
 from qmodel.pipeline.tallies import Sample, Tally
 from qmodel.state.stats import bin_of
 from tests.pipeline.histories import histories
+from tests.pipeline.kept import keep
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `duckdb`")
+pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("duckdb", reason="duckdb is not installed; it comes with the extra `duckdb`")
 
-from qmodel.pipeline.archive import Archive, ArchiveError
-from qmodel.pipeline.statistics.cells import LONGEST, SHIFT, cell_sql, fine_of, fine_range
-from qmodel.pipeline.statistics.counting import collect, count
-from qmodel.pipeline.statistics.figures import Durations, Figures, Name
-from qmodel.pipeline.statistics.local import DuckDB
-from qmodel.pipeline.statistics.runs import StatisticsError
-from tests.pipeline.kept import keep
+from qmodel.pipeline.archive import Archive, ArchiveError  # noqa: E402
+from qmodel.pipeline.statistics.cells import LONGEST, SHIFT, cell_sql, fine_of, fine_range  # noqa: E402
+from qmodel.pipeline.statistics.counting import collect, count  # noqa: E402
+from qmodel.pipeline.statistics.figures import Durations, Figures, Name  # noqa: E402
+from qmodel.pipeline.statistics.local import DuckDB  # noqa: E402
+from qmodel.pipeline.statistics.runs import StatisticsError  # noqa: E402
 
 
 @pytest.fixture
@@ -154,3 +159,38 @@ def test_percentiles_are_as_near_as_it_is_said(engine: DuckDB, archived: Path) -
         for share, told in figures.wait.percentiles.items():
             exact = values[-(-share * len(values) // 100) - 1]
             assert abs(told - exact) <= exact / 64
+
+
+def run(*arguments: str) -> Result:
+    """Run a command."""
+    return CliRunner().invoke(cli, ["statistics", *arguments], prog_name="qmodel")
+
+
+def test_the_command_shows_draws_and_keeps_what_it_counts(tmp_path: Path) -> None:
+    watched = max(histories(), key=lambda one: sum(event.event == "completed" for event in one.events))
+    root, out = str(tmp_path / "archive"), tmp_path / "out"
+    keep(tmp_path / "archive", "<a>:", watched.events)
+    shown = run(root, "--by", "tag,queue", "--top", "1", "--out", str(out), "--svg", str(tmp_path / "a.svg"))
+    assert shown.exit_code == 0 and "with less (--top, --json)" in shown.stdout
+    assert f"Counted {len(watched.events)} new events of 1 namespace; " in shown.stderr
+    assert ElementTree.parse(tmp_path / "a.svg").getroot().tag.endswith("svg")
+    rows = json.loads(run(root, "--by", "queue", "--json").stdout)
+    table = pq.read_table(out / "statistics.parquet").to_pylist()
+    plain = [{name: value for name, value in row.items() if name != "groups"} for row in rows]
+    assert plain == [row for row in table if row["kind"] == "queue"] and plain
+    for row in rows:
+        of_row = f"name = '{row['name']}' and day = '{row['day']}' and kind = 'queue'"
+        assert sum(row["groups"].values()) == row["failures"]
+        with DuckDB() as engine:
+            bins = engine.rows(f"select sum(count) from '{out}/histograms.parquet' where {of_row} and measure = 'run'")
+        assert (bins[0][0] or 0) == row["run_count"]
+    one_day = json.loads(run(root, "--day", rows[0]["day"], "--json").stdout)
+    assert one_day == [row for row in rows if row["day"] == rows[0]["day"]]
+
+
+def test_what_cannot_be_counted_is_said_in_a_sentence(tmp_path: Path) -> None:
+    keep(tmp_path, "a:", histories()[0].events)
+    assert "There is no archive at" in run(str(tmp_path / "none")).stderr
+    assert "there is no kind 'color': there are queue, klass, worker, tag" in run("x", "--by", "color").stderr
+    assert "has no namespace 'b:'; it has ['a:']" in run(str(tmp_path), "--namespace", "b:").stderr
+    assert "Nothing is counted by queue." in run(str(tmp_path), "--day", "1999-01-01").stdout
