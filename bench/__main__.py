@@ -24,6 +24,7 @@ NAMES = (
     "spark-read",
     "statistics",
     "kills",
+    "runners",
 )
 
 

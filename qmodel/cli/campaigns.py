@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,12 +11,21 @@ if TYPE_CHECKING:
     from qmodel.cli.session import Session
     from qmodel.conformance.parts import Total
 
+PICTURE = click.option(
+    "--picture", type=click.Path(dir_okay=False, path_type=Path), help="Draw what was reached, as SVG."
+)
+
 MOST_SHOWN = 3
 """How many kinds of failures are shown whole."""
 
 
-def answer(at: Session, total: Total, seed: str, again: str) -> None:
-    """Show the sum of a campaign, and end with the exit code 1 if a difference was found."""
+def answer(at: Session, total: Total, seed: str, again: str, picture: Path | None = None) -> None:
+    """Show the sum of a campaign, draw what it reached if asked to, and exit with 1 if a difference was found."""
+    if picture is not None:
+        from qmodel.conformance import reached_svg
+
+        said = f"What {total.histories:,} histories ({total.steps:,} operations) reached; red: never"
+        picture.write_text(reached_svg.picture(total.reached, said), encoding="utf-8")
     if at.json:
         at.answer(as_json(total, seed))
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import click
@@ -31,8 +32,15 @@ def command() -> None:
 )
 @click.option("--dialect", type=click.Choice(["qless"]), help="Calls of a dialect instead of operations.")
 @click.option("--processes", type=click.IntRange(1), help="In so many processes, and say what was reached.")
+@campaigns.PICTURE
 def run(
-    examples: int, steps: int, seed: str | None, url: str | None, dialect: str | None, processes: int | None
+    examples: int,
+    steps: int,
+    seed: str | None,
+    url: str | None,
+    dialect: str | None,
+    processes: int | None,
+    picture: Path | None,
 ) -> None:
     """Drive generated histories into a backend and the model, and compare all that can be seen.
 
@@ -42,10 +50,10 @@ def run(
     if url is not None:
         at.url, at.url_from = url, "--subject"
     seed = seed or secrets.token_hex(4)
-    if processes is not None and dialect:
-        raise click.UsageError("A dialect is compared in one process: leave out --processes.")
-    if processes is not None:
-        return _in_processes(examples, steps, seed, processes)
+    if dialect and (processes or picture):
+        raise click.UsageError("A dialect is compared in one process: leave out --processes and --picture.")
+    if processes or picture:
+        return _in_processes(examples, steps, seed, processes or 1, picture)
     campaign = _dialect_campaign if dialect else _campaign
     with _progress(examples, shown=sys.stderr.isatty() and not at.json) as advance:
         summary = campaign(at.url, examples, seed, advance, steps)
@@ -77,7 +85,7 @@ def _answer(summary: Any, seed: str, again: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _in_processes(examples: int, steps: int, seed: str, processes: int) -> None:
+def _in_processes(examples: int, steps: int, seed: str, processes: int, picture: Path | None) -> None:
     """The parts of a campaign side by side, until one has found a difference."""
     from qmodel.conformance import own, parts
     from qmodel.conformance.processes import perform
@@ -95,7 +103,7 @@ def _in_processes(examples: int, steps: int, seed: str, processes: int) -> None:
                 break
     total.seconds = time.monotonic() - began
     again = f"--examples {examples} --steps {steps} --seed {seed} --subject {without_password(at.url)}"
-    campaigns.answer(at, total, seed, f"qmodel conformance run {again} --processes {processes}")
+    campaigns.answer(at, total, seed, f"qmodel conformance run {again} --processes {processes}", picture)
 
 
 def _campaign(url: str, examples: int, seed: str, advance: Any, steps: int) -> Any:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=Callable[..., Any])
 UNITS = ((1, 1000, "ms"), (1000, 120_000, "s"), (60_000, 7_200_000, "min"), (3_600_000, float("inf"), "h"))
 """How many ms, below which mean it is used, and its name."""
-SHOWN = ("wait_p50", "wait_p95", "wait_p99", "total_p95")
+SHOWN = ("wait_p50", "wait_p95", "wait_p99", "total_p99")
 
 
 def options(command: C) -> C:
@@ -105,13 +105,14 @@ def _write(rows: list[dict[str, Any]], out: Path) -> None:
 
 def _show(at: Session, grid: Grid, found: Sequence[Outcome]) -> None:
     axes = [axis for axis, _ in grid.axes]
-    heads = [*axes, "stream", ">busy", *(f">{name.replace('_', ' ')}" for name in SHOWN), ""]
+    heads = [*axes, "stream", ">busy", *(f">{name.replace('_', ' ')}" for name in SHOWN)]
     rows = []
     for one in found:
         for name, values in one.streams.items():
             told = [str(value) for _, value in one.point.values]
             figures = [_figure(values[metric]) for metric in SHOWN]
-            rows.append([*told, name, f"{one.busy.mean:.0%}", *figures, "" if one.settled else "growing"])
+            busy = f"{one.busy.mean:.0%}" if one.settled else f"growing, {one.busy.mean:.0%}"
+            rows.append([*told, name, busy, *figures])
     table(at, heads, rows)
 
 

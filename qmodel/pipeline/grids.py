@@ -43,6 +43,7 @@ from qmodel.state.store import Store
 MOST_POINTS = 10_000
 MOST_JOBS = 10_000_000
 MOST_WORKERS = 100_000
+ORDERS = ("ordered", "round-robin")
 LIMITS = ("concurrency", "rate", "rate_ms", "capacity", "refill", "refill_ms")
 
 
@@ -249,11 +250,13 @@ def _law(part: _Part, observed: Observed | None, what: str) -> Law:
 
 
 def _pool(name: str, part: _Part, queues: tuple[str, ...]) -> Pool:
+    by_default = ORDERS[0] if "queues" in part else ORDERS[1]  # as of `qmodel worker`
     pool = Pool(
         name, part.whole("workers", 1, 1, MOST_WORKERS), part.texts("queues", queues),
         part.number("crashes", 0.0, 0.0, 0.999), part.whole("restart_ms", 1000, 0, 10**10),
+        part.text("order", by_default, ORDERS),
     )  # fmt: skip
-    part.end("workers, queues, crashes and restart_ms")
+    part.end("workers, queues, order, crashes and restart_ms")
     if not pool.queues or set(pool.queues) - set(queues):
         raise GridError(f"{part.at('queues')} is {list(pool.queues)}, and jobs come into {list(queues)}.")
     return pool

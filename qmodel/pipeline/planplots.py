@@ -43,7 +43,7 @@ def picture(grid: Grid, found: Sequence[Outcome], metric: str) -> str:
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{LEFT - 48}" y="24" font-size="15">{escape(_title(metric))}</text>',
     ]
-    values = [_at_least_one(one.streams[name][metric]) for one in found for name in streams]
+    values = [one.streams[name][metric] for one in found for name in streams]
     scale = _Scale(min(one.low for one in values), max(one.high for one in values))
     for number, stream in enumerate(streams):
         drawn = [[_Place(at, o.streams[stream][metric], o.settled) for at, o in line] for _, line in lines]
@@ -67,26 +67,15 @@ def _lines(grid: Grid, found: Sequence[Outcome]) -> list[tuple[str, list[tuple[i
     return list(lines.items())[: len(COLOURS)]
 
 
-def _at_least_one(value: Estimate) -> Estimate:
-    """An estimate that a logarithmic scale can show: from a millisecond on."""
-    low, mean, high = (max(one, 1.0) for one in value_ends(value))
-    return Estimate((low + high) / 2, (high - low) / 2) if mean else value
-
-
-def value_ends(value: Estimate) -> tuple[float, float, float]:
-    """The lower end, the mean and the upper end."""
-    return value.low, value.mean, value.high
-
-
 class _Scale:
     """A logarithmic scale of milliseconds."""
 
     def __init__(self, low: float, high: float) -> None:
-        self.low = math.floor(math.log10(low) * 2) / 2
-        self.high = max(math.ceil(math.log10(high) * 2) / 2, self.low + 1)
+        self.low = math.floor(math.log10(max(low, 1.0)) * 2) / 2
+        self.high = max(math.ceil(math.log10(max(high, 1.0)) * 2) / 2, self.low + 1)
 
     def y(self, value: float) -> float:
-        """How far down a value stands."""
+        """How far down a value stands; what is below a millisecond, or negative, stands at the bottom."""
         share = (math.log10(max(value, 10**self.low)) - self.low) / (self.high - self.low)
         return TOP + HEIGHT * (1 - min(share, 1.0))
 
@@ -123,7 +112,7 @@ def _panel(
 
 
 def _mark(x: float, one: _Place, scale: _Scale, colour: str) -> str:
-    low, mean, high = map(scale.y, value_ends(one.value))
+    low, mean, high = map(scale.y, (one.value.low, one.value.mean, one.value.high))
     fill = colour if one.settled else "white"
     return (
         f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{colour}" stroke-width="4" opacity="0.35"/>'

@@ -61,13 +61,18 @@ class Stream(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Workers that are alike, one job at a time each. `crashes` is the share of attempts in which the worker dies."""
+    """Workers that are alike, one job at a time each. `crashes` is the share of attempts in which the worker dies.
+
+    `order` is as of `qmodel worker`: `ordered` looks into the queues as they are named, `round-robin` begins each pop
+    with the next one.
+    """
 
     name: str
     workers: int
     queues: tuple[str, ...]
     crashes: float = 0.0
     restart_ms: int = 1000
+    order: str = "ordered"
 
 
 class Setup(NamedTuple):
@@ -133,6 +138,7 @@ class _Simulation:
 
     def __init__(self, setup: Setup, run: int) -> None:
         self.setup, self.run = setup, run
+        self.faulty = setup.faulty
         self.store = Store()
         self.now = 0
         self.tick = 0
@@ -148,7 +154,7 @@ class _Simulation:
         self._prepare()
 
     def _prepare(self) -> None:
-        heartbeat = {} if self.setup.faulty else {"heartbeat": YEAR}
+        heartbeat = {} if self.faulty else {"heartbeat": YEAR}
         for option, value in {**QUIET, **heartbeat, **dict(self.setup.options)}.items():
             self._step(ops.ConfigSet(option, value))
         for name, limits in self.setup.throttles:
@@ -213,7 +219,7 @@ class _Simulation:
         self._draw_faults(job, chance)
         self.jobs[job.jid] = job
         self.order.append(job)
-        lease = stream.lease_ms if self.setup.faulty else None
+        lease = stream.lease_ms if self.faulty else None
         self._step(
             ops.Put(
                 stream.queue, job.jid, stream.klass, "", stream.priority,
@@ -248,7 +254,7 @@ class _Simulation:
             self._offer()
 
     def _take(self, pool: _Workers, worker: int) -> bool:
-        found = self._step(pool.pops[worker])
+        found = self._step(pool.asking(worker))
         if not found:
             if self.timed:
                 for queue in pool.pool.queues:
@@ -273,9 +279,9 @@ class _Simulation:
             self._plan(ends, self._crash, pool, worker, job, job.token, self.now)
         else:
             self._plan(ends, self._end, pool, worker, job, job.token, self.now)
-        if self.setup.faulty and stream.renews and stream.lease_ms < 3 * job.service:
+        if self.faulty and stream.renews and stream.lease_ms < 3 * job.service:
             self._plan(self.now + stream.lease_ms // 3, self._renew, job, job.token, ends)
-        elif self.setup.faulty and not stream.renews and ends > expires_at:
+        elif self.faulty and not stream.renews and ends > expires_at:
             self._wake(expires_at + self.grace)
 
     def _renew(self, job: _Job, token: int, ends: int) -> None:
@@ -319,12 +325,22 @@ class _Workers:
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
-        names = [f"{pool.name}-{number}" for number in range(pool.workers)]
+        self.names = [f"{pool.name}-{number}" for number in range(pool.workers)]
         one, several = pool.queues[0], pool.queues
         self.pops: list[Operation] = [
-            ops.Pop(one, name) if len(several) == 1 else ops.PopAny(several, name) for name in names
+            ops.Pop(one, name) if len(several) == 1 else ops.PopAny(several, name) for name in self.names
         ]
+        self.turns = len(several) if pool.order == "round-robin" else 0
+        self.turn = 0
         self.idle = list(range(pool.workers))
+
+    def asking(self, worker: int) -> Operation:
+        """What a worker says to get its next job."""
+        if self.turns < 2:
+            return self.pops[worker]
+        self.turn = (self.turn + 1) % self.turns
+        queues = self.pool.queues
+        return ops.PopAny((*queues[self.turn :], *queues[: self.turn]), self.names[worker])
 
 
 def _since(job: _Job, moment: int) -> int:

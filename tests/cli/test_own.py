@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -150,8 +152,11 @@ def test_the_model_agrees_with_itself(run: Run) -> None:
     assert as_json.json["steps"] == 10
 
 
-def test_a_campaign_in_processes_says_what_it_reached(run: Run) -> None:
-    told = run("conformance", "run", "--examples", "3", "--seed", "s", "--processes", "1")
+def test_a_campaign_in_processes_says_what_it_reached(run: Run, tmp_path: Path) -> None:
+    drawn = tmp_path / "reached.svg"
+    told = run("conformance", "run", "--examples", "3", "--seed", "s", "--processes", "1", "--picture", str(drawn))
+    cells = ElementTree.fromstring(drawn.read_text(encoding="utf-8")).findall(".//{*}rect")
+    assert 1 < sum(one.get("fill") == "#ffc9c9" for one in cells) < len(cells)
     assert told.code == 0, told.err
     assert "of 416 pairs of operation and situation reached" in told.out and "--processes 1" in told.out
     found = run("conformance", "run", "--examples", "3", "--seed", "s", "--processes", "1", "--json").json
@@ -160,7 +165,9 @@ def test_a_campaign_in_processes_says_what_it_reached(run: Run) -> None:
 
 
 def test_a_campaign_that_cannot_be_is_refused_in_a_sentence(run: Run) -> None:
-    assert "leave out --processes" in run("conformance", "run", "--dialect", "qless", "--processes", "2").err
+    assert (
+        "leave out --processes and --picture" in run("conformance", "run", "--dialect", "qless", "--processes", "2").err
+    )
     assert "no subject 'radis'" in run("conformance", "run", "--subject", "radis").err
 
 

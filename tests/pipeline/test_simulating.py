@@ -155,6 +155,18 @@ def test_workers_of_a_pool_take_from_its_queues_alone() -> None:
     assert _mean_wait(found, "one") == 0 < _mean_wait(found, "two")
 
 
+def test_a_busy_queue_starves_the_one_named_after_it_unless_they_take_turns() -> None:
+    one, two = _stream(11_000, "one"), _stream(100_000, "two")._replace(queue="other")
+
+    def waits(order: str) -> tuple[float, float]:
+        pool = Pool("w", 1, ("q", "other"), order=order)
+        found = simulate(Setup((one, two), (pool,), jobs=1500, warmup=0), 1)
+        return _mean_wait(found, "one"), _mean_wait(found, "two")
+
+    assert waits("ordered")[1] > 3 * waits("round-robin")[1] > 0
+    assert waits("ordered")[0] < waits("round-robin")[0]
+
+
 def test_erlang_has_no_answer_where_there_is_too_much_work() -> None:
     with pytest.raises(ValueError, match="waits grow without end"):
         erlang_c(2, 2.0)

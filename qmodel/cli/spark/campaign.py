@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -31,8 +32,16 @@ if TYPE_CHECKING:
 @click.option("--every", default=1, show_default=True, type=click.IntRange(1), help="Compare the state each N-th step.")
 @click.option("--tasks", type=click.IntRange(1), help="By how many tasks.  [default: Spark's]")
 @click.option("--out", metavar="FOLDER", help="Where parts, coverage and failures are written as Parquet; new.")
+@campaigns.PICTURE
 def command(
-    examples: int, steps: int, seed: str | None, subject: str, every: int, tasks: int | None, out: str | None
+    examples: int,
+    steps: int,
+    seed: str | None,
+    subject: str,
+    every: int,
+    tasks: int | None,
+    out: str | None,
+    picture: Path | None,
 ) -> None:
     """Compare generated histories with the model, on Spark.
 
@@ -47,7 +56,7 @@ def command(
     what = parts.Campaign(seed, opening, steps, every)
     total = _run(what, examples, tasks, out)
     again = f"qmodel spark campaign --examples {examples} --steps {steps} --seed {seed} --subject {subject}"
-    campaigns.answer(at, total, seed, again + (f" --every {every}" if every > 1 else ""))
+    campaigns.answer(at, total, seed, again + (f" --every {every}" if every > 1 else ""), picture)
 
 
 def _run(what: Campaign, examples: int, tasks: int | None, out: str | None) -> Total:

@@ -9,7 +9,8 @@ import click
 
 from qmodel.cli import planned
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.running import spark_session
+from qmodel.cli.spark.running import reason, spark_session
+from qmodel.errors import QmodelError
 
 
 @click.command("plan")
@@ -25,7 +26,10 @@ def command(file: Path, out: Path | None, picture: Path | None, metric: str, tas
     from qmodel.pipeline.spark import plan
 
     began = time.monotonic()
-    found = plan.outcomes(grid, plan.measurements(spark, grid, tasks=tasks))
+    try:
+        found = plan.outcomes(grid, plan.measurements(spark, grid, tasks=tasks))
+    except Exception as error:
+        raise QmodelError(reason(error)) from None
     planned.answer(session(), grid, found, time.monotonic() - began, out, picture, metric)
 
 

@@ -1,0 +1,157 @@
+"""Who runs the parts: this process, a pool of two, or Spark. A campaign of conformance, and a plan over a grid.
+
+Each is the same work, part by part, with the same outcome. CPU time is that of all processes, Spark's own included, and
+does not depend on what else the machine does; times do. Spark's session is there before, and has run something.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from bench import Options
+from bench.report import Report, Table, figure, median
+from qmodel.conformance import parts, processes
+from qmodel.conformance.own import Opening
+from qmodel.conformance.parts import Campaign, Total
+from qmodel.errors import ConnectError
+from qmodel.pipeline import planning
+from qmodel.pipeline.grids import Grid, grid
+
+HISTORIES = 80
+SIZE = 5
+GRID = """
+jobs = 1500
+warmup = 250
+runs = 4
+[streams.a]
+queue = "q"
+arrivals = { law = "exponential", mean_ms = 500 }
+service = { law = "lognormal", mean_ms = 900, cv = 1.5 }
+[pools.main]
+[grid]
+"pools.main.workers" = [2, 3, 4, 8]
+load = [0.4, 0.6, 0.8]
+"""
+
+Work = Callable[[], object]
+
+
+def tree(root: int) -> Iterator[int]:
+    """A process and all that it started, directly or not."""
+    parents: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                parents[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+    found = {root}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    yield from found
+
+
+def cpu_seconds() -> float:
+    """The CPU time so far of this process and all below it, those that have ended too."""
+    ticks = 0
+    for pid in tree(os.getpid()):
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += sum(map(int, stat[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def measured(work: Work) -> tuple[float, float]:
+    """How long some work takes, and how much CPU time."""
+    cpu, began = cpu_seconds(), perf_counter()
+    work()
+    return perf_counter() - began, cpu_seconds() - cpu
+
+
+def campaigns(spark: Any, subject: str, examples: int) -> dict[str, Work]:
+    """The runners of a campaign."""
+    from qmodel.pipeline.spark import campaign
+
+    what = Campaign("bench", Opening(subject))
+
+    def local(count: int) -> Work:
+        return lambda: Total(processes.perform(what, examples, count, SIZE))
+
+    def on_spark(tasks: int) -> Work:
+        return lambda: campaign.total(campaign.campaign(spark, what, examples, size=SIZE, tasks=tasks))
+
+    return {
+        "one process": local(1),
+        "two processes": local(2),
+        "Spark, 2 tasks": on_spark(2),
+        "Spark, 16 tasks": on_spark(16),
+    }
+
+
+def plans(spark: Any, what: Grid) -> dict[str, Work]:
+    """The runners of a plan."""
+    from qmodel.pipeline.spark import plan
+
+    def on_spark(tasks: int) -> Work:
+        return lambda: plan.outcomes(what, plan.measurements(spark, what, tasks=tasks))
+
+    return {
+        "one process": lambda: planning.run(what, 1),
+        "two processes": lambda: planning.run(what, 2),
+        "Spark, 2 tasks": on_spark(2),
+        "Spark, 16 tasks": on_spark(16),
+    }
+
+
+def compared(title: str, unit: str, count: int, runners: dict[str, Work], runs: int) -> Table:
+    """Let runners take turns."""
+    table = Table(title, ("", f"{unit}/s", f"{unit} a CPU-second", "CPU, times that of one process"))
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in runners}
+    for _ in range(runs):
+        for name, work in runners.items():
+            found[name].append(measured(work))
+    one = median(cpu for _, cpu in found["one process"])
+    for name, pairs in found.items():
+        seconds, cpu = (median(column) for column in zip(*pairs, strict=True))
+        table.add(name, figure(count / seconds), figure(count / cpu), f"{cpu / one:.2f}")
+    return table
+
+
+def run(options: Options) -> Report:
+    """Measure."""
+    from qmodel.pipeline.spark import session
+
+    # the tasks import what this process has imported from
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.getcwd(), os.environ.get("PYTHONPATH"))))
+    spark = session("bench", "local[2]")
+    runs, examples = (1, 20) if options.quick else (options.runs, HISTORIES)
+    tables = []
+    for subject in ("embedded", "valkey", "redis"):
+        try:
+            Opening(subject).check()
+        except ConnectError:
+            continue
+        runners = campaigns(spark, subject, examples)
+        for name in ("two processes", "Spark, 2 tasks"):
+            runners[name]()
+        tables.append(compared(f"A campaign against {subject}", "histories", examples, runners, runs))
+    what = grid(tomllib.loads(GRID))
+    tables.append(compared("A plan", "runs", len(what.points) * what.runs, plans(spark, what), runs))
+    parts.close()
+    spark.stop()
+    return Report(
+        "runners",
+        "python -m bench runners",
+        f"The same campaign ({examples} histories of 60 operations, the state compared after each, a server of each "
+        f"process's own where it is one) and the same plan ({len(what.points)} points, {what.runs} runs of each, 2,000 "
+        "jobs in a run), by this process, by two, and by Spark on two cores of this machine. They take turns. CPU time "
+        "is that of all processes; Spark's session is begun before.",
+        tables,
+    )
