@@ -267,6 +267,10 @@ class RedisBackend:
         began = time.monotonic()
         try:
             return self._wait(command, timeout)
+        except ConnectError:
+            if self._closed.is_set():  # before there was a connection to wait on
+                return False
+            raise
         except FAILURES as error:
             if not may_pass(error):
                 raise server_error(error, self.options.where) from error

@@ -38,6 +38,7 @@ from qmodel.backends.redis import (
 )
 from qmodel.backends.redis_resend import FAILURES, Attempts, is_unloaded, may_pass, server_error
 from qmodel.backends.redis_setup import Dialect, Options, Talk, Warned, diagnose, loading, setup
+from qmodel.errors import ConnectError
 from qmodel.operations import Operation
 from qmodel.wire import Unencodable, decode
 
@@ -114,10 +115,14 @@ class AsyncRedisBackend:
         if command is None or self._closed.is_set():
             await self._sleep(timeout)
             return False
-        await self._ready()
         began = time.monotonic()
         try:
+            await self._ready()
             return await self._wait(command, timeout)
+        except ConnectError:
+            if self._closed.is_set():  # before there was a connection to wait on
+                return False
+            raise
         except FAILURES as error:
             if not may_pass(error):
                 raise server_error(error, self.options.where) from error

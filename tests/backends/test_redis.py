@@ -284,20 +284,19 @@ def test_a_wait_may_be_longer_than_the_time_allowed_for_a_reply(url: str) -> Non
 
 def test_closing_ends_who_waits(url: str) -> None:
     backend = connect(url)
-    began = time.monotonic()
     thread = later(0.2, backend.close)
-    assert backend.wait(["q"], 30) is False
-    assert time.monotonic() - began < 5
+    assert backend.wait(["q"], 3600) is False
     thread.join()
 
 
-def test_closing_ends_the_tasks_that_wait(url: str) -> None:
+@pytest.mark.parametrize("pause", [0, 0.001, 0.2], ids=["at-once", "connecting", "asleep"])
+def test_closing_ends_the_tasks_that_wait(pause: float, url: str) -> None:
     async def main() -> list[bool]:
         backend = open_async_backend(url)
-        waiting = [asyncio.create_task(backend.wait(["q"], 30)) for _ in range(3)]
-        await asyncio.sleep(0.2)
+        waiting = [asyncio.create_task(backend.wait(["q"], 3600)) for _ in range(3)]
+        await asyncio.sleep(pause)
         await backend.close()
-        return await asyncio.wait_for(asyncio.gather(*waiting), 5)
+        return await asyncio.wait_for(asyncio.gather(*waiting), 60)
 
     assert asyncio.run(main()) == [False] * 3
 

@@ -73,8 +73,8 @@ def examples(page: Path) -> list[Example]:
 
 
 def agrees(printed: str, shown: str) -> bool:
-    """Whether an output is the one that a page shows, where `...` stands for any text."""
-    pattern = ".*".join(re.escape(part.rstrip(" ")) for part in shown.split("..."))
+    """Whether an output is the one that a page shows, where `...` stands for any text and a space for any number."""
+    pattern = ".*".join(re.sub(r"(\\ )+", " +", re.escape(part.rstrip(" "))) for part in shown.split("..."))
     return re.fullmatch(pattern, printed, re.S) is not None
 
 
