@@ -160,7 +160,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-WAIT_MS = 20_000
+WAIT_MS = 60_000
 """For what the pages do by themselves; every three seconds if nothing else is going on."""
 
 
