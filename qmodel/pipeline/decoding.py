@@ -15,7 +15,7 @@ from qmodel.events import EVENTS, WHOLE, Event, Fact
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.gaps import Gap
 from qmodel.pipeline.reading import pages
-from qmodel.pipeline.schema import SCHEMA, VERSION, version_of
+from qmodel.pipeline.schema import HEADS, SCHEMA, VERSION, version_of
 
 ROWS = 10_000
 """Of a batch, and a page more: all columns of a small batch cost more than its rows."""
@@ -44,24 +44,27 @@ def entry(id: bytes, fields: dict[bytes, bytes]) -> Event:
     return Event(seq, int(at), kind, tuple(int(fact) if name in WHOLE else fact for name, fact in pairs))
 
 
-def batch(events: Sequence[Event]) -> pa.RecordBatch:
-    """A batch of events, in their order."""
+def batch(events: Sequence[Event], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
+    """A batch of events, in their order; with all columns, or those of a narrower schema."""
     count = len(events)
     *heads, facts = zip(*events, strict=True) if events else ((), (), (), ())
     rows: dict[str, list[int]] = defaultdict(list)
     for row, kind in enumerate(heads[2]):
         rows[kind].append(row)
+    wanted = frozenset(schema.names)
     columns: dict[str, list[Fact | None]] = defaultdict(lambda: [None] * count)
     for kind, places in rows.items():  # kind by kind, for that takes two thirds of the time
         for name, values in zip(EVENTS[kind], zip(*(facts[row] for row in places), strict=True), strict=True):
-            column = columns[name]
-            for row, value in zip(places, values, strict=True):
-                column[row] = value
-    arrays = [pa.array(head, field.type) for head, field in zip(heads, SCHEMA, strict=False)]
-    for field in list(SCHEMA)[len(heads) :]:
-        found = columns.get(field.name)
-        arrays.append(pa.nulls(count, field.type) if found is None else pa.array(found, field.type))
-    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+            if name in wanted:
+                column = columns[name]
+                for row, value in zip(places, values, strict=True):
+                    column[row] = value
+    found = dict(zip(HEADS, heads, strict=True)) | columns
+    arrays = [
+        pa.array(found[field.name], field.type) if field.name in found else pa.nulls(count, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def events_of(table: pa.RecordBatch | pa.Table) -> Iterator[Event]:
@@ -84,17 +87,22 @@ def events_of(table: pa.RecordBatch | pa.Table) -> Iterator[Event]:
 
 
 def read(
-    client: Client, after: int = 0, last: int | None = None, *, gaps: list[Gap] | None = None
+    client: Client,
+    after: int = 0,
+    last: int | None = None,
+    *,
+    gaps: list[Gap] | None = None,
+    schema: pa.Schema = SCHEMA,
 ) -> Iterator[pa.RecordBatch]:
-    """The events of `qmodel.pipeline.reading`, in batches of some pages each."""
+    """The events of `qmodel.pipeline.reading`, in batches of some pages each; with all columns, or some."""
     some: list[Event] = []
     for page in pages(client, after, last, gaps=gaps):
         some += page
         if len(some) >= ROWS:
-            yield batch(some)
+            yield batch(some, schema)
             some = []
     if some:
-        yield batch(some)
+        yield batch(some, schema)
 
 
 def tables(batches: Iterable[pa.RecordBatch]) -> pa.Table:

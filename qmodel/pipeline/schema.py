@@ -16,6 +16,9 @@ from qmodel.pipeline.arrow import pa
 VERSION = 1
 VERSION_KEY = b"qmodel.events"
 
+HEADS = ("seq", "at", "event")
+"""What all events have."""
+
 FACTS: tuple[str, ...] = tuple(sorted({fact for facts in EVENTS.values() for fact in facts}))
 """The facts that events have, by name."""
 

@@ -36,6 +36,17 @@ def test_a_read_is_all_events_in_ranges(spark: Any, client: Client, url: str) ->
     assert frame.where("event = 'completed' and run_ms >= 0").groupBy("worker").count().collect() == [("w", 150)]
 
 
+def test_a_read_may_ask_for_some_columns(spark: Any, client: Client, url: str) -> None:
+    source = spark.read.format("qmodel").option("url", url).option("minPartitions", 3)
+    some = source.schema("event string, seq bigint, wait_ms bigint").load()
+    assert some.rdd.getNumPartitions() == 3
+    found = some.where("wait_ms is not null").collect()
+    assert [row.seq for row in found] == [one.seq for one in client.events() if one.event == "popped"]
+    for schema, said in (("seq bigint, speed bigint", "no column 'speed'"), ("seq int", "'seq' of events is int64")):
+        with pytest.raises(Exception, match=said):
+            source.schema(schema).load().count()
+
+
 def test_a_read_fails_where_events_are_gone_unless_it_may_lose_some(spark: Any, client: Client, url: str) -> None:
     client.config.set("max-events", 100)
     newest, kept = client.newest(), next(client.events()).seq

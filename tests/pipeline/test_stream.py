@@ -58,7 +58,7 @@ def test_a_query_goes_on_where_it_was_in_bounded_batches(spark: Any, client: Cli
     assert [one.numInputRows for one in progress] == [200, client.newest() - 200]
     assert progress[0].sources[0].latestOffset == f'{{"seq": {client.newest()}}}'
     put(client, 50)
-    seqs, progress = run(spark, url, tmp_path, startingOffsets="latest")
+    seqs, progress = run(spark, url, tmp_path, startingOffsets="latest", minPartitions="2")
     assert seqs == list(range(1, client.newest() + 1))
     assert [one.numInputRows for one in progress] == [50]
 

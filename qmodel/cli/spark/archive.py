@@ -10,7 +10,7 @@ import click
 
 from qmodel.cli.convert import DURATION
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.keeping import archive_options, ranges
+from qmodel.cli.spark.keeping import archive_options, counted, ranges
 from qmodel.cli.spark.running import performing
 from qmodel.errors import ConnectError, QmodelError
 
@@ -96,10 +96,9 @@ def _tell(progress: Progress) -> None:
     if at.json:
         at.answer({**progress._asdict(), "holes": [list(hole) for hole in progress.holes]})
         return
-    files = f"{progress.files} file{'' if progress.files == 1 else 's'}"
     behind = progress.newest - progress.last
     click.echo(
-        f"{progress.namespace} {progress.rows:,} events in {files}, up to {progress.last:,}"
+        f"{progress.namespace} {progress.rows:,} events in {counted(progress.files)}, up to {progress.last:,}"
         + (f", {behind:,} to go" if behind else "")
     )
     if progress.holes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.keeping import archive_options, ranges
+from qmodel.cli.spark.keeping import archive_options, counted, ranges
 from qmodel.cli.spark.running import performing
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _tell(verdict: Verdict) -> None:
         at.answer({**verdict._asdict(), "whole": verdict.whole})
         return
     click.echo(
-        f"{verdict.namespace} {verdict.rows:,} events up to {verdict.last:,} in {verdict.files} files: "
+        f"{verdict.namespace} {verdict.rows:,} events up to {verdict.last:,} in {counted(verdict.files)}: "
         + ("each is there once" if verdict.whole else "NOT WHOLE")
     )
     for what, gaps in (("lost", verdict.holes), ("missing", verdict.missing), ("twice", verdict.twice)):

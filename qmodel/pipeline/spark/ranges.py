@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyspark.sql.datasource import InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from qmodel.client import Client
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.decoding import read
 from qmodel.pipeline.gaps import Gap
+from qmodel.pipeline.schema import SCHEMA
 
 ROWS = 100_000
 """How many events a task reads, unless it is said otherwise: a task of few rows costs more than its rows."""
@@ -32,8 +35,23 @@ def cut(after: int, last: int, rows: int, least: int = 1) -> list[Range]:
     return [Range(start, min(start + rows, last)) for start in range(after, last, rows)] or [Range(last, last)]
 
 
-def read_range(url: str, part: Range, *, fail_on_data_loss: bool) -> Iterator[pa.RecordBatch]:
+def chosen(schema: StructType) -> pa.Schema:
+    """The columns of events that a read asks for, by `schema("seq bigint, event string")`; all, if it asks for none.
+
+    Raises ValueError for a column that events do not have, or not so.
+    """
+    asked: pa.Schema = to_arrow_schema(schema)
+    for field in asked:
+        if field.name not in SCHEMA.names:
+            raise ValueError(f"Events have no column {field.name!r}: docs/catalogue.md has those that they have.")
+        found = SCHEMA.field(field.name)
+        if found.type != field.type:
+            raise ValueError(f"The column {field.name!r} of events is {found.type}, and not {field.type}.")
+    return asked
+
+
+def read_range(url: str, part: Range, schema: pa.Schema, *, fail_on_data_loss: bool) -> Iterator[pa.RecordBatch]:
     """The batches of a range. Raises EventsGone where some are gone, unless those may be."""
     gaps: list[Gap] | None = None if fail_on_data_loss else []
     with Client(url) as client:
-        yield from read(client, part.after, part.last, gaps=gaps)
+        yield from read(client, part.after, part.last, gaps=gaps, schema=schema)

@@ -29,7 +29,7 @@ from qmodel.pipeline.gaps import SequenceWentBack
 from qmodel.pipeline.listing import TABLES
 from qmodel.pipeline.schema import SCHEMA
 from qmodel.pipeline.spark.options import Given
-from qmodel.pipeline.spark.ranges import ROWS, Range, cut, read_range
+from qmodel.pipeline.spark.ranges import ROWS, Range, chosen, cut, read_range
 from qmodel.pipeline.spark.streaming import ALL, EventsStream, stream_options
 from qmodel.pipeline.spark.tables import PushedTableReader, TableReader, table_options
 from qmodel.pipeline.spark.writer import JobsStreamWriter, JobsWriter, target
@@ -42,10 +42,11 @@ class Wanted(NamedTuple):
     after: int
     last: int
     rows: int
+    min_partitions: int
     fail_on_data_loss: bool
 
 
-OPTIONS = ("url", "table", "pushdown", "after", "last", "rowsPerPartition", "failOnDataLoss")
+OPTIONS = ("url", "table", "pushdown", "after", "last", "rowsPerPartition", "minPartitions", "failOnDataLoss")
 
 
 def wanted(options: Mapping[str, str]) -> Wanted:
@@ -58,6 +59,7 @@ def wanted(options: Mapping[str, str]) -> Wanted:
         given.whole("after", 0),
         given.whole("last", ALL),
         given.whole("rowsPerPartition", ROWS, low=1),
+        given.whole("minPartitions", 1, low=1),
         given.flag("failOnDataLoss", True),
     )
     given.end()
@@ -94,11 +96,12 @@ class EventsSource(DataSource):
         if name != "events":
             what = table_options(name, self.options)
             return PushedTableReader(what) if pushed else TableReader(what)
-        return PushedEventsReader(wanted(self.options)) if pushed else EventsReader(wanted(self.options))
+        reader = PushedEventsReader if pushed else EventsReader
+        return reader(wanted(self.options), chosen(schema))
 
     def streamReader(self, schema: StructType) -> EventsStream:
         """What reads events as they come."""
-        return EventsStream(stream_options(self.options))
+        return EventsStream(stream_options(self.options), chosen(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> JobsWriter:
         """What makes jobs of rows. Raises ValueError for other modes than append."""
@@ -118,8 +121,9 @@ class EventsSource(DataSource):
 class EventsReader(DataSourceReader):
     """Cuts the events into ranges, and reads one."""
 
-    def __init__(self, what: Wanted) -> None:
+    def __init__(self, what: Wanted, schema: pa.Schema = SCHEMA) -> None:
         self.what = what
+        self.schema = schema
         self.floor = 0  # what the query wants is after that
 
     def partitions(self) -> Sequence[Range]:
@@ -130,11 +134,11 @@ class EventsReader(DataSourceReader):
         if newest < what.after:
             raise SequenceWentBack(what.after, newest)
         last = min(what.last, newest)
-        return cut(min(max(what.after, self.floor), last), last, what.rows)
+        return cut(min(max(what.after, self.floor), last), last, what.rows, what.min_partitions)
 
     def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
         """The batches of a range."""
-        return read_range(self.what.url, partition, fail_on_data_loss=self.what.fail_on_data_loss)
+        return read_range(self.what.url, partition, self.schema, fail_on_data_loss=self.what.fail_on_data_loss)
 
 
 class PushedEventsReader(EventsReader):

@@ -25,6 +25,7 @@ from qmodel import operations as ops
 from qmodel.client import Client
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.gaps import SequenceWentBack
+from qmodel.pipeline.schema import SCHEMA
 from qmodel.pipeline.spark.options import Given
 from qmodel.pipeline.spark.ranges import ROWS, Range, cut, read_range
 
@@ -69,8 +70,9 @@ def stream_options(given: Mapping[str, str]) -> StreamOptions:
 class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Says how far a batch goes, cuts it into ranges, and reads one."""
 
-    def __init__(self, what: StreamOptions) -> None:
+    def __init__(self, what: StreamOptions, schema: pa.Schema = SCHEMA) -> None:
         self.what = what
+        self.schema = schema
         self.target: int | None = None
         self.client: Client | None = None
 
@@ -121,7 +123,7 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
         """The batches of a range."""
-        return read_range(self.what.url, partition, fail_on_data_loss=self.what.fail_on_data_loss)
+        return read_range(self.what.url, partition, self.schema, fail_on_data_loss=self.what.fail_on_data_loss)
 
     def _newest(self) -> int:
         return self._asked().newest()
