@@ -18,6 +18,9 @@ from qmodel.web.source import BadInput, Source
 PREVIEWS = 20
 """The steps of 1000 jobs after which a preview says `or more`."""
 
+LOOK = 3.0
+"""Seconds after which it does so, too: somebody waits for it, perhaps of a server that has much to do."""
+
 SPAN = 1.0
 """Seconds after which a part ends with its step."""
 
@@ -72,10 +75,13 @@ def count(source: Source, bulk: Bulk) -> tuple[int, bool]:
     """How many jobs fit, and whether these are all."""
     if bulk.kind != "clean" and set(bulk.wanted.given) in ({"group"}, {"group", "state"}):
         return int(source.ask(ops.Failed(bulk.wanted.group, 0, 1)).total), True
+    until = time.monotonic() + LOOK
     for _ in range(PREVIEWS):
         bulk = bulk.on(source.ask(bulk.operation(preview=True)))
         if not bulk.cursor:
             return bulk.done, True
+        if time.monotonic() > until:
+            break
     return bulk.done, False
 
 

@@ -353,6 +353,15 @@ def test_what_is_more_than_a_step_goes_on_by_itself(
     assert shop.client.queues["many"].length() == 0
 
 
+def test_a_preview_takes_no_longer_than_somebody_waits(
+    shop: Shop, pages: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2500):
+        shop.client.execute(ops.Put("many", f"j-{number}", "K", "{}"), now=NOW)
+    monkeypatch.setattr("qmodel.web.bulk.LOOK", -1)
+    assert "Cancel 1,000 or more jobs?" in pages.get("/bulk?action=cancel&queue=many").text
+
+
 def test_complete_jobs_are_deleted_by_their_age(shop: Shop, pages: TestClient) -> None:
     assert "Delete 0 jobs?" in pages.get("/bulk?action=clean&state=complete").text
     page = pages.get("/bulk?action=clean&state=complete&older=10s").text

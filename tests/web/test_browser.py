@@ -202,6 +202,38 @@ def test_selected_jobs_are_canceled_after_a_question(opened: Open, client: Clien
     assert [job.jid for job in client.peek("picked", 9)] == ["pick-0"]
 
 
+def test_what_is_ticked_is_paused_or_told_to_be_quiet(opened: Open, client: Client) -> None:
+    page = opened("/queues", phone=True)
+    status = page.get_by_role("status")
+    for button, said in (("Pause", "2 queues are paused."), ("Let them go on", "2 queues go on.")):
+        for name in ("sync", "images"):
+            page.get_by_label(f"Select {name}", exact=True).check()
+        page.get_by_role("button", name=button).click()
+        expect(status).to_have_text(said)
+        assert client.queues["sync"].counts.paused == (button == "Pause")
+    page.goto("/workers")
+    page.get_by_label("Select w1.example-1-1").check()
+    page.get_by_label("Select w2.example-1-1").check()
+    page.get_by_role("button", name="Quiet").click()
+    expect(status).to_have_text("2 workers are told to take no more jobs.")
+    expect(page.get_by_text("told: quiet")).to_have_count(2)
+
+
+def test_old_jobs_are_counted_and_deleted(opened: Open, client: Client) -> None:
+    client.queues["swept"].put("K", jid="swept")
+    job = client.queues["swept"].pop()
+    assert job is not None
+    job.fail("Oh", "no")
+    page = opened("/jobs?queue=swept&state=failed")
+    page.get_by_role("link", name="Delete older…").click()
+    expect(page.locator("h1")).to_have_text("Delete 0 jobs?")
+    page.get_by_label("Older than").fill("0")
+    page.get_by_role("button", name="Count again").click()
+    page.get_by_role("button", name="Delete it").click()
+    expect(page.locator("h1")).to_have_text("1 job deleted")
+    assert client.jobs.get("swept") is None
+
+
 def test_all_jobs_of_a_group_are_tried_again_part_by_part(opened: Open, client: Client) -> None:
     for _ in range(3):
         client.queues["many"].put_many([("K", number) for number in range(900)])
