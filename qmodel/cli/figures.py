@@ -92,7 +92,7 @@ def answer(engine: Engine, what: Asked) -> None:
 
     at = session()
     new = count(engine, Archive(what.archive), what.out, what.namespace)
-    found = collect(engine, kinds=what.kinds, days=what.days, together=what.together)
+    found = collect(engine, kinds=what.kinds, days=what.days, together=what.together, bins=False)
     if what.out:
         _tables(Path(what.out), collect(engine))
     if what.svg:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -17,6 +20,7 @@ from qmodel.pipeline.tallies import Sample, Tally
 from qmodel.state.stats import bin_of
 from tests.pipeline.histories import histories
 from tests.pipeline.kept import keep
+from tests.servers import ROOT
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `duckdb`")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -27,7 +31,7 @@ from qmodel.pipeline.statistics.cells import LONGEST, SHIFT, cell_sql, fine_of, 
 from qmodel.pipeline.statistics.counting import collect, count  # noqa: E402
 from qmodel.pipeline.statistics.figures import Durations, Figures, Name  # noqa: E402
 from qmodel.pipeline.statistics.local import DuckDB  # noqa: E402
-from qmodel.pipeline.statistics.runs import StatisticsError  # noqa: E402
+from qmodel.pipeline.statistics.runs import Runs, StatisticsError  # noqa: E402
 
 
 @pytest.fixture
@@ -85,11 +89,12 @@ def test_by_sql_all_figures_are_those_of_a_fold(engine: DuckDB, archived: Path) 
     assert sum(one.retries + one.failures for one in found.values()) > 500
 
 
-def test_counted_in_parts_and_again_the_figures_are_the_same(engine: DuckDB, archived: Path, tmp_path: Path) -> None:
+def test_counted_in_parts_and_again_the_figures_are_the_same(engine: DuckDB, tmp_path: Path) -> None:
     chooser, root, out = random.Random("parts"), tmp_path / "archive", str(tmp_path / "out")
-    done = [0] * len(histories())
+    some = histories()[::4]
+    done = [0] * len(some)
     for size in (10, 30, 60, 10**6):
-        for number, watched in enumerate(histories()):
+        for number, watched in enumerate(some):
             if events := watched.events[done[number] : done[number] + size // chooser.choice([1, 2, 11])]:
                 keep(root, name_of(number), events)
                 done[number] += len(events)
@@ -99,7 +104,7 @@ def test_counted_in_parts_and_again_the_figures_are_the_same(engine: DuckDB, arc
         assert sorted(Path(out).rglob("*.*")) == files
     parts = collect(engine)
     assert len(list((Path(out) / "runs").iterdir())) == 4
-    count(engine, Archive(str(archived)), None)
+    count(engine, Archive(str(root)), None)
     assert parts == collect(engine)
 
 
@@ -112,8 +117,45 @@ def test_a_run_that_fails_leaves_nothing_and_the_next_counts_all(
         patch.setattr(engine, "write", lambda select, folder: write(select if "cells" in folder.name else "no", folder))
         with pytest.raises(Exception, match="syntax"):
             count(engine, Archive(str(archived)), str(out))
-    assert list(out.iterdir()) == []
+    assert [path.name for path in out.iterdir() if path.name != "_lock"] == ["runs"] and not list(
+        (out / "runs").iterdir()
+    )
     assert len(count(engine, Archive(str(archived)), str(out))) == len(histories())
+
+
+def test_wherever_it_is_killed_each_event_is_counted_once(engine: DuckDB, tmp_path: Path) -> None:
+    events = max((one.events for one in histories()), key=len)
+    root, out = tmp_path / "archive", tmp_path / "out"
+    program = [sys.executable, "-m", "qmodel", "statistics", str(root), "--out", str(out), "--json"]
+    chooser = random.Random("killed")
+    for after in range(0, len(events), -(-len(events) // 4)):
+        keep(root, "a:", events[after : after + -(-len(events) // 4)])
+        with subprocess.Popen(program, stdout=subprocess.DEVNULL, cwd=ROOT) as process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(chooser.uniform(0.2, 2.0))
+            process.kill()
+    (out / "_run-left").mkdir(parents=True, exist_ok=True)
+    count(engine, Archive(str(root)), str(out))
+    assert not list(out.glob("_run-*"))
+    found = collect(engine)
+    count(engine, Archive(str(root)), None)
+    assert found == collect(engine)
+
+
+def test_one_process_counts_at_a_time(tmp_path: Path) -> None:
+    keep(tmp_path / "archive", "a:", histories()[0].events)
+    with Runs(str(tmp_path / "out")).alone():
+        program = [
+            sys.executable,
+            "-m",
+            "qmodel",
+            "statistics",
+            str(tmp_path / "archive"),
+            "--out",
+            str(tmp_path / "out"),
+        ]
+        done = subprocess.run(program, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stdout) == (1, "") and "Another process counts into" in done.stderr
 
 
 def test_what_does_not_fit_what_was_counted_is_refused(engine: DuckDB, tmp_path: Path) -> None:

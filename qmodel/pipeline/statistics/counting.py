@@ -65,25 +65,31 @@ def count(engine: Engine, archive: Archive, out: str | None, namespace: str | No
 
     Without `out` all is new, and nothing is kept. Raises ArchiveError and StatisticsError.
     """
-    runs = Runs(out) if out else None
-    new = wanted(archive, runs.counted() if runs else {}, namespace)
-    if new:
-        describe(engine, archive, new, runs.carried() if runs else None)
-    if runs is None:
-        engine.table("cells", _cells(engine) if new else _no_cells())
+    if out is None:
+        new = wanted(archive, {}, namespace)
+        engine.table("cells", _cells(engine) if describe(engine, archive, new) else _no_cells())
         return new
-    if new:
-        made = runs.begin()
-        try:
-            engine.write(_cells(engine), made / CELLS)
-            engine.write(sql.carried("slim"), made / CARRIED)
-        except BaseException:
-            shutil.rmtree(made, ignore_errors=True)
-            raise
-        runs.commit(made, new)
+    runs = Runs(out)
+    with runs.alone():
+        new = wanted(archive, runs.counted(), namespace)
+        if new:
+            describe(engine, archive, new, runs.carried())
+            _run(engine, runs, new)
     folders = runs.cells()
     engine.parquet("cells", folders) if folders else engine.table("cells", _no_cells())
     return new
+
+
+def _run(engine: Engine, runs: Runs, new: dict[str, Range]) -> None:
+    """Count what is new, and keep it, or nothing of it."""
+    made = runs.begin()
+    try:
+        engine.write(_cells(engine), made / CELLS)
+        engine.write(sql.carried("slim"), made / CARRIED)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    runs.commit(made, new)
 
 
 def describe(
@@ -126,10 +132,15 @@ def _no_cells() -> str:
 
 
 def collect(
-    engine: Engine, *, kinds: Sequence[str] = (), days: Sequence[int] = (), together: bool = False
+    engine: Engine,
+    *,
+    kinds: Sequence[str] = (),
+    days: Sequence[int] = (),
+    together: bool = False,
+    bins: bool = True,
 ) -> dict[Name, Figures]:
     """The figures of all cells, or of some kinds and days (their starts, ms); with `together`, of all these days as one
-    that begins with the first.
+    that begins with the first. The histograms, which are most of the rows, are left out without `bins`.
     """
     where = ["1 = 1"]
     if kinds:
@@ -140,5 +151,6 @@ def collect(
     day = "min(day) over () as day" if together else "day"
     engine.view("chosen", f"select {columns}, {day} from cells where {' and '.join(where)}")
     found = figures(engine.rows(sql.measured("chosen")), engine.rows(sql.tallied("chosen")))
-    add_bins(found, engine.rows(sql.binned("chosen")))
+    if bins:
+        add_bins(found, engine.rows(sql.binned("chosen")))
     return found

@@ -31,7 +31,9 @@ class DuckDB:
     def __init__(self, memory: str = "", threads: int = 0) -> None:
         """`memory`, such as `2GB`, and `threads` are the most that it may use; without them it is DuckDB's choice."""
         self._folder = tempfile.TemporaryDirectory(prefix="qmodel-")
-        settings: dict[str, Any] = {"temp_directory": self._folder.name, "preserve_insertion_order": "false"}
+        # What it would tell of its progress goes to the standard output, where the answer goes.
+        settings: dict[str, Any] = {"preserve_insertion_order": "false", "enable_progress_bar": "false"}
+        settings["temp_directory"] = self._folder.name
         if memory:
             settings["memory_limit"] = memory
         if threads:

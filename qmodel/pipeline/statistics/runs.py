@@ -6,8 +6,9 @@
     <out>/*.parquet                 the figures of all runs together, for whoever wants tables
 
 A run is made in a folder of its own and moved to its place by one rename: it has happened, or it has not. It begins
-where the one before ended, so none is counted twice, and what is gone between is noticed. Cells are added up whenever
-they are asked for: sums of whole numbers, so that in how many runs they came is not to be seen.
+where the one before ended, so none is counted twice, and what is gone between is noticed. One process counts at a time,
+under a lock that ends with it; what another that was killed has left, it removes. Cells are added up whenever they are
+asked for: sums of whole numbers, so that in how many runs they came is not to be seen.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
 from qmodel.errors import QmodelError
+from qmodel.pipeline.committing import sync
 
 COUNTS, CELLS, CARRIED = "counts.json", "cells", "carried"
 
@@ -72,24 +75,37 @@ class Runs:
         numbers = self.numbers()
         return str(self._place(numbers[-1]) / CARRIED) if numbers else None
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Be the one that counts. Raises StatisticsError where another process of this machine is that."""
+        import fcntl
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.out / "_lock").open("a") as file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise StatisticsError(
+                    f"Another process counts into {self.out} just now. Nothing was done; wait for it, or stop it."
+                ) from None
+            for left in self.out.glob("_run-*"):
+                shutil.rmtree(left)
+            yield
+
     def begin(self) -> Path:
         """A folder in which a run is made."""
         folder = self.out / f"_run-{uuid4().hex}"
-        folder.mkdir(parents=True)
+        folder.mkdir()
         return folder
 
     def commit(self, made: Path, ranges: Mapping[str, Range]) -> None:
-        """Move a run to its place. Raises StatisticsError where another process counted meanwhile."""
+        """Move a run to its place, once all of it is on the disk."""
         before = self.numbers()
         (made / COUNTS).write_text(json.dumps(ranges), encoding="utf-8")
-        self.folder.mkdir(exist_ok=True)
-        try:
-            if any(self.counted().get(namespace, 0) != one.after for namespace, one in ranges.items()):
-                raise FileExistsError
-            os.rename(made, self._place(before[-1] + 1 if before else 1))
-        except OSError:
-            shutil.rmtree(made, ignore_errors=True)
-            raise StatisticsError(f"Another process counted into {self.out} meanwhile. Run it again.") from None
+        for path in (*made.rglob("*"), made):
+            sync(str(path))
+        os.rename(made, self._place(before[-1] + 1 if before else 1))
+        sync(str(self.folder))
         for number in before:
             shutil.rmtree(self._place(number) / CARRIED, ignore_errors=True)
 
