@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -46,6 +47,18 @@ def image() -> list[str]:
 
 def option(words: list[str], name: str) -> str:
     return words[words.index(name) + 1]
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd")
+@pytest.mark.parametrize("key", ["", "Restat"], ids=["as-it-is", "misspelt"])
+def test_systemd_knows_every_word_of_the_unit(key: str, tmp_path: Path) -> None:
+    text = part("shop-worker@.service").replace("/srv/shop/.venv/bin/qmodel", sys.executable)
+    text = text.replace("/srv/shop", str(tmp_path)).replace("Restart=", f"{key}=" if key else "Restart=")
+    (tmp_path / "shop-worker@1.service").write_text(text)
+    command = ["systemd-analyze", "verify", str(tmp_path / "shop-worker@1.service")]
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    unknown = [line for line in done.stdout.splitlines() if "Unknown" in line]
+    assert [key in line for line in unknown] == [True] * bool(key), done.stdout
 
 
 def test_what_is_stopped_gets_longer_than_its_grace() -> None:
