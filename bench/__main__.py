@@ -23,6 +23,8 @@ NAMES = (
     "app",
     "spark-read",
     "statistics",
+    "spark-write",
+    "pieces",
     "kills",
     "runners",
 )

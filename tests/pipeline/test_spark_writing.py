@@ -116,6 +116,8 @@ def test_a_write_that_is_given_up_says_what_is_left(url: str, caplog: pytest.Log
     [
         ({"url": "memory://"}, "needs the URL of a server"),
         ({"limit": "-1"}, "limit is a whole number from 0"),
+        ({"Limit": "5"}, "limit is that of a request"),
+        ({"priority": "5"}, "priority is that of a request"),
         ({"colour": "x"}, "no option 'colour'"),
     ],
 )

@@ -37,6 +37,7 @@ class Target(NamedTuple):
     writing: Writing
     limit: int
     priority: int
+    each_batch: bool  # of a stream is a run of its own, for nothing else names its rows
 
 
 def target(options: Mapping[str, str], schema: StructType, streaming: bool = False) -> Target:
@@ -49,17 +50,21 @@ def target(options: Mapping[str, str], schema: StructType, streaming: bool = Fal
     keys = tuple(name.strip() for name in given.text("idColumns").split(",") if name.strip())
     request = given.text("request")
     run = given.text("run")
-    if not (run or request or streaming or keys or "jid" in schema.names):
+    unnamed = not (run or request or keys or "jid" in schema.names)
+    if unnamed and not streaming:
         run = os.urandom(16).hex()
     writing = Writing(run or request, given.text("queue"), given.text("klass"), keys, request)
     limit, priority = given.whole("limit", 100), given.whole("priority", 0, low=None)
     if streaming:
         given.text("checkpointLocation")  # Spark's own, which it shows to everybody
     given.end()
+    for name in ("limit", "priority"):
+        if not request and name in {one.lower() for one in options}:
+            raise ValueError(f"{name} is that of a request, and this write is none: say request=... as well.")
     if request and streaming:
         raise ValueError("A stream has no end, and so is no request: write each batch as one, with foreachBatch.")
     check(to_arrow_schema(schema), writing)
-    return Target(url, writing, limit, priority)
+    return Target(url, writing, limit, priority, unnamed and streaming)
 
 
 class Written(WriterCommitMessage):
@@ -138,8 +143,8 @@ class JobsStreamWriter(DataSourceStreamArrowWriter):
         self.where = where
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """Put the rows of a partition. Without a `run` that is the query and the batch, as its checkpoint has them."""
-        return write(self.where, self.where.writing.run or _batch_of_query(), iterator)
+        """Put the rows of a partition; where nothing names them, their run is the batch of the query."""
+        return write(self.where, _batch_of_query() if self.where.each_batch else self.where.writing.run, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Nothing is to be done: the rows are jobs."""
