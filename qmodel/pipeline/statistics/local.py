@@ -31,14 +31,13 @@ class DuckDB:
     def __init__(self, memory: str = "", threads: int = 0) -> None:
         """`memory`, such as `2GB`, and `threads` are the most that it may use; without them it is DuckDB's choice."""
         self._folder = tempfile.TemporaryDirectory(prefix="qmodel-")
-        # What it would tell of its progress goes to the standard output, where the answer goes.
-        settings: dict[str, Any] = {"preserve_insertion_order": "false", "enable_progress_bar": "false"}
-        settings["temp_directory"] = self._folder.name
+        settings: dict[str, Any] = {"temp_directory": self._folder.name, "preserve_insertion_order": "false"}
         if memory:
             settings["memory_limit"] = memory
         if threads:
             settings["threads"] = threads
         self._at = duckdb.connect(config=settings)
+        self._at.execute("set enable_progress_bar = false")  # it goes to the standard output, where the answer goes
         self._tables = 0
 
     def __enter__(self) -> DuckDB:
