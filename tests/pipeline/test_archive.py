@@ -22,6 +22,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes w
 pq = pytest.importorskip("pyarrow.parquet")
 
 from qmodel.pipeline import archive as layout  # noqa: E402
+from qmodel.pipeline import archived  # noqa: E402
 from qmodel.pipeline.archive import Archive, ArchiveError, Commit  # noqa: E402
 from qmodel.pipeline.archiving import archive  # noqa: E402
 from qmodel.pipeline.committing import Busy, writing  # noqa: E402
@@ -150,6 +151,24 @@ def test_closed_days_are_merged_and_merging_again_does_nothing(client: Client, u
     assert list(compact(str(tmp_path), days=["2024-10-06"], most=15)) == []
     assert next(verify(str(tmp_path))).whole
     assert list(archive(url, str(tmp_path)))[-1].last == client.newest()
+
+
+def test_events_come_back_in_their_order_and_a_gap_is_told_of(client: Client, url: str, tmp_path: Path) -> None:
+    for day in (20_000, 20_001, 20_000, 20_002):  # the clock goes back once
+        put(client, 20, day)
+        list(archive(url, str(tmp_path), rows=6))
+    list(compact(str(tmp_path)))
+    tables = list(archived.read(str(tmp_path), "spark:"))
+    assert [event for table in tables for event in events_of(table)] == list(client.events())
+    assert len(tables) > 1
+    some = pa.concat_tables(archived.read(str(tmp_path), "spark:", 15, 33))
+    assert some.column("seq").to_pylist() == list(range(16, 34))
+    Path(layout.files(str(tmp_path))[-1].path).unlink()
+    with pytest.raises(ArchiveError, match="does not have the events"):
+        list(archived.read(str(tmp_path), "spark:", last=client.newest()))
+    gaps: list[Gap] = []
+    rows = sum(table.num_rows for table in archived.read(str(tmp_path), "spark:", last=client.newest(), gaps=gaps))
+    assert rows + sum(map(len, gaps)) == client.newest() and gaps
 
 
 def test_a_column_that_an_older_file_has_not_is_null_when_they_are_merged(
