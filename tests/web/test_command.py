@@ -27,7 +27,7 @@ def test_when_the_server_goes_away_pages_say_so_soon() -> None:
     answer = pages.get("/queues")
     assert answer.status_code == 503
     assert "cannot be reached" in answer.text
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 50  # by itself a call is sent again for a minute
 
 
 def test_the_command_says_where_and_stops_when_told(server: Server) -> None:
