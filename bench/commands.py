@@ -5,7 +5,19 @@ included: what `INFO commandstats` counts, over 1,000 jobs after 1,000 others.
 from __future__ import annotations
 
 from bench import Options
-from bench.lifecycle import SPAN, Batches, Caller, Chained, Floor, FloorBatches, Single, Way, rounds
+from bench.lifecycle import (
+    SPAN,
+    Batches,
+    Caller,
+    Chained,
+    Floor,
+    FloorBatches,
+    Same,
+    SameBatches,
+    Single,
+    Way,
+    rounds,
+)
 from bench.machine import candidates, pinned
 from bench.raw import Connection
 from bench.report import Report, Table, Verdict
@@ -45,6 +57,8 @@ def run(options: Options) -> Report:
                 "complete_and_pop": Chained(Caller(url, "chained:")),
                 "one job a call, each retires one": Single(full),
                 "100 jobs a call, each retires one": Batches(full),
+                "the same commands alone, one job a call": Same(url).load(),
+                "the same commands alone, 100 jobs a call": SameBatches(url),
                 "floor, one job a call": floor,
                 "floor, 100 jobs a call": FloorBatches(url),
             }

@@ -156,12 +156,14 @@ class Chained(Single):
 class Floor:
     """The floor, one job a call; `span` calls in a round trip."""
 
+    library = "floor.lua"
+
     def __init__(self, url: str, span: int = SPAN) -> None:
         self.connection, self.span = Connection(url), span
 
     def load(self) -> Self:
         """Load the floor's functions."""
-        self.connection.call("FUNCTION", "LOAD", "REPLACE", (Path(__file__).parent / "floor.lua").read_text())
+        self.connection.call("FUNCTION", "LOAD", "REPLACE", (Path(__file__).parent / self.library).read_text())
         return self
 
     def _call(self, calls: list[tuple[str, ...]]) -> list[Any]:
@@ -203,6 +205,50 @@ class FloorPacked(FloorBatches):
     """The same, with one command for all members of a sorted set."""
 
     suffix = "_many_packed"
+
+
+class Same(Floor):
+    """The commands that qmodel makes of one job a call, alone: no checks, no decisions (same.lua)."""
+
+    library = "same.lua"
+
+    def __init__(self, url: str, span: int = SPAN) -> None:
+        super().__init__(url, span)
+        self.jids: list[str] = []
+        self.seq = 0
+
+    def _next_seq(self) -> str:
+        self.seq += 1
+        return f"{self.seq:014}"
+
+    def put(self) -> None:
+        self.jids = [jid() for _ in range(SPAN)]
+        self._call([("same_put", one, self._next_seq()) for one in self.jids])
+
+    def pop(self) -> list[Any]:
+        held = [(request(), self._next_seq()) for _ in range(SPAN)]
+        self._call([("same_pop", *one) for one in held])
+        return held
+
+    def complete(self, popped: list[Any]) -> None:
+        calls = zip(self.jids, popped, strict=True)
+        self._call([("same_complete", one, seq, granted) for one, (granted, seq) in calls])
+
+
+class SameBatches(Same):
+    """The commands that qmodel makes of a hundred jobs a call, alone."""
+
+    def put(self) -> None:
+        self.jids = [jid() for _ in range(SPAN)]
+        self._call([("same_put_many", *self.jids, self._next_seq())])
+
+    def pop(self) -> list[Any]:
+        held = [self._next_seq(), request()]
+        self._call([("same_pop_many", *reversed(held), str(SPAN))])
+        return held
+
+    def complete(self, popped: list[Any]) -> None:
+        self._call([("same_complete_many", *self.jids, *popped)])
 
 
 def _now(later: int = 0) -> str:

@@ -1,7 +1,9 @@
 """What a lifecycle costs the server, in microseconds of its CPU, beside the least that it could cost.
 
 Server and client share one CPU, and the clock read is the CPU clock of the server's process alone. Floor and qmodel
-take turns within every run; a ratio is the median of the ratios within the runs.
+take turns within every run; a ratio is the median of the ratios within the runs. "The same commands alone" are those
+that qmodel makes, with keys and texts of the same lengths, from Lua that decides nothing: the least that these commands
+cost.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from bench.lifecycle import (
     Floor,
     FloorBatches,
     FloorPacked,
+    Same,
+    SameBatches,
     Single,
     Stages,
     Way,
@@ -67,7 +71,9 @@ def _beside_the_floor(server: Pinned, options: Options) -> tuple[Table, dict[str
     single = Single(caller)
     pairs: dict[str, tuple[Way, Way]] = {
         "one a call, 100 calls a round trip": (single, floor),
+        "- the same commands alone": (Same(url).load(), floor),
         "100 jobs a call": (Batches(caller), FloorBatches(url)),
+        "- the same commands alone, of 100 jobs": (SameBatches(url), FloorBatches(url)),
     }
     if not options.quick:
         chained = Caller(url, "chained:")
