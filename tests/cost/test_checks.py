@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from qmodel.arguments import NAMES, Kind, ListOf, Text
+from qmodel.arguments import NAMES, Kind, ListOf, Name, Text
 from qmodel.operations import CATALOGUE
 
 KINDS = {
@@ -55,3 +56,28 @@ def test_most_good_values_are_plainly_fine() -> None:
             if good is not None:
                 assert argument.kind.accepts(good)
                 assert eval(argument.kind.plain, {"value": good, "NAMES": NAMES}), argument
+
+
+# ---- what most calls leave out
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_an_operation_says_whether_anything_was_given_that_may_be_left_out(name: str) -> None:
+    spec = CATALOGUE[name]
+    plain = spec.cls(*("" for argument in spec.arguments if argument.required))
+    assert not plain.named
+    for argument in spec.arguments:
+        if not argument.required:
+            given = replace(plain, **{argument.name: "x"})  # type: ignore[type-var]
+            assert given.named == (argument.name != "request")
+
+
+def test_few_names_are_kept() -> None:
+    kind = Name(128)
+    for number in range(1000):
+        assert kind.accepts(f"queue-{number}")
+    assert 1 <= len(NAMES) <= 200
+    assert kind.accepts("x" * 128)
+    assert "x" * 128 not in NAMES
+    assert not kind.accepts("a\tb")
+    assert "a\tb" not in NAMES
