@@ -76,13 +76,11 @@ def heartbeat(store: Store, queue: str) -> int:
 
 def assign(store: Store, name: str, to: int) -> None:
     """Set an option."""
-    store.config[name] = store.settings[name] = to
+    store.config[name] = to
+    store.settings = DEFAULTS | store.config
 
 
 def clear(store: Store, name: str, _: int) -> None:
     """Set an option back to its default."""
     store.config.pop(name, None)
-    if name in DEFAULTS:
-        store.settings[name] = DEFAULTS[name]
-    else:
-        store.settings.pop(name, None)
+    store.settings = DEFAULTS | store.config

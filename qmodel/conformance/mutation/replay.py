@@ -33,7 +33,7 @@ from qmodel.refusals import Refusal
 from qmodel.state.store import Store
 
 PREFIX = "ql:"
-LIMIT = 3_000_000
+LIMIT = 10_000_000
 """Lua instructions in one step, for what loops for ever; a few times what the longest step of the suite takes."""
 
 SILENCES = 25
