@@ -10,6 +10,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event, Thread
 from time import perf_counter
 from typing import Any
 
@@ -22,7 +23,7 @@ from qmodel.errors import ConnectError
 from qmodel.pipeline import planning
 from qmodel.pipeline.grids import Grid, grid
 
-HISTORIES = 80
+HISTORIES = 60
 SIZE = 5
 GRID = """
 jobs = 1500
@@ -56,23 +57,59 @@ def tree(root: int) -> Iterator[int]:
     yield from found
 
 
-def cpu_seconds() -> float:
-    """The CPU time so far of this process and all below it, those that have ended too."""
-    ticks = 0
-    for pid in tree(os.getpid()):
-        try:
-            stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        ticks += sum(map(int, stat[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+class CpuTime(Thread):
+    """Adds up the CPU time of this process and all below it, also of those that end meanwhile.
+
+    Each is looked at again and again, for what it used is lost where nobody waits for it: Spark's workers have their
+    own parent. So what a process uses in the last tenth of a second of its life is not counted.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.ended = Event()
+        self.first: dict[tuple[int, str], int] = {}
+        self.last: dict[tuple[int, str], int] = {}
+
+    def look(self) -> None:
+        """Note what each has used so far."""
+        for pid in tree(os.getpid()):
+            try:
+                stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            one = (pid, stat[19])  # a number may be given again, but not with the same start
+            self.last[one] = int(stat[11]) + int(stat[12])
+
+    def run(self) -> None:
+        """Look until it is ended."""
+        while not self.ended.wait(0.1):
+            self.look()
+
+    def __enter__(self) -> CpuTime:
+        self.look()
+        self.first = dict(self.last)
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.look()
+        self.ended.set()
+        self.join()
+
+    @property
+    def seconds(self) -> float:
+        """What they have used since it began."""
+        ticks = sum(last - self.first.get(one, 0) for one, last in self.last.items())
+        return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def measured(work: Work) -> tuple[float, float]:
     """How long some work takes, and how much CPU time."""
-    cpu, began = cpu_seconds(), perf_counter()
-    work()
-    return perf_counter() - began, cpu_seconds() - cpu
+    with CpuTime() as cpu:
+        began = perf_counter()
+        work()
+        took = perf_counter() - began
+    return took, cpu.seconds
 
 
 def campaigns(spark: Any, subject: str, examples: int) -> dict[str, Work]:

@@ -178,7 +178,7 @@ for name in {optional}:
     sys.modules[name] = None
 import qmodel
 for name in ("client", "aio", "app", "cli", "cli.demo", "cli.doctor", "cli.run", "cli.show", "wire",
-             "pipeline.folding", "pipeline.reconciling",
+             "pipeline.folding", "pipeline.planning", "pipeline.reconciling",
              "backends.memory", "serve.server"):
     importlib.import_module("qmodel." + name)
 client = qmodel.connect()

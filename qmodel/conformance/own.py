@@ -78,7 +78,9 @@ def program(name: str) -> str:
 
 def _started(name: str) -> Path:
     """Start a server, and give its socket. It removes that when it ends."""
-    socket = Path(tempfile.gettempdir()) / f"qmodel-{os.getpid()}-{secrets.token_hex(4)}"
+    folder = tempfile.gettempdir()
+    # A socket's path has about 100 characters at most, which the folders of a cluster's containers exceed.
+    socket = Path(folder if len(folder) < 80 else "/tmp") / f"qmodel-{os.getpid()}-{secrets.token_hex(4)}"
     options = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--appendonly", "no", "--dir", "/"]
     command = [program(name), *options]
     if sys.platform == "linux":

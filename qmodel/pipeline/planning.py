@@ -66,6 +66,7 @@ class Outcome(NamedTuple):
     again: Estimate
     lost: Estimate
     settled: bool
+    runs: tuple[Measured, ...]
 
 
 def tasks(grid: Grid) -> list[tuple[int, int]]:
@@ -145,7 +146,19 @@ def _outcome(point: Point, runs: list[Measured]) -> Outcome:
     again = estimate([one.attempts / jobs - 1 for one in runs])
     lost = estimate([one.lost / one.attempts for one in runs])
     settled = all(not _grows(values) for values in streams.values())
-    return Outcome(point, streams, estimate([one.busy for one in runs]), again, lost, settled and point.offered < 1)
+    busy = estimate([one.busy for one in runs])
+    return Outcome(point, streams, busy, again, lost, settled and point.offered < 1, tuple(runs))
+
+
+def difference(one: Outcome, other: Outcome, stream: str, metric: str) -> Estimate:
+    """By how much a metric of a stream is higher at one point than at another.
+
+    The two face the same jobs in runs of the same number, so what differs is compared run by run: the interval is
+    narrower, often by far, than those of the two points would make it.
+    """
+    at = METRICS.index(metric)
+    pairs = zip(one.runs, other.runs, strict=True)
+    return estimate([dict(a.values)[stream][at] - dict(b.values)[stream][at] for a, b in pairs])
 
 
 def _grows(values: dict[str, Estimate]) -> bool:

@@ -146,7 +146,8 @@ def test_a_server_of_ones_own_ends_with_its_process_however_that_ends(name: str,
 
 @pytest.mark.server
 @pytest.mark.skipif(not server_commands(), reason="no server")
-def test_a_part_runs_on_a_server_of_its_own() -> None:
+def test_a_part_runs_on_a_server_of_its_own_wherever_temporary_files_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/tmp/" + "long" * 30)
     name = "valkey" if any("valkey" in one.name for one in server_commands()) else "redis"
     part = parts.perform(Campaign("own", Opening(name), steps=20), 0, 5)
     parts.close()

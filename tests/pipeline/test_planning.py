@@ -117,6 +117,14 @@ def test_more_workers_wait_less_and_too_few_are_said_to_be_growing() -> None:
     assert list(found[0].streams) == ["all", "emails", "reports"]
 
 
+def test_a_difference_is_known_better_than_its_points() -> None:
+    three, four = planning.run(grid(_given(jobs=600, runs=5, grid={"pools.main.workers": [3, 4]})))
+    found = planning.difference(three, four, "emails", "wait_mean")
+    mean = [one.streams["emails"]["wait_mean"] for one in (three, four)]
+    assert found.mean == pytest.approx(mean[0].mean - mean[1].mean)
+    assert found.low > 0 and found.half < mean[0].half
+
+
 def test_a_row_has_the_values_of_the_grid_and_intervals() -> None:
     found = grid(_given(grid={"load": [0.5]}))
     rows = planning.table(found, planning.run(found))
@@ -217,6 +225,10 @@ def test_from_nothing_to_a_table_and_a_picture(tmp_path: Path) -> None:
     assert "8 points, 2 runs each" in done.output and "growing" in done.output
     rows = list(csv.DictReader(out.open(encoding="utf-8")))
     assert len(rows) == 8 * 3 and float(rows[0]["wait_p99"]) > 0
+    pq = pytest.importorskip("pyarrow.parquet")
+    assert _run("run", str(file), "--processes", "1", "--out", str(out.with_suffix(".parquet"))).exit_code == 0
+    kept = pq.read_table(out.with_suffix(".parquet")).to_pylist()
+    assert [str(row["wait_p99"]) for row in kept] == [row["wait_p99"] for row in rows]
     drawn = ElementTree.fromstring(picture.read_text(encoding="utf-8"))
     assert len(drawn.findall(".//{*}circle")) == 8 * 3
     assert len(drawn.findall(".//{*}polyline")) == 2 * 3

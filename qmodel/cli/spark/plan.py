@@ -19,7 +19,7 @@ from qmodel.errors import QmodelError
 def command(file: Path, out: Path | None, picture: Path | None, metric: str, tasks: int | None) -> None:
     """Simulate all points of a grid, on Spark; say how long jobs wait there, and how sure that is.
 
-    `qmodel plan new` writes a grid to begin with. On one machine `qmodel plan run` is quicker.
+    `qmodel plan new` writes a grid to begin with. On one machine `qmodel plan run` costs less.
     """
     grid = planned.read(file, out, metric)
     spark = spark_session("plan")
