@@ -4,7 +4,7 @@ Each runs in a process of its own, on all CPUs, over the same files: made-up eve
 which one has nine tenths. By queue, klass, worker and tag; Polars tells less (it has no tags, takes nothing back that
 recovers, and its percentiles are exact), and the fold has no percentiles. CPU seconds are of the process with all its
 children, starts included, looked at 20 times a second; memory is the most that was resident. DuckDB may use 2 GB, and
-so may Spark's JVM.
+so may Spark's JVM. (It needs duckdb, numpy, polars and pyspark.)
 """
 
 from __future__ import annotations
