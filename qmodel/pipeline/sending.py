@@ -1,14 +1,13 @@
 """Puts are sent in many to a round trip, and may all be sent again (`qmodel.pipeline.writing`).
 
-Jobs are put one by one, each known by its id and the run's request: a step that puts several is known as a whole, and
-with one job that the run has put already all others in it would be passed over. Sub-requests are added a hundred in a
-step, for a request knows each of them; a hundred keep the server busy for some milliseconds, and a thousand would let
+A hundred are one step, which passes over what is there already: jobs by their ids (`put_new`), sub-requests by what
+their request knows (`request_add`). A hundred keep the server busy for some milliseconds, and a thousand would let
 others wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -20,14 +19,16 @@ DEPTH = 500
 """How many jobs are on their way in one round trip."""
 
 STEP = 100
-"""How many sub-requests are added in a step."""
+"""How many of them are put in a step."""
+
+Step = Callable[[tuple[ops.Put, ...]], ops.PutNew | ops.RequestAdd]
 
 
 class Sent(NamedTuple):
-    """How many rows are jobs now, and how many of them this very call made so, where that is known."""
+    """How many rows are jobs now, and how many of them this very call made so."""
 
     rows: int
-    new: int | None
+    new: int
 
 
 class RowRefused(QmodelError):
@@ -43,28 +44,36 @@ class RowRefused(QmodelError):
 
 
 def put(client: Client, puts: Iterable[ops.Put]) -> Sent:
-    """Put jobs of which each has its request. Raises RowRefused at the first that is refused."""
-    rows = 0
-    for some in _parts(puts, DEPTH):
-        for op, reply in zip(some, client.execute_many(some), strict=True):
-            if isinstance(reply, RefusedError):
-                raise RowRefused(op.jid, str(reply))
-        rows += len(some)
-    return Sent(rows, None)
+    """Put jobs whose ids are free. Raises RowRefused at the first that is refused."""
+    return _send(client, puts, ops.PutNew)
 
 
 def add(client: Client, request: str, puts: Iterable[ops.Put]) -> Sent:
-    """Add sub-requests to an open request. Raises RowRefused for a step that has one that is refused."""
+    """Add sub-requests to an open request. Raises RowRefused at the first that is refused."""
+    return _send(client, puts, lambda step: ops.RequestAdd(request, step))
+
+
+def _send(client: Client, puts: Iterable[ops.Put], make: Step) -> Sent:
     rows = new = 0
     for some in _parts(puts, DEPTH):
         steps = [tuple({op.jid: op for op in step}.values()) for step in _parts(some, STEP)]
-        replies = client.execute_many([ops.RequestAdd(request, step) for step in steps])
-        for step, reply in zip(steps, replies, strict=True):
+        for step, reply in zip(steps, client.execute_many(map(make, steps)), strict=True):
             if isinstance(reply, RefusedError):
-                raise RowRefused(getattr(reply, "jid", step[0].jid), str(reply))
-            new += reply
+                _refuse(client, step, make, reply)
+            else:
+                new += reply
         rows += len(some)
     return Sent(rows, new)
+
+
+def _refuse(client: Client, step: tuple[ops.Put, ...], make: Step, refused: RefusedError) -> None:
+    """Put those of a refused step that stand before the one that is refused, and name it."""
+    for op in step:
+        try:
+            client.execute(make((op,)))
+        except RefusedError as why:
+            raise RowRefused(op.jid, str(why)) from None
+    raise RowRefused(step[0].jid, str(refused))  # it was refused together with the others only
 
 
 def _parts(puts: Iterable[ops.Put], count: int) -> Iterator[Sequence[ops.Put]]:

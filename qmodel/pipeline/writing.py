@@ -8,9 +8,8 @@ whole write is begun anew. So the id of a job comes from its row, and nothing el
 - it is a digest of the whole row, of its part, and of how many like it came before in that part. So the order of the
   rows does not matter; but a part must have the same rows when it is read again.
 
-Every put carries a request that is made of the run: a job that is there, and was put by the same run, is not put
-again, whatever has become of it. That holds for as long as the job is kept. Rows that are sub-requests of a request
-(`qmodel.state.requested`) are known by that for longer.
+A job that is there is not put again (`put_new`), whatever has become of it. That holds for as long as the job is kept.
+Rows that are sub-requests of a request (`qmodel.state.requested`) are known by that for longer.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ NOT_IN_REQUESTS = ("queue", "priority", "ordered", "unique", "unique_mode", "uni
 class Writing(NamedTuple):
     """How rows become jobs.
 
-    `run` names the write: what it has put it does not put again. `queue` and `klass` are for rows that have no such
+    `run` names the write, and is part of ids that are made. `queue` and `klass` are for rows that have no such
     column. `keys` are the columns of which ids are made, and `request` the request whose sub-requests the jobs are.
     """
 
@@ -148,7 +147,6 @@ class Rows:
     def __init__(self, schema: pa.Schema, what: Writing, part: int = 0) -> None:
         self.what = what
         self._part = part
-        self._stamp = f"run-{digest(what.run)[:16]}"
         self._alike: dict[str, int] = {}
         self._named = [name for name in schema.names if name in COLUMNS and name not in ("jid", "queue", "klass")]
 
@@ -159,8 +157,6 @@ class Rows:
         for jid, queue, klass, given in zip(jids, queues, klasses, self._given(batch), strict=True):
             if not jid or not queue or not klass:
                 raise ValueError(f"A row has no {'jid' if not jid else 'queue' if not queue else 'klass'} ({jid}).")
-            if not self.what.request:  # a key's put is known by its request alone, so no two may share one
-                given["request"] = digest(self._stamp, jid) if given.get("unique") else self._stamp
             found.append(Put(queue, jid, klass, given.pop("data", "null"), **given))
         return found
 

@@ -103,14 +103,13 @@ def test_keys_tell_rows_apart(client: Client) -> None:
     assert waiting(client) == 4
 
 
-def test_a_jid_that_another_run_wrote_is_put_anew(client: Client) -> None:
-    rows = batch(jid=["a"])
-    put(client, puts(rows))
-    client.queues["emails"].pop()
-    put(client, puts(rows))
+def test_a_jid_that_is_taken_is_passed_over_whoever_took_it(client: Client) -> None:
+    rows = batch(jid=["a", "a", "b"])
+    client.queues["emails"].put("Send", jid="b")
+    assert put(client, puts(rows)) == (3, 1)
+    client.queues["emails"].pop(2)
+    assert put(client, puts(rows, EMAILS._replace(run="tuesday"))) == (3, 0)
     assert waiting(client) == 0
-    put(client, puts(rows, EMAILS._replace(run="tuesday")))
-    assert waiting(client) == 1
 
 
 def test_jobs_with_keys_are_known_each_for_itself(client: Client) -> None:
@@ -121,7 +120,6 @@ def test_jobs_with_keys_are_known_each_for_itself(client: Client) -> None:
 
 
 def test_a_batch_that_mixes_old_and_new_rows_loses_none(client: Client) -> None:
-    """Which is why jobs are put one by one: a put_many under a known request is answered, and puts nothing."""
     put(client, puts(batch(jid=["b"])))
     put(client, puts(batch(jid=["a", "b", "c"])))
     assert waiting(client) == 3
@@ -146,14 +144,14 @@ def test_the_same_row_twice_in_a_step_is_one_sub_request(client: Client) -> None
 
 
 def test_a_refused_row_is_named_and_those_before_it_stay(client: Client) -> None:
-    rows = batch(jid=["a", "bad id"])
+    rows = batch(jid=["a", "b", "bad id", "c"])
     with pytest.raises(RowRefused, match="job bad id was refused"):
         put(client, puts(rows))
-    assert waiting(client) == 1
+    assert waiting(client) == 2
     put(client, puts(batch(jid=["fit:a"])))
     client.requests.open("fit", "emails", limit=10)
     with pytest.raises(RowRefused, match="fit:a"):
-        add(client, "fit", puts(batch(jid=["a"]), EMAILS._replace(request="fit")))
+        add(client, "fit", puts(batch(jid=["b", "a"]), EMAILS._replace(request="fit")))
 
 
 def test_two_that_write_the_same_at_a_time_make_each_job_once(spark_server: Server, url: str) -> None:
