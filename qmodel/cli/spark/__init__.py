@@ -36,9 +36,8 @@ class Jobs(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the jobs, without making them."""
-        if JOBS:
-            with formatter.section("Jobs"):
-                formatter.write_dl(list(JOBS.items()))
+        with formatter.section("Jobs"):
+            formatter.write_dl(list(JOBS.items()))
 
 
 @click.command("spark", cls=Jobs)
