@@ -23,6 +23,7 @@ LIBRARY = "qmodel_v1"
 
 FILES = (
     "catalogue", "keys", "refusals", "arguments", "state/store", "state/records", "state/config", "state/history",
+    "state/journal",
     "state/throttles", "state/gates", "state/dependencies", "state/failures", "state/completed", "state/workers",
     "state/queues", "state/pauses", "state/schedules", "state/requested", "state/lines", "state/places", "state/tags",
     "state/tracking", "state/stats", "state/requests", "state/uniques", "state/options", "state/results",

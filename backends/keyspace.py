@@ -985,6 +985,20 @@ class Keyspace:
             found.trim(added.length, added.approximate)
         return _id_text(added.stream_id)
 
+    def _xtrim(self, key: bytes, how: bytes, *words: bytes) -> int:
+        if how.upper() != b"MAXLEN" or (len(words) == 2 and words[0] not in (b"~", b"=")):
+            raise CommandError("ERR XTRIM with other than MAXLEN is not supported by this keyspace")
+        length = integer(words[-1])
+        if length < 0:
+            raise CommandError("ERR The MAXLEN argument must be >= 0.")
+        found = self._read(key, Stream)
+        if found is None:
+            return 0
+        before = len(found.entries)
+        found = self._write(key, Stream)
+        found.trim(length, words[0] == b"~")
+        return before - len(found.entries)
+
     def _xlen(self, key: bytes) -> int:
         found = self._read(key, Stream)
         return 0 if found is None else len(found.entries)
@@ -1116,7 +1130,7 @@ LTRIM 3 w value; SADD 2+ w value; SREM 2+ w value; SMEMBERS 1 r list; SISMEMBER 
 SCARD 1 r value; ZADD 3+ w value; ZREM 2+ w value; ZCARD 1 r value; ZSCORE 2 r value;
 ZMSCORE 2+ r list; ZCOUNT 3 r value; ZINCRBY 3 w value; ZRANK 2 r value; ZPOPMIN 1-2 w list;
 ZRANGE 3+ r list; ZRANGEBYSCORE 3+ r list; ZREVRANGE 3+ r list; ZREMRANGEBYRANK 3 w value;
-ZREMRANGEBYSCORE 3 w value; XADD 4+ w value; XLEN 1 r value; XRANGE 3+ r tree; XREVRANGE 3+ r tree
+ZREMRANGEBYSCORE 3 w value; XADD 4+ w value; XTRIM 3-4 w value; XLEN 1 r value; XRANGE 3+ r tree; XREVRANGE 3+ r tree
 """
 
 

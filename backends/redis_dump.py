@@ -44,17 +44,19 @@ if #names > tonumber(ARGV[1]) then
   return redis.error_reply('TOOMANY ' .. #names .. ' keys')
 end
 local found = {}
-for i, key in ipairs(names) do
-  local kind = redis.call('TYPE', key).ok
-  found[i] = {key, kind, read[kind](key)}
+for _, key in ipairs(names) do
+  if ARGV[2] == '' or key ~= KEYS[1] .. ARGV[2] then
+    local kind = redis.call('TYPE', key).ok
+    found[#found + 1] = {key, kind, read[kind](key)}
+  end
 end
 return found
 """
 
 
-def dump_command(prefix: str, most: int = MOST) -> tuple[str, ...]:
-    """The command that replies every key under a prefix; `dump_of` reads its raw reply."""
-    return ("EVAL", SCRIPT, "1", prefix, str(most))
+def dump_command(prefix: str, most: int = MOST, without: str = "") -> tuple[str, ...]:
+    """The command that replies every key under a prefix, without one of them; `dump_of` reads its raw reply."""
+    return ("EVAL", SCRIPT, "1", prefix, str(most), without)
 
 
 def dump_of(raw: Iterable[Any]) -> Dump:

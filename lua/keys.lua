@@ -4,6 +4,8 @@
 --   <p>counters                  text: sequence, first event kept, retention bounds, how many jobs are tracked (store.lua)
 --   <p>config                    text: a line `option<TAB>value` for each option that is set (state/config.lua)
 --   <p>events                    stream: ids `<sequence>-0`; one field, `e`: the moment, the event and its facts
+--   <p>journal                   stream: ids `<number>-0`; what was called and what came of it (state/journal.lua)
+--   <p>journaled                 text: the number of the last entry
 --   <p>j:<jid>                   text: the job's record (state/records.lua)
 --   <p>j:<jid>-data              text: its data, when they are too long to rewrite with every step
 --   <p>j:<jid>-dependencies      zset: the jobs that it waits for; score the edge's mark, 0 for a plain one
@@ -75,7 +77,7 @@ local keys = {}
 local ALONE = {
   'cascade', 'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
   's', 's-minutes', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends',
-  'messages', 'subscriptions', 'keeping',
+  'messages', 'subscriptions', 'keeping', 'journal', 'journaled',
 }
 
 local MOST = 200 -- keys that are kept

@@ -40,7 +40,8 @@ register.verbs = {
   search = searching.search, waiting = looking.waiting, scheduled = looking.scheduled, depending = looking.depending,
   throttled = looking.throttled, running = looking.running, stalled = looking.stalled, completed = looking.list_completed,
   queues = looking.list_queues, queue = looking.queue, length = looking.length, workers = looking.list_workers,
-  worker = looking.worker, stats = looking.show_stats, metrics = looking.metrics, events = looking.events, newest = looking.newest, pause = pausing.pause,
+  worker = looking.worker, stats = looking.show_stats, metrics = looking.metrics, events = looking.events, newest = looking.newest,
+  journal = looking.show_journal, pause = pausing.pause,
   unpause = pausing.unpause, forget = configuring.forget, deregister = configuring.deregister,
   config = configuring.list_config, config_get = configuring.config_get, config_set = configuring.config_set,
   config_unset = configuring.config_unset, metadata_get = noting.metadata_get, metadata_set = noting.metadata_set,
@@ -97,6 +98,18 @@ local function remembered(now, operation, op, verb)
   return reply
 end
 
+-- Write what an operation has gathered.
+local function flush(spec, now)
+  if spec.cascades and cascade.is_left() then
+    cascading.go_on(now)
+  end
+  cascade.flush()
+  stats.flush()
+  store.flush()
+end
+
+local understood, journals -- whether the operation may be recorded; and is, whatever it does
+
 local function execute(operation, args)
   local spec = catalogue.operations[operation]
   local now, text = moment(operation, args[1] or '')
@@ -110,6 +123,10 @@ local function execute(operation, args)
   end
   store.begin(now, text, op.jobs ~= nil or op.jids ~= nil or op.count ~= nil and op.count > 1)
   prefetch(op)
+  if not spec.reads then
+    understood, journals = true, journal.is_on()
+    args[1], args[2] = text, request
+  end
   local verb = register.verbs[operation]
   local reply
   if spec.memo and request ~= '' then
@@ -118,21 +135,13 @@ local function execute(operation, args)
     reply = verb(now, op)
   end
   if not spec.reads then
-    if spec.cascades and cascade.is_left() then
-      cascading.go_on(now)
-    end
-    cascade.flush()
-    stats.flush()
-    store.flush()
+    flush(spec, now)
   end
   return reply
 end
 
--- Execute one operation under a prefix; give the reply for the wire.
-function register.call(operation, prefix, args)
-  keys.begin(prefix)
-  refusals.raised = false
-  local done, reply = pcall(execute, operation, args)
+-- What an operation replied, or why it is refused, for the wire.
+local function outcome_of(done, reply)
   if done then
     if reply == nil then
       reply = false -- what is not there is a nil on the wire; in a list it would end that
@@ -146,4 +155,15 @@ function register.call(operation, prefix, args)
     refusals.raised[i] = tostring(fact)
   end
   return refusals.raised
+end
+
+-- Execute one operation under a prefix; give the reply for the wire.
+function register.call(operation, prefix, args)
+  keys.begin(prefix)
+  refusals.raised, understood = false, false
+  local outcome = outcome_of(pcall(execute, operation, args))
+  if understood and (journals or operation == 'config_set' and journal.is_on()) then
+    journal.record(operation, args, outcome)
+  end
+  return outcome
 end

@@ -352,6 +352,19 @@ class AsyncClient:
             if len(page) < MOST:
                 return
 
+    async def journal(self, after: int = 0, page: int = MOST) -> AsyncIterator[replies.Recorded]:
+        """Go through the entries of the journal after a number, oldest first, up to the newest, so many at a time.
+
+        There are entries while the option `journal` is 1. Numbers have no gaps: a jump means that older entries are
+        no longer kept (option max-journal). To go on later, pass the number of the last entry seen.
+        """
+        while found := await self.execute(ops.Journal(after, page)):
+            for entry in found:
+                after = entry.number
+                yield entry
+            if len(found) < page:
+                return
+
     async def newest(self) -> int:
         """The sequence of the newest event; who follows from there sees only what comes."""
         return int(await self.execute(ops.Newest()))

@@ -351,6 +351,19 @@ class Client:
             if len(page) < MOST:
                 return
 
+    def journal(self, after: int = 0, page: int = MOST) -> Iterator[replies.Recorded]:
+        """Go through the entries of the journal after a number, oldest first, up to the newest, so many at a time.
+
+        There are entries while the option `journal` is 1. Numbers have no gaps: a jump means that older entries are
+        no longer kept (option max-journal). To go on later, pass the number of the last entry seen.
+        """
+        while found := self.execute(ops.Journal(after, page)):
+            for entry in found:
+                after = entry.number
+                yield entry
+            if len(found) < page:
+                return
+
     def newest(self) -> int:
         """The sequence of the newest event; who follows from there sees only what comes."""
         return int(self.execute(ops.Newest()))

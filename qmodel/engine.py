@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from qmodel.arguments import NAMES, TIME_END, Operations
-from qmodel.operations import CATALOGUE, Operation, Spec
+from qmodel.operations import CATALOGUE, ConfigSet, Operation, Spec
 from qmodel.ops import (
     cascading,
     changing,
@@ -40,7 +40,7 @@ from qmodel.ops import (
     uniquing,
 )
 from qmodel.refusals import Refusal, Refused
-from qmodel.state import requests
+from qmodel.state import journal, requests
 from qmodel.state.store import Store
 
 Verb = Callable[[Store, int, Any], Any]
@@ -143,6 +143,7 @@ VERBS: dict[str, Verb] = {
     "metrics": looking.metrics,
     "events": looking.events,
     "newest": looking.newest,
+    "journal": looking.show_journal,
     "pause": pausing.pause,
     "unpause": pausing.unpause,
     "forget": configuring.forget,
@@ -189,7 +190,8 @@ def _check(spec: Spec) -> Callable[[Any], str | None]:
 
 _CHECKS = {spec.cls: _check(spec) for spec in CATALOGUE.values()}
 _VERBS = {
-    spec.cls: (VERBS[name], spec.resend == "memo", spec.cascades, _CHECKS[spec.cls]) for name, spec in CATALOGUE.items()
+    spec.cls: (VERBS[name], spec.resend == "memo", spec.cascades, spec.reads, _CHECKS[spec.cls])
+    for name, spec in CATALOGUE.items()
 }
 
 
@@ -197,16 +199,20 @@ def step(store: Store, now: int, op: Operation) -> Any:
     """Execute one operation at a moment (milliseconds since the epoch); give its reply, or a Refusal."""
     if type(now) is not int or not 0 <= now < TIME_END:
         return Refusal("BAD_ARGUMENT", (op.spec.name, "now"))
-    verb, memo, cascades, check = _VERBS[type(op)]
+    verb, memo, cascades, reads, check = _VERBS[type(op)]
     bad = check(op)
     if bad is not None:
         return Refusal("BAD_ARGUMENT", (op.spec.name, bad))
+    journals = not reads and store.settings["journal"]
     try:
         reply = _remembered(store, now, op, verb) if memo and op.request else verb(store, now, op)  # type: ignore[attr-defined]
     except Refused as refused:
-        return refused.refusal
-    if cascades and store.cascade:
-        cascading.go_on(store, now)
+        reply = refused.refusal
+    else:
+        if cascades and store.cascade:
+            cascading.go_on(store, now)
+    if journals or (type(op) is ConfigSet and journal.is_on(store)):
+        journal.record(store, now, op, reply)
     return reply
 
 

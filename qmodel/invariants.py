@@ -777,6 +777,17 @@ def options_are_in_their_range(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
+def the_journal_is_whole(s: Snapshot) -> Iterator[str]:
+    """The entries that are kept are the last ones, without a gap, and no more than max-journal."""
+    most = s.config.get("max-journal", OPTIONS["max-journal"].default)
+    numbers = [number for number, *_ in s.journal]
+    if len(numbers) > most or numbers != list(range(s.journaled - len(numbers) + 1, s.journaled + 1)):
+        yield f"the entries {numbers[:3]}... are kept of {s.journaled}, and max-journal is {most}"
+    if any(seq > s.seq for _, seq, *_ in s.journal):
+        yield f"an entry was recorded after an event that has not been: the last is {s.seq}"
+
+
+@invariant
 def metadata_are_bounded(s: Snapshot) -> Iterator[str]:
     """A klass has at most 1000 keys."""
     yield from (f"klass {name} has {len(notes)} keys" for name, notes in s.metadata.items() if len(notes) > MOST)

@@ -642,7 +642,9 @@ class Obliterate(Operation):
 # ---- dependencies
 
 
-@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE " + _DEPENDENCY, "blocked skipped unrecurred" + _CASCADE)
+@operation(
+    "jids", "memo", "JOB_NOT_FOUND WRONG_STATE " + _DEPENDENCY, "blocked skipped unrecurred request_done" + _CASCADE
+)
 class DependsOn(Operation):
     """Add dependencies to a job that waits for others; replies all that it now waits for.
 
@@ -1431,6 +1433,18 @@ class Events(Operation):
 @operation("number", "read")
 class Newest(Operation):
     """Give the sequence of the newest event, 0 before the first: who follows from there sees all that comes."""
+
+
+@operation("recorded", "read")
+class Journal(Operation):
+    """Give the entries of the journal after a number, oldest first; only the last max-journal are kept.
+
+    While the option `journal` is 1, each operation that may change something is recorded in the step that executes it,
+    also when it is refused or sent again: what was called, with its moment, and what came of it.
+    """
+
+    after: Sequence = 0
+    count: Count = 100
 
 
 # ---- queues, workers, configuration

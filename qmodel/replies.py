@@ -496,6 +496,16 @@ class TrackedJobs(NamedTuple):
     expired: tuple[str, ...]
 
 
+class Recorded(NamedTuple):
+    """An entry of the journal: its number, the sequence of the last event after it, the call as `qmodel run` takes it,
+    and what came of it: JSON, with `reply`, or `refused` and then a code and its facts."""
+
+    number: int
+    seq: int
+    call: str
+    outcome: str
+
+
 class Setting(NamedTuple):
     """An option, its value, and whether somebody set it."""
 
@@ -539,6 +549,7 @@ SHAPES: dict[str, Any] = {
     "stats": Stats,
     "metrics": tuple[Minute, ...],
     "events": tuple[Event, ...],
+    "recorded": tuple[Recorded, ...],
     "settings": tuple[Setting, ...],
 }
 """The type of each shape of reply that the catalogue names."""

@@ -14,11 +14,22 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("arguments", "events", "lifecycle", "moments", "operations", "ordered", "reasons", "refusals", "replies"),
+    (
+        "arguments",
+        "events",
+        "lifecycle",
+        "moments",
+        "operations",
+        "ordered",
+        "reasons",
+        "recording",
+        "refusals",
+        "replies",
+    ),
     ("state",),
     ("ops",),
     ("engine",),
-    ("errors", "invariants", "lua_catalogue", "plain", "wire"),
+    ("errors", "invariants", "lua_catalogue", "plain", "wire", "wire_reading"),
     ("backends",),
     (
         "aio",

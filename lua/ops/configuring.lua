@@ -56,6 +56,8 @@ end
 local function configure(now, option, value, change)
   if option == 'max-events' then
     store.keep_events(value)
+  elseif option == 'max-journal' then
+    journal.keep(value)
   elseif option == 'jobs-history' or option == 'jobs-history-count' then
     completed.look_again()
   end

@@ -147,3 +147,8 @@ end
 function looking.newest(_, _)
   return store.last()
 end
+
+-- Give the entries of the journal after a number.
+function looking.show_journal(_, op)
+  return journal.after(op.after, op.count)
+end

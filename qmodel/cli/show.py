@@ -346,6 +346,11 @@ def _events(at: Session, op: Any, found: tuple[Event, ...]) -> None:
         click.echo(f"{event.seq:>8}  {format_moment(event.at)}  {event.event:<12} {facts}")
 
 
+def _recorded(at: Session, op: Any, found: tuple[replies.Recorded, ...]) -> None:
+    for one in found:
+        click.echo(f"{one.number:>8}  {one.seq:>8}  {shortened(one.call, 200)}\n{'':20}{shortened(one.outcome, 200)}")
+
+
 def _stats(at: Session, op: Any, found: replies.Stats) -> None:
     from qmodel.cli import picture
 
@@ -388,6 +393,7 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "bulk": _bulk,
     "entries": _entries,
     "events": _events,
+    "recorded": _recorded,
     "stats": _stats,
     "metrics": _metrics,
 }

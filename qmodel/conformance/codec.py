@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from qmodel import recording
 from qmodel.arguments import Kind, Operations
 from qmodel.conformance.subjects import Step
 from qmodel.operations import CATALOGUE, Operation
@@ -22,22 +23,7 @@ T = TypeVar("T")
 
 def dump(step: Step) -> dict[str, Any]:
     """A step as an object for JSON."""
-    return {"op": step.op.spec.name, "now": step.now, **_arguments(step.op)}
-
-
-def _arguments(op: Operation) -> dict[str, Any]:
-    found = {}
-    for argument in op.spec.arguments:
-        value = getattr(op, argument.name)
-        if argument.required or value != argument.default or type(value) is not type(argument.default):
-            found[argument.name] = _plain(value)
-    return found
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
-    return _arguments(value) if isinstance(value, Operation) else value
+    return {"op": step.op.spec.name, "now": step.now, **recording.arguments(step.op)}
 
 
 def load(found: dict[str, Any]) -> Step:

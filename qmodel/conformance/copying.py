@@ -86,7 +86,7 @@ def copy(store: Store) -> Store:
 
 # ---- telling apart
 
-UNSEEN = {"days": ("stats", "metrics"), "events": ("events",)}
+UNSEEN = {"days": ("stats", "metrics"), "events": ("events",), "journal": ("journal",)}
 """What a store keeps that some operations only can tell of: neither a reply of another one nor what it does depends on
 it. So it tells no two states apart where nobody asks."""
 

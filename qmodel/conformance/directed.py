@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 
 from qmodel import operations as ops
 from qmodel.arguments import MOST, RESERVED, TIME_END
-from qmodel.conformance import directed_flows, directed_gates, directed_keys, directed_searching, directed_waiting
+from qmodel.conformance import (
+    directed_flows,
+    directed_gates,
+    directed_journal,
+    directed_keys,
+    directed_searching,
+    directed_waiting,
+)
 from qmodel.conformance.script import START, Named, Script
 from qmodel.conformance.subjects import Step
 from qmodel.operations import Operation
@@ -1940,7 +1947,7 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     another_of_the_same_name, two_of_its_runs_in_one_step, lists_of_moments, lists_at_the_beginning,
     policies_of_missed_runs, bounds_of_runs, as_it_was, runs_at_once, a_thousand_idle_workers, a_thousand_requests,
     a_thousand_silent_workers, ten_thousand_events, *directed_flows.SCRIPTS, *directed_waiting.SCRIPTS,
-    *directed_gates.SCRIPTS, *directed_searching.SCRIPTS, *directed_keys.SCRIPTS,
+    *directed_gates.SCRIPTS, *directed_searching.SCRIPTS, *directed_keys.SCRIPTS, *directed_journal.SCRIPTS,
 )  # fmt: skip
 
 

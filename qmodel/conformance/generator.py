@@ -142,6 +142,8 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "max-job-history": (4, 5, 6, 7),
     "max-worker-age": (0, 1, 2000, DAY),
     "max-events": (1, 2, 5, 20),
+    "journal": (0, 1, 1),
+    "max-journal": (0, 1, 5, 20, 40),
     "messages-history": (0, 1, 1000, DAY),
     "messages-history-count": (0, 1, 2, 5),
 }
@@ -177,7 +179,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90, "replay": 93,
     "metadata_set": 50, "metadata_unset": 80, "metadata_get": 80,
     "publish": 80, "subscribe": 80, "catch_up": 97, "messages": 60, "subscriptions": 60,
-    "results": 95, "fail": 62, "metrics": 92,
+    "results": 95, "fail": 62, "metrics": 92, "journal": 92,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 
@@ -216,6 +218,7 @@ NEEDS = {
     "metrics": ("", "complete"),
     "unique_get": ("", "put"),
     "unique_release": ("", "put"),
+    "journal": ("recorded", "config_set"),
 }  # fmt: skip
 """The state that an aimed operation needs some job to be in (or, without one, what THERE says), and the
 operation that leads there."""
@@ -254,6 +257,7 @@ THERE: dict[str, Callable[[Store], object]] = {
     "stats": lambda store: store.days,
     "metrics": lambda store: any(day.minutes for day in store.days.values()),
     **dict.fromkeys(("unique_get", "unique_release"), lambda store: store.uniques),
+    "journal": lambda store: store.recorded,
 }
 
 HOSTILE_PERCENT = 5
@@ -410,7 +414,7 @@ class Generator:
         states = {job.state for job in self._store.jobs.values()}
         while (need := NEEDS.get(name)) is not None:
             wanted, enabler = need
-            if wanted in states or (not wanted and THERE[name](self._store)):
+            if wanted in states or (name in THERE and THERE[name](self._store)):
                 break
             self._wanted = wanted
             name = enabler
@@ -1336,6 +1340,11 @@ class Generator:
     def newest(self) -> Operation:
         return ops.Newest()
 
+    def journal(self) -> Operation:
+        last = self._store.journaled
+        after = pick(self._chooser, (0, max(last - 1, 0), max(last - 3, 0), *(() if self._aimed else (last, last + 2))))
+        return ops.Journal(after, pick(self._chooser, COUNTS))
+
     def pause(self) -> Operation:
         queue = self._queue_where(lambda q: not q.pauses)
         names = (queue, *self._several(self._queue, 2)) if self._below(4) == 3 else (queue,)
@@ -1378,6 +1387,8 @@ class Generator:
         return ops.ConfigGet(self._option())
 
     def config_set(self) -> Operation:
+        if self._wanted == "recorded":
+            return ops.ConfigSet("journal", 1, self._request())
         if self._aimed:
             return self._setting()
         option = self._option()

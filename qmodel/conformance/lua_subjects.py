@@ -14,7 +14,7 @@ from typing import Any
 
 from qmodel import engine, wire
 from qmodel.backends import bundle
-from qmodel.conformance import rawkeys
+from qmodel.conformance import rawkeys, restoring
 from qmodel.conformance.snapshot import Snapshot
 from qmodel.conformance.subjects import Crash, History, ModelSubject, Seen, observe
 from qmodel.events import Event
@@ -203,10 +203,7 @@ class ServedSubject(ServerSubject):
         self._delete = ("DEBUG", "QMODEL", "RESET", self._prefix)
 
     def _read(self, raw: Any) -> Snapshot:
-        from qmodel.serve.debugging import read_snapshot
-
-        found: Snapshot = read_snapshot(raw)
-        return found
+        return restoring.loads(raw)
 
 
 def server_subject(url: str) -> ServerSubject:

@@ -80,6 +80,7 @@ class _Reader:
         )
         lines = [line.split("\t") for line in self.text("config").split("\n")[:-1]]
         config = {name: int(value) for name, value in lines if name[0] != "\1"}
+        journaled = int(self.text("journaled", "0"))
         tags = {tag: self.tag(tag) for tag in self.names("t:")}
         completed = self.places("completed")
         age = config.get("jobs-history", OPTIONS["jobs-history"].default)
@@ -124,6 +125,8 @@ class _Reader:
             days=self.days(),
             uniques=self.uniques(),
             config=config,
+            journal=self.journal(journaled, config),
+            journaled=journaled,
             metadata={klass: self.fields(f"k:{klass}") for klass in self.names("k:")},
             cascade=cascade,
             results={jid: self.results(jid) for jid in self.names("j:", "-results")},
@@ -145,6 +148,20 @@ class _Reader:
         if len(ids) > kept + UNTRIMMED:
             raise Corrupt(f"{len(ids)} events are in the stream, where {kept} are kept")
         return min(seq - first_event + 1, kept, seq)
+
+    def journal(self, last: int, config: dict[str, int]) -> tuple[tuple[int, int, str, str], ...]:
+        """Those that are kept; the stream may hold a few more."""
+        entries, _ = self.take("journal", "stream", ([], b"0-0"))
+        ids = [_id(entry[0]) for entry in entries]
+        kept = config.get("max-journal", OPTIONS["max-journal"].default)
+        if ids and ids != list(range(last - len(ids) + 1, last + 1)):
+            raise Corrupt(f"the entries of the journal are {ids[:3]}..., and the last is {last}")
+        if len(ids) > kept + UNTRIMMED:
+            raise Corrupt(f"{len(ids)} entries are in the journal, where {kept} are kept")
+        if any(fields[::2] != (b"o", b"e", b"c", b"r") for _, fields in entries):
+            raise Corrupt("an entry of the journal has other fields than o, e, c and r")
+        shown = [entry for entry in entries if _id(entry[0]) > last - kept]
+        return tuple((*wire.recorded([str(_id(id)), said[3], said[1], said[5], said[7]]),) for id, said in shown)
 
     def tag(self, tag: str) -> tuple[tuple[int, str], ...]:
         return tuple((int(score), jid) for score, jid in self.members(f"t:{tag}"))

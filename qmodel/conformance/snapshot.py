@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from qmodel.state import subscriptions
+from qmodel.state import journal, subscriptions
 from qmodel.state.jobs import Job
 from qmodel.state.queues import Queue
 from qmodel.state.requested import Request
@@ -103,6 +103,8 @@ class Snapshot:
                 {minute of the day: (completed, failed, retried, run ms)}, of which swept says whether they were struck
     uniques     key -> {mode, jid, since, ends, token, next}
     config      option -> value, of those that are set
+    journal     the entries that are kept: ((number, sequence, call, outcome), ...), as qmodel.replies.Recorded
+    journaled   the number of the last entry
     metadata    klass -> {key: text}
     cascade     ((sequence, jid, whether it is to be canceled), ...): failed jobs whose dependents have not followed
                 yet, the last one last
@@ -133,6 +135,8 @@ class Snapshot:
     days: dict[tuple[int, str], Record]
     uniques: dict[str, Record]
     config: dict[str, int]
+    journal: tuple[tuple[int, int, str, str], ...]
+    journaled: int
     metadata: dict[str, dict[str, str]]
     cascade: tuple[tuple[int, str, bool], ...]
     results: dict[str, tuple[tuple[str, str, str, str], ...]]
@@ -171,6 +175,8 @@ def of(store: Store) -> Snapshot:
         days={key: _day(day) for key, day in store.days.items()},
         uniques={key: {field: getattr(one, field) for field in UNIQUE} for key, one in store.uniques.items()},
         config=dict(store.config),
+        journal=tuple((*entry,) for entry in journal.after(store, 0, len(store.recorded))),
+        journaled=store.journaled,
         metadata={klass: dict(notes) for klass, notes in store.metadata.items()},
         cascade=tuple(store.cascade),
         results={jid: tuple((other, *one) for other, one in kept.items()) for jid, kept in store.results.items()},

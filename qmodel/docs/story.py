@@ -168,6 +168,9 @@ STORY: tuple[Operation, ...] = (
     ops.Events(13, 3),
     ops.Newest(),
     ops.PutNew((ops.Put("rows", "row-1", "Load", "1"), ops.Put("rows", "row-2", "Load", "2")), "r99"),
+    ops.ConfigSet("journal", 1),
+    ops.Get("j1"),
+    ops.Journal(),
 )
 
 REFUSED: tuple[Operation, ...] = (

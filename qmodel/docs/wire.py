@@ -177,6 +177,7 @@ SHAPES = {
     "`%.17g`, and the 287 counts of the histogram, or none when it is too old",
     "metrics": "a list of: at, completed, failed, retried, run_ms",
     "events": "a list of pairs: the sequence as text, and the event as below",
+    "recorded": "a list of: the number as text, the sequence as text, the operation, the call, the outcome, as below",
     "settings": "a list of: option, value, 1 if somebody set it or else 0",
 }
 """What each shape of reply is on the wire."""
@@ -312,6 +313,13 @@ $ redis-cli XRANGE ql:events 1-0 1-0
 Facts are texts, here and in a job's history; these are whole numbers: {whole}.
 
 {events}
+## The journal
+
+While the option `journal` is 1, the stream `<prefix>journal` has an entry for every operation that may change
+something, under the id `<number>-0`; numbers have no gaps. Its fields: `o`, the operation; `e`, the sequence of the
+last event after it; `c`, the call; `r`, the reply. The last two are written as they go over the line (RESP2), a list of
+texts and a reply as above. The call begins with the moment, also where the caller left it empty.
+
 ## Waiting for work
 
 A worker that pops with `wait 1` and gets nothing is counted as idle. The next job that becomes ready leaves an

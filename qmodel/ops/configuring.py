@@ -7,7 +7,7 @@ from collections.abc import Callable
 from qmodel.operations import Config, ConfigGet, ConfigSet, ConfigUnset, Deregister, Forget
 from qmodel.refusals import refuse
 from qmodel.replies import Setting
-from qmodel.state import config, queues, schedules, workers
+from qmodel.state import config, journal, queues, schedules, workers
 from qmodel.state.store import Store, emit, keep_events
 
 
@@ -69,6 +69,8 @@ def config_unset(store: Store, now: int, op: ConfigUnset) -> int:
 def _configure(store: Store, now: int, option: str, value: int, change: Callable[[Store, str, int], None]) -> int:
     if option == "max-events":
         keep_events(store, value)
+    elif option == "max-journal":
+        journal.keep(store, value)
     change(store, option, value)
     emit(store, now, "configured", option, value)
     return value

@@ -11,6 +11,7 @@ from qmodel.operations import (
     Depending,
     Events,
     Get,
+    Journal,
     Length,
     Metrics,
     Multiget,
@@ -28,7 +29,7 @@ from qmodel.operations import (
 )
 from qmodel.ops import gating
 from qmodel.replies import Page, QueueCounts, WorkerCounts, WorkerJobs
-from qmodel.state import completed, config, jobs, pauses, queues, schedules, stats, workers
+from qmodel.state import completed, config, jobs, journal, pauses, queues, schedules, stats, workers
 from qmodel.state.store import Store, events_after
 
 
@@ -158,3 +159,8 @@ def events(store: Store, now: int, op: Events) -> tuple[Event, ...]:
 def newest(store: Store, now: int, op: Newest) -> int:
     """Give the sequence of the newest event."""
     return store.seq
+
+
+def show_journal(store: Store, now: int, op: Journal) -> tuple[replies.Recorded, ...]:
+    """Give the entries of the journal after a number."""
+    return journal.after(store, op.after, op.count)

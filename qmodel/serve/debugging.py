@@ -10,7 +10,6 @@ DEBUG QMODEL RESET <prefix>      empty the namespaces whose prefix begins so
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from qmodel.serve.commands import command
@@ -53,37 +52,10 @@ def _namespace(session: Session, what: str, prefix: str) -> Any:
     if not isinstance(executor, ModelExecutor):
         return Fault("ERR the jobs are behind this server; ask the backend itself")
     if what == "SNAPSHOT":
-        return json.dumps(snapshot_of(executor, session.db, prefix))
+        from qmodel.conformance import restoring, snapshot
+
+        return restoring.dumps(snapshot.of(executor.spaces.look(session.db, prefix).store))
     executor.clear(session.db, prefix)
     if session.host.record is not None:
         session.host.record.cleared(session.db, prefix)
     return OK
-
-
-def snapshot_of(executor: ModelExecutor, db: int, prefix: str) -> Any:
-    """The state of a namespace for JSON: lists of pairs in place of dictionaries, whose keys may be tuples."""
-    from dataclasses import fields
-
-    from qmodel.conformance import snapshot
-
-    found = snapshot.of(executor.spaces.look(db, prefix).store)
-    return {field.name: _plain(getattr(found, field.name)) for field in fields(found)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {"pairs": [[_plain(key), _plain(one)] for key, one in value.items()]}
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value
-
-
-def read_snapshot(text: str) -> Any:
-    """The snapshot that `DEBUG QMODEL SNAPSHOT` replied."""
-    from qmodel.conformance.snapshot import Snapshot
-
-    return Snapshot(**{name: _read(value) for name, value in json.loads(text).items()})
-
-
-def _read(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {_read(key): _read(one) for key, one in value["pairs"]}
-    return tuple(_read(one) for one in value) if isinstance(value, list) else value

@@ -21,8 +21,9 @@ from typing import Any, Final
 import sortedcontainers
 
 from qmodel import replies, state
-from qmodel.operations import Put
+from qmodel.operations import CATALOGUE
 from qmodel.ordered import Ordered
+from qmodel.refusals import Refusal
 from qmodel.state.store import Store
 
 PART: Final = 1000
@@ -35,7 +36,8 @@ def _harmless() -> Iterator[type]:
         module = importlib.import_module(f"qmodel.state.{found.name}")
         yield from (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__)
     yield from (one for one in vars(replies).values() if isinstance(one, type) and issubclass(one, tuple))
-    yield Put  # what a key of deduplication has next
+    yield from (spec.cls for spec in CATALOGUE.values())  # what the journal recorded, and what a key has next
+    yield Refusal
     yield from (deque, Ordered, sortedcontainers.SortedDict, sortedcontainers.SortedList, sortedcontainers.SortedSet)
 
 

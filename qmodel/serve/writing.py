@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from qmodel import replies
+from qmodel import recording, replies, wire
 from qmodel.events import Event
 from qmodel.refusals import Refusal
-from qmodel.serve.resp import encode
+from qmodel.serve.resp import encode, write
 from qmodel.state.jobs import Job
 from qmodel.state.store import Store
 
@@ -145,6 +145,13 @@ def _each(write: Callable[[Any], Raw]) -> Callable[[Any, Store | None], Raw]:
     return lambda values, _: [write(one) for one in values]
 
 
+def _recorded(one: replies.Recorded) -> Raw:
+    """An entry of the journal, its call and its outcome as they go over the line."""
+    now, op = recording.read(one.call)
+    outcome = reply(op.spec.reply, recording.found(op, one.outcome))
+    return [str(one.number), str(one.seq), op.spec.name, write(wire.encode(op, now)), write(outcome)]
+
+
 SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "jid": _same,
     "jids": _same,
@@ -180,6 +187,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "stats": _stats,
     "metrics": _same,
     "events": _each(lambda one: [str(one.seq), event(one)]),
+    "recorded": _each(_recorded),
     "settings": _each(lambda setting: [setting.option, setting.value, 1 if setting.is_set else 0]),
 }
 """How each shape of reply in the catalogue is written; qmodel.wire reads them."""

@@ -45,6 +45,8 @@ OPTIONS: dict[str, Option] = {
     "max-job-history": Option(100, 4, 1000, "stages", "How many stages a history keeps: the first, and the last."),
     "max-worker-age": Option(DAY, 0, 10 * YEAR, "ms", "How long a silent worker without a job stays on the list."),
     "max-events": Option(10_000, 1, 10**7, "events", "How many events are kept."),
+    "journal": Option(0, 0, 1, "(1: yes)", "Whether operations that may change something are recorded in the journal."),
+    "max-journal": Option(100_000, 0, 10**7, "entries", "How many entries of the journal are kept."),
 }
 
 DEFAULTS: Final = {name: option.default for name, option in OPTIONS.items()}

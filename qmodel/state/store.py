@@ -18,6 +18,7 @@ from qmodel.state.config import DEFAULTS
 
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
+    from qmodel.state.journal import Entry
     from qmodel.state.lines import Line
     from qmodel.state.messages import Message
     from qmodel.state.queues import Queue
@@ -43,15 +44,17 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "cascade", "completed", "config", "crons", "days", "events", "failed", "groups", "jobs", "keeping", "lines",
-        "messages", "metadata", "queues", "request_states", "requested", "requests", "results", "schedules", "seq",
-        "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques", "workers",
-        "workers_passed",
+        "cascade", "completed", "config", "crons", "days", "events", "failed", "groups", "jobs", "journaled", "keeping",
+        "lines", "messages", "metadata", "queues", "recorded", "request_states", "requested", "requests", "results",
+        "schedules", "seq", "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques",
+        "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.seq = 0
         self.events: deque[Told] = deque(maxlen=10_000)
+        self.journaled = 0
+        self.recorded: deque[Entry] = deque(maxlen=100_000)
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
         self.lines: dict[str, Line] = {}

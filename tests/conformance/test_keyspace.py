@@ -164,6 +164,10 @@ def xadd_words(rng: random.Random) -> Words:
     return (*words, often(rng, ids, hostile), *pairs(rng, lambda: member(rng), lambda: value(rng)))
 
 
+def xtrim_words(rng: random.Random) -> Words:
+    return (b"MAXLEN", *maybe(rng, rng.choice((b"~", b"="))), often(rng, b"0 1 2 5 50".split(), b"-1 a".split()))
+
+
 def stream_range(rng: random.Random) -> Words:
     return (stream_bound(rng), stream_bound(rng), *maybe(rng, b"COUNT", number(rng)))
 
@@ -238,6 +242,7 @@ FAMILIES: dict[str, dict[str, Draw]] = {
     },
     "stream": {
         "XADD": xadd_words,
+        "XTRIM": xtrim_words,
         "XLEN": lambda r: (),
         "XRANGE": stream_range,
         "XREVRANGE": stream_range,

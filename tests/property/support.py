@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -70,11 +71,16 @@ class Moment(NamedTuple):
         return isinstance(self.outcome, Refusal)
 
 
+def state_of(store: Store) -> Snapshot:
+    """All that decides: the journal, if there is one, also tells of what was refused, and sent again."""
+    return replace(snapshot.of(store), journal=(), journaled=0)
+
+
 def walk(history: list[Step], before: bool = False) -> Iterator[Moment]:
     """Step a new model through a history."""
     store = Store()
     for step in history:
-        seen = snapshot.of(store) if before else None
+        seen = state_of(store) if before else None
         seq = store.seq
         outcome = engine.step(store, *step)
         events = events_after(store, seq, store.seq - seq)

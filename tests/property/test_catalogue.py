@@ -122,6 +122,9 @@ def _rare() -> Iterator[list[Step]]:
         yield [*running, Step(10**6, end)]
     yield [keep, *old, Step(0, put), Step(0, ops.Revoke(("a",)))]
     failed = [*old, Step(0, ops.Put("r", "f", "k", "")), Step(0, ops.Revoke(("f",))), keep]
+    waiting = ops.RequestPut("S", "q", 1, (ops.Put("q", "S:1", "k", "", depends=("x",)),))
+    last = (ops.Put("q", "x", "k", ""), waiting, ops.DependsOn("S:1", ("f fail",)))
+    yield [*failed, *(Step(0, op) for op in last)]
     yield [*failed, Step(0, ops.PutMany((ops.Put("q", "a", "k", "", depends=("f fail",)),)))]
     yield [*failed, Step(0, ops.Put("q", "a", "k", "", depends=("f fail",)))]
     falls = ops.Put("q", "a", "k", "", depends=("f fail",), dead_queue="dead")

@@ -137,6 +137,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "who_comes_after_the_holder_says_so": _set("jobs", "n", "options", (("unique", "u"),)),
     "minutes_are_part_of_their_day": _set("days", (0, "q"), "minutes", {0: (2, 0, 0, 0)}),
     "options_are_in_their_range": _set("config", "heartbeat", 0),
+    "the_journal_is_whole": _set("journal", ((5, 1, "{}", "{}"),)),
     "metadata_are_bounded": _set("metadata", "k", {str(n): "" for n in range(1001)}),
     "memories_are_bounded": _set("requests", (("r", "x"),) * 2),
 }  # fmt: skip

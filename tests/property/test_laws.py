@@ -29,6 +29,7 @@ from tests.property.support import (
     fails,
     last,
     plant,
+    state_of,
     walk,
 )
 
@@ -63,7 +64,7 @@ def test_a_refused_operation_changes_nothing() -> None:
     for moment in everywhere(before=True):
         if moment.refused:
             refused += 1
-            assert moment.before == snapshot.of(moment.store), moment.step
+            assert moment.before == state_of(moment.store), moment.step
     assert refused > 1000
 
 
@@ -81,7 +82,7 @@ def test_a_replay_is_identical() -> None:
         one, other = Store(), Store()
         first = [engine.step(one, *step) for step in history]
         assert first == [engine.step(other, *step) for step in history]
-        assert snapshot.of(one) == snapshot.of(other)
+        assert state_of(one) == state_of(other)
         assert one.events == other.events
 
 
@@ -203,9 +204,9 @@ def test_an_operation_sent_twice_at_once_answers_the_same_and_changes_nothing_mo
             moment = Moment(ops_step(now, op), None, outcome, events, store_)
             if not _safe_to_resend(moment) or not _finished_jobs_are_kept(moment):
                 continue
-            before = snapshot.of(store_)
+            before = state_of(store_)
             again = engine.step(store_, now, op)
-            after = snapshot.of(store_)
+            after = state_of(store_)
             assert again == outcome, op
             assert snapshot.difference(before, after) == [], op
             seen.add((op.spec.name, isinstance(outcome, Refusal)))
@@ -253,9 +254,9 @@ def test_a_finished_lease_answers_its_resend_as_long_as_its_history_lasts() -> N
         for (jid, token, _), (op, outcome) in sent.items():
             job = store_.jobs.get(jid)
             if job is not None and any(token in facts[:1] for what, _, facts in job.history if what != "log"):
-                before = snapshot.of(store_)
+                before = state_of(store_)
                 assert engine.step(store_, _later(moment, 0), op) == outcome, op
-                assert before == snapshot.of(store_)
+                assert before == state_of(store_)
                 answered += 1
     assert answered > 200
 
@@ -279,10 +280,10 @@ def test_a_grant_answers_its_resend_as_long_as_all_of_it_is_held() -> None:
             if key not in reused and all(
                 j in jobs and jobs[j].token == t and jobs[j].worker for j, t in leases.items()
             ):
-                before = snapshot.of(moment.store)
+                before = state_of(moment.store)
                 again = engine.step(moment.store, 10**12, op)
                 assert {job.jid: job.token for job in again} == leases, op
-                assert before == snapshot.of(moment.store)
+                assert before == state_of(moment.store)
                 answered += 1
     assert answered > 25
 
@@ -342,15 +343,15 @@ def _reads(store_: Store) -> Iterator[Any]:
 def test_reads_never_write() -> None:
     for history in bulk():
         moment = last(history)
-        before = snapshot.of(moment.store)
+        before = state_of(moment.store)
         for later in (0, 1, 10**6, 10**9):
             for read in _reads(moment.store):
                 assert read.spec.reads
                 engine.step(moment.store, _later(moment, later), read)
-        assert before == snapshot.of(moment.store)
+        assert before == state_of(moment.store)
     for moment in everywhere(before=True, count=80):
         if moment.op.spec.reads:
-            assert moment.before == snapshot.of(moment.store), moment.step
+            assert moment.before == state_of(moment.store), moment.step
 
 
 def test_a_peek_that_promotes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

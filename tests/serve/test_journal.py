@@ -18,12 +18,11 @@ import redis
 
 from qmodel import wire
 from qmodel.backends.bundle import function_name
-from qmodel.conformance import snapshot
+from qmodel.conformance import restoring, snapshot
 from qmodel.conformance.chooser import RandomChooser
 from qmodel.conformance.runner import draw
 from qmodel.operations import CATALOGUE, Queue
 from qmodel.serve import storing
-from qmodel.serve.debugging import read_snapshot
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.journal import FILE, Journal, JournalError
 from qmodel.serve.spaces import Spaces
@@ -311,7 +310,7 @@ def test_after_kill_9_the_state_is_that_of_the_model_after_some_prefix(seed: int
         killing.join()
         server.start()
         with server.client() as client:
-            found = read_snapshot(client.execute_command("DEBUG", "QMODEL", "SNAPSHOT", PREFIX))
+            found = restoring.loads(client.execute_command("DEBUG", "QMODEL", "SNAPSHOT", PREFIX))
     executor = ModelExecutor()
     possible = []
     for number, (spec, words) in enumerate([*history[:sent], (CATALOGUE["length"], ["", "", "q"])]):

@@ -136,6 +136,14 @@ QUICK: Final = READERS[False]
 STRICT: Final = READERS[True]
 
 
+def operation(name: str, words: Words) -> Operation:
+    """Read the call `now request argument ...` of an operation; raises Bad."""
+    try:
+        return QUICK[name].operation(words, 2, words[1])
+    except Bad:
+        return STRICT[name].operation(words, 2, words[1])
+
+
 def moment(word: str) -> int | None:
     """The moment that a word says, or None if it says none."""
     return whole(word, TIME)

@@ -1,0 +1,64 @@
+-- The journal: every operation that may change something, as it was called, and what came of it (qmodel/state/journal.py).
+--
+-- An entry is in the stream under its number, `<number>-0`. Its fields: `o` the operation; `e` the sequence of the last
+-- event after it; `c` the strings of the call, that is the moment, the request and the arguments; `r` what was replied.
+-- The last two are written as they go over the line (RESP2), for which every client has a reader.
+
+local journal = {}
+
+local TRIM = 16 -- every so many-th entry looks at the number of entries
+
+-- Whether operations are recorded.
+function journal.is_on()
+  return store.config and config.get('journal') == 1
+end
+
+-- Append a value, as it goes over the line: a text, a whole number, or a list. (Only what reads replies with nothing.)
+local function write(parts, value)
+  local kind = type(value)
+  if kind == 'string' then
+    parts[#parts + 1] = '$' .. #value .. '\r\n' .. value .. '\r\n'
+  elseif kind == 'number' then
+    parts[#parts + 1] = ':' .. store.text(value) .. '\r\n'
+  else
+    parts[#parts + 1] = '*' .. #value .. '\r\n'
+    for i = 1, #value do
+      write(parts, value[i])
+    end
+  end
+end
+
+local function written(value)
+  local parts = {}
+  write(parts, value)
+  return table.concat(parts)
+end
+
+-- Append an operation, and what came of it. `args` are the moment, the request and the arguments.
+function journal.record(operation, args, outcome)
+  local number = redis.call('INCRBY', keys.journaled, 1)
+  local said = {'o', operation, 'e', store.text(store.last()), 'c', written(args), 'r', written(outcome)}
+  if number % TRIM == 0 then
+    redis.call('XADD', keys.journal, 'MAXLEN', '~', config.text('max-journal'), number .. '-0', unpack(said))
+  else
+    redis.call('XADD', keys.journal, number .. '-0', unpack(said))
+  end
+end
+
+-- Keep this many entries from now on. What has fallen out, or falls out now, goes at once: it is not seen again when
+-- more are kept.
+function journal.keep(most)
+  redis.call('XTRIM', keys.journal, 'MAXLEN', math.min(most, config.value('max-journal')))
+end
+
+-- The entries after a number, oldest first; each as it is in the stream.
+function journal.after(number, count)
+  local last = tonumber(redis.call('GET', keys.journaled) or 0)
+  local first = math.max(number, last - config.value('max-journal')) + 1
+  local page = {}
+  for i, entry in ipairs(redis.call('XRANGE', keys.journal, store.text(first) .. '-0', '+', 'COUNT', count)) do
+    local said = entry[2]
+    page[i] = {string.match(entry[1], '^%d+'), said[4], said[2], said[6], said[8]}
+  end
+  return page
+end

@@ -1,0 +1,159 @@
+"""The audit: did production do what the model says?
+
+The journal holds every operation that may change something, with its moment, and what came of it. Each is executed once
+more, here on the model; what comes of it must be the same, and so must the sequence of the last event. So every answer
+that was ever given is proved, or named with the operations that led to it. Only reads are not in the journal: what they
+answered is not looked at.
+
+An audit begins with a state: that of an empty namespace, or a snapshot, which says up to which entry it came. It needs
+all entries after that, and proves by their numbers that it has them. It ends with a state, from which the next one goes
+on: memory grows with what the namespace holds, and not with what ever happened.
+
+After a difference the model goes on as if it had been right. The events are counted as production did, so that one that
+is lacking is not a difference of all that follows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from qmodel import recording
+from qmodel.conformance import restoring, snapshot
+from qmodel.conformance.snapshot import Snapshot
+from qmodel.engine import step
+from qmodel.errors import QmodelError
+from qmodel.operations import Get, Operation
+from qmodel.replies import Job, Recorded
+from qmodel.state import journal
+from qmodel.state.store import Store
+
+AROUND = 20
+"""So many operations before one that differs are shown with it."""
+
+
+class AuditError(QmodelError):
+    """The audit cannot go on; the sentence says why, and what to do."""
+
+
+class Difference(NamedTuple):
+    """An entry of which production made something else than the model."""
+
+    number: int
+    call: str
+    outcome: str
+    expected: str
+    seq: int  # of the last event after it
+    expected_seq: int
+    before: tuple[str, ...]  # the entries before, as `call outcome`
+    jobs: tuple[str, ...]  # those it is about, as the model has them after it: JSON, as a reply has them
+
+    def __str__(self) -> str:
+        lines = [f"Entry {self.number} of the journal:", *(f"     {line}" for line in self.before)]
+        lines += [f"  -> {self.call}", f"     production: {self.outcome}, last event {self.seq}"]
+        lines += [f"     the model:  {self.expected}, last event {self.expected_seq}"]
+        return "\n".join([*lines, *(f"     the model's job: {job}" for job in self.jobs)])
+
+
+class Audit:
+    """An audit that goes on, entry by entry."""
+
+    def __init__(self, state: Snapshot | None = None, around: int = AROUND) -> None:
+        """Begin with a snapshot, or with an empty namespace."""
+        self.store = Store() if state is None else restoring.store(state)
+        self.number = self.store.journaled
+        self.entries = 0
+        self._begun = state is not None
+        self._recent: deque[tuple[str, str]] = deque(maxlen=around)
+
+    def follow(self, entries: Iterable[Recorded]) -> Iterator[Difference]:
+        """Execute entries, in their order; give those that differ. Raises AuditError for what does not follow."""
+        store, recent = self.store, self._recent
+        for number, seq, call, outcome in entries:
+            if number != self.number + 1:
+                raise AuditError(_gap(self.number, number))
+            now, op = recording.read(call)
+            if not journal.is_on(store):
+                self._begin(op, seq)
+            expected = self._outcome(now, op)
+            if expected != outcome or store.seq != seq:
+                yield self._difference(number, seq, now, op, call, outcome, expected)
+                store.seq = seq
+            recent.append((call, outcome))
+            self.number = number
+            self.entries += 1
+
+    def state(self) -> Snapshot:
+        """The state after the last entry: a later audit can begin with it."""
+        self.store.journaled = self.number
+        return replace(snapshot.of(self.store), journal=())
+
+    def _outcome(self, now: int, op: Operation) -> str:
+        try:
+            outcome = recording.outcome(step(self.store, now, op))
+        except Exception as error:  # production went where the model never comes to
+            raise AuditError(
+                f"The model cannot execute entry {self.number + 1}, {recording.call(now, op)[:500]}: {error!r}. It "
+                f"did not begin with the state before it; or, after a difference, nothing more can be told. Begin anew "
+                f"with a snapshot."
+            ) from error
+        self.store.recorded.clear()
+        return outcome
+
+    def _begin(self, op: Operation, seq: int) -> None:
+        """Refuse an entry before which others are not recorded: of those nobody knows what they did."""
+        if self.entries or self._begun or seq > 1:
+            raise AuditError(
+                f"Before entry {self.number + 1} the namespace was in use, and nothing was recorded: the journal was "
+                f"not on from its first operation, or was turned off. Begin with a snapshot of a moment when it was on."
+            )
+
+    def _difference(
+        self, number: int, seq: int, now: int, op: Operation, call: str, outcome: str, expected: str
+    ) -> Difference:
+        before = tuple(f"{call} {outcome}" for call, outcome in self._recent)
+        named = dict.fromkeys([*_named(op), *_shown(op, outcome), *_shown(op, expected)])
+        jobs = tuple(recording.outcome(step(self.store, now, Get(jid))) for jid in list(named)[:10])
+        return Difference(number, call, outcome, expected, seq, self.store.seq, before, jobs)
+
+
+def _gap(last: int, number: int) -> str:
+    if number <= last:
+        return f"Entry {number} of the journal comes after entry {last}: entries are to be read in their order, once."
+    return (
+        f"The entries {last + 1} to {number - 1} of the journal are not there: more came meanwhile than max-journal "
+        f"keeps, or its beginning was not read. Begin with a snapshot that is newer."
+    )
+
+
+def _named(op: Any) -> list[str]:
+    """The jobs that an operation names."""
+    jids = [*getattr(op, "jids", ()), *([op.jid] if hasattr(op, "jid") else [])]
+    return [*jids, *(jid for one in getattr(op, "jobs", ()) for jid in _named(one))]
+
+
+def _shown(op: Operation, outcome: str) -> list[str]:
+    """The jobs that a reply shows."""
+    try:
+        found = recording.found(op, outcome)
+    except (TypeError, ValueError):  # it has not even the form of one
+        return []
+    jobs = getattr(found, "jobs", found)
+    return [one.jid for one in jobs if isinstance(one, Job)] if isinstance(jobs, tuple) else []
+
+
+def differences(expected: Snapshot, found: Snapshot) -> list[str]:
+    """Where the state of a server is another than the one that an audit came to, as `path: model's != server's`.
+
+    Not compared are who sleeps at a queue and who was woken, for that is taken from the queue by no operation, and the
+    texts of events and entries.
+    """
+    return snapshot.difference(_comparable(expected), _comparable(found))
+
+
+def _comparable(found: Snapshot) -> Snapshot:
+    queues = {name: {**queue, "idle": 0, "wakes": 0} for name, queue in found.queues.items()}
+    queues = {name: queue for name, queue in queues.items() if queue != snapshot.DEFAULT_QUEUE}
+    return replace(found, queues=queues, journal=())

@@ -1,0 +1,125 @@
+"""The journal: what it holds is enough to come to the same replies and the same state."""
+
+from __future__ import annotations
+
+import json
+from typing import get_args
+
+import pytest
+
+from qmodel import engine, recording, replies
+from qmodel import operations as ops
+from qmodel.conformance import restoring, runner, snapshot
+from qmodel.conformance.chooser import RandomChooser
+from qmodel.conformance.script import Script
+from qmodel.operations import CATALOGUE
+from qmodel.refusals import Refusal
+from qmodel.state import journal
+from qmodel.state.store import Store
+from tests.property.support import state_of
+
+SEEDS = range(40)
+
+
+def recorded(seed: int, steps: int = 60) -> Store:
+    """A history that somebody drew, with a journal of all of it."""
+    store = Store()
+    engine.step(store, 0, ops.ConfigSet("journal", 1))
+    for now, op in runner.draw(RandomChooser(f"journal {seed}"), steps):
+        if getattr(op, "option", "") not in ("journal", "max-journal"):
+            engine.step(store, now, op)
+    return store
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_recorded_is_enough_to_come_to_the_same_replies_and_state(seed: int) -> None:
+    store, again = recorded(seed), Store()
+    entries = journal.after(store, 0, 1000)
+    for number, seq, call, outcome in entries:
+        now, op = recording.read(call)
+        assert recording.outcome(engine.step(again, now, op)) == outcome, number
+        assert again.seq == seq
+    assert snapshot.difference(state_of(again), state_of(store)) == []
+    assert journal.after(again, 0, 1000) == entries
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_store_made_of_a_snapshot_goes_on_as_the_one_it_was_taken_of(seed: int) -> None:
+    history = runner.draw(RandomChooser(f"restored {seed}"), 80)
+    store = Store()
+    for step in history[:50]:
+        engine.step(store, *step)
+    text = restoring.dumps(snapshot.of(store))
+    other = restoring.store(restoring.loads(text))
+    for step in history[50:]:
+        one, two = engine.step(store, *step), engine.step(other, *step)
+        if step.op.spec.name not in ("events", "journal"):
+            assert recording.outcome(one) == recording.outcome(two), step
+    assert snapshot.difference(state_of(store), state_of(other)) == []
+
+
+def test_a_text_that_is_no_snapshot_is_refused() -> None:
+    for text in ("", "[]", "{}", '{"seq": 1}', '{"seq": {"no": 1}}'):
+        with pytest.raises(ValueError):
+            restoring.loads(text)
+
+
+def test_nothing_is_recorded_unless_somebody_wants_it() -> None:
+    s = Script()
+    s.put("a")
+    s.set("heartbeat", 5)
+    s.set("journal", 0)
+    assert s.do(ops.Journal()) == ()
+
+
+def test_the_journal_begins_with_the_operation_that_asks_for_it_and_ends_with_that_which_asks_no_more() -> None:
+    s = Script()
+    s.put("a")
+    s.set("journal", 1)
+    s.put("b")
+    s.set("journal", 0)
+    s.put("c")
+    said = [json.loads(entry.call)["op"] for entry in s.do(ops.Journal())]
+    assert said == ["config_set", "put_many", "config_set"]
+
+
+def test_refusals_and_resends_are_recorded_and_reads_and_what_has_no_form_are_not() -> None:
+    s = Script(5)
+    s.set("journal", 1)
+    for _ in range(2):
+        s.do(ops.Put("q", "a", "k", "", request="r"))
+    s.do(ops.Get("a"))
+    s.do(ops.Put("q", "no blanks", "k", ""))
+    s.do(ops.Complete("a", 1))
+    put = '{"op":"put","now":5,"queue":"q","jid":"a","klass":"k","data":"","request":"r"}'
+    assert s.do(ops.Journal(1)) == (
+        (2, 2, put, '{"reply":"a"}'),
+        (3, 2, put, '{"reply":"a"}'),
+        (4, 2, '{"op":"complete","now":5,"jid":"a","token":1}', '{"refused":["LOCK_LOST","a","1","waiting",""]}'),
+    )
+
+
+def test_what_was_recorded_is_read_as_what_it_was() -> None:
+    for seed in range(10):
+        store = recorded(seed)
+        for (_, now, op, outcome), entry in zip(store.recorded, journal.after(store, 0, 1000), strict=True):
+            assert recording.read(entry.call) == (now, op)
+            found = recording.found(op, entry.outcome)
+            if isinstance(outcome, Refusal):
+                assert found == Refusal(outcome.code, tuple(map(str, outcome.facts)))
+            else:
+                assert repr(found) == repr(outcome)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"op":"put"}', '{"op":"none","now":1}', '{"op":"get","now":1,"x":1}']
+)
+def test_what_is_no_call_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        recording.read(text)
+
+
+def test_what_changes_something_always_replies_with_something() -> None:
+    """The library does not know how to record nothing."""
+    changing = [spec for spec in CATALOGUE.values() if not spec.reads]
+    assert [spec.name for spec in changing if type(None) in get_args(replies.SHAPES[spec.reply])] == []
