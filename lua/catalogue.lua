@@ -1652,6 +1652,18 @@ catalogue.operations = {
     arguments = {
     },
   },
+  journal = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {after = 0, count = 100}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.journal, op, args, at + 0, last) end
+      return op
+    end,
+    arguments = {
+      after = kinds[18],
+      count = kinds[16],
+    },
+  },
   pause = {
     reads = false, memo = true, asks = true, cascades = false, lists = {'queues'},
     decode = function(operation, args, at, last)
@@ -1846,6 +1858,8 @@ catalogue.options = {
   ['max-job-history'] = {default = 100, low = 4, high = 1000},
   ['max-worker-age'] = {default = 86400000, low = 0, high = 316224000000},
   ['max-events'] = {default = 10000, low = 1, high = 10000000},
+  ['journal'] = {default = 0, low = 0, high = 1},
+  ['max-journal'] = {default = 100000, low = 0, high = 10000000},
 }
 
 catalogue.option_names = {
@@ -1864,4 +1878,6 @@ catalogue.option_names = {
   'max-job-history',
   'max-worker-age',
   'max-events',
+  'journal',
+  'max-journal',
 }

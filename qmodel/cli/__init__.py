@@ -33,6 +33,7 @@ OWN = {
     "failures": "Show what has failed, by group, with the newest message; try it again.",
     "exporter": "Tell Prometheus what there is in all queues.",
     "doctor": "Check the environment, the server and the jobs; say what to do.",
+    "journals": "Keep journals in Parquet, and audit them.",
     "audit": "Check that the server did what the model says: execute its journal once more.",
     "qless-lua": "Print the script that a binding of qless loads in place of its own.",
     "serve": "Serve jobs over the protocol of Redis, without Redis.",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +15,6 @@ from qmodel.errors import QmodelError
 
 if TYPE_CHECKING:
     from qmodel.conformance.snapshot import Snapshot
-    from qmodel.pipeline.auditing import Audit, Difference
 
 STATE = click.Path(dir_okay=False)
 
@@ -32,6 +32,8 @@ def command(begin: str | None, save: str | None, take: str | None, state: bool, 
     must be what the server answered. `qmodel config-set journal 1` begins a journal. Where the namespace was in use
     before, write its state with --take while the journal is on, and begin with that. With --from and --save each audit
     goes on where the one before ended. Exit code 1 when something differs.
+
+    `qmodel journals` keeps more of a journal than the server does, and audits that.
     """
     at = session()
     if take:
@@ -39,7 +41,7 @@ def command(begin: str | None, save: str | None, take: str | None, state: bool, 
 
         found = taken(at.url)
         _write(take, found)
-        _told(at, {"entry": found.journaled, "file": take}, f"The state after entry {found.journaled} is in {take}.")
+        told(at, {"entry": found.journaled, "file": take}, f"The state after entry {found.journaled} is in {take}.")
         return
     _audit(at, begin, save, state, most)
 
@@ -49,40 +51,45 @@ def _audit(at: Session, begin: str | None, save: str | None, state: bool, most: 
     from qmodel.pipeline.auditing import Audit, differences
     from qmodel.pipeline.journaling import entries
 
-    audit, began = Audit(_read(begin) if begin else None), time.monotonic()
+    audit = Audit(_read(begin) if begin else None)
     now = taken(at.url) if state else None
-    shown = 0
-    until = None if now is None else now.journaled
-    for shown, found in enumerate(audit.follow(entries(at.client, audit.number, until)), 1):
-        if shown <= most:
-            _show(at, found)
-    paths = differences(audit.state(), now) if now is not None else []
-    for path in paths[:most] if not at.json else ():
-        click.secho(f"state: {path}", fg="red")
+    found = entries(at.client, audit.number, None if now is None else now.journaled)
+    began, rows = time.monotonic(), []
+    for difference in audit.follow(found):
+        rows.append({"kind": "reply", **difference._asdict()})
+    if now is not None:
+        rows += [{"kind": "state", "expected": path} for path in differences(audit.state(), now)]
     if save:
         _write(save, audit.state())
-    _end(at, audit, shown, paths, time.monotonic() - began)
+    rows.append({"kind": "end", "number": audit.number, "entries": audit.entries})
+    answer(at, rows, most, time.monotonic() - began)
 
 
-def _show(at: Session, found: Difference) -> None:
+def answer(at: Session, rows: Sequence[dict[str, Any]], most: int, seconds: float) -> None:
+    """Tell what an audit found; exit code 1 when that was something."""
+    from qmodel.pipeline.auditing import Difference
+
+    wrong = [row for row in rows if row["kind"] != "end"]
+    ends = [row for row in rows if row["kind"] == "end"]
+    entries, last = sum(row["entries"] for row in ends), max((row["number"] for row in ends), default=0)
     if at.json:
-        at.answer(found._asdict())
-    else:
-        click.secho(f"{found}\n", fg="red")
-
-
-def _end(at: Session, audit: Audit, differ: int, paths: list[str], seconds: float) -> None:
-    said = {"entries": audit.entries, "last": audit.number, "differences": differ, "state": paths}
-    rate = audit.entries / seconds if seconds else 0
-    sentence = f"{audit.entries} entries up to {audit.number}, {differ} differ ({rate:,.0f} a second)."
-    if not audit.entries and not audit.number:
-        sentence += " Nothing is recorded: begin with `qmodel config-set journal 1`."
-    _told(at, said, sentence)
-    if differ or paths:
+        told(
+            at, {"entries": entries, "last": last, "segments": len(ends), "found": wrong[:most], "all": len(wrong)}, ""
+        )
+    for row in wrong[:most] if not at.json else ():
+        shown = Difference(**{name: row[name] for name in Difference._fields}) if row["kind"] == "reply" else ""
+        where = f"{row['namespace']}: " if row.get("namespace") else ""
+        click.secho(f"{where}{shown or row['kind'] + ': ' + row['expected']}\n", fg="red")
+    rate = entries / seconds if seconds else 0
+    click.echo(f"{entries} entries up to {last}, {len(wrong)} differ ({rate:,.0f} a second).", err=at.json)
+    if not last:
+        click.echo("Nothing is recorded: begin with `qmodel config-set journal 1`.", err=at.json)
+    if wrong:
         raise click.exceptions.Exit(1)
 
 
-def _told(at: Session, said: dict[str, object], sentence: str) -> None:
+def told(at: Session, said: dict[str, Any], sentence: str) -> None:
+    """Say something, as JSON or in a sentence."""
     at.answer(said) if at.json else click.echo(sentence)
 
 

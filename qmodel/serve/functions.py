@@ -89,12 +89,13 @@ class ModelExecutor:
         op, now = found
         reads = spec.resend == "read"
         space = self.spaces.look(db, prefix) if reads else self.spaces.of(db, prefix)
+        recorded = space.store.journaled
         outcome = space.execute(op, now)
         if type(outcome) is Refusal and outcome.code == "BAD_ARGUMENT":
             outcome = wire_reading.refusal(spec, words, at) or outcome
         if self.watch is not None:
             self.watch(space, spec, words[at + 1 :], op, now, outcome)
-        if type(outcome) is Refusal:
+        if type(outcome) is Refusal and space.store.journaled == recorded:
             return reply(spec.reply, outcome)
         raw = reply(spec.reply, outcome, space.store)
         if not reads:

@@ -51,9 +51,8 @@ class Store:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.seq = 0
+        self.seq = self.journaled = self.workers_passed = 0
         self.events: deque[Told] = deque(maxlen=10_000)
-        self.journaled = 0
         self.recorded: deque[Entry] = deque(maxlen=100_000)
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
@@ -64,7 +63,6 @@ class Store:
         self.subscriptions: dict[str, Subscription] = {}
         self.messages: Ordered[Message] = Ordered()
         self.workers: dict[str, Worker] = {}
-        self.workers_passed = 0
         self.completed: Ordered[Place] = Ordered()
         self.failed: Ordered[Place] = Ordered()
         self.keeping: Ordered[Place] = Ordered()

@@ -15,6 +15,7 @@ JOBS: dict[str, str] = {
     "plan": "Simulate the queue at many points: how many workers are enough?",
     "reconcile": "Compare the engine's statistics with those of its events, to the last bit.",
     "requests": "Let workers perform the rows of a table, and gather their answers.",
+    "audit": "Check that servers did what the model says: execute archived journals once more.",
     "campaign": "Compare thousands of generated histories with the model.",
 }
 """The jobs, by their names, with a sentence each."""

@@ -1,0 +1,69 @@
+"""`qmodel journals`: journals as an archive, and its audit on this machine."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from typing import Any
+
+import click
+
+from qmodel.cli import audit
+from qmodel.cli.session import common, session
+from qmodel.cli.watching import need
+
+
+@click.command("journals")
+@click.argument("root", metavar="ARCHIVE")
+@click.option("--add", is_flag=True, help="Add the entries that are not in the archive yet, and no more.")
+@click.option("--take", is_flag=True, help="Add them, and keep the state that the server has now.")
+@click.option("--namespace", metavar="NAME", help="What the namespace is called there.  [default: its prefix]")
+@click.option("--after", default=0, type=click.IntRange(0), help="Audit from the first state after this entry on.")
+@click.option("--save", is_flag=True, help="Keep the state with which each namespace ends.")
+@click.option("--processes", type=click.IntRange(1), help="How many segments are audited at a time.  [default: cores]")
+@click.option("--most", default=10, show_default=True, type=click.IntRange(1), help="How many differences are shown.")
+def command(root: str, add: bool, take: bool, namespace: str | None, **auditing: Any) -> None:
+    """Keep journals in Parquet, and audit them: execute what they hold once more on the model.
+
+    With --add, from cron, the entries that the server has and ARCHIVE, a folder, has not, are added. Without it all that
+    is there is audited: each namespace from its beginning, or from a state that was kept with it, states being kept by
+    --take and --save; the segments between states side by side. `qmodel spark audit` is the same on Spark. Exit code 1
+    when something differs.
+    """
+    need("pyarrow", "arrow", "journals")
+    at = session()
+    from qmodel.pipeline import journals
+
+    if not (add or take):
+        _audit(root, **auditing)
+        return
+    came = sum(rows for _, rows in journals.archive(at.url, root, namespace=namespace or ""))
+    said: dict[str, Any] = {"added": came}
+    if take:
+        from qmodel.client import Client
+        from qmodel.conformance.taking import taken
+        from qmodel.pipeline.archiving import namespace_of
+
+        with Client(at.url) as client:
+            said["state"] = journals.keep(root, namespace or namespace_of(client), taken(at.url))
+    audit.told(at, said, f"{came} entries were added." + (f" A state is kept after {said['state']}." if take else ""))
+
+
+def _audit(root: str, after: int, save: bool, processes: int | None, most: int) -> None:
+    from qmodel.pipeline import findings, journals
+    from qmodel.pipeline.archive import Archive
+
+    segments = [one for space in Archive(root).namespaces() for one in journals.segments(root, space, after)]
+    began, rows = time.monotonic(), []
+    if len(segments) > 1 and processes != 1:
+        with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+            for found in pool.map(partial(findings.audited, root, save=save), segments):
+                rows += found
+    else:
+        rows = [row for segment in segments for row in findings.audited(root, segment, save)]
+    audit.answer(session(), rows, most, time.monotonic() - began)
+
+
+common(command)

@@ -1,0 +1,44 @@
+"""`qmodel spark audit`: archived journals, executed once more on executors."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from qmodel.cli.session import common, session
+from qmodel.cli.spark.running import spark_session
+from qmodel.errors import QmodelError
+
+
+@click.command("audit")
+@click.argument("journals", metavar="ARCHIVE")
+@click.option("--after", default=0, type=click.IntRange(0), help="Begin with the first state after this entry.")
+@click.option("--save", is_flag=True, help="Keep the state with which each namespace ends.")
+@click.option("--most", default=10, show_default=True, type=click.IntRange(1), help="How many differences are shown.")
+def command(journals: str, after: int, save: bool, most: int) -> None:
+    """Check that servers did what the model says: execute archived journals once more, side by side.
+
+    ARCHIVE is what `qmodel journals ARCHIVE --add` writes; all executors must see it. Each namespace is a segment;
+    where states were kept with it (`qmodel journals ARCHIVE --take`), there are several, and each has to end with the
+    state with which the next begins. Exit code 1 when something differs.
+    """
+    at, spark = session(), spark_session("audit")
+    from qmodel.cli.audit import answer
+    from qmodel.pipeline.archive import ArchiveError
+    from qmodel.pipeline.spark.audit import audit
+
+    began = time.monotonic()
+    try:
+        found = audit(spark, journals, after=after, save=save)
+        rows = [row.asDict() for row in found.collect()]
+    except ArchiveError:
+        raise
+    except Exception as error:
+        raise QmodelError(f"Spark could not audit {journals}: {str(error).splitlines()[0]}") from None
+    finally:
+        spark.stop()
+    answer(at, rows, most, time.monotonic() - began)
+
+
+common(command)
