@@ -27,7 +27,7 @@ from qmodel.cli.watching import need
 def command(root: str, add: bool, take: bool, namespace: str | None, **auditing: Any) -> None:
     """Keep journals in Parquet, and audit them: execute what they hold once more on the model.
 
-    With --add, from cron, the entries that the server has and ARCHIVE, a folder, has not, are added. Without it all that
+    With --add, from cron, entries that the server has and ARCHIVE, a folder, has not, are added. Without it all that
     is there is audited: each namespace from its beginning, or from a state that was kept with it, states being kept by
     --take and --save; the segments between states side by side. `qmodel spark audit` is the same on Spark. Exit code 1
     when something differs.
