@@ -179,7 +179,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90, "replay": 93,
     "metadata_set": 50, "metadata_unset": 80, "metadata_get": 80,
     "publish": 80, "subscribe": 80, "catch_up": 97, "messages": 60, "subscriptions": 60,
-    "results": 95, "fail": 62, "metrics": 92, "journal": 92,
+    "results": 90, "fail": 62, "metrics": 92, "journal": 92,
 }  # fmt: skip
 """In how many percent of its tries an operation is aimed."""
 

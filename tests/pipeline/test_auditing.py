@@ -21,7 +21,7 @@ from qmodel.conformance.lua_subjects import LuaSubject
 from qmodel.conformance.taking import taken
 from qmodel.errors import LockLost
 from qmodel.pipeline import auditing
-from qmodel.pipeline.auditing import Audit, AuditError, Difference
+from qmodel.pipeline.auditing import Audit, AuditError
 from qmodel.pipeline.journaling import EntriesGone, JournalWentBack, entries, newest, pages
 from qmodel.replies import Recorded
 from qmodel.state.store import Store
@@ -254,7 +254,7 @@ def test_the_command_takes_a_state_goes_on_from_it_and_compares(named: str, tmp_
     assert done.exit_code == 0, done.output
     assert " 0 differ" in done.output
     again = json.loads(audit("--url", named, "--from", file, "--json").stdout)
-    assert (again["entries"], again["differences"]) == (0, 0)
+    assert (again["entries"], again["all"]) == (0, 0)
 
 
 def test_the_command_says_what_differs_and_ends_with_1(named: str, tmp_path: Path) -> None:
@@ -268,9 +268,8 @@ def test_the_command_says_what_differs_and_ends_with_1(named: str, tmp_path: Pat
     done = audit("--url", named, "--from", file)
     assert done.exit_code == 1
     assert 'production: {"reply":[]}' in done.output
-    lines = audit("--url", named, "--from", file, "--json").stdout.splitlines()
-    assert Difference(**json.loads(lines[0])).number == 2
-    assert json.loads(lines[1])["differences"] == 1
+    found = json.loads(audit("--url", named, "--from", file, "--json").stdout)
+    assert (found["all"], found["found"][0]["number"], found["found"][0]["kind"]) == (1, 2, "reply")
 
 
 def test_the_command_refuses_what_is_no_state(named: str, tmp_path: Path) -> None:
