@@ -47,7 +47,7 @@ def store(of: Snapshot) -> Store:
         setattr(made, name, _by_value(getattr(of, name)))
     for name in LISTS:
         setattr(made, name, Ordered(getattr(of, name)))
-    made.settings |= of.config
+    made.settings = made.settings | of.config
     made.events = deque([(0, 0, "", ())] * of.events, value(made, "max-events"))
     made.recorded = deque(maxlen=value(made, "max-journal"))
     made.messages = Ordered(Message(*one) for one in of.messages)

@@ -106,7 +106,7 @@ ENDS = [one.steps for one in directed() if one.name in ("ends_of_runs", "ends_th
 
 def _rare() -> Iterator[list[Step]]:
     """What seldom comes about by chance: dead letters, and failed jobs that are kept no longer, by all that fails."""
-    yield [Step(0, ops.Results("no blanks"))]
+    yield [Step(0, ops.Results("no blanks")), Step(0, ops.Journal(count=0))]
     keep = Step(0, ops.ConfigSet("failed-history-count", 1))
     put, pop = ops.Put("q", "a", "k", "", retries=0, dead_queue="dead"), ops.Pop("q", "w")
     old = [Step(0, ops.Put("r", "old", "k", "")), Step(0, ops.Revoke(("old",)))]
