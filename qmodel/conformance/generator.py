@@ -175,7 +175,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 82, "stalled": 100,
     "scheduled": 88, "top_tags": 85, "failed_groups": 90, "forget": 85, "recur_untag": 80,
     "recur_pause": 50, "recur_unpause": 92, "recur_advance": 92, "waiting": 60,
-    "recurring": 65, "recurring_unset": 88, "throttle_set": 26, "why": 40, "throttle_get": 40, "throttled": 92,
+    "recurring": 65, "recurring_unset": 88, "throttle_set": 20, "why": 40, "throttle_get": 40, "throttled": 92,
     "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90, "replay": 93,
     "metadata_set": 50, "metadata_unset": 80, "metadata_get": 80,
     "publish": 80, "subscribe": 80, "catch_up": 97, "messages": 60, "subscriptions": 60,
