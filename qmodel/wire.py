@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from qmodel import recording, replies
+from qmodel import replies
 from qmodel.arguments import Flag, ListOf, Operations
 from qmodel.events import EVENTS, WHOLE, Event, Fact
 from qmodel.lua_catalogue import named, positional
@@ -268,30 +268,11 @@ def _unique(raw: Raw) -> replies.Unique:
     return replies.Unique(_str(key), _str(mode), _str(jid), since, until, _str(following))
 
 
-def _resp(text: bytes, at: int) -> tuple[Raw, int]:
-    """What was written as it goes over the line (RESP2), and where it ends."""
-    end = text.index(b"\r\n", at)
-    kind, number, at = text[at : at + 1], int(text[at + 1 : end]), end + 2
-    if kind == b":":
-        return number, at
-    if kind == b"$":
-        return (None, at) if number < 0 else (text[at : at + number], at + number + 2)
-    found = []
-    for _ in range(number):
-        one, at = _resp(text, at)
-        found.append(one)
-    return found, at
-
-
 def recorded(raw: Raw) -> replies.Recorded:
-    """Read an entry of the journal: its number, the sequence, the operation, the call and the outcome."""
-    from qmodel import wire_reading  # only who reads a journal pays for its readers
+    """Read an entry of the journal."""
+    from qmodel import wire_journal  # only who reads a journal pays for its readers
 
-    number, seq, name, call, outcome = raw
-    words = _strs(_resp(call, 0)[0])
-    op = wire_reading.operation(name.decode(), words)
-    found = decode(op, _resp(outcome, 0)[0])
-    return replies.Recorded(int(number), int(seq), recording.call(int(words[0]), op), recording.outcome(found))
+    return wire_journal.recorded(raw)
 
 
 def _subscription(raw: Raw) -> replies.Subscription:

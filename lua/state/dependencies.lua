@@ -372,9 +372,6 @@ end
 
 -- Take a finished job out of what others wait for; give those that wait for nothing more, in order.
 function dependencies.resolve(job)
-  if job.waited_for == '0' then
-    return NONE
-  end
   local freed, jids, marks = {}, {}, {}
   local found = store.sorted('ZRANGE', edges_to(job.jid), 0, -1, 'WITHSCORES')
   for i = 1, #found, 2 do

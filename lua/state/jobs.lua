@@ -87,9 +87,6 @@ end
 
 -- Take a job out of its place. Do so before anything changes by which the place is found.
 function jobs.lift(job)
-  if job.state == '' then
-    return
-  end
   places.leave(job)
   if job.options ~= '' then
     expiring.leave(job)

@@ -79,8 +79,10 @@ def _size(history: list[Step]) -> tuple[int, str]:
 # ---- tokens
 
 
-def _with_tokens(op: Operation, change: Callable[[Any], Any]) -> Operation:
-    """An operation with its tokens, and those of operations inside it, changed."""
+def _with_tokens(op: Any, change: Callable[[Any], Any]) -> Any:
+    """An operation with its tokens, and those of operations inside it, changed; what is none is left as it is."""
+    if not isinstance(op, Operation):
+        return op  # an argument of another type, drawn to be refused
     names = {argument.name for argument in op.spec.arguments}
     if "token" in names:
         token = change(op.token)  # type: ignore[attr-defined]
@@ -187,7 +189,7 @@ _PACES = ("interval_ms", "backlog")
 
 def _simpler(op: Operation) -> Iterator[Operation]:
     """A part of the operation that is one itself; or the same operation, each time with one argument simpler."""
-    if isinstance(op, ops.PutMany | ops.CompleteMany) and len(op.jobs) == 1:
+    if isinstance(op, ops.PutMany | ops.PutNew | ops.CompleteMany) and len(op.jobs) == 1:
         yield op.jobs[0]
     elif isinstance(op, ops.PopAny) and len(op.queues) == 1:
         yield ops.Pop(op.queues[0], op.worker, op.count, op.wait, op.request)

@@ -153,8 +153,6 @@ def as_waiting(store: Store, now: int, job: Job, priority: int, ahead: int) -> J
 
 def lift(store: Store, job: Job) -> None:
     """Take a job out of its place. Do so before anything changes by which the place is found."""
-    if not job.state:
-        return
     if job.options:
         places.leave(store, job)
         expiring.leave(store, job)

@@ -18,6 +18,7 @@ ELSEWHERE = {
     "release retry metadata_increment",
     "a program's, that knows what belongs together": "put_many put_new request_add request_open request_put depends_on "
     "subscribe",
+    "an auditor's, who executes it again": "journal",
     "an application's, that declares what recurs": "recur recur_advance recurring_unset",
 }
 """The operations that no page sends, and whose they are."""

@@ -63,7 +63,7 @@ def test_a_quiet_worker_takes_no_more_jobs_until_it_is_to_resume(jobs: Jobs, cli
         later = jobs.quick.put()
         jobs.let_go.set()
         assert held.wait(PATIENCE) == "done"
-        assert later.refresh().state == "waiting"
+        until(lambda: later.refresh().state == "waiting")  # its wake-up is passed on: taken, and given back
         client.workers.resume("w")
         assert later.wait(PATIENCE) == "done"
         until(lambda: state(client, "w") == "at work")

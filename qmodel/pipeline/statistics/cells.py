@@ -37,7 +37,7 @@ def fine_range(fine: int) -> tuple[int, int]:
     """The shortest and the longest duration of a fine cell.
 
     >>> fine_range(63), fine_range(64), fine_range(fine_of(10**6))
-    ((63, 63), (64, 65), (983040, 1015807))
+    ((63, 63), (64, 65), (999424, 1015807))
     """
     if fine < 2 * FINE:
         return fine, fine

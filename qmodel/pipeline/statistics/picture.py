@@ -47,7 +47,7 @@ def _short(text: str, most: int = 26) -> str:
 
 
 def _x(ms: float, most: int) -> float:
-    return LEFT + WIDTH * math.log10(max(ms, 1)) / math.log10(most)
+    return LEFT + WIDTH * math.log10(max(ms, 1)) / math.log10(max(most, 10))
 
 
 def _line(y: int, colour: str, one: Durations, most: int) -> list[str]:

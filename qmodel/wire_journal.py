@@ -1,0 +1,30 @@
+"""Reading the journal from the wire: calls and replies, kept as they went over the line (lua/state/journal.lua)."""
+
+from __future__ import annotations
+
+from qmodel import recording, replies, wire, wire_reading
+from qmodel.wire import Raw
+
+
+def recorded(raw: Raw) -> replies.Recorded:
+    """Read an entry: its number, the sequence, the operation, the call and the outcome."""
+    number, seq, name, call, outcome = raw
+    words = [word.decode() for word in _resp(call, 0)[0]]
+    op = wire_reading.operation(name.decode(), words)
+    found = wire.decode(op, _resp(outcome, 0)[0])
+    return replies.Recorded(int(number), int(seq), recording.call(int(words[0]), op), recording.outcome(found))
+
+
+def _resp(text: bytes, at: int) -> tuple[Raw, int]:
+    """What was written as it goes over the line (RESP2), and where it ends."""
+    end = text.index(b"\r\n", at)
+    kind, number, at = text[at : at + 1], int(text[at + 1 : end]), end + 2
+    if kind == b":":
+        return number, at
+    if kind == b"$":
+        return (None, at) if number < 0 else (text[at : at + number], at + number + 2)
+    found = []
+    for _ in range(number):
+        one, at = _resp(text, at)
+        found.append(one)
+    return found, at
