@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from typing import Any
 
 import click
@@ -54,15 +53,12 @@ def command(root: str, add: bool, take: bool, namespace: str | None, **auditing:
 def _audit(root: str, after: int, save: bool, processes: int | None, most: int) -> None:
     from qmodel.pipeline import findings, journals
     from qmodel.pipeline.archive import Archive
+    from qmodel.pipeline.processes import processes as in_processes
 
     segments = [one for space in Archive(root).namespaces() for one in journals.segments(root, space, after)]
-    began, rows = time.monotonic(), []
-    if len(segments) > 1 and processes != 1:
-        with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-            for found in pool.map(partial(findings.audited, root, save=save), segments):
-                rows += found
-    else:
-        rows = [row for segment in segments for row in findings.audited(root, segment, save)]
+    began, count = time.monotonic(), (processes or os.cpu_count() or 1) if len(segments) > 1 else 1
+    with in_processes(count) as run:
+        rows = [row for found in run(partial(findings.audited, root, save=save), segments) for row in found]
     audit.answer(session(), rows, most, time.monotonic() - began)
 
 
