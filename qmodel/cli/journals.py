@@ -52,10 +52,9 @@ def command(root: str, add: bool, take: bool, namespace: str | None, **auditing:
 
 def _audit(root: str, after: int, save: bool, processes: int | None, most: int) -> None:
     from qmodel.pipeline import findings, journals
-    from qmodel.pipeline.archive import Archive
     from qmodel.pipeline.processes import processes as in_processes
 
-    segments = [one for space in Archive(root).namespaces() for one in journals.segments(root, space, after)]
+    segments = journals.all_segments(root, after)
     began, count = time.monotonic(), (processes or os.cpu_count() or 1) if len(segments) > 1 else 1
     with in_processes(count) as run:
         rows = [row for found in run(partial(findings.audited, root, save=save), segments) for row in found]

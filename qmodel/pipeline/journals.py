@@ -190,3 +190,10 @@ def segments(root: str, namespace: str, after: int = 0) -> list[Segment]:
             f"after {after}. Keep one with `qmodel journals {root} --take`, while the journal is on."
         )
     return [Segment(namespace, start, end) for start, end in zip(starts, [*starts[1:], 0], strict=False)]
+
+
+def all_segments(root: str, after: int = 0) -> list[Segment]:
+    """The segments of all namespaces, the longest first: begun so, the last of them end at about the same time."""
+    archive = Archive(root)
+    found = [one for namespace in archive.namespaces() for one in segments(root, namespace, after)]
+    return sorted(found, key=lambda one: (one.last or archive.last(one.namespace)) - one.after, reverse=True)
