@@ -12,7 +12,7 @@ from json.encoder import encode_basestring
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from qmodel import replies
-from qmodel.arguments import Operations
+from qmodel.arguments import ListOf, Operations
 from qmodel.operations import CATALOGUE, Operation, Spec
 from qmodel.refusals import Refusal
 
@@ -59,30 +59,36 @@ def _plain(value: Any) -> Any:
 def read(text: str) -> tuple[int, Operation]:
     """The moment and the operation that `call` wrote; raises ValueError for what it did not."""
     try:
-        found = json.loads(text)
-        name, now = found.pop("op"), found.pop("now")
-        return now, _made(CATALOGUE[name], found)
+        return made(json.loads(text))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"this is no call: {text[:100]!r}") from error
 
 
+def made(found: dict[str, Any]) -> tuple[int, Operation]:
+    """The same of what JSON has read, which is used up; raises KeyError, TypeError or AttributeError."""
+    name, now = found.pop("op"), found.pop("now")
+    return now, _made(CATALOGUE[name], found)
+
+
 def _made(spec: Spec, found: dict[str, Any]) -> Operation:
-    for name, value in found.items():
-        if type(value) is list:
-            inner = _INSIDE.get((spec.name, name))
-            found[name] = tuple(value) if inner is None else tuple(_made(inner, one) for one in value)
+    for name, inner in _LISTS[spec.name]:
+        if name in found:
+            value = found[name]
+            found[name] = tuple(value) if inner is None else tuple([_made(inner, one) for one in value])
     return spec.cls(**found)
 
 
 _BY_CLASS = {spec.cls.__name__: spec for spec in CATALOGUE.values()}
 
-_INSIDE = {
-    (spec.name, a.name): _BY_CLASS[a.kind.of]
+_LISTS = {
+    spec.name: tuple(
+        (a.name, _BY_CLASS[a.kind.of] if isinstance(a.kind, Operations) else None)
+        for a in spec.arguments
+        if isinstance(a.kind, ListOf | Operations)
+    )
     for spec in CATALOGUE.values()
-    for a in spec.arguments
-    if isinstance(a.kind, Operations)
 }
-"""The arguments that are operations, and of which kind."""
+"""The arguments of each operation that are lists; of operations: of which kind."""
 
 
 def found(op: Operation, text: str) -> Any:

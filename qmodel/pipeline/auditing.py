@@ -15,8 +15,10 @@ is lacking is not a difference of all that follows.
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -26,6 +28,7 @@ from qmodel.conformance.snapshot import Snapshot
 from qmodel.engine import step
 from qmodel.errors import QmodelError
 from qmodel.operations import Get, Operation
+from qmodel.pipeline import texts
 from qmodel.replies import Job, Recorded
 from qmodel.state import journal
 from qmodel.state.store import Store
@@ -66,22 +69,27 @@ class Audit:
         self.number = self.store.journaled
         self.entries = 0
         self._begun = state is not None
-        self._recent: deque[tuple[str, str]] = deque(maxlen=around)
+        self._recent: deque[Recorded] = deque(maxlen=around)
 
     def follow(self, entries: Iterable[Recorded]) -> Iterator[Difference]:
         """Execute entries, in their order; give those that differ. Raises AuditError for what does not follow."""
         store, recent = self.store, self._recent
-        for number, seq, call, outcome in entries:
+        for entry in entries:
+            number, seq, call, outcome = entry
             if number != self.number + 1:
                 raise AuditError(_gap(self.number, number))
-            now, op = recording.read(call)
+            now, op = texts.read(call)
             if not journal.is_on(store):
                 self._begin(op, seq)
-            expected = self._outcome(now, op)
-            if expected != outcome or store.seq != seq:
-                yield self._difference(number, seq, now, op, call, outcome, expected)
+            try:
+                found = step(store, now, op)
+            except Exception as error:  # production went where the model never comes to
+                raise AuditError(_impossible(number, call, error)) from error
+            if store.seq != seq or not texts.equal(found, outcome):
+                yield self._difference(entry, now, op, recording.outcome(found))
                 store.seq = seq
-            recent.append((call, outcome))
+            store.recorded.clear()
+            recent.append(entry)
             self.number = number
             self.entries += 1
 
@@ -89,18 +97,6 @@ class Audit:
         """The state after the last entry: a later audit can begin with it."""
         self.store.journaled = self.number
         return replace(snapshot.of(self.store), journal=())
-
-    def _outcome(self, now: int, op: Operation) -> str:
-        try:
-            outcome = recording.outcome(step(self.store, now, op))
-        except Exception as error:  # production went where the model never comes to
-            raise AuditError(
-                f"The model cannot execute entry {self.number + 1}, {recording.call(now, op)[:500]}: {error!r}. It "
-                f"did not begin with the state before it; or, after a difference, nothing more can be told. Begin anew "
-                f"with a snapshot."
-            ) from error
-        self.store.recorded.clear()
-        return outcome
 
     def _begin(self, op: Operation, seq: int) -> None:
         """Refuse an entry before which others are not recorded: of those nobody knows what they did."""
@@ -110,13 +106,26 @@ class Audit:
                 f"not on from its first operation, or was turned off. Begin with a snapshot of a moment when it was on."
             )
 
-    def _difference(
-        self, number: int, seq: int, now: int, op: Operation, call: str, outcome: str, expected: str
-    ) -> Difference:
-        before = tuple(f"{call} {outcome}" for call, outcome in self._recent)
+    def _difference(self, entry: Recorded, now: int, op: Operation, expected: str) -> Difference:
+        number, seq, call, outcome = entry
+        before = tuple(f"{call} {outcome}" for _, _, call, outcome in self._recent)
         named = dict.fromkeys([*_named(op), *_shown(op, outcome), *_shown(op, expected)])
         jobs = tuple(recording.outcome(step(self.store, now, Get(jid))) for jid in list(named)[:10])
         return Difference(number, call, outcome, expected, seq, self.store.seq, before, jobs)
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Let Python look for garbage in cycles seldom: no step makes any, and a look goes through all jobs that there are.
+
+    As it is by default, that takes a quarter of the time of an audit.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 50, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _gap(last: int, number: int) -> str:
@@ -125,6 +134,13 @@ def _gap(last: int, number: int) -> str:
     return (
         f"The entries {last + 1} to {number - 1} of the journal are not there: more came meanwhile than max-journal "
         f"keeps, or its beginning was not read. Begin with a snapshot that is newer."
+    )
+
+
+def _impossible(number: int, call: str, error: Exception) -> str:
+    return (
+        f"The model cannot execute entry {number}, {call[:500]}: {error!r}. It did not begin with the state before it; "
+        f"or, after a difference, nothing more can be told. Begin anew with a snapshot."
     )
 
 

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -45,6 +46,12 @@ SCHEMA: pa.Schema = pa.schema(
 )
 """Of every table of entries."""
 
+COLUMNS = ["number", "seq", "call", "outcome"]
+"""What an entry is made of; the others say the same as its call."""
+
+BATCH = 5_000
+"""So many entries of a file are made at a time."""
+
 ROWS = 100_000
 """How many entries are committed together."""
 
@@ -67,7 +74,7 @@ def table(found: list[Recorded]) -> pa.Table:
 
 def entries_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Recorded]:
     """The entries of a table, in its order."""
-    columns = (batch.column(name).to_pylist() for name in ("number", "seq", "call", "outcome"))
+    columns = (batch.column(name).to_pylist() for name in COLUMNS)
     yield from map(Recorded._make, zip(*columns, strict=True))
 
 
@@ -128,10 +135,22 @@ def read(root: str, namespace: str, after: int = 0, last: int | None = None) -> 
 
 
 def _between(found: Archive, files: list[File], after: int, last: int | None) -> Iterator[Recorded]:
-    tables = [pq.read_table(file.path, filesystem=found.fs, schema=SCHEMA, partitioning=None) for file in files]
-    whole = pa.concat_tables(tables).sort_by("number") if len(tables) > 1 else tables[0]
-    for batch in whole.to_batches(max_chunksize=10_000):
-        yield from (one for one in entries_of(batch) if one.number > after and (last is None or one.number <= last))
+    """The entries of files, of which each begins before another one ends."""
+    wanted = pc.field("number") > after
+    if last is not None:
+        wanted &= pc.field("number") <= last
+    for batch in _ordered(found, files):
+        yield from entries_of(batch.filter(wanted))
+
+
+def _ordered(found: Archive, files: list[File]) -> Iterator[pa.RecordBatch]:
+    """Their batches, few rows at a time: texts as Python has them take more memory than a file."""
+    if len(files) == 1:
+        with found.fs.open_input_file(files[0].path) as opened:
+            yield from pq.ParquetFile(opened).iter_batches(BATCH, columns=COLUMNS)
+        return
+    tables = [pq.read_table(one.path, columns=COLUMNS, filesystem=found.fs, partitioning=None) for one in files]
+    yield from pa.concat_tables(tables).sort_by("number").to_batches(max_chunksize=BATCH)
 
 
 # ---- states

@@ -1,0 +1,60 @@
+"""What is read and compared quickly is what `qmodel.recording` reads and writes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from qmodel import engine, recording
+from qmodel.conformance import runner
+from qmodel.conformance.chooser import RandomChooser
+from qmodel.operations import Put
+from qmodel.pipeline import texts
+from qmodel.pipeline.journaling import head
+from qmodel.refusals import Refusal
+from qmodel.replies import Recorded
+from qmodel.state.store import Store
+
+
+@pytest.fixture(params=["with msgspec", "without"])
+def both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the extra, and without it."""
+    if request.param == "without":
+        monkeypatch.setattr(texts, "_decode", json.loads)
+        monkeypatch.setattr(texts, "_encode", None)
+    else:
+        pytest.importorskip("msgspec")
+
+
+def test_every_call_and_every_outcome_is_read_and_equal(both: None) -> None:
+    for seed in range(20):
+        store = Store()
+        for now, op in runner.draw(RandomChooser(f"texts {seed}"), 60):
+            found = engine.step(store, now, op)
+            if isinstance(found, Refusal) and found.code == "BAD_ARGUMENT":
+                continue  # no journal has those
+            call, outcome = recording.call(now, op), recording.outcome(found)
+            assert texts.read(call) == (now, op)
+            assert texts.equal(found, outcome)
+            assert not texts.equal(found, outcome[:-1] + " }")
+            assert head(Recorded(1, 1, call, outcome)) == (now, op.spec.name)
+
+
+@pytest.mark.parametrize(
+    "found", [Refusal("JOB_NOT_FOUND", ("a",)), 1e16, 0.1, '\x00\x1f\x7f\u2028é😀"\\/\n', ("\ud800",), (), (None, True)]
+)
+def test_what_is_written_otherwise_is_equal_all_the_same(both: None, found: object) -> None:
+    assert texts.equal(found, recording.outcome(found))
+    assert not texts.equal(found, '{"reply":"other"}')
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"op":"put"}', '{"op":"none","now":1}', '{"op":"get","now":1} x'])
+def test_what_is_no_call_is_refused(both: None, text: str) -> None:
+    with pytest.raises(ValueError):
+        texts.read(text)
+
+
+def test_lists_of_operations_are_read(both: None) -> None:
+    call = '{"op":"put_many","now":1,"jobs":[{"queue":"q","jid":"a","klass":"k","data":"","tags":["x"]}]}'
+    assert texts.read(call)[1].jobs == (Put("q", "a", "k", "", tags=("x",)),)  # type: ignore[attr-defined]
