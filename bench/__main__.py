@@ -27,6 +27,7 @@ NAMES = (
     "pieces",
     "kills",
     "runners",
+    "audit",
 )
 
 

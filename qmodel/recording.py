@@ -66,29 +66,36 @@ def read(text: str) -> tuple[int, Operation]:
 
 def made(found: dict[str, Any]) -> tuple[int, Operation]:
     """The same of what JSON has read, which is used up; raises KeyError, TypeError or AttributeError."""
-    name, now = found.pop("op"), found.pop("now")
-    return now, _made(CATALOGUE[name], found)
+    cls, lists = _MADE[found.pop("op")]
+    now = found.pop("now")
+    if lists:
+        _tuples(lists, found)
+    return now, cls(**found)
 
 
-def _made(spec: Spec, found: dict[str, Any]) -> Operation:
-    for name, inner in _LISTS[spec.name]:
+def _tuples(lists: Lists, found: dict[str, Any]) -> None:
+    for name, inner in lists:
         if name in found:
-            value = found[name]
-            found[name] = tuple(value) if inner is None else tuple([_made(inner, one) for one in value])
+            found[name] = tuple(found[name] if inner is None else [_inner(inner, one) for one in found[name]])
+
+
+def _inner(spec: Spec, found: dict[str, Any]) -> Operation:
+    _tuples(_MADE[spec.name][1], found)
     return spec.cls(**found)
 
 
 _BY_CLASS = {spec.cls.__name__: spec for spec in CATALOGUE.values()}
 
-_LISTS = {
-    spec.name: tuple(
-        (a.name, _BY_CLASS[a.kind.of] if isinstance(a.kind, Operations) else None)
-        for a in spec.arguments
-        if isinstance(a.kind, ListOf | Operations)
-    )
-    for spec in CATALOGUE.values()
-}
-"""The arguments of each operation that are lists; of operations: of which kind."""
+Lists = tuple[tuple[str, Spec | None], ...]
+
+
+def _lists(spec: Spec) -> Lists:
+    """The arguments of an operation that are lists; of operations: of which kind."""
+    lists = [a for a in spec.arguments if isinstance(a.kind, ListOf | Operations)]
+    return tuple((a.name, _BY_CLASS[a.kind.of] if isinstance(a.kind, Operations) else None) for a in lists)
+
+
+_MADE: dict[str, tuple[type[Operation], Lists]] = {name: (spec.cls, _lists(spec)) for name, spec in CATALOGUE.items()}
 
 
 def found(op: Operation, text: str) -> Any:

@@ -191,12 +191,21 @@ def _plain(value: Any) -> Any:
 def loads(text: str) -> Snapshot:
     """The snapshot that `dumps` wrote; raises ValueError for what it did not, or a version with other parts."""
     try:
-        return Snapshot(**{name: _read(value) for name, value in json.loads(text).items()})
+        return Snapshot(
+            **{name: _read(value) if type(value) in _NESTED else value for name, value in json.loads(text).items()}
+        )
     except (TypeError, AttributeError, KeyError) as error:
         raise ValueError(f"this is no snapshot of a namespace, or one of another version: {error}") from error
 
 
+_NESTED = (dict, list)
+
+
 def _read(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {_read(key): _read(one) for key, one in value["pairs"]}
-    return tuple(_read(one) for one in value) if isinstance(value, list) else value
+    """What was a dictionary or a tuple. Of a large state nearly all is neither, and costs no call."""
+    if type(value) is dict:
+        return {
+            (_read(key) if type(key) is list else key): (_read(one) if type(one) in _NESTED else one)
+            for key, one in value["pairs"]
+        }
+    return tuple([_read(one) if type(one) in _NESTED else one for one in value])

@@ -1,0 +1,207 @@
+"""The audit of a journal of a million operations, in which a fault of the server's library shows once: by one process,
+by two, and by Spark on two cores; and of a journal of a tenth of that, of the library as it is.
+
+Each runs in a process of its own, over the same files. `a second` is by the clock, and `two CPUs` what that would be
+where two CPUs did nothing else, by the CPU time of all that takes part, Java too; beginning Spark's session, and
+importing, are not in either. Memory is the most that one process of Python had. The model alone executes the same
+operations, read before, and compares nothing: it is what no audit can be faster than. One process audits the journal as
+one piece; the others in segments, between states that were taken from the server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench import Options
+from bench.journals import Journal, drawn, plain
+from bench.machine import candidates, pinned
+from bench.report import Report, Table, Verdict, median
+from bench.runners import tree
+
+ENTRIES, FEWER, MIXED = 1_000_000, 100_000, 50_000
+STATES = 3
+TARGET, TIMES = 200_000, 1.25
+
+HEAD = """
+import json, time
+from bench.spark_read import all_cpu
+from qmodel.pipeline import findings, journals
+def told(began, cpu, rows):
+    numbers = [row["number"] for row in rows if row["kind"] != "end"]
+    entries = sum(row["entries"] for row in rows if row["kind"] == "end")
+    print(json.dumps([entries, time.monotonic() - began, all_cpu() - cpu, numbers]))
+"""
+MODEL = """
+from qmodel import engine, recording
+from qmodel.pipeline.auditing import seldom_collected
+from qmodel.state.store import Store
+entries = [recording.read(one.call) for one in journals.read(ROOT, SPACE, 0, 100_000)]
+store = Store()
+began, cpu = time.monotonic(), all_cpu()
+with seldom_collected():
+    for now, op in entries:
+        engine.step(store, now, op)
+print(json.dumps([len(entries), time.monotonic() - began, all_cpu() - cpu, []]))
+"""
+ONE = """
+began, cpu = time.monotonic(), all_cpu()
+told(began, cpu, findings.audited(ROOT, journals.Segment(SPACE, 0, 0)))
+"""
+TWO = """
+from functools import partial
+from qmodel.pipeline.processes import processes
+if __name__ == "__main__":
+    began, cpu = time.monotonic(), all_cpu()
+    with processes(2) as run:
+        rows = [row for found in run(partial(findings.audited, ROOT), journals.all_segments(ROOT)) for row in found]
+    told(began, cpu, rows)
+"""
+SPARK = """
+from pyspark.sql import SparkSession
+from qmodel.pipeline.spark import session
+from qmodel.pipeline.spark.audit import audit
+SparkSession.builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+spark = session("bench", "local[2]")
+spark.range(0, 2, 1, 2).mapInArrow(lambda batches: batches, "id long").collect()
+began, cpu = time.monotonic(), all_cpu()
+told(began, cpu, [row.asDict() for row in audit(spark, ROOT).collect()])
+spark.stop()
+"""
+
+
+class Measured:
+    """What a program said of its audit, and how much memory it took."""
+
+    def __init__(self, program: str, root: Path, space: str) -> None:
+        whole = f"ROOT, SPACE = {str(root)!r}, {space!r}\n{HEAD}{program}"
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file:  # what is spawned begins by reading it
+            file.write(whole)
+            file.flush()
+            said, self.memory = _watched(file.name)
+        self.entries, self.seconds, self.cpu, self.found = said
+
+    @property
+    def a_second(self) -> float:
+        """Entries in a second of the clock."""
+        return float(self.entries / self.seconds)
+
+    def cpus(self, count: int = 2) -> float:
+        """Entries in a second of so many CPUs."""
+        return float(count * self.entries / self.cpu)
+
+
+def _watched(file: str) -> tuple[Any, float]:
+    path = os.pathsep.join((str(Path.cwd()), os.environ.get("PYTHONPATH", "")))
+    environment = {**os.environ, "PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, file]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as running:
+        most = 0.0
+        while running.poll() is None:
+            most = max([most, *_memories(running.pid)])
+            time.sleep(0.05)
+        said, errors = running.communicate()
+    if running.returncode:
+        raise SystemExit(errors[-2000:])
+    return json.loads(said.strip().splitlines()[-1]), most
+
+
+def _memories(root: int) -> Iterator[float]:
+    """The megabytes that each process of Python has, of one and all below it."""
+    for pid in tree(root):
+        try:
+            if (Path(f"/proc/{pid}/comm").read_text()).startswith("python"):
+                pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+                yield pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+        except OSError:
+            continue
+
+
+def run(options: Options) -> Report:
+    """Make the journals, and audit them."""
+    entries, fewer, mixed = (100_000, 20_000, 5_000) if options.quick else (ENTRIES, FEWER, MIXED)
+    runs = 1 if options.quick else options.runs
+    with tempfile.TemporaryDirectory(prefix="qmodel-bench-") as folder:
+        root = Path(folder)
+        with pinned(candidates(options.server)[0]) as server:
+            version = server.version
+            short = Journal(server.url, "short:", str(root / "short")).begin()
+            short.fill(fewer, plain)
+            every = Journal(server.url, "every:", str(root / "every")).begin()
+            every.fill(mixed, drawn)
+            wrong = Journal(server.url, "shop:", str(root / "shop")).begin(wrong=True)
+            began = time.monotonic()
+            made = wrong.fill(entries, plain, STATES)
+            print(f"bench: {made:,} entries were made in {time.monotonic() - began:.0f} s", file=sys.stderr)
+        found = _in_turns(root, runs, [("shop", name) for name in PROGRAMS])
+        found |= _in_turns(
+            root, runs, [("every", "the model alone"), ("every", "one process"), ("short", "one process")]
+        )
+    return _report(found, wrong.lapse, version)
+
+
+PROGRAMS = {"the model alone": MODEL, "one process": ONE, "two processes": TWO, "Spark, two cores": SPARK}
+
+Found = dict[tuple[str, str], list[Measured]]
+
+
+def _in_turns(root: Path, runs: int, what: list[tuple[str, str]]) -> Found:
+    found: Found = {one: [] for one in what}
+    for _ in range(runs):
+        for space, name in what:
+            one = Measured(PROGRAMS[name], root / space, f"{space}:")
+            print(f"bench: {space}, {name}: {one.a_second:,.0f}/s, {one.cpus(1):,.0f} a CPU s", file=sys.stderr)
+            found[space, name].append(one)
+    return found
+
+
+def _report(found: Found, lapse: int, version: str) -> Report:
+    tables = [_table("Lives of jobs", "shop", found), _table("All operations, as they are drawn", "every", found)]
+    memory = Table("Memory of one process", ["entries", "MB"])
+    short, long = (found[space, "one process"] for space in ("short", "shop"))
+    for many in (short, long):
+        memory.add(f"{many[0].entries:,}", median(one.memory for one in many))
+    exact = all(one.found == [lapse] for (space, name), many in found.items() for one in many if _audits(space, name))
+    quiet = all(one.found == [] for space in ("short", "every") for one in found[space, "one process"])
+    grown = median(one.memory for one in long) / median(one.memory for one in short)
+    verdicts = [
+        Verdict("the fault is found, at its entry and nowhere else", float(exact), 1, at_least=True),
+        Verdict("nothing is found where there is no fault", float(quiet), 1, at_least=True),
+        *(
+            Verdict(
+                f"{name}, on two CPUs",
+                median(one.cpus() for one in found["shop", name]),
+                TARGET,
+                "entries/s",
+                at_least=True,
+            )
+            for name in ("two processes", "Spark, two cores")
+        ),
+        Verdict("memory of ten times the history", grown, TIMES, "times"),
+    ]
+    method = " ".join(str(__doc__).split())
+    return Report("audit", "python -m bench audit", method, [*tables, memory], verdicts, [version])
+
+
+def _audits(space: str, name: str) -> bool:
+    return space == "shop" and name != "the model alone"
+
+
+def _table(title: str, space: str, found: Found) -> Table:
+    heads = ["", "a second", "a CPU second", "two CPUs", "memory, MB"]
+    entries = max(one.entries for (where, _), many in found.items() for one in many if where == space)
+    table = Table(f"{title}: {entries:,} entries", heads)
+    for (where, name), many in found.items():
+        if where == space:
+            rates = [median(one.a_second for one in many), *(median(one.cpus(n) for one in many) for n in (1, 2))]
+            table.add(name, *(f"{rate:,.0f}" for rate in rates), f"{median(one.memory for one in many):,.0f}")
+    return table
