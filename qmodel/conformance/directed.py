@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 from qmodel import operations as ops
 from qmodel.arguments import MOST, RESERVED, TIME_END
 from qmodel.conformance import (
+    directed_ending,
     directed_flows,
     directed_gates,
     directed_journal,
     directed_keys,
+    directed_messages,
     directed_searching,
     directed_waiting,
 )
@@ -1948,6 +1950,7 @@ SCRIPTS: tuple[Callable[[Script], None], ...] = (
     policies_of_missed_runs, bounds_of_runs, as_it_was, runs_at_once, a_thousand_idle_workers, a_thousand_requests,
     a_thousand_silent_workers, ten_thousand_events, *directed_flows.SCRIPTS, *directed_waiting.SCRIPTS,
     *directed_gates.SCRIPTS, *directed_searching.SCRIPTS, *directed_keys.SCRIPTS, *directed_journal.SCRIPTS,
+    *directed_ending.SCRIPTS, *directed_messages.SCRIPTS,
 )  # fmt: skip
 
 

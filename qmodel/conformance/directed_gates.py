@@ -240,8 +240,110 @@ def a_thousand_go_on(s: Script) -> None:
         s.do(ops.Throttled("q", 0, 2))
 
 
+def two_gates_that_open_wide(s: Script) -> None:
+    """A thousand go on in one pop, whoever let them; those that are left at a gate go on later, claimed or not."""
+    for name, count in (("x", 501), ("y", 502), ("z", 3)):
+        s.do(ops.ThrottleSet(name, 1))
+        s.put(*(f"{name}{number:03}" for number in range(count)), throttles=(name,))
+        s.pop(3)
+    for name in "xyz":
+        s.do(ops.ThrottleSet(name, 2000))
+    for number in range(3):
+        s.put(f"h{number}", priority=-1)
+        s.pop()
+        s.do(ops.Queue("q"))
+        s.do(ops.Throttled("q", 0, 9))
+
+
+def a_hundred_gates(s: Script) -> None:
+    """A pop looks at a hundred gates that may be open, then at the others."""
+    names = [f"t{number:03}" for number in range(102)]
+    for name in names:
+        s.do(ops.ThrottleSet(name, 1))
+        s.put(name + "-a", name + "-b", throttles=(name,))
+    s.put("h", "i", priority=-1)
+    held = s.pop(104)
+    s.pop(5)
+    s.complete(*(job for job in held if job.jid not in "hi"))
+    s.put("h2", "h3", priority=-1)
+    for _ in range(2):
+        s.pop()
+        s.do(ops.Queue("q"))
+        s.do(ops.Waiting("q", 98, 9))
+
+
+def a_place_that_is_held(s: Script) -> None:
+    """Who lost a lease holds the place still, though there are fewer of them now, and others were let go on before."""
+    s.do(ops.ThrottleSet("x", 2))
+    s.put("a", "b", throttles=("x",))
+    held = s.pop(2)
+    s.do(ops.ThrottleSet("x", 1))
+    s.now += 50_000
+    s.do(ops.Heartbeat(held[1].jid, held[1].token))
+    s.now += 30_000
+    s.pop(2)
+    s.do(ops.ThrottleGet("x"))
+    s.do(ops.ThrottleSet("y", rate=2, rate_ms=1_000_000))
+    s.put("c", "d", "e", queue="r", throttles=("y",))
+    s.pop(queue="r")
+    s.do(ops.ThrottleSet("y", 1, rate=2, rate_ms=1_000_000))
+    s.pop(2, queue="r")
+    s.do(ops.ThrottleSet("y", 2, rate=2, rate_ms=1_000_000))
+    s.put("h", queue="r", priority=-1)
+    s.pop(queue="r")
+    s.do(ops.Queue("r"))
+    s.now += 75_000
+    s.pop(queue="r")
+    s.do(ops.ThrottleGet("y"))
+    s.look()
+
+
+def let_go_on_one_by_one(s: Script) -> None:
+    """Those that were let go on and wait still are counted when the gate is looked at again."""
+    s.do(ops.ThrottleSet("x", 2))
+    s.put("a1", "a2", "b", "c", "d", throttles=("x",), priority=1)
+    held = s.pop(5)
+    for job, jid in zip(held, ("h1", "h2"), strict=True):
+        s.complete(job)
+        s.put(jid, priority=-1)
+        s.pop()
+        s.do(ops.Waiting("q"))
+        s.do(ops.Throttled("q"))
+
+
+def when_a_queue_may_open(s: Script) -> None:
+    """By its own throttle: for the first ready job, and for the first that lost its lease and holds its place still."""
+    limits: dict[str, Any] = {"capacity": 10, "refill": 1, "refill_ms": 1000}
+    s.do(ops.ThrottleSet("queue/q", **limits))
+    s.put("a", cost=10)
+    s.complete(*s.pop())
+    s.put("b", cost=7, lease_ms=5000)
+    s.put("c", cost=4, priority=1)
+    s.do(ops.Queue("q"))
+    s.do(ops.Queue("q"), 2500)
+    s.do(ops.ThrottleSet("queue/q", 1, **limits))
+    s.now += 60_000
+    s.pop()
+    s.do(ops.Queue("q"))
+    s.do(ops.Cancel(("c",)))
+    s.do(ops.Queue("q"), 100)
+    s.do(ops.ThrottleSet("queue/q", 2, **limits))
+    s.put("d", cost=5, lease_ms=1000)
+    s.now += 4000
+    s.pop()
+    s.do(ops.ThrottleSet("queue/q", 1, capacity=10, refill=1, refill_ms=100_000))
+    for _ in range(4):
+        s.do(ops.Queue("q"))
+        s.now += 4000
+    s.put("e", cost=1)
+    s.do(ops.Queue("q"))
+    s.do(ops.ThrottleSet("queue/q", rate=1, rate_ms=100_000))
+    s.do(ops.Queue("q"))
+
+
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
     woken_by_throttles, two_gates_of_a_queue, let_go_on_and_waiting_still, a_bucket_that_was_lowered,
     what_a_bucket_has_promised, behind_one_that_needs_more, many_holders, names_of_throttles, limits_that_go_together,
     when_a_queue_opens, a_thousand_queues_at_a_throttle, a_thousand_go_on,
+    two_gates_that_open_wide, a_hundred_gates, a_place_that_is_held, let_go_on_one_by_one, when_a_queue_may_open,
 )  # fmt: skip

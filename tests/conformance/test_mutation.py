@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -15,6 +16,7 @@ from qmodel.conformance.kit import vectors
 from qmodel.conformance.mutation import distil, lua, model, python, replay, suite
 from qmodel.conformance.mutation.report import Result, Summary, show
 from qmodel.conformance.mutation.triage import FILE, Triage, path
+from qmodel.conformance.mutation.uses import uses
 from qmodel.conformance.script import Named
 from qmodel.conformance.snapshot import difference, of
 from qmodel.conformance.subjects import Step
@@ -122,6 +124,39 @@ def test_a_mutant_is_noticed_at_the_same_step_whether_all_steps_are_executed_or_
     for mutant in lua.mutants("ops/finishing")[::23]:
         text = {mutant.file: mutant.apply(on_lua.texts[mutant.file])}
         assert on_lua.judge(mutant).kills[:1] == on_lua.judge_texts(text).kills[:1], str(mutant)
+
+
+CONSTANTS = [
+    ("state/throttles", "NEVER"),
+    ("ops/burying", "SWEEP"),
+    ("state/expiring", "PENDING"),
+    ("ops/gating", "NONE"),
+]
+
+
+@pytest.mark.parametrize(("file", "name"), CONSTANTS)
+def test_a_constant_changes_only_steps_that_run_a_line_that_names_it(
+    file: str, name: str, on_lua: replay.Recording
+) -> None:
+    made = [m for m in lua.mutants(file) if re.match(rf"(local |\w+\.){name} =", m.was)]
+    assert made
+    for mutant in made:
+        assert len(on_lua.steps_of(mutant)) < len(on_lua.steps)
+        everything = on_lua.judge(mutant, steps=range(len(on_lua.steps)))
+        assert on_lua.judge(mutant).kills == everything.kills, str(mutant)
+
+
+def test_what_goes_on_under_a_name_that_cannot_be_followed_may_change_every_step() -> None:
+    text = (
+        "local m = {}\nlocal ONE, two = 1, 2\nlocal THREE = 3\nm.four = THREE\nfunction m.f()\n  return m.four\nend\n"
+    )
+    at = {name: text.index(f"{name} =") for name in ("ONE, two", "THREE", "m.four")}
+    assert uses({"m": text}, "m", at["ONE, two"], at["ONE, two"] + 3) is None
+    assert uses({"m": text}, "m", at["THREE"] + 8, at["THREE"] + 9) == {("m", 6)}
+    assert uses({"m": text, "n": "function g()\n  return (x.four)\nend\n"}, "m", at["m.four"], at["m.four"] + 1) == {
+        ("m", 6),
+        ("n", 2),
+    }
 
 
 def test_a_mutant_that_loops_for_ever_is_noticed(on_lua: replay.Recording) -> None:

@@ -24,7 +24,9 @@ from qmodel.backends.keyspace import Keyspace, SortedSet, Stream
 from qmodel.backends.lua_host import LuaHost, ReplyError
 from qmodel.conformance import rawkeys
 from qmodel.conformance.directed import SERVER_CLOCK, Wire
+from qmodel.conformance.mutation import lua
 from qmodel.conformance.mutation.mutants import Mutant
+from qmodel.conformance.mutation.uses import in_function, uses
 from qmodel.conformance.script import Named
 from qmodel.conformance.snapshot import Snapshot
 from qmodel.conformance.subjects import Step
@@ -214,9 +216,14 @@ class Recording:
         found: set[int] = set()
         for line in range(first + mutant.first, first + mutant.last + 1):
             found.update(self.running.get(line, ()))
-        if found or not _is_loaded_once(mutant, self.texts[mutant.file]):
+        if found:
             return sorted(found)
-        return range(len(self.steps))
+        if in_function(lua.tree(self.texts[mutant.file]).named_descendant_for_byte_range(mutant.start, mutant.end)):
+            return []
+        lines = uses(self.texts, mutant.file, mutant.start, mutant.end)
+        if lines is None:
+            return range(len(self.steps))
+        return sorted({index for file, line in lines for index in self.running.get(self.firsts[file] + line, ())})
 
     def judge(self, mutant: Mutant, *, most: int = 1, steps: Iterable[int] | None = None) -> Verdict:
         """Execute a mutant until it was noticed in so many histories, or to the end of the suite."""
@@ -426,18 +433,6 @@ def first_lines(texts: dict[str, str]) -> dict[str, int]:
         before[name] = line
         line += texts[name].count("\n") + 1
     return before
-
-
-def _is_loaded_once(mutant: Mutant, text: str) -> bool:
-    """Whether a mutant changes what runs while the library loads: a constant, a table."""
-    from qmodel.conformance.mutation.lua import tree
-
-    node = tree(text).named_descendant_for_byte_range(mutant.start, mutant.end)
-    while node is not None:
-        if node.type in ("function_declaration", "function_definition"):
-            return False
-        node = node.parent
-    return True
 
 
 def histories(recording: Recording) -> Iterator[tuple[str, list[Recorded]]]:
