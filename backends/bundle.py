@@ -142,6 +142,11 @@ def events_key(prefix: str) -> str:
     return f"{prefix}events"
 
 
+def journal_key(prefix: str) -> str:
+    """The stream of the journal's entries: a client names it to ask how much memory it takes, and for nothing else."""
+    return f"{prefix}journal"
+
+
 def _register(operation: str, flags: str) -> str:
     return (
         f"register_function{{function_name = '{function_name(operation)}', flags = {{{flags}}}, "

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qmodel.doctor import environment, jobs
+from qmodel.doctor import journal as recorded
 from qmodel.doctor.environment import invariants
 from qmodel.doctor.finding import FAIL, OK, WARN, Asked, Check, Finding
 from qmodel.errors import ConnectError
@@ -21,6 +22,7 @@ CHECKS: tuple[Check, ...] = (
     environment.clock,
     environment.server,
     environment.memory,
+    recorded.journal,
     jobs.queues,
     jobs.recurring,
     jobs.failures,

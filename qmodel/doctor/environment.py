@@ -105,7 +105,7 @@ def memory(at: Asked) -> Iterator[Finding]:
     import redis
 
     try:
-        with _connection(at.client.backend) as server:
+        with connection(at.client.backend) as server:
             info: Any = server.info("memory")
     except redis.ResponseError as error:
         yield Finding(OK, f"the server does not say how much memory it uses: {error}")
@@ -162,12 +162,12 @@ def _state_of_server(backend: Any) -> Any:
     from qmodel.backends.redis_dump import dump_command, dump_of
     from qmodel.conformance import rawkeys
 
-    with _connection(backend) as server:
+    with connection(backend) as server:
         raw: Any = server.execute_command(*dump_command(backend.options.prefix))
     return rawkeys.decode(dump_of(raw), backend.options.prefix)
 
 
-def _connection(backend: Any) -> Any:
+def connection(backend: Any) -> Any:
     """A connection of our own to the server of a backend."""
     import redis
 

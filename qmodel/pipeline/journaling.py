@@ -12,6 +12,7 @@ from qmodel import operations as ops
 from qmodel.arguments import MOST, TIME_END
 from qmodel.client import Client
 from qmodel.errors import QmodelError
+from qmodel.pipeline.gaps import Gap
 from qmodel.replies import Recorded
 
 
@@ -59,10 +60,13 @@ def newest(client: Client) -> int:
     return low
 
 
-def pages(client: Client, after: int = 0, last: int | None = None, page: int = MOST) -> Iterator[Sequence[Recorded]]:
+def pages(
+    client: Client, after: int = 0, last: int | None = None, page: int = MOST, *, gaps: list[Gap] | None = None
+) -> Iterator[Sequence[Recorded]]:
     """The entries after a number, up to `last` or the newest there is when it is reached, in pages, all of them.
 
-    Raises EntriesGone where some are kept no longer, JournalWentBack where `after` is more than there are.
+    Raises JournalWentBack where `after` is more than there are, and EntriesGone where some are kept no longer; but with
+    `gaps` it puts those into that list, and goes on.
     """
     if after and not client.execute(ops.Journal(after - 1, 1)):
         raise JournalWentBack(after)
@@ -72,10 +76,13 @@ def pages(client: Client, after: int = 0, last: int | None = None, page: int = M
         if not found:
             return
         if found[0].number != after + 1:
-            raise EntriesGone(after + 1, found[0].number - 1)
-        found = [one for one in found if last is None or one.number <= last]
+            gone = Gap(after + 1, min(found[0].number - 1, last or TIME_END))
+            if gaps is None:
+                raise EntriesGone(*gone)
+            gaps.append(gone)
         after = found[-1].number
-        yield found
+        if found := [one for one in found if last is None or one.number <= last]:
+            yield found
 
 
 def entries(client: Client, after: int = 0, last: int | None = None) -> Iterator[Recorded]:

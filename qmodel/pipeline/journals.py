@@ -14,7 +14,7 @@ from __future__ import annotations
 import gzip
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -59,7 +59,7 @@ ROWS = 100_000
 _STATE = re.compile(r"(\d+)\.json\.gz")
 
 
-def table(found: list[Recorded]) -> pa.Table:
+def table(found: Sequence[Recorded]) -> pa.Table:
     """Entries as a table."""
     heads = [head(one) for one in found]
     columns = [

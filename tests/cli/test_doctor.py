@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -132,3 +133,44 @@ def test_an_app_without_job_types_or_that_cannot_be_loaded_is_said(run: Run, sho
 
 def test_url_says_where_the_jobs_of_an_app_are_looked_for(run: Run, shop: None) -> None:
     assert "URL memory://other, from --url" in run("doctor", "--app", "doctor_shop:app", "--url", "memory://other").out
+
+
+# ---- the journal
+
+
+def test_it_says_of_the_journal_that_it_is_off_or_what_there_is(run: Run) -> None:
+    assert "OK    the journal is off" in run("doctor").out
+    run("config-set", "journal", "1")
+    run("put", "q", "A", "--now", HOUR_AGO)
+    assert re.search(r"OK    the journal is on: 2 entries, of \S+ \S+; max-journal is 100,000", run("doctor").out)
+    run("config-unset", "journal")
+    assert "the journal is off: 3 entries" in run("doctor").out
+
+
+def test_entries_that_are_kept_for_less_than_an_hour_are_told(run: Run) -> None:
+    run("config-set", "journal", "1")
+    run("config-set", "max-journal", "3")
+    for number in range(5):
+        run("put", "q", "A", "--jid", f"j{number}")
+    out = run("doctor").out
+    assert "WARN  entries of the journal are gone" in out
+    assert "qmodel journals ARCHIVE --add" in out
+
+
+def test_a_journal_for_which_there_is_no_room_is_told(run: Run, server: Server) -> None:
+    url = f"{server.url}?prefix=doctor-journal:"
+    with server.client() as raw:
+        raw.flushdb()
+        used = int(raw.info("memory")["used_memory"])
+        run("config-set", "journal", "1", "--url", url)
+        for number in range(20):
+            run("put", "q", "A", f'"{"x" * 2000}"', "--jid", f"j{number}", "--url", url)
+        assert re.search(r"the journal is on: 21 entries, \d+\.\d MiB", run("doctor", "--url", url).out)
+        raw.config_set("maxmemory", used + 50 * 2**20)
+        try:
+            out = run("doctor", "--url", url).out
+        finally:
+            raw.config_set("maxmemory", 0)
+    assert re.search(r"WARN  100,000 entries of the journal would take about \d+ MiB", out)
+    fits = re.search(r"qmodel config-set max-journal (\d+)", out)
+    assert fits and 20 < int(fits[1]) < 100_000

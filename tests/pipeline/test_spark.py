@@ -15,7 +15,8 @@ needed()
 
 from qmodel.pipeline.decoding import events_of, tables  # noqa: E402
 from qmodel.pipeline.schema import SCHEMA  # noqa: E402
-from qmodel.pipeline.spark.source import EventsReader, wanted  # noqa: E402
+from qmodel.pipeline.spark.source import EventsReader  # noqa: E402
+from qmodel.pipeline.spark.wanted import wanted  # noqa: E402
 
 
 @pytest.fixture

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from pyspark.sql.datasource import InputPartition
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    InputPartition,
+    LessThan,
+    LessThanOrEqual,
+)
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -35,19 +43,37 @@ def cut(after: int, last: int, rows: int, least: int = 1) -> list[Range]:
     return [Range(start, min(start + rows, last)) for start in range(after, last, rows)] or [Range(last, last)]
 
 
-def chosen(schema: StructType) -> pa.Schema:
+def chosen(schema: StructType, known: pa.Schema = SCHEMA) -> pa.Schema:
     """The columns of events that a read asks for, by `schema("seq bigint, event string")`; all, if it asks for none.
 
-    Raises ValueError for a column that events do not have, or not so.
+    Entries of the journal are `known` by other columns. Raises ValueError for one that there is not, or not so.
     """
     asked: pa.Schema = to_arrow_schema(schema)
+    where = "docs/catalogue.md has those that they have" if known is SCHEMA else f"they have {', '.join(known.names)}"
+    what = "events" if known is SCHEMA else "entries"
     for field in asked:
-        if field.name not in SCHEMA.names:
-            raise ValueError(f"Events have no column {field.name!r}: docs/catalogue.md has those that they have.")
-        found = SCHEMA.field(field.name)
+        if field.name not in known.names:
+            raise ValueError(f"{what.title()} have no column {field.name!r}: {where}.")
+        found = known.field(field.name)
         if found.type != field.type:
-            raise ValueError(f"The column {field.name!r} of events is {found.type}, and not {field.type}.")
+            raise ValueError(f"The column {field.name!r} of {what} is {found.type}, and not {field.type}.")
     return asked
+
+
+def narrowed(filters: Iterable[Filter], column: str, after: int, last: int) -> tuple[int, int]:
+    """What conditions on the column that counts leave of a range: after which number, and up to which."""
+    for one in filters:
+        if getattr(one, "attribute", None) != (column,):
+            continue
+        if isinstance(one, EqualTo | GreaterThanOrEqual):
+            after = max(after, int(one.value) - 1)
+        if isinstance(one, GreaterThan):
+            after = max(after, int(one.value))
+        if isinstance(one, EqualTo | LessThanOrEqual):
+            last = max(0, min(last, int(one.value)))
+        if isinstance(one, LessThan):
+            last = max(0, min(last, int(one.value) - 1))
+    return after, last
 
 
 def read_range(url: str, part: Range, schema: pa.Schema, *, fail_on_data_loss: bool) -> Iterator[pa.RecordBatch]:

@@ -7,63 +7,28 @@ computes it: again, it is the same, or it fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    LessThan,
-    LessThanOrEqual,
-)
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from qmodel.client import Client
+from qmodel.pipeline import journals
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.gaps import SequenceWentBack
 from qmodel.pipeline.listing import TABLES
 from qmodel.pipeline.schema import SCHEMA
 from qmodel.pipeline.spark.options import Given
-from qmodel.pipeline.spark.ranges import ROWS, Range, chosen, cut, read_range
-from qmodel.pipeline.spark.streaming import ALL, EventsStream, stream_options
+from qmodel.pipeline.spark.ranges import Range, chosen, cut, narrowed, read_range
+from qmodel.pipeline.spark.recorded import JournalReader, PushedJournalReader
+from qmodel.pipeline.spark.streaming import EventsStream, stream_options
 from qmodel.pipeline.spark.tables import PushedTableReader, TableReader, table_options
+from qmodel.pipeline.spark.wanted import OPTIONS, Wanted, wanted
 from qmodel.pipeline.spark.writer import JobsStreamWriter, JobsWriter, target
 
-
-class Wanted(NamedTuple):
-    """What the options of a read say."""
-
-    url: str
-    after: int
-    last: int
-    rows: int
-    min_partitions: int
-    fail_on_data_loss: bool
-
-
-OPTIONS = ("url", "table", "pushdown", "after", "last", "rowsPerPartition", "minPartitions", "failOnDataLoss")
-
-
-def wanted(options: Mapping[str, str]) -> Wanted:
-    """Read the options of events, all but `table` and `pushdown`. Raises ValueError."""
-    given = Given(options, OPTIONS)
-    given.text("table")
-    given.flag("pushdown", False)
-    found = Wanted(
-        given.url(),
-        given.whole("after", 0),
-        given.whole("last", ALL),
-        given.whole("rowsPerPartition", ROWS, low=1),
-        given.whole("minPartitions", 1, low=1),
-        given.flag("failOnDataLoss", True),
-    )
-    given.end()
-    return found
+EVENTS, JOURNAL = "events", "journal"
+"""The tables of what happened, which are read by ranges of numbers; the others are of what there is."""
 
 
 class EventsSource(DataSource):
@@ -76,28 +41,32 @@ class EventsSource(DataSource):
 
     def _table(self) -> str:
         """Which table is read. Raises ValueError for one that there is not."""
-        name = self.options.get("table", "events")
-        if name != "events" and name not in TABLES:
-            raise ValueError(f"There is no table {name!r}: they are events, {', '.join(TABLES)}.")
+        name = self.options.get("table", EVENTS)
+        if name not in (EVENTS, JOURNAL, *TABLES):
+            raise ValueError(f"There is no table {name!r}: they are {EVENTS}, {', '.join(TABLES)}, {JOURNAL}.")
         return name
 
     def schema(self) -> StructType:
-        """The columns of `qmodel.pipeline.schema`, or of another table (`qmodel.pipeline.listing`)."""
+        """The columns of `qmodel.pipeline.schema`, or of another table (`listing`, and `journals`)."""
         name = self._table()
-        return from_arrow_schema(SCHEMA if name == "events" else TABLES[name].schema)
+        own = {EVENTS: SCHEMA, JOURNAL: journals.SCHEMA}
+        return from_arrow_schema(own[name] if name in own else TABLES[name].schema)
 
-    def reader(self, schema: StructType) -> EventsReader | TableReader:
-        """What reads a fixed set of events, or another table as it is.
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """What reads a fixed set of events, or of entries of the journal, or another table as it is.
 
         Spark refuses to read where a reader takes conditions and `spark.sql.python.filterPushdown.enabled` is not set,
         so it takes them with `pushdown` only.
         """
         name, pushed = self._table(), Given(self.options, OPTIONS).flag("pushdown", False)
-        if name != "events":
-            what = table_options(name, self.options)
-            return PushedTableReader(what) if pushed else TableReader(what)
-        reader = PushedEventsReader if pushed else EventsReader
-        return reader(wanted(self.options), chosen(schema))
+        if name == JOURNAL:
+            entries = PushedJournalReader if pushed else JournalReader
+            return entries(wanted(self.options), chosen(schema, journals.SCHEMA))
+        if name == EVENTS:
+            reader = PushedEventsReader if pushed else EventsReader
+            return reader(wanted(self.options), chosen(schema))
+        what = table_options(name, self.options)
+        return PushedTableReader(what) if pushed else TableReader(what)
 
     def streamReader(self, schema: StructType) -> EventsStream:
         """What reads events as they come."""
@@ -146,17 +115,6 @@ class PushedEventsReader(EventsReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Read no more than the conditions on `seq` ask for; Spark looks at them again."""
-        for one in filters:
-            if getattr(one, "attribute", None) == ("seq",):
-                self._narrow(one)
+        self.floor, last = narrowed(filters, "seq", self.floor, self.what.last)
+        self.what = self.what._replace(last=last)
         return filters
-
-    def _narrow(self, one: Filter) -> None:
-        if isinstance(one, EqualTo | GreaterThanOrEqual):
-            self.floor = max(self.floor, int(one.value) - 1)
-        if isinstance(one, GreaterThan):
-            self.floor = max(self.floor, int(one.value))
-        if isinstance(one, EqualTo | LessThanOrEqual):
-            self.what = self.what._replace(last=max(0, min(self.what.last, int(one.value))))
-        if isinstance(one, LessThan):
-            self.what = self.what._replace(last=max(0, min(self.what.last, int(one.value) - 1)))

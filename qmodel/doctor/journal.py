@@ -1,0 +1,66 @@
+"""The check that looks at the journal: whether it is on, how far back it goes, and whether there is room for it.
+
+Whether somebody archives it no server knows. What can be known is how long an entry is there for whoever does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from qmodel import operations as ops
+from qmodel.doctor.environment import SERVERS, connection
+from qmodel.doctor.finding import OK, WARN, Asked, Finding
+from qmodel.moments import format_duration
+from qmodel.pipeline.journaling import head, newest
+
+SOON_MS = 3_600_000
+"""An archiver that comes each hour misses entries that are kept for less."""
+
+FULL = 0.8
+"""Of the server's memory: what the check of memory warns of, too."""
+
+
+def journal(at: Asked) -> Iterator[Finding]:
+    """Entries of the journal are kept long enough, and a full one has room."""
+    on, most = at.client.config["journal"], int(at.client.config["max-journal"])
+    first = next(iter(at.client.execute(ops.Journal(0, 1))), None)
+    if first is None:
+        yield Finding(OK, "the journal is on, and has no entry" if on else "the journal is off")
+        return
+    count = newest(at.client) - first.number + 1
+    size, (used, limit) = _bytes(at)
+    kept_ms = max(time.time_ns() // 1_000_000 - head(first)[0], 0)
+    shown = f"{count:,} entries" + (f", {size / 2**20:.1f} MiB" if size else "") + f", of {format_duration(kept_ms)}"
+    yield Finding(OK, f"the journal is {'on' if on else 'off'}: {shown}; max-journal is {most:,}")
+    if on and first.number > 1 and count >= most and kept_ms < SOON_MS:
+        what = f"entries of the journal are gone {format_duration(kept_ms)} after they came"
+        fix = "Archive it more often than that (qmodel journals ARCHIVE --add), or raise max-journal."
+        yield Finding(WARN, what, fix)
+    each = size / count
+    if on and limit and used + each * (most - count) > FULL * limit:
+        fits = max(int((FULL * limit - used) / each) + count, 0) if each else 0
+        what = (
+            f"{most:,} entries of the journal would take about {each * most / 2**20:,.0f} MiB, and the server has "
+            f"{(limit - used) / 2**20:,.0f} MiB left"
+        )
+        yield Finding(WARN, what, f"Raise maxmemory, or keep fewer: qmodel config-set max-journal {fits}")
+
+
+def _bytes(at: Asked) -> tuple[int, tuple[int, int]]:
+    """What the journal takes of a server, by a sample of it, what is used in all, and the limit; 0 where unknown."""
+    if at.url.partition("://")[0] not in SERVERS:
+        return 0, (0, 0)
+    import redis
+
+    from qmodel.backends.bundle import journal_key
+
+    backend: Any = at.client.backend
+    try:
+        with connection(backend) as server:
+            info: Any = server.info("memory")
+            size: Any = server.memory_usage(journal_key(backend.options.prefix))
+    except redis.ResponseError:
+        return 0, (0, 0)
+    return int(size or 0), (int(info.get("used_memory", 0)), int(info.get("maxmemory", 0)))

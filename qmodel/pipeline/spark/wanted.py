@@ -1,0 +1,41 @@
+"""The options of a read of what happened: of events, or of entries of the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from qmodel.pipeline.spark.options import Given
+from qmodel.pipeline.spark.ranges import ROWS
+from qmodel.pipeline.spark.streaming import ALL
+
+
+class Wanted(NamedTuple):
+    """What the options of a read say."""
+
+    url: str
+    after: int
+    last: int
+    rows: int
+    min_partitions: int
+    fail_on_data_loss: bool
+
+
+OPTIONS = ("url", "table", "pushdown", "after", "last", "rowsPerPartition", "minPartitions", "failOnDataLoss")
+
+
+def wanted(options: Mapping[str, str]) -> Wanted:
+    """Read the options of events, all but `table` and `pushdown`. Raises ValueError."""
+    given = Given(options, OPTIONS)
+    given.text("table")
+    given.flag("pushdown", False)
+    found = Wanted(
+        given.url(),
+        given.whole("after", 0),
+        given.whole("last", ALL),
+        given.whole("rowsPerPartition", ROWS, low=1),
+        given.whole("minPartitions", 1, low=1),
+        given.flag("failOnDataLoss", True),
+    )
+    given.end()
+    return found
