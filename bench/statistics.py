@@ -1,96 +1,65 @@
 """Figures of an archive: by the SQL of `qmodel statistics` on DuckDB and on Spark, by Polars, and by a fold in Python.
 
 Each runs in a process of its own, on all CPUs, over the same files: made-up events of seven days in five namespaces, of
-which one has nine tenths. By queue, klass, worker and tag; Polars tells less (it has no tags, takes nothing back that
-recovers, and its percentiles are exact), and the fold has no percentiles. CPU seconds are of the process with all its
-children, starts included, looked at 20 times a second; memory is the most that was resident. DuckDB may use 2 GB, and
-so may Spark's JVM. (It needs duckdb, numpy, polars and pyspark.)
+which one has nine tenths. By queue, klass, worker and tag, and kept for the next run; Polars tells less (it has no
+tags, takes nothing back that recovers, and its percentiles are exact), and the fold has no percentiles and keeps
+nothing. What all of them count is compared, and what both sorts of SQL tell, to the last bit. CPU seconds are of the
+process with all its children, starts included, looked at 20 times a second; memory is the most that was resident.
+DuckDB may use 3 GB, and so may Spark's JVM. The last day is counted alone, too, where the six before it were counted
+already.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from bench import Options
 from bench.archives import generate
-from bench.report import Report, Table
+from bench.contenders import CONTENDERS
+from bench.plot import panels
+from bench.report import RESULTS, Report, Table
 
 SIZES = (500_000, 5_000_000)
 LARGE = 50_000_000
-"""Made and counted too where QMODEL_BENCH_LARGE is set: that takes an hour, and a gigabyte of disk."""
+"""Made and counted too where QMODEL_BENCH_LARGE is set: that takes half an hour, and ten gigabytes of disk."""
 
-DUCKDB = """
-from qmodel.pipeline.archive import Archive
-from qmodel.pipeline.statistics.counting import collect, count
-from qmodel.pipeline.statistics.local import DuckDB
-with DuckDB("2GB") as engine:
-    count(engine, Archive(ROOT), None)
-    print(sum(one.run.count for name, one in collect(engine).items() if name.kind == "queue"))
-"""
-SPARK = """
-import os, tempfile
-from pyspark.sql import SparkSession
-from qmodel.pipeline.archive import Archive
-from qmodel.pipeline.spark.statistics import Spark
-from qmodel.pipeline.statistics.counting import collect, count
-cpus = len(os.sched_getaffinity(0))
-options = {"ui.enabled": "false", "driver.memory": "2g", "sql.shuffle.partitions": 2 * cpus}
-builder = SparkSession.builder.master(f"local[{cpus}]")
-for name, value in options.items():
-    builder = builder.config(f"spark.{name}", value)
-with tempfile.TemporaryDirectory() as out:
-    engine = Spark(builder.getOrCreate())
-    count(engine, Archive(ROOT), out)
-    print(sum(one.run.count for name, one in collect(engine).items() if name.kind == "queue"))
-"""
-POLARS = """
-import polars as pl
-events = pl.scan_parquet(ROOT + "/*/*/*.parquet", hive_partitioning=True).with_columns(at=pl.col("at") // 86_400_000)
-klasses = events.filter(event="put").select("namespace", "jid", kind="klass")
-done = events.filter(pl.col("event").is_in(["popped", "completed", "failed", "retried"])).drop("klass")
-done = done.join(klasses.rename({"kind": "klass"}), on=["namespace", "jid"])
-total = 0
-for by in ("queue", "klass", "worker"):
-    both = (pl.col("wait_ms"), pl.col("run_ms"))
-    figures = [getattr(ms, one)().name.suffix(one) for ms in both for one in ("count", "mean", "var")]
-    figures += [ms.quantile(q).name.suffix(str(q)) for ms in both for q in (0.5, 0.9, 0.95, 0.99)]
-    counts = [(pl.col("event") == one).sum().alias(one) for one in ("failed", "retried")]
-    found = done.group_by("namespace", "at", by).agg(*figures, *counts).collect(engine="streaming")
-    total = found["run_mscount"].sum()
-print(total)
-"""
-FOLD = """
-import pyarrow as pa
-import pyarrow.parquet as pq
-from qmodel.pipeline.archive import Archive
-from qmodel.pipeline.decoding import events_of
-from qmodel.pipeline.folding import Fold
-archive, total = Archive(ROOT), 0
-for namespace in archive.namespaces():
-    fold = Fold()
-    whole = pa.concat_tables(pq.ParquetFile(file.path).read() for file in archive.files(namespace)).sort_by("seq")
-    fold.add(events_of(whole))
-    total += sum(tally.run.count for key, tally in fold.tallies.items() if key.by == "queue")
-print(total)
-"""
-CONTENDERS = {"DuckDB": DUCKDB, "Polars": POLARS, "Spark": SPARK, "fold": FOLD}
+FOLDED = 5_000_000
+"""The most that is folded: a fold keeps in memory what it reads."""
+
+COLOURS = {"DuckDB": "#2a6fb0", "Polars": "#7f8c8d", "Spark": "#c0392b", "Fold": "#27ae60"}
+HEADS = ["", "seconds", "CPU seconds", "events a CPU second", "memory, MB"]
 
 
-def measure(program: str, root: Path) -> tuple[float, float, float, str]:
-    """Seconds, CPU seconds and megabytes of a program, and what it says."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(Path.cwd()), os.environ.get("PYTHONPATH", "")))}
+class Measured(NamedTuple):
+    """What a contender took, in seconds and megabytes, and what it said."""
+
+    took: float
+    cpu: float
+    most: float
+    said: dict[str, Any]
+
+    def show(self, table: Table, name: str, events: int) -> None:
+        """Add a row to a table, and say it at once: what is next may take long."""
+        table.add(name, self.took, self.cpu, f"{events / self.cpu:,.0f}", f"{self.most:,.0f}")
+        print(f"{table.title}, {name}: {self.cpu:.1f} CPU s, {self.most:,.0f} MB", file=sys.stderr)
+
+
+def measure(name: str, root: Path, out: Path) -> Measured:
+    """Let a contender count an archive, in a process of its own."""
     began = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-c", f"ROOT = {str(root)!r}\n{program}"],
+        [sys.executable, "-m", "bench.contenders", name, str(root), str(out)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment,
         process_group=0,
     )
     most, cpu = 0.0, dict[int, float]()
@@ -103,7 +72,7 @@ def measure(program: str, root: Path) -> tuple[float, float, float, str]:
     said, errors = process.communicate()
     if process.returncode:
         raise SystemExit(errors[-2000:])
-    return took, sum(cpu.values()), most, said.strip()
+    return Measured(took, sum(cpu.values()), most, json.loads(said))
 
 
 def _group(group: int) -> dict[int, tuple[float, float]]:
@@ -122,22 +91,66 @@ def _group(group: int) -> dict[int, tuple[float, float]]:
     return found
 
 
+def agree(found: dict[str, Measured]) -> None:
+    """All have counted the same, as far as they count it. Raises AssertionError."""
+    for what in ("jobs", "counts", "figures"):
+        said = {name: one.said[what] for name, one in found.items() if what in one.said}
+        assert len(set(said.values())) == 1, (what, said)
+
+
 def run(options: Options) -> Report:
     """Make the archives, and count them by each."""
     sizes = SIZES[:1] if options.quick else SIZES + ((LARGE,) if os.environ.get("QMODEL_BENCH_LARGE") else ())
-    tables = []
+    tables, cpu, memory = list[Table](), dict[str, list[float]](), dict[str, list[float]]()
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="qmodel-bench-") as folder:
-            events = generate(Path(folder), size)
-            table = Table(f"{events:,} events", ["", "seconds", "CPU seconds", "events a CPU second", "memory, MB"])
-            counts = set()
-            for name, program in CONTENDERS.items():
-                if name == "fold" and size > SIZES[0]:
-                    continue
-                took, cpu, most, said = measure(program, Path(folder))
-                counts.add(said)
-                print(f"{events:,} events, {name}: {took:.1f} s, {cpu:.1f} CPU s, {most:,.0f} MB", file=sys.stderr)
-                table.add(name, took, cpu, f"{events / cpu:,.0f}", f"{most:,.0f}")
-            assert len(counts) == 1, counts
-            tables.append(table)
-    return Report("statistics", "python -m bench statistics", " ".join(str(__doc__).split()), tables)
+            tables += _size(Path(folder), size, cpu, memory)
+    if not options.quick:
+        found = {"CPU seconds": cpu, "memory, MB": memory}
+        page = panels(found, [f"{size:,}" for size in sizes], "By the number of events", COLOURS)
+        (RESULTS / "statistics.svg").write_text(page, encoding="utf-8")
+    method = " ".join(str(__doc__).split()) + "\n\n![CPU and memory by the number of events](statistics.svg)"
+    return Report("statistics", "python -m bench statistics", method, tables, [], _versions())
+
+
+def _size(folder: Path, size: int, cpu: dict[str, list[float]], memory: dict[str, list[float]]) -> list[Table]:
+    """Count an archive of one size, and before that all of it but the last day."""
+    root, before = folder / "archive", folder / "before"
+    *_, six, events = _with_six(generate(root, size), root, before, wanted=size <= FOLDED)
+    table, found = Table(f"{events:,} events", HEADS), {}
+    for name in CONTENDERS:
+        if name == "Fold" and size > FOLDED:
+            continue
+        found[name] = measure(name, root, folder / name)
+        found[name].show(table, name, events)
+        cpu.setdefault(name, []).append(found[name].cpu)
+        memory.setdefault(name, []).append(found[name].most)
+    agree(found)
+    if not before.exists():
+        return [table]
+    new = Table(f"The last {events - six:,} of them, with what was kept of those before", HEADS)
+    for name in ("DuckDB", "Spark"):
+        shutil.copytree(before, folder / "next", dirs_exist_ok=False)
+        one = measure(name, root, folder / "next")
+        one.show(new, name, events - six)
+        agree({"whole": found[name], "in parts": one})
+        shutil.rmtree(folder / "next")
+    return [table, new]
+
+
+def _with_six(days: Any, root: Path, before: Path, *, wanted: bool) -> list[int]:
+    """How many events there are after each day; those before the last are counted as soon as they are there."""
+    counts = list[int]()
+    for count in days:
+        counts.append(count)
+        if wanted and len(counts) == 6:
+            measure("DuckDB", root, before)
+    return counts
+
+
+def _versions() -> list[str]:
+    import duckdb
+    import polars
+    import pyspark
+
+    return [f"{one.__name__} {one.__version__}" for one in (duckdb, polars, pyspark)]

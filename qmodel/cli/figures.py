@@ -88,13 +88,11 @@ def asked(
 def answer(engine: Engine, what: Asked) -> None:
     """Count, and show the figures."""
     from qmodel.pipeline.archive import Archive
-    from qmodel.pipeline.statistics.counting import collect, count
+    from qmodel.pipeline.statistics.counting import count
 
     at = session()
     new = count(engine, Archive(what.archive), what.out, what.namespace)
-    found = collect(engine, kinds=what.kinds, days=what.days, together=what.together, bins=False)
-    if what.out:
-        _tables(Path(what.out), collect(engine))
+    found = _found(engine, what)
     if what.svg:
         _draw(Path(what.svg), what, found)
     if at.json:
@@ -102,6 +100,19 @@ def answer(engine: Engine, what: Asked) -> None:
         return
     _show(at, what, found)
     click.echo(_said(new, what.out), err=True)
+
+
+def _found(engine: Engine, what: Asked) -> dict[Name, Figures]:
+    """The figures that are asked for. With --out all are written, and where days stay apart these are some of them."""
+    from qmodel.pipeline.statistics.counting import collect
+
+    if what.out:
+        every = collect(engine)
+        _tables(Path(what.out), every)
+        if not what.together:
+            days = what.days or {name.day for name in every}
+            return {name: one for name, one in every.items() if name.kind in what.kinds and name.day in days}
+    return collect(engine, kinds=what.kinds, days=what.days, together=what.together, bins=False)
 
 
 def _said(new: dict[str, Range], out: str | None) -> str:

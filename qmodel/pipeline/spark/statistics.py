@@ -16,14 +16,21 @@ from qmodel.pipeline.schema import SCHEMA
 from qmodel.pipeline.statistics.ordered import Kernel
 from qmodel.pipeline.statistics.sql import SPARK
 
+PARTITIONS = "spark.sql.shuffle.partitions"
+SHARE = 250_000
+"""Events of a partition: a second or two of one core, and some 50 MB."""
+
 
 class Spark:
-    """A session of Spark, as what executes SQL."""
+    """A session of Spark, as what executes SQL. How many partitions it makes follows from the number of events, unless
+    somebody has said it: Spark's own 200 are too many for a day of most, and too few for a year of some.
+    """
 
     dialect = SPARK
 
     def __init__(self, spark: SparkSession) -> None:
         self._at = spark
+        self._told = PARTITIONS in spark.conf.getAll
 
     def events(self, name: str, archive: Archive, files: Sequence[File]) -> None:
         """Name the events in some files of an archive: a folder that all executors see at one place, or a URL."""
@@ -33,6 +40,8 @@ class Spark:
         schema = StructType([*from_arrow_schema(SCHEMA).fields, *fields])
         found = self._at.read.schema(schema).option("basePath", root).parquet(*paths)
         found.drop("day").createOrReplaceTempView(name)
+        if not self._told:
+            self._at.conf.set(PARTITIONS, min(max(sum(file.rows for file in files) // SHARE, 4), 10_000))
 
     def parquet(self, name: str, folders: Sequence[str]) -> None:
         """Name what stands in the files of some folders."""

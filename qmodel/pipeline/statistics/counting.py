@@ -95,8 +95,8 @@ def _run(engine: Engine, runs: Runs, new: dict[str, Range]) -> None:
 def describe(
     engine: Engine, archive: Archive, new: dict[str, Range], carried: str | None = None, since: int = 0
 ) -> bool:
-    """Let an engine know the events in some ranges, as `slim`, `counted` and `spans`; with what was carried from before
-    them, or without those of the days before `since` (ms). False where there are none.
+    """Let an engine know the events in some ranges, as `slim` and `counted`; with what was carried from before them,
+    or without those of the days before `since` (ms). False where there are none.
     """
     first = date_of(since)
     files = [file for one, (after, until) in new.items() for file in archive.files(one, after=after, last=until)]
@@ -116,12 +116,14 @@ def describe(
         slim = f"select {names} from ({slim}) as new union all select {names} from carried"
     engine.view("slim", slim)
     engine.view("counted", sql.counted("slim", "ranges", engine.dialect))
-    engine.view("spans", sql.spans("slim"))
     return True
 
 
 def _cells(engine: Engine) -> str:
-    return f"{sql.cells('counted')} union all {sql.tag_cells('counted', 'spans')}"
+    engine.table("tagged", sql.tagged("slim"))
+    engine.view("spans", sql.spans("tagged"))
+    engine.view("counted_tagged", sql.counted("tagged", "ranges", engine.dialect))
+    return f"{sql.cells('counted')} union all {sql.tag_cells('counted_tagged', 'spans')}"
 
 
 def _no_cells() -> str:

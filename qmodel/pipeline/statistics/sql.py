@@ -1,6 +1,7 @@
 """From events to cells, in SQL that DuckDB and Spark both understand.
 
-    events -> slim -> counted: a row for each thing that counts -> cells: added up by day and queue, klass, worker, tag
+    events -> slim -> counted: a row for each thing that counts -> cells: added up by day and queue, klass, worker
+                   -> tagged: of the jobs that ever had a tag alone -> counted -> cells, by tag
                    -> carried: the events that those after them will need
 
 It counts what `qmodel.pipeline.folding.Fold` counts, which is the definition; tests compare them on histories. A fold
@@ -8,6 +9,9 @@ keeps in memory what it knows of each job. Here the same is found by looking bac
 before it: the `put` tells the klass, and the last one tells what this one takes back. A job that is put anew, recovers,
 or is gone is failed no more, on the day and under the names where its failure was counted; what a fold says of leases
 that were lost holds here, too. So an event may count in three ways, and has a `turn` for each.
+
+Windows are by `jid, namespace`, and not the other way round: Spark compares the first bytes of the first column, which
+few jobs share, before it looks at anything else.
 
 What an event needs of those before is little: the `put` of its job, the tags since, and the last event. `carried` are
 these. Whoever goes on later puts them before what is new, and has what he would have from the beginning.
@@ -75,8 +79,8 @@ def _seen(relation: str, dialect: Dialect) -> str:
 
     `life` is the sequence of the event that began the life of the job, and `klass_of` what it said.
     """
-    of_job = "over (partition by namespace, jid order by seq)"
-    before = "over (partition by namespace, jid order by seq rows between unbounded preceding and 1 preceding)"
+    of_job = "over (partition by jid, namespace order by seq)"
+    before = "over (partition by jid, namespace order by seq rows between unbounded preceding and 1 preceding)"
     known = f"case when event = 'put' then klass when event in {LIVES} then '' end"
     was = ", ".join(
         f"lag({name}) {of_job} as was_{name}" for name in ("event", "seq", "moment", "queue", "worker", "cause")
@@ -125,8 +129,20 @@ def counted(relation: str, ranges: str, dialect: Dialect) -> str:
     """
 
 
-SUMS = """sum(n) as n, sum(ms) as total,
-    sum(cast(ms as decimal(19, 0)) * cast(ms as decimal(19, 0))) as squares, min(ms) as low, max(ms) as high"""
+MEASURED = f"""{cell_sql("ms")} as cell, cast(ms as decimal(19, 0)) * cast(ms as decimal(19, 0)) as square"""
+"""Told of each duration once, before it is added up by each kind."""
+
+SUMS = "sum(n) as n, sum(ms) as total, sum(square) as squares, min(ms) as low, max(ms) as high"
+
+
+def tagged(relation: str) -> str:
+    """The events of those jobs that ever had a tag, which mostly are few: tags are looked for nowhere else."""
+    columns = ", ".join(f"one.{name}" for name in COLUMNS)
+    return f"""
+    select {columns} from {relation} as one
+    semi join (select namespace, jid from {relation} where event = 'tagged') as had
+      on had.namespace = one.namespace and had.jid = one.jid
+    """
 
 
 def cells(relation: str) -> str:
@@ -137,7 +153,7 @@ def cells(relation: str) -> str:
     name = " ".join(f"when grouping({kind}) = 0 then {kind}" for kind in kinds)
     added = f"""
     select namespace, day, case {by} end as kind, case {name} end as name, measure, detail, cell, {SUMS}
-    from (select *, {cell_sql("ms")} as cell from {relation}) as measured
+    from (select *, {MEASURED} from {relation}) as measured
     group by grouping sets ({sets})
     """
     return f"{_whole('kind', 'name', f'({added}) as added')} where not (kind = 'worker' and name = '')"
@@ -155,18 +171,15 @@ def _whole(kind: str, name: str, relation: str) -> str:
 
 def spans(relation: str) -> str:
     """For which sequences a job had a tag: of which life, and behind which event, up to which."""
-    before = "over (partition by namespace, jid order by seq rows between unbounded preceding and 1 preceding)"
+    before = "over (partition by jid, namespace order by seq rows between unbounded preceding and 1 preceding)"
     return f"""
     select namespace, jid, life, tag, since, until from (
       select namespace, jid, life, tag, event, seq as since,
-        lead(seq) over (partition by namespace, jid, life, tag order by seq) as until
+        lead(seq) over (partition by jid, namespace, life, tag order by seq) as until
       from (
         select namespace, jid, event, tag, seq,
           coalesce(max(case when event in {LIVES} then seq end) {before}, 0) as life
-        from {relation} as one
-        where event in {TAGS} or event in {LIVES}
-          and exists (select 1 from {relation} as tagged
-            where tagged.event = 'tagged' and tagged.namespace = one.namespace and tagged.jid = one.jid)
+        from {relation} where event in {TAGS} or event in {LIVES}
       ) as lives where event in {TAGS}
     ) as changes where event = 'tagged'
     """
@@ -176,7 +189,7 @@ def tag_cells(relation: str, spans_relation: str) -> str:
     """The rows of `counted`, added up by tag."""
     added = f"""
     select namespace, day, tag, measure, detail, cell, {SUMS} from (
-      select counted.*, tag, {cell_sql("ms")} as cell from {relation} as counted
+      select counted.*, tag, {MEASURED} from {relation} as counted
       join {spans_relation} as spans
         on counted.namespace = spans.namespace and counted.jid = spans.jid and counted.life = spans.life
         and counted.seq > spans.since and (spans.until is null or counted.seq < spans.until)
@@ -187,7 +200,7 @@ def tag_cells(relation: str, spans_relation: str) -> str:
 
 def carried(relation: str) -> str:
     """Of the events that count, those which what comes after may need."""
-    job = "over (partition by namespace, jid)"
+    job = "over (partition by jid, namespace)"
     return f"""
     select {", ".join(COLUMNS)} from (
       select *, coalesce(max(case when event in {LIVES} then seq end) {job}, 0) as born,
