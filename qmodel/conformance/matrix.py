@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +29,8 @@ from qmodel.conformance.subjects import History, Step
 from qmodel.operations import CATALOGUE, Operation
 from qmodel.refusals import Refusal
 from qmodel.state import config
+from qmodel.state.history import stages
+from qmodel.state.jobs import Job
 from qmodel.state.store import Store, events_after
 
 SITUATIONS = {
@@ -136,11 +138,11 @@ def _replayed(history: History) -> Store:
 def _key(store: Store, now: int) -> tuple[Any, ...]:
     """What two histories must have in common for the second to be of no interest."""
     job = store.jobs.get("a")
-    return (_circumstances(store, now), tuple(_ended(job.history)[-2:]) if job is not None else ())
+    return (_circumstances(store, now), tuple(_ended(job)[-2:]) if job is not None else ())
 
 
-def _ended(history: Iterable[tuple[str, int, Any]]) -> list[str]:
-    return [what for what, _, _ in history if what in _ENDS]
+def _ended(job: Job) -> list[str]:
+    return [what for what, _, _ in stages(job) if what in _ENDS]
 
 
 def _circumstances(store: Store, now: int) -> tuple[Any, ...]:
@@ -153,7 +155,7 @@ def _circumstances(store: Store, now: int) -> tuple[Any, ...]:
             continue
         failure = job.failure.group if job.state == "failed" and job.failure is not None else ""
         found.append((situation(store, now, jid), bool(job.dependencies), bool(job.dependents), "line" in job.options))
-        found.append((failure, bool(_ended(job.history))))
+        found.append((failure, bool(_ended(job))))
         if jid == "a":
             found.append((job.queue, job.worker, job.remaining == 0))
     return tuple(found)

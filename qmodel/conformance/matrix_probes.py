@@ -11,6 +11,7 @@ from qmodel import operations as ops
 from qmodel.conformance.copying import copy
 from qmodel.conformance.generator import WIRE_HOSTILE
 from qmodel.operations import CATALOGUE, Operation
+from qmodel.state.history import stages
 from qmodel.state.store import Store
 
 
@@ -19,7 +20,7 @@ def _tokens(store: Store) -> tuple[int, ...]:
     job = store.jobs.get("a")
     if job is None:
         return (1,)
-    popped = [int(facts[1]) for what, _, facts in job.history if what == "popped"]
+    popped = [int(facts[1]) for what, _, facts in stages(job) if what == "popped"]
     return tuple(dict.fromkeys((*reversed(popped[-2:]), 999)))
 
 

@@ -10,6 +10,7 @@ import json
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import fields
+from itertools import chain
 from typing import Any
 
 from qmodel.conformance.snapshot import REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
@@ -48,7 +49,7 @@ def store(of: Snapshot) -> Store:
     for name in LISTS:
         setattr(made, name, Ordered(getattr(of, name)))
     made.settings = made.settings | of.config
-    made.events = deque([(0, 0, "", ())] * of.events, value(made, "max-events"))
+    made.events = deque([(0, "")] * of.events, value(made, "max-events"))
     made.recorded = deque(maxlen=value(made, "max-journal"))
     made.messages = Ordered(Message(*one) for one in of.messages)
     made.metadata = {klass: dict(notes) for klass, notes in of.metadata.items()}
@@ -102,7 +103,7 @@ def _job(jid: str, record: Record) -> Job:
     made.failure = Failure(*record["failure"]) if record["failure"] is not None else None
     made.dependencies = {other: marks.get(other, 0) for other in record["dependencies"]} or NONE
     made.dependents = dict.fromkeys(record["dependents"], 0) or NONE  # their marks are said by the others
-    made.history = list(record["history"])
+    made.history = list(chain.from_iterable(record["history"]))
     return made
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from qmodel.state import journal, subscriptions
+from qmodel.state.history import stages
 from qmodel.state.jobs import Job
 from qmodel.state.queues import Queue
 from qmodel.state.requested import Request
@@ -210,7 +211,7 @@ def _job(job: Job) -> Record:
         "dependencies": tuple(sorted(job.dependencies)),
         "dependents": tuple(sorted(job.dependents)),
         "marks": tuple(sorted((jid, mark) for jid, mark in job.dependencies.items() if mark)),
-        "history": tuple(job.history),
+        "history": tuple(stages(job)),
         "options": tuple(sorted(job.options.items())),
     }
 

@@ -15,6 +15,7 @@ from qmodel.operations import CATALOGUE, Operation, Spec
 from qmodel.refusals import Refusal
 from qmodel.serve.faults import operation_of
 from qmodel.serve.spaces import Space
+from qmodel.state.history import stages
 
 FINDINGS: Final = {
     "UNKNOWN-FUNCTION": "It calls a function that the library does not have.",
@@ -108,8 +109,9 @@ class Judge:
             if type(was) is not Refusal or was.code != "LOCK_LOST" or was.facts[0] != jid:
                 continue
             job = space.store.jobs.get(jid)
-            tokens = [facts[1] for what, _, facts in job.history if what == "popped"] if job is not None else []
-            if job is not None and token not in tokens and len(job.history) < KEPT_STAGES:
+            kept = list(stages(job)) if job is not None else []
+            granted = any(what == "popped" and facts[1] == token for what, _, facts in kept)
+            if job is not None and not granted and len(kept) < KEPT_STAGES:
                 self._find("LEASE-2", op.spec.name, told, connection)
             before = self._lost.setdefault((connection, jid, token), call)
             if before != call:

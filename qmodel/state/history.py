@@ -2,35 +2,50 @@
 
 It is also where the outcome of a lease is remembered: the stage that ended it carries its token, so a resend of the
 same call is answered from here.
+
+All stages of a job are one flat tuple (what, at, facts, what, at, facts, ...). A tuple of values that never change is
+nothing that Python's garbage collector looks at again, which it would do with a list for as long as the job is kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from qmodel.replies import Kept
 from qmodel.state import config
 from qmodel.state.store import Store
 
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
 
-LEAST = 4
-"""The smallest max-job-history: below it nothing needs to be looked up."""
+WIDTH = 3
+"""The fields of a stage."""
+
+FEW = WIDTH * 4
+"""The fields of as many stages as max-job-history is at least: below it nothing needs to be looked up."""
 
 
 def add(store: Store, now: int, job: Job, what: str, *facts: str | int) -> None:
     """Append a stage."""
     history = job.history
-    history.append((what, now, facts))
-    if len(history) > LEAST:
-        most = config.value(store, "max-job-history")
+    history += what, now, facts
+    if len(history) > FEW:
+        most = WIDTH * config.value(store, "max-job-history")
         if len(history) > most:
-            del history[1 : len(history) - most + 1]
+            del history[WIDTH : WIDTH + len(history) - most]
+
+
+def stages(job: Job) -> Iterator[Kept]:
+    """The stages, oldest first."""
+    fields = iter(job.history)
+    return zip(fields, fields, fields)  # noqa: B905 (`strict` would take twice as long)
 
 
 def outcome(job: Job, token: int, what: str) -> str | None:
     """The fact beside the token in the stage by which this kind of call ended that lease, if it did."""
-    for stage in reversed(job.history):
-        if stage[0] == what and stage[2][0] == token:
-            return str(stage[2][1])
-    return None
+    found = None
+    for stage, _, facts in stages(job):
+        if stage == what and facts[0] == token:
+            found = str(facts[1])
+    return found

@@ -47,7 +47,7 @@ class Job:
         self.failure: replies.Failure | None = None
         self.dependencies: dict[str, int] = NONE
         self.dependents: dict[str, int] = NONE
-        self.history: list[replies.Kept] = []
+        self.history: list[Any] = []
 
 
 class Filter(NamedTuple):
@@ -221,7 +221,7 @@ def view(store: Store, now: int, job: Job) -> replies.Job:
         job.jid in store.tracked,
         dependencies.of(job) if job.dependencies else (),
         dependencies.dependents(job) if job.dependents else (),
-        record(replies.Stages, job.history),
+        record(replies.Stages, history.stages(job)),
         options.view(job) if job.options else (),
     )
     return record(replies.Job, fields)

@@ -19,6 +19,7 @@ from qmodel.events import EVENTS
 from qmodel.operations import CATALOGUE
 from qmodel.refusals import Refusal
 from qmodel.state import config, dependencies, places, queues, store
+from qmodel.state.history import stages
 from qmodel.state.store import Store, events_after
 from tests.property.support import (
     QUICK,
@@ -253,7 +254,7 @@ def test_a_finished_lease_answers_its_resend_as_long_as_its_history_lasts() -> N
                 sent[moment.op.jid, moment.op.token, moment.name] = moment.op, moment.outcome
         for (jid, token, _), (op, outcome) in sent.items():
             job = store_.jobs.get(jid)
-            if job is not None and any(token in facts[:1] for what, _, facts in job.history if what != "log"):
+            if job is not None and any(token in facts[:1] for what, _, facts in stages(job) if what != "log"):
                 before = state_of(store_)
                 assert engine.step(store_, _later(moment, 0), op) == outcome, op
                 assert before == state_of(store_)
