@@ -88,11 +88,15 @@ def asked(
 def answer(engine: Engine, what: Asked) -> None:
     """Count, and show the figures."""
     from qmodel.pipeline.archive import Archive
-    from qmodel.pipeline.statistics.counting import count
+    from qmodel.pipeline.statistics.counting import collect, count
 
     at = session()
     new = count(engine, Archive(what.archive), what.out, what.namespace)
-    found = _found(engine, what)
+    found = collect(engine, kinds=what.kinds, days=what.days, together=what.together, bins=False)
+    if what.out:
+        from qmodel.pipeline.statistics.tables import publish
+
+        publish(engine, what.out)
     if what.svg:
         _draw(Path(what.svg), what, found)
     if at.json:
@@ -102,38 +106,12 @@ def answer(engine: Engine, what: Asked) -> None:
     click.echo(_said(new, what.out), err=True)
 
 
-def _found(engine: Engine, what: Asked) -> dict[Name, Figures]:
-    """The figures that are asked for. With --out all are written, and where days stay apart these are some of them."""
-    from qmodel.pipeline.statistics.counting import collect
-
-    if what.out:
-        every = collect(engine)
-        _tables(Path(what.out), every)
-        if not what.together:
-            days = what.days or {name.day for name in every}
-            return {name: one for name, one in every.items() if name.kind in what.kinds and name.day in days}
-    return collect(engine, kinds=what.kinds, days=what.days, together=what.together, bins=False)
-
-
 def _said(new: dict[str, Range], out: str | None) -> str:
     events = sum(until - after for after, until in new.values())
     spaces = "1 namespace" if len(new) == 1 else f"{len(new):,} namespaces"
     if out:
         return f"Counted {events:,} new events of {spaces}; the figures of all are in {out}."
     return f"Counted {events:,} events of {spaces}."
-
-
-def _tables(out: Path, found: dict[Name, Figures]) -> None:
-    """Write all figures for other tools, each file by one rename."""
-    import os
-
-    import pyarrow.parquet as pq
-
-    from qmodel.pipeline.statistics.tables import tables
-
-    for name, table in tables(found).items():
-        pq.write_table(table, out / f"_{name}.parquet", compression="zstd")
-        os.replace(out / f"_{name}.parquet", out / f"{name}.parquet")
 
 
 DURATIONS = (">mean", ">p50", ">p95", ">p99")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -32,6 +34,7 @@ from qmodel.pipeline.statistics.counting import collect, count  # noqa: E402
 from qmodel.pipeline.statistics.figures import Durations, Figures, Name  # noqa: E402
 from qmodel.pipeline.statistics.local import DuckDB  # noqa: E402
 from qmodel.pipeline.statistics.runs import Runs, StatisticsError  # noqa: E402
+from qmodel.pipeline.statistics.tables import publish  # noqa: E402
 
 
 @pytest.fixture
@@ -106,6 +109,48 @@ def test_counted_in_parts_and_again_the_figures_are_the_same(engine: DuckDB, tmp
     assert len(list((Path(out) / "runs").iterdir())) == 4
     count(engine, Archive(str(root)), None)
     assert parts == collect(engine)
+
+
+def written(out: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the tables in a folder, sorted."""
+    names = ("statistics", "histograms", "failures")
+    return {name: sorted(pq.read_table(out / f"{name}.parquet").to_pylist(), key=repr) for name in names}
+
+
+def test_tables_that_are_written_for_new_days_are_those_of_all(engine: DuckDB, tmp_path: Path) -> None:
+    root, out, anew = tmp_path / "archive", tmp_path / "out", tmp_path / "anew"
+    some = sorted(histories(), key=lambda one: len(one.events))[-6:]
+    for first, last in ((0, 60), (60, 120), (120, None)):
+        for number, watched in enumerate(some):
+            keep(root, name_of(number), watched.events[first:last])
+        count(engine, Archive(str(root)), str(out))
+        publish(engine, str(out))
+    shutil.copytree(out / "runs", anew / "runs")
+    publish(engine, str(anew))
+    assert written(out) == written(anew)
+    assert len({row["day"] for row in written(out)["statistics"]}) > 1
+
+
+def test_of_a_table_only_the_days_that_were_counted_are_written(engine: DuckDB, tmp_path: Path) -> None:
+    root, out = tmp_path / "archive", tmp_path / "out"
+    events = max((one.events for one in histories()), key=lambda events: events[-1].at - events[0].at)
+    keep(root, "a:", events[:-5])
+    count(engine, Archive(str(root)), str(out))
+    publish(engine, str(out))
+    table = pq.read_table(out / "statistics.parquet")
+    strange = table.set_column(table.schema.get_field_index("retries"), "retries", [[10**6] * len(table)])
+    pq.write_table(strange, out / "statistics.parquet")
+    publish(engine, str(out))
+    assert {row["retries"] for row in written(out)["statistics"]} == {10**6}, "nothing was new"
+    keep(root, "a:", events[-5:])
+    count(engine, Archive(str(root)), str(out))
+    publish(engine, str(out))
+    kept = {row["day"]: row["retries"] == 10**6 for row in written(out)["statistics"]}
+    assert set(kept.values()) == {True, False} and not kept[max(kept)]
+    shutil.rmtree(out / "runs")
+    count(engine, Archive(str(root)), str(out))
+    publish(engine, str(out))
+    assert max(row["retries"] for row in written(out)["statistics"]) < 10**6, "other runs: all is written anew"
 
 
 def test_a_run_that_fails_leaves_nothing_and_the_next_counts_all(

@@ -3,7 +3,7 @@
     <out>/runs/000001/counts.json   which events of which namespace were counted: after which, up to which
                       cells/        their cells
                       carried/      the events that those after them will need; kept of the last run alone
-    <out>/*.parquet                 the figures of all runs together, for whoever wants tables
+    <out>/*.parquet                 the figures of all runs together, for whoever wants tables (`tables`)
 
 A run is made in a folder of its own and moved to its place by one rename: it has happened, or it has not. It begins
 where the one before ended, so none is counted twice, and what is gone between is noticed. One process counts at a time,
@@ -39,6 +39,10 @@ class StatisticsError(QmodelError):
     """What was counted before does not fit what is there; the sentence says what to do."""
 
 
+class Busy(StatisticsError):
+    """Another process counts into the folder."""
+
+
 class Runs:
     """The runs in a folder."""
 
@@ -66,9 +70,14 @@ class Runs:
                 found[namespace] = until
         return found
 
-    def cells(self) -> list[str]:
-        """The folders with the cells of all runs."""
-        return [str(self._place(number) / CELLS) for number in self.numbers()]
+    def cells(self, after: int = 0) -> list[str]:
+        """The folders with the cells of all runs, or of those after one."""
+        return [str(self._place(number) / CELLS) for number in self.numbers() if number > after]
+
+    def mark(self, number: int) -> str:
+        """What tells a run from all others, also from one that takes its number after it was removed."""
+        made = self._place(number) / COUNTS
+        return f"{number} {made.stat().st_mtime_ns}" if made.exists() else f"{number}"
 
     def carried(self) -> str | None:
         """The folder with what the last run carried over."""
@@ -77,7 +86,7 @@ class Runs:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Be the one that counts. Raises StatisticsError where another process of this machine is that."""
+        """Be the one that counts. Raises Busy where another process of this machine is that."""
         import fcntl
 
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +94,7 @@ class Runs:
             try:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise StatisticsError(
+                raise Busy(
                     f"Another process counts into {self.out} just now. Nothing was done; wait for it, or stop it."
                 ) from None
             for left in self.out.glob("_run-*"):

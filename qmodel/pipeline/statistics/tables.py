@@ -1,9 +1,29 @@
-"""Figures as tables, for other tools."""
+"""Figures as tables, for other tools.
+
+A night counts one day, and a folder may have a thousand: so a table is written anew with the figures of those days
+alone to which a run has added since, and what it has of all others is copied. Each says up to which run it has all; one
+that a process left behind when it was killed is made up for by the next.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.statistics.figures import Figures, Name, group_rows, histogram_rows
+from qmodel.pipeline.statistics.counting import Engine, collect
+from qmodel.pipeline.statistics.figures import Figures, Name, date_of, group_rows, histogram_rows
+from qmodel.pipeline.statistics.runs import Busy, Runs
+
+RUN = b"qmodel.run"
+"""In the metadata of a file: the mark of the last run whose figures are in it."""
+
+COPIED = 100_000
+"""Rows that are copied together."""
 
 HEAD = [("namespace", pa.string()), ("day", pa.string()), ("kind", pa.string()), ("name", pa.string())]
 BINS = pa.schema([*HEAD, ("measure", pa.string()), ("from_s", pa.int64()), ("count", pa.int64())])
@@ -25,3 +45,51 @@ def tables(found: dict[Name, Figures]) -> dict[str, pa.Table]:
         "histograms": pa.Table.from_pylist(histogram_rows(found), schema=BINS),
         "failures": pa.Table.from_pylist(group_rows(found), schema=GROUPS),
     }
+
+
+def publish(engine: Engine, out: str) -> None:
+    """Write the tables of all runs into the folder of the runs, each by one rename; where another process counts into
+    it just now, leave that to it.
+    """
+    runs = Runs(out)
+    try:
+        with runs.alone():
+            _publish(engine, runs)
+    except Busy:
+        return
+
+
+def _publish(engine: Engine, runs: Runs) -> None:
+    last, empty = max(runs.numbers(), default=0), tables({})
+    known = min(_known(runs, runs.out / f"{name}.parquet", table.schema) for name, table in empty.items())
+    days = list[int]()
+    if fresh := runs.cells(known):
+        engine.parquet("fresh", fresh)
+        days = [day for (day,) in engine.rows("select distinct day from fresh order by day")]
+    elif known and known == last:
+        return
+    found, dates = tables(collect(engine, days=days)) if days else empty, set(map(date_of, days))
+    for name, table in found.items():
+        place, made = runs.out / f"{name}.parquet", runs.out / f"_{name}.parquet"
+        _write(table.replace_schema_metadata({RUN: runs.mark(last)}), made, place if known else None, dates)
+        os.replace(made, place)
+
+
+def _known(runs: Runs, place: Path, schema: pa.Schema) -> int:
+    """Up to which run a file has all, 0 where it has to be written anew."""
+    if not place.exists():
+        return 0
+    found = pq.read_schema(place)
+    mark = (found.metadata or {}).get(RUN, b"0").decode()
+    number = int(mark.split()[0])
+    return number if found.equals(schema) and mark == runs.mark(number) else 0
+
+
+def _write(table: pa.Table, made: Path, before: Path | None, days: Collection[str]) -> None:
+    """Write a file with what another has of other days than these, and then a table."""
+    with pq.ParquetWriter(made, table.schema, compression="zstd") as writer:
+        if before:
+            for batch in pq.ParquetFile(before).iter_batches(COPIED):
+                others = batch.filter(pc.invert(pc.is_in(batch.column("day"), pa.array(sorted(days), pa.string()))))
+                writer.write_batch(others.replace_schema_metadata(table.schema.metadata))
+        writer.write_table(table)
