@@ -66,20 +66,19 @@ class Audit:
     def __init__(self, state: Snapshot | None = None, around: int = AROUND) -> None:
         """Begin with a snapshot, or with an empty namespace."""
         self.store = Store() if state is None else restoring.store(state)
-        self.number = self.store.journaled
-        self.entries = 0
+        self.number = self._first = self.store.journaled
         self._begun = state is not None
         self._recent: deque[Recorded] = deque(maxlen=around)
 
     def follow(self, entries: Iterable[Recorded]) -> Iterator[Difference]:
         """Execute entries, in their order; give those that differ. Raises AuditError for what does not follow."""
-        store, recent = self.store, self._recent
+        store, recent, is_on = self.store, self._recent, journal.is_on
         for entry in entries:
             number, seq, call, outcome = entry
             if number != self.number + 1:
                 raise AuditError(_gap(self.number, number))
             now, op = texts.read(call)
-            if not journal.is_on(store):
+            if not is_on(store):
                 self._begin(op, seq)
             try:
                 found = step(store, now, op)
@@ -91,7 +90,11 @@ class Audit:
             store.recorded.clear()
             recent.append(entry)
             self.number = number
-            self.entries += 1
+
+    @property
+    def entries(self) -> int:
+        """How many were executed."""
+        return self.number - self._first
 
     def state(self) -> Snapshot:
         """The state after the last entry: a later audit can begin with it."""
@@ -115,17 +118,18 @@ class Audit:
 
 
 @contextmanager
-def seldom_collected() -> Iterator[None]:
-    """Let Python look for garbage in cycles seldom: no step makes any, and a look goes through all jobs that there are.
+def uncollected() -> Iterator[None]:
+    """Let Python not look for garbage in cycles: no step makes any, and a look goes through all jobs that there are.
 
-    As it is by default, that takes a quarter of the time of an audit.
+    That would take a quarter of the time of an audit.
     """
-    before = gc.get_threshold()
-    gc.set_threshold(50_000, 50, 50)
+    was = gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        if was:
+            gc.enable()
 
 
 def _gap(last: int, number: int) -> str:

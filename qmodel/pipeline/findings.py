@@ -14,7 +14,7 @@ from typing import Any
 from qmodel.errors import QmodelError
 from qmodel.pipeline import journals
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.auditing import Audit, differences, seldom_collected
+from qmodel.pipeline.auditing import Audit, differences, uncollected
 from qmodel.pipeline.journals import Segment
 from qmodel.replies import Recorded
 
@@ -82,5 +82,5 @@ def batch(rows: Iterable[Finding]) -> pa.RecordBatch:
 def audited(root: str, segment: Segment, save: bool = False) -> list[Finding]:
     """Audit a segment of an archive, here."""
     entries = journals.read(root, segment.namespace, segment.after, segment.last or None)
-    with seldom_collected():
+    with uncollected():
         return list(found(root, segment, entries, save))
