@@ -202,6 +202,8 @@ class RedisBackend:
     connecting found that should be known.
     """
 
+    reads = True  # `execute` can be told how
+
     def __init__(self, options: Options) -> None:
         self.options = options
         self.warnings: tuple[Warned, ...] = ()
@@ -221,9 +223,11 @@ class RedisBackend:
 
     # ---- the protocol
 
-    def execute(self, op: Operation, now: int | None = None) -> Any:
-        """Execute one operation at `now` (ms; default: the server's clock); give its reply or
-        Refusal."""
+    def execute(self, op: Operation, now: int | None = None, read: Callable[[Operation, Any], Any] = decode) -> Any:
+        """Execute one operation at `now` (ms; default: the server's clock); give its reply or Refusal.
+
+        `read` makes that of what the server sent: who reads many events makes columns of it, and no objects.
+        """
         try:
             args = encoded(op, now, self._fresh)
         except Unencodable:
@@ -233,7 +237,7 @@ class RedisBackend:
             raw = self._send(packed)
         except FAILURES as error:
             raw = self._send_again(error, lambda: self._send(packed))
-        return decode(op, raw)
+        return read(op, raw)
 
     def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
         """Execute operations in order, each a step of its own, 500 in one round trip."""

@@ -116,6 +116,8 @@ class Archive:
         else:
             self.fs, self.path = fs.LocalFileSystem(), os.path.abspath(self.root)
         self.local = self.fs.type_name == "local"
+        self.place = self.root if "://" in self.root else self.path
+        """The root, as processes that work elsewhere find it."""
 
     def at(self, name: str) -> str:
         """The path of a name under the root."""

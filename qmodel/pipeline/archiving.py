@@ -154,7 +154,10 @@ def archive(
             done, holes = _add(
                 writer,
                 run,
-                [Task(url, root, "", namespace, start, min(start + rows, until), skip_gaps) for start in starts],
+                [
+                    Task(url, writer.archive.place, "", namespace, start, min(start + rows, until), skip_gaps)
+                    for start in starts
+                ],
             )
             last = until
             yield Progress(namespace, last, newest, sum(file.rows for file in done), len(done), holes, kept, margin)

@@ -61,7 +61,7 @@ def compact(
                 if not chunks:
                     continue
                 folder = writer.begin()
-                made: list[File] = list(run(merge, [Merge(root, folder, tuple(chunk)) for chunk in chunks]))
+                made: list[File] = list(run(merge, [Merge(archive.place, folder, tuple(chunk)) for chunk in chunks]))
                 moves = tuple((file.path, file.name) for file in made)
                 old = [file for chunk in chunks for file in chunk]
                 writer.commit(folder, Commit(moves, tuple(file.name for file in old)))

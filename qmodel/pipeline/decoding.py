@@ -8,29 +8,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from qmodel.client import Client
-from qmodel.errors import QmodelError
 from qmodel.events import EVENTS, WHOLE, Event, Fact
 from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.columns import UnknownEvent, batch_of
 from qmodel.pipeline.gaps import Gap
-from qmodel.pipeline.reading import pages
+from qmodel.pipeline.reading import Page, has_texts, pages, texts
 from qmodel.pipeline.schema import HEADS, SCHEMA, VERSION, version_of
+
+T = TypeVar("T")
 
 ROWS = 10_000
 """Of a batch, and a page more: all columns of a small batch cost more than its rows."""
-
-
-class UnknownEvent(QmodelError):
-    """An event that this catalogue does not have, or not so: who wrote it has another version of qmodel."""
-
-    def __init__(self, seq: int, text: str) -> None:
-        super().__init__(seq, text)
-        self.seq = seq
-        self.text = text
-
-    def __str__(self) -> str:
-        return f"Event {self.seq} is not in this catalogue: {self.text[:100]!r}. Read it with the qmodel that wrote it."
 
 
 def entry(id: bytes, fields: dict[bytes, bytes]) -> Event:
@@ -95,14 +86,27 @@ def read(
     schema: pa.Schema = SCHEMA,
 ) -> Iterator[pa.RecordBatch]:
     """The events of `qmodel.pipeline.reading`, in batches of some pages each; with all columns, or some."""
-    some: list[Event] = []
-    for page in pages(client, after, last, gaps=gaps):
+    if has_texts(client):
+        for seqs, some in _gathered(texts(client, after, last, gaps=gaps)):
+            yield batch_of(seqs, some, schema)
+    else:
+        found = (([one.seq for one in page], page) for page in pages(client, after, last, gaps=gaps))
+        for _, events in _gathered(found):
+            yield batch(events, schema)
+
+
+def _gathered(pages: Iterable[Page[T]]) -> Iterator[Page[T]]:
+    """Pages, put together to batches."""
+    seqs: list[int] = []
+    some: list[T] = []
+    for numbers, page in pages:
+        seqs += numbers
         some += page
-        if len(some) >= ROWS:
-            yield batch(some, schema)
-            some = []
-    if some:
-        yield batch(some, schema)
+        if len(seqs) >= ROWS:
+            yield seqs, some
+            seqs, some = [], []
+    if seqs:
+        yield seqs, some
 
 
 def tables(batches: Iterable[pa.RecordBatch]) -> pa.Table:

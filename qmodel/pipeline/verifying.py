@@ -55,7 +55,7 @@ def verify(root: str, namespace: str | None = None, *, run: Run = map) -> Iterat
     archive = Archive(root)
     for space in archive.namespaces() if namespace is None else [namespace]:
         for tries in range(TRIES):
-            looked: list[Looked] = list(run(look, [(root, file) for file in archive.files(space)]))
+            looked: list[Looked] = list(run(look, [(archive.place, file) for file in archive.files(space)]))
             if all(one.found for one in looked) or tries == TRIES - 1:  # else some were merged meanwhile
                 break
         yield judge(space, looked, archive.holes(space))

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.pipeline.cluster import EXECUTOR, cluster
 from tests.pipeline.sparking import options
 from tests.servers import NOTHING_FOUND, ROOT, Server, chosen_servers, running
 
@@ -23,13 +26,30 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
         environment.setenv("PYSPARK_PYTHON", sys.executable)
-        builder = SparkSession.builder.master("local[2,2]")
-        for name, value in options(tmp_path_factory.mktemp("spark")).items():
-            builder = builder.config(name, value)
-        builder.getOrCreate()
-        made = session("qmodel")
-        yield made
-        made.stop()
+        folder = tmp_path_factory.mktemp("spark")
+        with chosen_master(folder) as (master, given):
+            builder = SparkSession.builder.master(master)
+            for name, value in (options(folder) | given).items():
+                builder = builder.config(name, value)
+            builder.getOrCreate()
+            made = session("qmodel")
+            yield made
+            made.stop()
+
+
+@contextmanager
+def chosen_master(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Where Spark runs, and the options for that: in one process, or, with QMODEL_TEST_SPARK=cluster, on a cluster.
+
+    Its executors are given these tests, and have nothing else of this checkout.
+    """
+    if os.environ.get("QMODEL_TEST_SPARK") != "cluster":
+        yield "local[2,2]", {}
+        return
+    (folder / "given").mkdir()
+    (folder / "given" / "tests").symlink_to(ROOT / "tests")
+    with cluster(folder) as master:
+        yield master, {"spark.task.maxFailures": "2", "spark.executorEnv.PYTHONPATH": str(folder / "given")} | EXECUTOR
 
 
 @pytest.fixture(scope="session")

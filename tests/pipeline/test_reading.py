@@ -8,7 +8,7 @@ import pytest
 
 from qmodel import Client, connect
 from qmodel import operations as ops
-from qmodel.events import EVENTS, WHOLE
+from qmodel.events import EVENTS, WHOLE, Event
 from qmodel.pipeline.folding import Fold, Key
 from qmodel.pipeline.gaps import EventsGone, Gap, SequenceWentBack
 from qmodel.pipeline.reconciling import Report, reconcile
@@ -18,6 +18,7 @@ from tests.servers import Server
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `spark`")
 
 from qmodel.pipeline import decoding, schema  # noqa: E402
+from qmodel.pipeline.columns import UnknownEvent, batch_of  # noqa: E402
 
 JOBS = 300
 
@@ -73,11 +74,33 @@ def test_every_kind_of_event_comes_back_from_a_table_as_it_was() -> None:
     assert list(decoding.events_of(decoding.tables([]))) == []
 
 
+def sent(event: Event) -> bytes:
+    """The text of an event."""
+    return "\t".join(map(str, (event.at, event.event, *event.facts))).encode()
+
+
+def test_columns_of_texts_are_those_of_their_events() -> None:
+    odd = Event(10**6, 7, "failed", ("j", "", 'q"é,\n', 3, "group of\r\n words"))
+    events = [*every_event(), odd]
+    seqs, texts = [one.seq for one in events], [*map(sent, events)]
+    few = pa.schema([schema.SCHEMA.field(name) for name in ("queue", "seq", "run_ms", "times")])
+    for columns in (schema.SCHEMA, few):
+        assert batch_of(seqs, texts, columns).equals(decoding.batch(events, columns), check_metadata=True)
+        assert batch_of([], [], columns).equals(decoding.batch([], columns))
+
+
+@pytest.mark.parametrize("text", [b"", b"12", b"12\tteleported\tj", b"12\tretired", b"12\tretired\tj\tk"])
+def test_a_text_that_the_catalogue_does_not_have_is_named(text: bytes) -> None:
+    with pytest.raises(UnknownEvent, match="Event 4 is not in this catalogue") as told:
+        batch_of([3, 4, 5], [b"12\tretired\tj", text, b"12\tnone"], schema.SCHEMA)
+    assert told.value.text == text.decode()
+
+
 def test_a_table_of_a_later_version_is_refused_and_an_unknown_event_too() -> None:
     later = schema.SCHEMA.with_metadata({schema.VERSION_KEY: b"2"})
     with pytest.raises(ValueError, match="version 1 to 1, and this has 2"):
         next(decoding.events_of(later.empty_table()))
-    with pytest.raises(decoding.UnknownEvent, match=r"Event 7 is not in this catalogue: .*Read it with the qmodel"):
+    with pytest.raises(UnknownEvent, match=r"Event 7 is not in this catalogue: .*Read it with the qmodel"):
         decoding.entry(b"7-0", {b"e": b"12\tteleported\tj1"})
 
 

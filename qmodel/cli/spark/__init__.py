@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from typing import Any
 
 import click
+
+from qmodel.errors import QmodelError
 
 JOBS: dict[str, str] = {
     "archive": "Keep all events, in Parquet.",
@@ -34,6 +37,17 @@ class Jobs(click.Group):
             return None
         made: click.Command = importlib.import_module(f"qmodel.cli.spark.{name.replace('-', '_')}").command
         return made
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a job; say in a sentence what Spark says in a hundred lines."""
+        from qmodel.cli.spark.running import is_of_spark, reason
+
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if not is_of_spark(error):
+                raise
+            raise QmodelError(reason(error)) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the jobs, without making them."""

@@ -7,7 +7,7 @@ import time
 import click
 
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.running import spark_session
+from qmodel.cli.spark.running import reason, spark_session
 from qmodel.errors import QmodelError
 
 
@@ -35,7 +35,7 @@ def command(journals: str, after: int, save: bool, most: int) -> None:
     except ArchiveError:
         raise
     except Exception as error:
-        raise QmodelError(f"Spark could not audit {journals}: {str(error).splitlines()[0]}") from None
+        raise QmodelError(f"Spark could not audit {journals}: {reason(error)}") from None
     finally:
         spark.stop()
     answer(at, rows, most, time.monotonic() - began)

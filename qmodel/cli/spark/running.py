@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,9 +49,28 @@ def performing(job: str, local: int | None) -> Iterator[Run]:
             yield run
 
 
+STEPS = (
+    (r"No module named '(?P<what>[\w.]+)'", "The executors' Python has no {what}."),
+    (r'Cannot run program "(?P<what>[^"]*)"', "Executors have no program {what}: set PYSPARK_PYTHON to their Python."),
+    (r"PYTHON_VERSION_MISMATCH\]\s*(?P<what>[^\n]*)", "Executors have another Python: {what}"),
+    (r"stopped SparkContext", "Spark ended before it began: is there a master at that address, of this version?"),
+)
+"""What is wrong with a cluster, by what Spark says of it."""
+
+WHERE = " How a cluster is set up, docs/pipeline/cluster.md says."
+
+
 def reason(error: Any) -> str:
     """What a task, or Spark, said last: a traceback through two languages stands before it."""
+    for pattern, sentence in STEPS:
+        if found := re.search(pattern, str(error)):
+            return sentence.format(**found.groupdict()) + WHERE
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith(("at ", "File ", "Caused by", "JVM stacktrace", "Driver"))]
     named = [line for line in said if "Error" in line.partition(":")[0] or "Refused" in line.partition(":")[0]]
     return (named or said or [repr(error)])[-1 if named else 0]
+
+
+def is_of_spark(error: Exception) -> bool:
+    """Whether an error is one that Spark, or the way to it, raised: with a traceback of Java."""
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")

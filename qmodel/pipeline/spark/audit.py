@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from qmodel.pipeline import findings, journals
+from qmodel.pipeline.archive import Archive
 from qmodel.pipeline.arrow import pa
 
 
@@ -22,12 +23,12 @@ def audit(spark: SparkSession, root: str, *, after: int = 0, save: bool = False)
     It begins with the first state that is not before the entry `after`; with `save` the state with which a namespace
     ends is kept. All executors must see `root`. Raises ArchiveError where there is no state to begin with.
     """
-    segments = journals.all_segments(root, after)
+    where, segments = Archive(root).place, journals.all_segments(root, after)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for place in batch.column(0).to_pylist():
-                for finding in findings.audited(root, segments[place], save):
+                for finding in findings.audited(where, segments[place], save):
                     yield findings.batch([finding])
 
     tasks = spark.range(0, len(segments), 1, max(len(segments), 1))

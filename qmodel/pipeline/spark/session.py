@@ -7,7 +7,9 @@ import sys
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
+from qmodel.pipeline.spark.shipping import ship
 from qmodel.pipeline.spark.source import EventsSource
 
 
@@ -15,13 +17,16 @@ def session(name: str, master: str | None = None) -> SparkSession:
     """Give the running session, or begin one, with the format `qmodel` registered.
 
     `name` is shown as the application's; `master` is where it runs, such as `local[4]` or `spark://host:7077`. Without
-    it, it is what spark-submit or Spark's own configuration says, and otherwise all cores of this machine.
+    it, it is what spark-submit or Spark's own configuration says, and otherwise all cores of this machine. Executors
+    of a cluster get this very qmodel (`shipping`); the packages that it needs have to be there.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the interpreter that has qmodel
     builder = SparkSession.builder.appName(name)
     if master:
         builder = builder.master(master)
     found: SparkSession = builder.getOrCreate()
+    if not is_remote():
+        ship(found.sparkContext)  # first: what is registered takes along what was shipped before
     register(found)
     return found
 
