@@ -310,8 +310,19 @@ def canceling_what_waits_for_many(s: Script) -> None:
     s.look()
 
 
+def as_many_edges_as_are_remembered(s: Script) -> None:
+    """Of what a job was given it remembers 4096 bytes: what does not fit is left out, what is shorter is not."""
+    many = [f"{number:02}" + "x" * 126 for number in range(30)]
+    s.put(*many, "a" * 10, "b" * 9, "c", queue="other")
+    for last in ("a" * 10, "b" * 9):
+        s.do(
+            ops.Put("q", "j" + last, "k", "", depends=(*(f"{jid} ignore" for jid in many), f"{last} ignore", "c fail"))
+        )
+        s.do(ops.Get("j" + last))
+
+
 SCRIPTS = (
     following, in_any_order, held_by_another, added_late, whoever_fails_it, names_of_results, a_thousand_names,
     waiting_for_children, more_than_a_thousand_follow, more_than_a_thousand_are_canceled, left_and_stale,
-    canceling_what_waits_for_many,
+    canceling_what_waits_for_many, as_many_edges_as_are_remembered,
 )  # fmt: skip

@@ -9,6 +9,7 @@ They are the vectors of the level `core` (`conformance.kit.vectors`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from qmodel import engine
@@ -26,12 +27,19 @@ OPERATIONS = 3000
 READS = 15
 """About how many reads end a vector."""
 
+AGAIN = 1 / 3
+"""What a mutant counts for that is noticed already, for each time."""
+
 Kills = dict[str, list[tuple[int, int]]]
 """For each mutant, where it was noticed: history, and the step in it."""
 
 
 def choose(suite: Sequence[Named], kills: Kills, budget: int = OPERATIONS) -> list[tuple[int, int]]:
-    """Which histories to take, and how many steps of each: always what notices most that is new for its price."""
+    """Which histories to take, and how many steps of each: always what notices most that is new for its price.
+
+    What is noticed once already counts a third when it is noticed in another way, and so on: else the choice would end
+    with what it learnt from, and miss what it did not.
+    """
     prices = [_prices(named) for named in suite]
     by_history: dict[int, list[tuple[int, str]]] = {}
     for mutant, found in kills.items():
@@ -41,7 +49,7 @@ def choose(suite: Sequence[Named], kills: Kills, budget: int = OPERATIONS) -> li
     for listed in by_history.values():
         listed.sort()
     taken: dict[int, int] = {}
-    noticed: set[str] = set()
+    noticed: Counter[str] = Counter()
     spent = 0.0
     while spent < budget:
         best = max(
@@ -50,24 +58,22 @@ def choose(suite: Sequence[Named], kills: Kills, budget: int = OPERATIONS) -> li
         if best is None or best[0] <= 0:
             break
         _, history, length = best
-        spent += prices[history][length] - (prices[history][taken[history]] if history in taken else -READS)
+        have = taken.get(history, 0)
+        spent += prices[history][length] - (prices[history][have] if have else -READS)
         taken[history] = length
-        noticed.update(mutant for at, mutant in by_history[history] if at < length)
+        noticed.update(mutant for at, mutant in by_history[history] if have <= at < length)
     return sorted(taken.items())
 
 
 def _best(
-    prices: list[float], listed: list[tuple[int, str]], have: int, noticed: set[str], history: int
+    prices: list[float], listed: list[tuple[int, str]], have: int, noticed: Counter[str], history: int
 ) -> tuple[float, int, int]:
-    gain, best = 0, (0.0, history, have)
-    met: set[str] = set()
+    gain, best = 0.0, (0.0, history, have)
     paid = prices[have] if have else -READS
     for at, mutant in listed:
-        if mutant not in noticed and mutant not in met:
-            met.add(mutant)
-            gain += 1
-            length = max(at + 1, have)
-            best = max(best, (gain / max(prices[length] - paid, 0.5), history, length))
+        if at >= have:
+            gain += AGAIN ** noticed[mutant]
+            best = max(best, (gain / max(prices[at + 1] - paid, 0.5), history, at + 1))
     return best
 
 
