@@ -29,7 +29,7 @@ def picture(bars: Sequence[Bar], told: str) -> str:
         {bar.namespace for bar in bars}, key=lambda name: -sum(b.entries for b in bars if b.namespace == name)
     )
     workers = sorted({bar.process for bar in bars})
-    lower = 74 + len(spaces) * ROW + 52
+    lower = 74 + len(spaces) * ROW + 40
     height = lower + len(workers) * ROW + 42
     entries = sum(bar.entries for bar in bars)
     begins, ends = min(bar.begins for bar in bars), max(bar.ends for bar in bars)
@@ -37,8 +37,8 @@ def picture(bars: Sequence[Bar], told: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
         'font-family="sans-serif" font-size="12">',
         '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="{LEFT}" y="22" font-size="14">{entries:,} operations of a server, executed once more on Spark: '
-        f"{entries / (ends - begins):,.0f} a second</text>",
+        f'<text x="{LEFT}" y="22" font-size="14">{entries:,} operations of a server, executed once more by '
+        f"{len(workers)} processes of Spark</text>",
         f'<text x="{LEFT}" y="44" fill="{WRONG}">{escape(told)}</text>',
         *_journals(bars, spaces),
         *_tasks(bars, spaces, workers, lower, (begins, ends)),
@@ -72,9 +72,10 @@ def _journals(bars: Sequence[Bar], spaces: Sequence[str]) -> Iterator[str]:
             left, right = (LEFT + (WIDTH - LEFT - RIGHT) * n / most for n in (bar.after, bar.after + bar.entries))
             yield _box(left, right, top, _colour(bar, bars, spaces))
             yield from _label(left, right, top, f"{bar.entries:,}")
-            for number in bar.wrong:
-                at = LEFT + (WIDTH - LEFT - RIGHT) * number / most
-                yield f'<path d="M{at:.1f} {top - 4}v{ROW}" stroke="{WRONG}" stroke-width="3"/>'
+    for number, space in ((number, bar.namespace) for bar in bars for number in bar.wrong):
+        at = LEFT + (WIDTH - LEFT - RIGHT) * number / most
+        top = 74 + spaces.index(space) * ROW
+        yield f'<path d="M{at:.1f} {top - 4}v{ROW}" stroke="{WRONG}" stroke-width="3"/>'
 
 
 def _tasks(

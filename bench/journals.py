@@ -97,7 +97,7 @@ def _bad(found: object) -> bool:
 
 
 def plain(journal: Journal, entries: int, seed: int = 1) -> Iterator[None]:
-    """The lives of jobs; when three quarters have been, a lease runs out."""
+    """The lives of jobs; when three fifths have been, a lease runs out."""
     drawn, now, again, number = random.Random(seed), NOW, list[str](), 0
     while journal.sent < entries:
         now += drawn.randrange(50, 500)
@@ -114,7 +114,7 @@ def plain(journal: Journal, entries: int, seed: int = 1) -> Iterator[None]:
         ends, again = _ends(drawn, [job for jobs in found for job in jobs])  # type: ignore[attr-defined]
         journal.execute([(now + 300 + n, end) for n, end in enumerate(ends)])
         now += 300 + len(ends)
-        if journal.sent >= entries * 3 // 4 and not journal.lapse:
+        if journal.sent >= entries * 3 // 5 and not journal.lapse:
             journal.lapse = _lapse(journal, now)
             now += 2 * MINUTE
         yield

@@ -78,7 +78,7 @@ def test_the_demo_on_a_server_does_what_the_model_says_segment_by_segment(spark:
 
 
 def test_a_fault_planted_in_the_library_is_named_with_what_was_before(
-    spark: Any, url: str, spark_server: Server, tmp_path: Path
+    spark: Any, url: str, spark_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, right, wrong = WRONG["a lapse that is not counted"]
     with Client(url) as client, spark_server.client() as server:
@@ -102,3 +102,23 @@ def test_a_fault_planted_in_the_library_is_named_with_what_was_before(
     assert found["before"] == [f"{one.call} {one.outcome}" for one in history[first - 1 - auditing.AROUND : first - 1]]
     assert json.loads(found["jobs"][0])["reply"][0] == "late"
     assert (end["kind"], end["entries"]) == ("end", len(history))
+
+    monkeypatch.setattr("qmodel.cli.spark.audit.spark_session", lambda job: Lasting(spark))
+    told = CliRunner().invoke(cli, ["spark", "audit", str(tmp_path)])
+    assert told.exit_code == 1
+    assert f"Entry {first} of the journal:" in told.output
+    assert f"  -> {history[first - 1].call}\n     production: {found['outcome']}" in told.output
+    assert f"{len(history)} entries up to {len(history)}, 1 differ" in told.output
+
+
+class Lasting:
+    """The session, which the others need after a command that ends its own."""
+
+    def __init__(self, spark: Any) -> None:
+        self.spark = spark
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.spark, name)
+
+    def stop(self) -> None:
+        """It goes on."""
