@@ -49,12 +49,18 @@ LIBRARIES = (
 )  # fmt: skip
 
 HOT = (
-    "redis.call", "string.find", "string.match", "string.sub", "string.format", "store.emit", "store.text", "store.add",
-    "store.remove", "store.last", "store.save", "store.sorted", "store.set_field", "keys.job", "keys.member",
-    "records.get", "records.encode", "queues.of", "history.add", "jobs.get", "jobs.lift", "jobs.place", "config.value",
-    "arguments.is_id",
+    "redis.call", "string.find", "string.match", "string.sub", "string.format",
+    "store.numbers", "store.seq", "store.began", "store.config", "store.counters", "store.bounds_text", "store.many",
+    "store.texts", "store.gone", "store.added", "store.removed", "store.set", "store.dropped", "store.durations",
+    "store.trims", "store.cascade", "store.left", "store.seen",
+    "store.begin", "store.open", "store.emit", "store.text", "store.add", "store.remove", "store.save", "store.sorted",
+    "store.set_field", "store.last", "store.bounds", "store.flush",
+    "keys.prefix", "keys.counters", "keys.config", "keys.events", "keys.begin", "keys.job", "keys.member", "keys.worker",
+    "records.begin", "records.get", "records.encode", "records.flush", "queues.begin", "queues.of", "queues.state_key",
+    "history.add", "jobs.get", "jobs.lift", "jobs.place", "places.enter", "config.value",
+    "catalogue.operations", "catalogue.most", "arguments.names", "arguments.is_id", "refusals.raised", "register.verbs",
 )  # fmt: skip
-"""The functions that are called most: each stands in a local of its own, not in a table to be looked up in."""
+"""What is called, read or set most: each stands in a local of its own, not in a table to be looked up in."""
 
 
 def _local(name: str) -> str:

@@ -75,7 +75,7 @@
 local keys = {}
 
 local ALONE = {
-  'cascade', 'counters', 'config', 'events', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
+  'cascade', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
   's', 's-minutes', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends',
   'messages', 'subscriptions', 'keeping', 'journal', 'journaled',
 }
@@ -97,6 +97,7 @@ function keys.begin(prefix)
     queues.unknown()
     worker = nil
     forget_pending()
+    keys.counters, keys.config, keys.events = prefix .. 'counters', prefix .. 'config', prefix .. 'events'
     for _, name in ipairs(ALONE) do
       keys[name] = prefix .. name
     end

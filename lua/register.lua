@@ -100,32 +100,37 @@ end
 
 -- Write what an operation has gathered.
 local function flush(spec, now)
-  if spec.cascades and cascade.is_left() then
+  if spec.cascades and (store.cascade or store.left > 0) and cascade.is_left() then
     cascading.go_on(now)
   end
-  cascade.flush()
-  stats.flush()
+  if store.cascade then
+    cascade.flush()
+  end
+  if store.durations then
+    stats.flush()
+  end
   store.flush()
 end
 
-local understood, journals -- whether the operation may be recorded; and is, whatever it does
+-- Whether the operation may be recorded; and is, whatever it does; its moment, and its request.
+local understood, journals, moment_text, request
 
 local function execute(operation, args)
   local spec = catalogue.operations[operation]
   local now, text = moment(operation, args[1] or '')
   local op = spec.decode(operation, args, 3, #args)
-  local request = spec.asks and args[2] or ''
-  if request ~= '' and not arguments.accept(catalogue.request, request) then
-    refusals.refuse('BAD_ARGUMENT', operation, 'request')
-  end
+  request = ''
   if spec.asks then
+    request = args[2] or ''
+    if request ~= '' and not arguments.is_id(request, catalogue.request.most) then
+      refusals.refuse('BAD_ARGUMENT', operation, 'request')
+    end
     op.request = request -- whatever stands among the arguments: there it is for operations within others
   end
-  store.begin(now, text, op.jobs ~= nil or op.jids ~= nil or op.count ~= nil and op.count > 1)
+  store.begin(now, text, op.jobs or op.jids or op.count and op.count > 1)
   prefetch(op)
   if not spec.reads then
-    understood, journals = true, journal.is_on()
-    args[1], args[2] = text, request
+    understood, journals, moment_text = true, store.config and journal.is_on(), text
   end
   local verb = register.verbs[operation]
   local reply
@@ -140,16 +145,10 @@ local function execute(operation, args)
   return reply
 end
 
--- What an operation replied, or why it is refused, for the wire.
-local function outcome_of(done, reply)
-  if done then
-    if reply == nil then
-      reply = false -- what is not there is a nil on the wire; in a list it would end that
-    end
-    return {'OK', reply}
-  end
+-- Why an operation is refused, for the wire.
+local function refusal_of(fault)
   if not refusals.raised then
-    error(reply, 0)
+    error(fault, 0)
   end
   for i, fact in ipairs(refusals.raised) do
     refusals.raised[i] = tostring(fact)
@@ -161,8 +160,13 @@ end
 function register.call(operation, prefix, args)
   keys.begin(prefix)
   refusals.raised, understood = false, false
-  local outcome = outcome_of(pcall(execute, operation, args))
+  local done, reply = pcall(execute, operation, args)
+  if reply == nil then
+    reply = false -- what is not there is a nil on the wire; in a list it would end that
+  end
+  local outcome = done and {'OK', reply} or refusal_of(reply)
   if understood and (journals or operation == 'config_set' and journal.is_on()) then
+    args[1], args[2] = moment_text, request
     journal.record(operation, args, outcome)
   end
   return outcome

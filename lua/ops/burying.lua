@@ -131,7 +131,8 @@ end
 -- Fail those of some lifted jobs that may no longer begin; give the others.
 function burying.expire_taken(now, taken)
   local left = {}
-  for _, job in ipairs(taken) do
+  for i = 1, #taken do
+    local job = taken[i]
     if job.options ~= '' and expiring.is_over(now, job) then
       gates.unreserve(job)
       gates.forget_gate(job)

@@ -28,7 +28,8 @@ end
 -- whether there were any.
 local function retire(now, most)
   local found = completed.expired(now, most)
-  for _, job in ipairs(found) do
+  for i = 1, #found do
+    local job = found[i]
     store.emit(now, 'retired', job.jid)
     jobs.remove(job)
   end

@@ -44,6 +44,16 @@ local function minute_of(at)
   return math.floor(at % DAY_MS / MINUTE_MS)
 end
 
+local said, said_of -- a minute as it stands behind the duration of a run; when it began
+
+local function behind(now)
+  local began = now - now % MINUTE_MS
+  if began ~= said_of then
+    said, said_of = ' ' .. minute_of(now), began
+  end
+  return said
+end
+
 local function member(day, queue)
   return day .. ':' .. queue
 end
@@ -67,10 +77,23 @@ local function decode(text)
   return sample
 end
 
+-- Pending durations as numbers; and, of runs, the minute of each.
+local function taken_apart(kind, pending)
+  local durations, minutes = {}, {}
+  for i = 1, #pending do
+    local duration, minute = pending[i], nil
+    if kind == 'run' then
+      duration, minute = string.match(duration, '^(%d+) (%d+)$')
+    end
+    durations[i], minutes[i] = tonumber(duration), minute
+  end
+  return durations, minutes
+end
+
 local function fold(sample, durations)
   local count, mean, squares, bins = sample.count, sample.mean, sample.squares, sample.bins
   for i = 1, #durations do
-    local duration = tonumber(string.match(durations[i], '^%d+'))
+    local duration = durations[i]
     count = count + 1
     local delta = duration - mean
     mean = mean + delta / count
@@ -91,33 +114,32 @@ local function save(kind, day, queue, sample)
   redis.call('SET', keys.stats(kind, day, queue), text .. table.concat(bins, ' '))
 end
 
--- Fold in the durations that are pending, and give them.
+-- Fold in the durations that are pending; give them, and the minutes of runs.
 local function fold_pending(kind, day, queue)
   local key = keys.stats(kind .. '-new', day, queue)
-  local durations = redis.call('LRANGE', key, 0, -1)
+  local durations, minutes = taken_apart(kind, redis.call('LRANGE', key, 0, -1))
   if durations[1] then
     redis.call('DEL', key)
     save(kind, day, queue, fold(decode(redis.call('GET', keys.stats(kind, day, queue)) or EMPTY), durations))
   end
-  return durations
+  return durations, minutes
 end
 
--- The runs that were pending, by minute of the day: how many, and for how long.
-local function by_minute(runs)
+-- Runs by the minute of the day, which is text: how many, and for how long.
+local function by_minute(durations, minutes)
   local completed, run_ms = {}, {}
-  for i = 1, #runs do
-    local duration, minute = string.match(runs[i], '^(%d+) (%d+)$')
-    minute = tonumber(minute)
+  for i = 1, #durations do
+    local minute = minutes[i]
     completed[minute] = (completed[minute] or 0) + 1
-    run_ms[minute] = (run_ms[minute] or 0) + math.min(tonumber(duration), RUN_MOST)
+    run_ms[minute] = (run_ms[minute] or 0) + math.min(durations[i], RUN_MOST)
   end
   return completed, run_ms
 end
 
 -- Count runs in their minutes.
-local function count_minutes(day, queue, runs)
+local function count_minutes(day, queue, durations, minutes)
   local key = keys.stats('minutes', day, queue)
-  local completed, run_ms = by_minute(runs)
+  local completed, run_ms = by_minute(durations, minutes)
   for minute, many in pairs(completed) do
     redis.call('HINCRBY', key, minute .. 'c', many)
     redis.call('HINCRBY', key, minute .. 'm', run_ms[minute])
@@ -159,9 +181,9 @@ local function appended(kind, day, queue, size, count_)
     enter(day, queue)
   end
   if size >= FOLD then
-    local durations = fold_pending(kind, day, queue)
+    local durations, minutes = fold_pending(kind, day, queue)
     if kind == 'run' then
-      count_minutes(day, queue, durations)
+      count_minutes(day, queue, durations, minutes)
     end
   end
 end
@@ -190,7 +212,7 @@ end
 
 -- Count how long a completed job ran.
 function stats.ran(now, queue, duration)
-  add('run', now, queue, store.text(duration) .. ' ' .. minute_of(now))
+  add('run', now, queue, store.text(duration) .. behind(now))
 end
 
 function stats.flush()
@@ -237,8 +259,8 @@ end
 
 -- ---- looking
 
-local function shown(text, pending, with_bins)
-  local sample = fold(decode(text), pending)
+local function shown(text, durations, with_bins)
+  local sample = fold(decode(text), durations)
   local bins = {}
   if with_bins then
     for i = 0, BINS - 1 do
@@ -250,7 +272,8 @@ end
 
 local function kept(kind, day, queue, with_bins)
   local text = redis.call('GET', keys.stats(kind, day, queue)) or EMPTY
-  return shown(text, redis.call('LRANGE', keys.pending(kind, day, queue), 0, -1), with_bins)
+  local durations = taken_apart(kind, redis.call('LRANGE', keys.pending(kind, day, queue), 0, -1))
+  return shown(text, durations, with_bins)
 end
 
 -- The statistics of the day of a moment, as kept at `now`.
@@ -277,12 +300,13 @@ local function show_minutes(found, day, queue, first, last)
     end
   end
   local counts = redis.call('HMGET', keys.stats('minutes', day, queue), unpack(fields))
-  local completed, run_ms = by_minute(redis.call('LRANGE', keys.pending('run', day, queue), 0, -1))
+  local pending = redis.call('LRANGE', keys.pending('run', day, queue), 0, -1)
+  local completed, run_ms = by_minute(taken_apart('run', pending))
   for minute = first, last do
-    local i = 4 * (minute - first)
+    local i, said_as = 4 * (minute - first), store.text(minute)
     found[#found + 1] = {
-      day + minute * MINUTE_MS, tonumber(counts[i + 1] or 0) + (completed[minute] or 0), tonumber(counts[i + 2] or 0),
-      tonumber(counts[i + 3] or 0), tonumber(counts[i + 4] or 0) + (run_ms[minute] or 0),
+      day + minute * MINUTE_MS, tonumber(counts[i + 1] or 0) + (completed[said_as] or 0), tonumber(counts[i + 2] or 0),
+      tonumber(counts[i + 3] or 0), tonumber(counts[i + 4] or 0) + (run_ms[said_as] or 0),
     }
   end
 end

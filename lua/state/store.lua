@@ -69,19 +69,19 @@ local function call_in_chunks(command, key, values, count)
   end
 end
 
-local function gather(kind, key, value)
-  local all = store[kind] or {}
-  store[kind] = all
+-- What is gathered, by key, with a value more.
+local function with(all, key, value)
+  all = all or {}
   local of = all[key]
   if of then
     of[#of + 1] = value
   else
     all[key] = {value}
   end
+  return all
 end
 
-local function gather_pair(kind, key, one, two)
-  local all = store[kind]
+local function with_pair(all, key, one, two)
   local of = all and all[key]
   if of then
     local count = #of
@@ -90,13 +90,16 @@ local function gather_pair(kind, key, one, two)
   elseif all then
     all[key] = {one, two, nil, nil}
   else
-    store[kind] = {[key] = {one, two, nil, nil}}
+    return {[key] = {one, two, nil, nil}}
   end
+  return all
 end
 
 -- ---- counters: `<sequence of the last event> <bounds>`
 
+local known_counters, known_seq, known_bounds_text -- what the counters said that were taken apart last
 local known_text, known_bounds -- what the bounds said that were taken apart last
+local any -- whether these count anything tracked
 
 -- Read the counters and the options, and one or two texts more, with one command; give those.
 function store.open(one, two)
@@ -108,9 +111,16 @@ function store.open(one, two)
   else
     found = redis.call('MGET', keys.counters, keys.config)
   end
-  local seq, bounds = string.match(found[1] or '0\t0\t1\t0\t0\t0\t0', '^(%d+)\t(.*)$')
-  store.seq, store.bounds_text, store.counters, store.config = tonumber(seq), bounds, found[1], found[2]
-  store.began = store.seq
+  store.counters, store.config = found[1], found[2]
+  if store.counters ~= known_counters then
+    known_counters = store.counters
+    known_seq, known_bounds_text = string.match(known_counters or '0\t0\t1\t0\t0\t0\t0', '^(%d+)\t(.*)$')
+    known_seq = tonumber(known_seq)
+  end
+  store.seq, store.began, store.bounds_text = known_seq, known_seq, known_bounds_text
+  if known_bounds_text ~= known_text then
+    store.bounds()
+  end
   return found[3], found[4]
 end
 
@@ -132,6 +142,7 @@ function store.bounds()
       sweep_seq = tonumber(sweep_seq), sweep_at = tonumber(sweep_at), cascade = tonumber(cascade_),
       keeping = tonumber(keeping_),
     }
+    any, store.left = known_bounds.tracked > 0, known_bounds.cascade
   end
   return known_bounds
 end
@@ -144,32 +155,23 @@ function store.bound(name, value)
     bounds.tracked, bounds.first_event, bounds.sweep_seq, bounds.sweep_at, bounds.cascade, bounds.keeping,
   }, '\t')
   store.bounds_text = known_text
-end
-
-local looked_at, any, left -- the bounds that were looked at last, whether they count anything tracked, and the cascade
-
-local function look()
-  if store.bounds_text ~= looked_at then
-    looked_at, any = store.bounds_text, string.sub(store.bounds_text, 1, 2) ~= '0\t'
-    left = store.bounds().cascade
-  end
+  any, store.left = bounds.tracked > 0, bounds.cascade
 end
 
 function store.tracks_any()
-  look()
   return any
 end
 
 -- How many jobs are left of the cascade by operations before.
 function store.cascade_left()
-  look()
-  return left
+  return store.left
 end
 
 local function flush_counters()
-  local text = store.text(store.seq) .. '\t' .. store.bounds_text
-  if text ~= store.counters then
-    store.save(keys.counters, text)
+  if store.seq ~= known_seq or store.bounds_text ~= known_bounds_text then
+    known_counters = store.text(store.seq) .. '\t' .. store.bounds_text
+    known_seq, known_bounds_text = store.seq, store.bounds_text
+    store.save(keys.counters, known_counters)
   end
 end
 
@@ -241,7 +243,7 @@ end
 function store.add(key, score, member)
   score = store.numbers[score] or score
   if store.many then
-    gather_pair('added', key, score, member)
+    store.added = with_pair(store.added, key, score, member)
   else
     redis.call('ZADD', key, score, member)
   end
@@ -249,7 +251,7 @@ end
 
 function store.remove(key, member)
   if store.many then
-    gather('removed', key, member)
+    store.removed = with(store.removed, key, member)
   else
     redis.call('ZREM', key, member)
   end
@@ -295,7 +297,7 @@ end
 -- ---- hashes
 
 function store.set_field(key, field, value)
-  gather_pair('set', key, field, store.numbers[value] or value)
+  store.set = with_pair(store.set, key, field, store.numbers[value] or value)
 end
 
 -- Drop a field, and another if there is one.
@@ -303,8 +305,7 @@ function store.drop_fields(key, one, two)
   if not store.many and not store.set then
     redis.call('HDEL', key, one, two or one)
   else
-    gather('dropped', key, one)
-    gather('dropped', key, two)
+    store.dropped = with(with(store.dropped, key, one), key, two)
   end
 end
 
@@ -406,5 +407,7 @@ function store.flush()
   records.flush()
   flush_counters()
   flush_texts()
-  flush_gathered()
+  if store.many or store.set then
+    flush_gathered()
+  end
 end

@@ -12,7 +12,7 @@ from tests.servers import Server
 DIALECT = "only a dialect asks for it, whose own tests run it"
 
 UNREACHED = {
-    ("register", "error(reply, 0)"): "an error that is no refusal: a fault of ours, which the suite would report",
+    ("register", "error(fault, 0)"): "an error that is no refusal: a fault of ours, which the suite would report",
     (
         "state/queues",
         "queues.unknown()",
