@@ -52,7 +52,7 @@ HOT = (
     "redis.call", "string.find", "string.match", "string.sub", "string.format",
     "store.numbers", "store.seq", "store.began", "store.config", "store.counters", "store.bounds_text", "store.many",
     "store.texts", "store.gone", "store.added", "store.removed", "store.set", "store.dropped", "store.durations",
-    "store.trims", "store.cascade", "store.left", "store.seen",
+    "store.trims", "store.cascade", "store.left", "store.tracks", "store.seen",
     "store.begin", "store.open", "store.emit", "store.text", "store.add", "store.remove", "store.save", "store.sorted",
     "store.set_field", "store.last", "store.bounds", "store.flush",
     "keys.prefix", "keys.counters", "keys.config", "keys.events", "keys.begin", "keys.job", "keys.member", "keys.worker",

@@ -40,7 +40,7 @@ local function pop(_, a)
   redis.call('RPUSH', 'sm:s:wait-new:1795219200000:emails', '3')
   redis.call('ZADD', 'sm:q:emails-locks', '1795294787306', a[2] .. jid)
   redis.call('MSET', key, RUNNING, 'sm:counters', COUNTERS)
-  redis.call('HSET', 'sm:w:worker-1:jobs', 'j' .. jid, '3002', 'r' .. a[1], jid)
+  redis.call('HSET', 'sm:w:worker-1:jobs', 'r' .. a[1], ' 3002 ' .. jid)
   return {'OK', {{jid, 'running', RUNNING}}}
 end
 
@@ -49,7 +49,7 @@ local function complete(_, a)
   redis.call('TIME')
   redis.call('MGET', 'sm:counters', 'sm:config', key)
   redis.call('ZREM', 'sm:q:emails-locks', a[2] .. jid)
-  redis.call('HDEL', 'sm:w:worker-1:jobs', 'j' .. jid, 'r' .. a[3])
+  redis.call('HDEL', 'sm:w:worker-1:jobs', 'r' .. a[3])
   redis.call('RPUSH', 'sm:s:run-new:1795219200000:emails', '0 1258')
   tell('\tcompleted\t', jid, '\temails\tworker-1\t3002\t0')
   redis.call('ZADD', 'sm:completed', MOMENT, a[2] .. jid)

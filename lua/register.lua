@@ -48,17 +48,22 @@ register.verbs = {
   metadata_increment = noting.metadata_increment, metadata_unset = noting.metadata_unset,
 }
 
+local second, began -- the server's last second, and its first millisecond
 local last, last_text -- the server's last millisecond, in which many operations may fall
 
 -- The moment of the operation, as a number and as text: the caller's, or the server's.
 local function moment(operation, text)
   if text == '' then
     local time = redis.call('TIME')
-    text = time[1] .. string.sub('00000' .. time[2], -6, -4)
-    if text ~= last_text then
-      last, last_text = tonumber(text), text
+    if time[1] ~= second then
+      second, began = time[1], time[1] * 1000
     end
-    return last, text
+    local ms = time[2] / 1000
+    local now = began + (ms - ms % 1)
+    if now ~= last then
+      last, last_text = now, string.format('%d', now)
+    end
+    return last, last_text
   end
   return arguments.accept(catalogue.time, text) or refusals.refuse('BAD_ARGUMENT', operation, 'now'), text
 end

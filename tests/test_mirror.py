@@ -53,6 +53,7 @@ IN_LUA_ALONE = {
     "stats.flush": "durations of one operation are appended together",
     "tags.has": "the model asks the job's dictionary",
     "tags.of": "the model asks the job's dictionary",
+    "workers.grant_of": "a lease that was granted alone is kept with the memory of its grant",
     "workers.silent_holders": "the model asks each worker; Lua has no list of them",
 }
 """Public functions without a twin in the model, and why. The storage itself, state/store.lua, is left out: there Redis

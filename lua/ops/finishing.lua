@@ -70,7 +70,9 @@ local function complete(now, job, op, depends)
   jobs.lift(job)
   stats.ran(now, queue, run_ms)
   job.result = op.result
-  records.clear_failure(job)
+  if job.group ~= '' then
+    records.clear_failure(job)
+  end
   if op.data then
     records.set_data(job, op.data)
   end
@@ -88,7 +90,9 @@ local function complete(now, job, op, depends)
       depending.unblock(now, waiting_job)
     end
   end
-  settling.settle(now, job)
+  if job.options ~= '' then
+    settling.settle(now, job)
+  end
   return 'complete'
 end
 

@@ -96,6 +96,7 @@ end
 
 local function claim(now, job, worker, request)
   local wait_ms = math.max(now - job.ready_at, 0)
+  stats.waited(now, job.queue, wait_ms)
   job.token = store.emit(now, 'popped', job.jid, job.queue, worker, wait_ms)
   if job.options ~= '' or store.config then
     gating.claimed(now, job)
@@ -108,9 +109,9 @@ local function claim(now, job, worker, request)
     options.drop(job, 'ttl_ms')
   else
     job.expires_at = now + config.heartbeat(job.queue)
+    store.text(job.expires_at) -- so that its text is known to all that write it
   end
   history.add(now, job, 'popped', worker, job.token)
-  stats.waited(now, job.queue, wait_ms)
   jobs.place(job, 'running')
 end
 
@@ -118,9 +119,10 @@ end
 local function lease(now, queue, worker, count, request, jids, shown)
   local paused = queues.has_pauses(queue) and pausing.holds(now, queue)
   local granted = paused and {} or next_(now, queue, count)
+  local grant = workers.grant_of(request, count + #jids)
   for i = 1, #granted do
     local job = granted[i]
-    claim(now, job, worker, request)
+    claim(now, job, worker, grant)
     jids[#jids + 1] = job.jid
     shown[#shown + 1] = jobs.view(now, job)
   end

@@ -11,14 +11,14 @@ function cascade.push(job, cancels)
   local entry = (cancels and 'c' or 'f') .. keys.member(job.seq, job.jid)
   store.cascade = store.cascade or {}
   local list = store.cascade
-  if not list[entry] and not (store.cascade_left() > 0 and store.sorted('ZSCORE', keys.cascade, entry)) then
+  if not list[entry] and not (store.left > 0 and store.sorted('ZSCORE', keys.cascade, entry)) then
     list[#list + 1], list[entry] = entry, true
   end
 end
 
 -- Whether there is any.
 function cascade.is_left()
-  return store.cascade and #store.cascade > 0 or store.cascade_left() > 0
+  return store.cascade and #store.cascade > 0 or store.left > 0
 end
 
 -- What was pushed last, taken off: the job, or false if it is not as it was, and whether it is to be canceled.
@@ -28,7 +28,7 @@ function cascade.take()
     store.cascade[entry] = nil
   else
     entry = store.sorted('ZPOPMIN', keys.cascade)[1]
-    store.bound('cascade', store.cascade_left() - 1)
+    store.bound('cascade', store.left - 1)
   end
   local kind, member = string.sub(entry, 1, 1), string.sub(entry, 2)
   local job = jobs.get(keys.jid_of(member))
@@ -40,7 +40,7 @@ end
 function cascade.flush()
   local list = store.cascade
   if list and #list > 0 then
-    local left = store.cascade_left()
+    local left = store.left
     for i, entry in ipairs(list) do
       store.add(keys.cascade, -left - i, entry)
     end

@@ -57,6 +57,14 @@ local function end_lease(job)
   workers.let_go(job)
 end
 
+local function end_plain_lease(job)
+  queues.unlock(job)
+  if store.config then
+    gates.let_go(job)
+  end
+  workers.let_go(job)
+end
+
 -- For each state, how a job enters its place and how it leaves it.
 local PLACES = {
   waiting = {push, pull},
@@ -72,7 +80,7 @@ local PLACES = {
 -- What is shorter for a job without options: nothing was let on by a gate, and no throttle is named.
 local PLAIN = {
   waiting = {queues.push, queues.pull},
-  running = {begin_plain_lease, end_lease},
+  running = {begin_plain_lease, end_plain_lease},
   stalled = {queues.lock, unlock},
 }
 

@@ -21,7 +21,7 @@ local KNOWN = 500 -- numbers whose texts are kept
 
 -- Numbers are what is dear here: to read one from text, or to write one, costs as much as making a table. So the moment
 -- comes with its text, what is text already stays so, and the texts of some numbers are kept.
-store.numbers = {}
+store.numbers = {[0] = '0'}
 local known = 0
 
 local written, size = {}, 0 -- keys and texts to write, and how many these are
@@ -29,7 +29,7 @@ local written, size = {}, 0 -- keys and texts to write, and how many these are
 -- (False and not nil: a key whose value is nil is lost to Lua's tables, which are rebuilt when it comes back.)
 function store.begin(now, text, many)
   if known > KNOWN then
-    store.numbers, known = {}, 0
+    store.numbers, known = {[0] = '0'}, 0
   end
   if not store.numbers[now] then
     store.numbers[now], known = text, known + 1
@@ -99,7 +99,6 @@ end
 
 local known_counters, known_seq, known_bounds_text -- what the counters said that were taken apart last
 local known_text, known_bounds -- what the bounds said that were taken apart last
-local any -- whether these count anything tracked
 
 -- Read the counters and the options, and one or two texts more, with one command; give those.
 function store.open(one, two)
@@ -142,7 +141,7 @@ function store.bounds()
       sweep_seq = tonumber(sweep_seq), sweep_at = tonumber(sweep_at), cascade = tonumber(cascade_),
       keeping = tonumber(keeping_),
     }
-    any, store.left = known_bounds.tracked > 0, known_bounds.cascade
+    store.tracks, store.left = known_bounds.tracked > 0, known_bounds.cascade
   end
   return known_bounds
 end
@@ -155,17 +154,11 @@ function store.bound(name, value)
     bounds.tracked, bounds.first_event, bounds.sweep_seq, bounds.sweep_at, bounds.cascade, bounds.keeping,
   }, '\t')
   store.bounds_text = known_text
-  any, store.left = bounds.tracked > 0, bounds.cascade
+  store.tracks, store.left = bounds.tracked > 0, bounds.cascade
 end
 
-function store.tracks_any()
-  return any
-end
-
--- How many jobs are left of the cascade by operations before.
-function store.cascade_left()
-  return store.left
-end
+-- What the bounds say that every operation asks: whether any job is tracked (store.tracks), and how many are left of the
+-- cascade by operations before (store.left).
 
 local function flush_counters()
   if store.seq ~= known_seq or store.bounds_text ~= known_bounds_text then
@@ -297,15 +290,33 @@ end
 -- ---- hashes
 
 function store.set_field(key, field, value)
-  store.set = with_pair(store.set, key, field, store.numbers[value] or value)
+  value = store.numbers[value] or value
+  if store.many then
+    store.set = with_pair(store.set, key, field, value)
+  else
+    redis.call('HSET', key, field, value)
+  end
 end
 
--- Drop a field, and another if there is one.
+local shared, shared_key -- what was dropped last beside another field, and where
+
+-- Drop a field, and another if there is one, which many may have in common.
 function store.drop_fields(key, one, two)
-  if not store.many and not store.set then
-    redis.call('HDEL', key, one, two or one)
-  else
-    store.dropped = with(with(store.dropped, key, one), key, two)
+  if not store.many then
+    if two then
+      redis.call('HDEL', key, one, two)
+    else
+      redis.call('HDEL', key, one)
+    end
+    return
+  end
+  if not store.dropped or key ~= shared_key then
+    shared, shared_key = nil, key
+  end
+  store.dropped = with(store.dropped, key, one)
+  if two and two ~= shared then
+    store.dropped = with(store.dropped, key, two)
+    shared = two
   end
 end
 
@@ -407,7 +418,7 @@ function store.flush()
   records.flush()
   flush_counters()
   flush_texts()
-  if store.many or store.set then
+  if store.many then
     flush_gathered()
   end
 end

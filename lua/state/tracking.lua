@@ -5,7 +5,7 @@ local tracking = {}
 
 -- Whether a job is tracked.
 function tracking.is_tracked(jid)
-  return store.tracks_any() and store.sorted('ZSCORE', keys.tracked, jid) ~= false
+  return store.tracks and store.sorted('ZSCORE', keys.tracked, jid) ~= false
 end
 
 -- Track a job. The current sequence is its place.

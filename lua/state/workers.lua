@@ -4,12 +4,16 @@
 -- A grant is remembered until one of its leases ends in any way: a worker that finishes a job has seen the reply, and a
 -- worker whose lease was lost must not be granted it again. So the memory needs no clock, and nothing of it leaks.
 --
+-- A job that a request was granted alone has one field for both, the lease and the memory. In its record a space stands
+-- before the request then.
+--
 -- A worker is entered as seen at most once a second: more would be a write for every pop, for nothing that anyone reads.
 
 local workers = {}
 
 local PRECISION_MS = 1000
 local SWEEP = 10
+local SPACE = 32 -- the byte
 local NONE = {} -- of jobs
 
 -- Strike silent workers that hold no lease. A few are looked at each time, longest silent first; those that hold one are
@@ -54,25 +58,43 @@ function workers.deregister(name)
   return redis.call('ZREM', keys.workers, name) == 1
 end
 
--- Enter a lease.
+local alone, field -- the request for one job, as the record says it; the field of what it is granted
+
+-- The request for so many jobs under which each is leased, as its record says it.
+function workers.grant_of(request, count)
+  alone = count == 1 and request ~= '' and ' ' .. request
+  return alone or request
+end
+
+-- Enter a lease; `grant_of` was asked just before.
 function workers.hold(job)
-  store.set_field(keys.worker(job.worker), 'j' .. job.jid, job.seq)
+  if alone then
+    store.set_field(keys.worker(job.worker), field, ' ' .. store.text(job.seq) .. ' ' .. job.jid)
+  else
+    store.set_field(keys.worker(job.worker), 'j' .. job.jid, job.seq)
+  end
 end
 
 -- Strike a lease, and what the request that granted it was granted.
 function workers.let_go(job)
-  store.drop_fields(keys.worker(job.worker), 'j' .. job.jid, 'r' .. job.grant)
+  if string.byte(job.grant) == SPACE then
+    store.drop_fields(keys.worker(job.worker), 'r' .. string.sub(job.grant, 2))
+  else
+    store.drop_fields(keys.worker(job.worker), 'j' .. job.jid, 'r' .. job.grant)
+  end
 end
 
 -- The jobs that a request was granted and that are all still held under it.
 function workers.granted(name, request)
-  local found = store.hashed('HMGET', keys.worker(name), '', 'r' .. request)
+  field = 'r' .. request
+  local found = store.hashed('HMGET', keys.worker(name), '', field)
   store.seen, store.seen_at = name, found[1]
   if not found[2] or request == '' then
     return NONE
   end
-  local jids = {}
-  for jid in string.gmatch(found[2], '%S+') do
+  local single = string.match(found[2], '^ %d+ (.*)$')
+  local jids = {single}
+  for jid in string.gmatch(single and '' or found[2], '%S+') do
     jids[#jids + 1] = jid
   end
   return jids
@@ -80,8 +102,8 @@ end
 
 -- Remember what a request was granted.
 function workers.remember(name, request, jids)
-  if request ~= '' and #jids > 0 then
-    store.set_field(keys.worker(name), 'r' .. request, table.concat(jids, ' '))
+  if request ~= '' and #jids > 0 and not alone then
+    store.set_field(keys.worker(name), field, table.concat(jids, ' '))
   end
 end
 
@@ -135,8 +157,12 @@ function workers.held(name)
   local all = store.hashed('HGETALL', keys.worker(name))
   local held = {}
   for i = 1, #all, 2 do
-    if string.sub(all[i], 1, 1) == 'j' then
-      held[#held + 1] = {string.sub(all[i], 2), tonumber(all[i + 1])}
+    local seq, jid = all[i + 1], string.match(all[i], '^j(.*)$')
+    if not jid then
+      seq, jid = string.match(all[i + 1], '^ (%d+) (.*)$')
+    end
+    if jid then
+      held[#held + 1] = {jid, tonumber(seq)}
     end
   end
   table.sort(held, function(a, b)

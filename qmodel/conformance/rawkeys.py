@@ -314,6 +314,9 @@ class _Reader:
                 record["seen_at"] = int(value)
             elif field[0] == "j":
                 record["held"][field[1:]] = int(value)
+            elif value[0] == " ":
+                seq, jid = value[1:].split(" ")
+                record["held"][jid], record["grants"][field[1:]] = int(seq), (jid,)
             else:
                 record["grants"][field[1:]] = tuple(value.split(" "))
         return record
@@ -423,7 +426,8 @@ class _Reader:
         if set(names) != set(tagged):
             raise Corrupt(f"job {jid} has the tags {names}, but is listed under {sorted(tagged)}")
         return {
-            **{name: f[name] for name in ("klass", "queue", "state", "worker", "grant", "put_request")},
+            **{name: f[name] for name in ("klass", "queue", "state", "worker", "put_request")},
+            "grant": f["grant"].removeprefix(" "),
             **{name: int(f[name]) for name in NUMBERS},
             "data": self.text(f"j:{jid}-data") if more["apart"] == b"1" else rest[:size].decode(),
             "tags": tuple((tag, tagged[tag]) for tag in names),
