@@ -53,6 +53,7 @@ IN_LUA_ALONE = {
     "stats.flush": "durations of one operation are appended together",
     "tags.has": "the model asks the job's dictionary",
     "tags.of": "the model asks the job's dictionary",
+    "options.of_any": "spares a list where nobody has options",
     "workers.grant_of": "a lease that was granted alone is kept with the memory of its grant",
     "workers.silent_holders": "the model asks each worker; Lua has no list of them",
 }
@@ -97,8 +98,8 @@ STORAGE_CALLS = {
     "queues.has_gates", "queues.has_pauses", "queues.is_due", "queues.lapsed", "queues.look_due", "queues.of",
     "queues.prefetch", "queues.rank", "queues.size",
     "records.clear_failure", "records.data", "records.prefetch", "records.set_data", "records.set_failure",
-    "store.events_after", "store.gather_no_more", "store.last", "store.text", "store.write_sorted",
-    "tags.has", "tags.of",
+    "options.of_any", "store.events_after", "store.gather_no_more", "store.last", "store.text", "store.write_sorted",
+    "tags.has", "tags.of", "workers.grant_of",
 }  # fmt: skip
 """Calls in verbs that may stand on one side only: they look at what one side keeps otherwise, and decide nothing."""
 

@@ -128,19 +128,9 @@ function burying.expire_due(now, queue, most)
   end
 end
 
-local function are_plain(found)
-  for i = 1, #found do
-    local job = found[i]
-    if job.options ~= '' then
-      return false
-    end
-  end
-  return true
-end
-
 -- Fail those of some lifted jobs that may no longer begin; give the others.
 function burying.expire_taken(now, taken)
-  if are_plain(taken) then
+  if not options.of_any(taken) then
     return taken
   end
   local left = {}

@@ -70,9 +70,7 @@ local function complete(now, job, op, depends)
   jobs.lift(job)
   stats.ran(now, queue, run_ms)
   job.result = op.result
-  if job.group ~= '' then
-    records.clear_failure(job)
-  end
+  records.clear_failure(job)
   if op.data then
     records.set_data(job, op.data)
   end
@@ -90,9 +88,7 @@ local function complete(now, job, op, depends)
       depending.unblock(now, waiting_job)
     end
   end
-  if job.options ~= '' then
-    settling.settle(now, job)
-  end
+  settling.settle(now, job)
   return 'complete'
 end
 

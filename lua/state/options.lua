@@ -47,6 +47,17 @@ local function write(job, names, values)
   job.options = table.concat(names, BETWEEN)
 end
 
+-- Whether any of these jobs has options.
+function options.of_any(found)
+  for i = 1, #found do
+    local job = found[i]
+    if job.options ~= '' then
+      return true
+    end
+  end
+  return false
+end
+
 -- Let an option of a job say this: text without control characters, or a whole number.
 function options.set(job, name, value)
   local names, values = read(job)
