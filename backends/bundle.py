@@ -55,9 +55,9 @@ HOT = (
     "store.trims", "store.cascade", "store.left", "store.tracks", "store.seen",
     "store.begin", "store.open", "store.emit", "store.text", "store.add", "store.remove", "store.save", "store.sorted",
     "store.set_field", "store.last", "store.bounds", "store.flush",
-    "keys.prefix", "keys.counters", "keys.config", "keys.events", "keys.begin", "keys.job", "keys.member", "keys.worker",
-    "records.begin", "records.get", "records.encode", "records.flush", "queues.begin", "queues.of", "queues.state_key",
-    "history.add", "jobs.get", "jobs.lift", "jobs.place", "places.enter", "config.value",
+    "keys.prefix", "keys.counters", "keys.config", "keys.events", "keys.begin", "keys.job", "keys.member",
+    "keys.worker", "records.begin", "records.get", "records.encode", "records.flush", "queues.begin", "queues.of",
+    "queues.state_key", "history.add", "jobs.get", "jobs.lift", "jobs.place", "places.enter", "config.value",
     "catalogue.operations", "catalogue.most", "arguments.names", "arguments.is_id", "refusals.raised", "register.verbs",
 )  # fmt: skip
 """What is called, read or set most: each stands in a local of its own, not in a table to be looked up in."""

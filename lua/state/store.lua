@@ -1,10 +1,10 @@
 -- Storage under all nouns: Redis, behind a gatherer of writes.
 --
 -- What an operation names is read with one MGET before it begins. The texts that it changes are written with one MSET at
--- its end, and what it sets in a hash with one HSET. An operation on many jobs gathers its other writes too, and makes
--- one variadic call of all that concerns one key: a step of a hundred jobs costs about as many commands as a step of
--- one. Reading a sorted set or a hash first writes what was gathered for it. (For one job gathering would cost more than
--- it saves: then a sorted set is written at once.)
+-- its end. An operation on many jobs gathers its other writes too, and makes one variadic call of all that concerns one
+-- key: a step of a hundred jobs costs about as many commands as a step of one. Reading a sorted set or a hash first writes
+-- what was gathered for it. (For one job gathering would cost more than it saves: then a sorted set, or a hash, is written
+-- at once.)
 --
 -- Of what is gathered for one key, removals are written before additions: a job is lifted out of a place before it is put
 -- into one. Where one is lifted again in the same step, all that was gathered is written before (state/places.lua).
@@ -128,6 +128,9 @@ function store.last()
   return store.seq
 end
 
+-- Every operation asks whether any job is tracked (store.tracks), and how many failed jobs earlier operations left of the
+-- cascade (store.left).
+--
 -- How many jobs are tracked; the first event that is still kept; the sequence and the moment before which no complete
 -- job can be past keeping (state/completed.lua); how much is left of the cascade; the moment before which no job is due
 -- that says itself how long it is kept (state/keeping.lua).
@@ -156,9 +159,6 @@ function store.bound(name, value)
   store.bounds_text = known_text
   store.tracks, store.left = bounds.tracked > 0, bounds.cascade
 end
-
--- What the bounds say that every operation asks: whether any job is tracked (store.tracks), and how many are left of the
--- cascade by operations before (store.left).
 
 local function flush_counters()
   if store.seq ~= known_seq or store.bounds_text ~= known_bounds_text then
