@@ -65,7 +65,7 @@ told(began, cpu, findings.audited(ROOT, journals.Segment(SPACE, 0, 0)))
 """
 TWO = """
 from functools import partial
-from qmodel.pipeline.processes import processes
+from qmodel.processes import processes
 if __name__ == "__main__":
     with processes(2) as run:
         list(run(ready, [1, 2]))

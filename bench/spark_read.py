@@ -131,7 +131,7 @@ def by_spark(spark: Any, url: str) -> dict[str, Callable[[], int]]:
 def into_archive(url: str, root: Path, spark: Any) -> dict[str, Callable[[], int]]:
     """Archiving, each time anew."""
     from qmodel.pipeline.archiving import archive
-    from qmodel.pipeline.processes import processes
+    from qmodel.processes import processes
 
     def anew(run: Any) -> int:
         shutil.rmtree(root, ignore_errors=True)

@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("state",),
     ("ops",),
     ("engine",),
-    ("errors", "invariants", "lua_catalogue", "plain", "wire", "wire_journal", "wire_reading"),
+    ("errors", "invariants", "lua_catalogue", "plain", "processes", "wire", "wire_journal", "wire_reading"),
     ("backends",),
     (
         "aio",

@@ -52,7 +52,7 @@ def command(root: str, add: bool, take: bool, namespace: str | None, **auditing:
 
 def _audit(root: str, after: int, save: bool, processes: int | None, most: int) -> None:
     from qmodel.pipeline import findings, journals
-    from qmodel.pipeline.processes import processes as in_processes
+    from qmodel.processes import processes as in_processes
 
     segments = journals.all_segments(root, after)
     began, count = time.monotonic(), (processes or os.cpu_count() or 1) if len(segments) > 1 else 1

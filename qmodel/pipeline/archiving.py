@@ -17,10 +17,11 @@ from qmodel import operations as ops
 from qmodel.client import Client
 from qmodel.pipeline.archive import Archive, ArchiveError, Commit, File
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.committing import Run, Writer, sync, told, writing
+from qmodel.pipeline.committing import Writer, sync, told, writing
 from qmodel.pipeline.decoding import events_of, read, tables
 from qmodel.pipeline.gaps import EventsGone, Gap, SequenceWentBack
 from qmodel.pipeline.schema import VERSION
+from qmodel.processes import Run
 
 ROWS = 100_000
 """How many events a task writes: it needs 80 MB for them."""

@@ -6,10 +6,9 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from pyarrow import fs
 
@@ -145,9 +144,3 @@ def told(root: str) -> Iterator[None]:
             f"The archive {root} cannot be read or written: {error}. What was not finished has not happened; see to "
             f"that, and run it again."
         ) from error
-
-
-Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-"""Who performs a function for each of some things, such as `map`, a pool of processes, or Spark; gives the results in
-any order.
-"""

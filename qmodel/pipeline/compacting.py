@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 from qmodel.pipeline.archive import Archive, ArchiveError, Commit, File
 from qmodel.pipeline.archiving import write_file
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.committing import Run, told, writing
+from qmodel.pipeline.committing import told, writing
 from qmodel.pipeline.schema import VERSION
+from qmodel.processes import Run
 
 MOST = 1_000_000
 """Rows of a merged file: some 20 MB, for which a task needs half a gigabyte."""

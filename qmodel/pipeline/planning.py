@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from qmodel.conformance.processes import spread
 from qmodel.pipeline.grids import Grid, Point
 from qmodel.pipeline.intervals import Estimate, estimate, quantile
 from qmodel.pipeline.simulating import Served, Simulated, simulate
+from qmodel.processes import spread
 
 ALL = "all"
 """The name of all streams together, where there are several."""

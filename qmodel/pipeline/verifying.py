@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 from qmodel.pipeline.archive import Archive, Commit, File
 from qmodel.pipeline.archiving import day_of
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.committing import Run, writing
+from qmodel.pipeline.committing import writing
 from qmodel.pipeline.gaps import Gap
 from qmodel.pipeline.schema import VERSION, version_of
+from qmodel.processes import Run
 
 TRIES = 3
 """How often the files are listed again, where some are gone when they are looked into."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from qmodel.errors import QmodelError
-from qmodel.worker.zygote import die_with_parent
+from qmodel.processes import die_with_parent
 
 PATIENCE: Final = 3.0
 """Seconds that jobs get to finish when the code has changed."""

@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from qmodel.errors import QmodelError
-from qmodel.worker.zygote import die_with_parent
+from qmodel.processes import die_with_parent
 
 if TYPE_CHECKING:
     from qmodel.worker.worker import Worker

@@ -14,7 +14,6 @@ that it has started, and ends. On Linux the system kills it, and them, even soon
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
@@ -23,22 +22,13 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-_SET_DEATH_SIGNAL: Final = 1
-"""PR_SET_PDEATHSIG of <sys/prctl.h>."""
+from qmodel.processes import die_with_parent
 
 MESSAGE: Final = 64
 """Bytes of a message, padded."""
 
 NOT_FORKED: Final = 256
 """The status of a child that there never was."""
-
-
-def die_with_parent(parent: int, by: int = signal.SIGKILL) -> None:
-    """Let this process be sent a signal when the one that forked it is gone, where the system can do that."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_SET_DEATH_SIGNAL, int(by), 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def message(word: str, number: int) -> bytes:

@@ -15,10 +15,11 @@ from qmodel import operations as ops
 from qmodel.conformance import codec, parts, reached, runner
 from qmodel.conformance.own import Opening
 from qmodel.conformance.parts import Campaign, Total
-from qmodel.conformance.processes import perform, spread
+from qmodel.conformance.processes import perform
 from qmodel.conformance.reached import Reached
 from qmodel.conformance.subjects import Step
 from qmodel.errors import ConnectError, QmodelError
+from qmodel.processes import spread
 from tests.conformance.faults import FAULTS, Wrong
 from tests.conformance.planted import Mortal, Planted, end
 from tests.servers import ROOT, server_commands

@@ -28,8 +28,8 @@ from qmodel.pipeline.archiving import archive  # noqa: E402
 from qmodel.pipeline.committing import Busy, writing  # noqa: E402
 from qmodel.pipeline.compacting import compact  # noqa: E402
 from qmodel.pipeline.decoding import events_of  # noqa: E402
-from qmodel.pipeline.processes import processes  # noqa: E402
 from qmodel.pipeline.verifying import record_missing, verify  # noqa: E402
+from qmodel.processes import processes  # noqa: E402
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from qmodel.pipeline.archiving import Progress
-    from qmodel.pipeline.committing import Run
+    from qmodel.processes import Run
 
 
 @click.command("archive")

@@ -17,7 +17,7 @@ from qmodel.errors import QmodelError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from qmodel.pipeline.committing import Run
+    from qmodel.processes import Run
 
 
 def spark_session(job: str) -> SparkSession:
@@ -43,9 +43,9 @@ def performing(job: str, local: int | None) -> Iterator[Run]:
         finally:
             spark.stop()
     else:
-        from qmodel.pipeline.processes import processes
+        from qmodel.processes import processes
 
-        with processes(local) as run:
+        with processes(local, consequence="Nothing was added.") as run:
             yield run
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from qmodel.errors import QmodelError
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.committing import Run
+from qmodel.processes import Run
 
 
 def on(spark: SparkSession) -> Run:
