@@ -59,7 +59,7 @@ def _box(left: float, right: float, top: float, colour: str) -> str:
 
 def _label(left: float, right: float, top: float, text: str) -> Iterator[str]:
     if right - left > 7 * len(text):
-        yield f'<text x="{(left + right) / 2:.1f}" y="{top + 13}" fill="white" text-anchor="middle">{text}</text>'
+        yield f'<text x="{left + 6:.1f}" y="{top + 13}" fill="white">{text}</text>'
 
 
 def _journals(bars: Sequence[Bar], spaces: Sequence[str]) -> Iterator[str]:

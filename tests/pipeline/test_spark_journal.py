@@ -16,6 +16,7 @@ from pyspark.sql.datasource import EqualTo, GreaterThan, LessThan  # noqa: E402
 
 from qmodel import operations as ops  # noqa: E402
 from qmodel.client import Client  # noqa: E402
+from qmodel.errors import LockLost  # noqa: E402
 from qmodel.pipeline import journals  # noqa: E402
 from qmodel.pipeline.journaling import EntriesGone, JournalWentBack, newest  # noqa: E402
 from qmodel.pipeline.spark.recorded import JournalReader, PushedJournalReader  # noqa: E402
@@ -29,6 +30,8 @@ def client(url: str) -> Iterator[Client]:
     with Client(url) as client:
         client.execute(ops.ConfigSet("journal", 1))
         work(client, 100)
+        with pytest.raises(LockLost):
+            client.execute(ops.Complete("j1", 1))
         yield client
 
 
@@ -45,6 +48,9 @@ def test_the_journal_is_a_table(spark: Any, client: Client, url: str) -> None:
     assert [tuple(row) for row in whole.where("number = 2").select("seq", "call", "outcome").collect()] == [
         (one.seq, one.call, one.outcome) for one in client.journal() if one.number == 2
     ]
+    refused = whole.where("outcome like '{\"refused\"%'")
+    code = refused.selectExpr("operation", "get_json_object(outcome, '$.refused[0]') as code")
+    assert [tuple(row) for row in code.groupBy("operation", "code").count().collect()] == [("complete", "LOCK_LOST", 1)]
     rows = source.schema("number bigint, operation string").load().collect()
     found = [(one.number, one.call.split('"')[3]) for one in client.journal()]
     assert sorted((row.number, row.operation) for row in rows) == found
