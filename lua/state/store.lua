@@ -298,9 +298,7 @@ function store.set_field(key, field, value)
   end
 end
 
-local shared, shared_key -- what was dropped last beside another field, and where
-
--- Drop a field, and another if there is one, which many may have in common.
+-- Drop a field, and another if there is one, which those that are dropped one after the other may have in common.
 function store.drop_fields(key, one, two)
   if not store.many then
     if two then
@@ -310,13 +308,12 @@ function store.drop_fields(key, one, two)
     end
     return
   end
-  if not store.dropped or key ~= shared_key then
-    shared, shared_key = nil, key
-  end
-  store.dropped = with(store.dropped, key, one)
-  if two and two ~= shared then
-    store.dropped = with(store.dropped, key, two)
-    shared = two
+  local of = store.dropped and store.dropped[key]
+  if of and of[#of] == two then
+    of[#of] = one
+    of[#of + 1] = two
+  else
+    store.dropped = with(with(store.dropped, key, one), key, two)
   end
 end
 

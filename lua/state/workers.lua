@@ -93,8 +93,11 @@ function workers.granted(name, request)
     return NONE
   end
   local single = string.match(found[2], '^ %d+ (.*)$')
-  local jids = {single}
-  for jid in string.gmatch(single and '' or found[2], '%S+') do
+  if single then
+    return {single}
+  end
+  local jids = {}
+  for jid in string.gmatch(found[2], '%S+') do
     jids[#jids + 1] = jid
   end
   return jids

@@ -1397,6 +1397,23 @@ def sending_twice(s: Script) -> None:
     s.look()
 
 
+def granted_alone(s: Script) -> None:
+    """A lease of one job is told again by its request, whatever other jobs are called; one name makes two requests."""
+    s.put("a", "4", "5", "w")
+    s.pop(request="alone")  # a sequence that is the id of another job
+    s.pop(request="alone")
+    (second,) = s.pop(request="second")
+    s.do(ops.Worker("w"))
+    s.complete(second)
+    s.pop(request="second")
+    s.put(*ids("j", 12))
+    for _ in range(2):
+        mine, yours = s.pop(3, request="same"), s.pop(3, worker="v", request="same")
+        s.complete(mine[0], yours[0])
+        s.complete(*mine[1:], *yours[1:])
+    s.look()
+
+
 def retries_run_out(s: Script) -> None:
     """The last retry fails the job, whoever used it up, and its worker is not told that it failed it."""
     s.set("heartbeat", 1000)
@@ -1933,7 +1950,7 @@ def next_queues(s: Script) -> None:
 
 
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
-    completing_wrongly, sending_twice, retries_run_out, cycles, reversed_edges, two_ways_round, about_a_lease,
+    completing_wrongly, sending_twice, granted_alone, retries_run_out, cycles, reversed_edges, two_ways_round, about_a_lease,
     keys_of_jobs, keys_and_what_else_holds_a_job, keys_with_an_end, keys_of_a_batch, what_is_there_is_passed_over,
     about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts,
     queue_obliterated, queue_obliterated_finished, queue_obliterated_in_parts, repeated, full,

@@ -25,6 +25,8 @@ Raw = Mapping[bytes, tuple[str, Any]]
 
 UNTRIMMED = 99 + 15
 """Events that the stream may hold beyond those that are kept: the rest of a node, and those since the last look."""
+FOLD = 128
+"""So many durations are folded in when they have come together (lua/state/stats.lua)."""
 
 
 class Corrupt(ValueError):
@@ -356,6 +358,8 @@ class _Reader:
     def durations(self, kind: str, member: str) -> list[int]:
         """Those that are pending; of runs, their minutes are noted."""
         pending = [tuple(map(int, item.split())) for item in self.take(f"s:{kind}-new:{member}", "list", [])]
+        if len(pending) >= FOLD:
+            raise Corrupt(f"{len(pending)} durations of {member} are pending")
         if kind == "run":
             self.runs[member] = [(run_ms, minute) for run_ms, minute in pending]
         return [duration for duration, *_ in pending]
