@@ -1992,7 +1992,7 @@ class Wire(NamedTuple):
     expected: Step | Refusal
 
 
-SERVER_CLOCK = 1_700_000_000.012999
+SERVER_CLOCK = 1_700_000_000.999999
 """What TIME says while these are recorded: an empty `now` is that moment."""
 
 
@@ -2006,8 +2006,8 @@ def wire() -> list[Wire]:
     put = ["5", "", "q", "j", "k", "d"]
     one = ["q", "j", "k", "d"]
     found = [
-        Wire("length", ["", "", "q"], Step(at, ops.Length("q"))),
         Wire("put", ["", "", "q", "clock", "k", "d"], Step(at, ops.Put("q", "clock", "k", "d"))),
+        Wire("length", ["", "", "q"], Step(at, ops.Length("q"))),
         Wire("get", ["", "", "clock"], Step(at, ops.Get("clock"))),
         Wire("get", ["", "bad request", "clock"], Step(at, ops.Get("clock"))),
         Wire("length", ["5"], _bad("length", "queue")),
