@@ -45,11 +45,15 @@ def outcome(found: Any) -> str:
 def arguments(op: Operation) -> dict[str, Any]:
     """The arguments of an operation that are not left out, as JSON has them."""
     found = {}
-    for argument in op.spec.arguments:
+    for argument in op.spec.arguments if op.named else _FEWER[op.spec.name]:
         value = getattr(op, argument.name)
         if argument.required or value != argument.default or type(value) is not type(argument.default):
             found[argument.name] = [_plain(one) for one in value] if isinstance(value, tuple) else value
     return found
+
+
+_FEWER = {name: tuple(a for a in spec.arguments if not a.optional) for name, spec in CATALOGUE.items()}
+"""The arguments that an operation can have of which none was given that may be left out."""
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from qmodel import engine, recording
+from qmodel import engine, recording, wire_journal
 from qmodel.conformance import runner
 from qmodel.conformance.chooser import RandomChooser
 from qmodel.operations import Put
@@ -58,3 +58,13 @@ def test_what_is_no_call_is_refused(both: None, text: str) -> None:
 def test_lists_of_operations_are_read(both: None) -> None:
     call = '{"op":"put_many","now":1,"jobs":[{"queue":"q","jid":"a","klass":"k","data":"","tags":["x"]}]}'
     assert texts.read(call)[1].jobs == (Put("q", "a", "k", "", tags=("x",)),)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "text", [b"*0\r\n", b"$-1\r\n", b":-5\r\n", b"$4\r\na\r\nb\r\n", b"*2\r\n$0\r\n\r\n*2\r\n:7\r\n$1\r\nx\r\n"]
+)
+def test_what_went_over_the_line_is_read_alike_with_hiredis_and_without(text: bytes) -> None:
+    pytest.importorskip("hiredis")
+    quick = wire_journal._reader()
+    assert quick is not wire_journal.resp
+    assert quick(text) == wire_journal.resp(text)
