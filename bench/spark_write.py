@@ -1,8 +1,8 @@
 """Rows that become jobs: what a row costs the server and the client, from one process and from two tasks of Spark.
 
-Rows have data of 40 bytes and a column of which ids are made; batches of 10,000 rows, 500 jobs to a round trip. Beside
-it is `put_many` of 100, which is not safe to be done again in other batches: the least that a put costs. Every way
-takes turns with the others on one server, and is done twice: the second time every row is known. Rates are by the
+Rows have data of 40 bytes and a column of which ids are made; batches of 10,000 rows, 1,000 jobs to a round trip.
+Beside it is `put_many` of 100, which is not safe to be done again in other batches: the least that a put costs. Every
+way takes turns with the others on one server, and is done twice: the second time every row is known. Rates are by the
 clock, with whatever else the machine did; CPU times are the server's and the client's own.
 """
 

@@ -8,20 +8,23 @@ others wait.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from qmodel import operations as ops
 from qmodel.client import Client
 from qmodel.errors import QmodelError, RefusedError
 
-DEPTH = 500
+DEPTH = 1000
 """How many jobs are on their way in one round trip."""
 
 STEP = 100
 """How many of them are put in a step."""
 
 Step = Callable[[tuple[ops.Put, ...]], ops.PutNew | ops.RequestAdd]
+
+_UnderWay = tuple[Sequence[tuple[ops.Put, ...]], Future[list[Any]]]
 
 
 class Sent(NamedTuple):
@@ -32,7 +35,7 @@ class Sent(NamedTuple):
 
 
 class RowRefused(QmodelError):
-    """The engine refused a row: which, and why. Rows before it are jobs already; the write may be tried again."""
+    """The engine refused a row: which, and why. Those before it are jobs already, and some after it; try again."""
 
     def __init__(self, jid: str, why: str) -> None:
         super().__init__(jid, why)
@@ -54,16 +57,32 @@ def add(client: Client, request: str, puts: Iterable[ops.Put]) -> Sent:
 
 
 def _send(client: Client, puts: Iterable[ops.Put], make: Step) -> Sent:
+    """One round trip is on its way while the next one is made ready, so that the server has always something to do.
+
+    There is one line, so rows are put in their order.
+    """
     rows = new = 0
-    for some in _parts(puts, DEPTH):
-        steps = [tuple({op.jid: op for op in step}.values()) for step in _parts(some, STEP)]
-        for step, reply in zip(steps, client.execute_many(map(make, steps)), strict=True):
-            if isinstance(reply, RefusedError):
-                _refuse(client, step, make, reply)
-            else:
-                new += reply
-        rows += len(some)
+    under_way: _UnderWay | None = None
+    with ThreadPoolExecutor(1, "qmodel-line") as line:
+        for some in _parts(puts, DEPTH):
+            steps = [tuple({op.jid: op for op in step}.values()) for step in _parts(some, STEP)]
+            before, under_way = under_way, (steps, line.submit(client.execute_many, list(map(make, steps))))
+            rows += len(some)
+            new += _ended(client, before, make)
+        new += _ended(client, under_way, make)
     return Sent(rows, new)
+
+
+def _ended(client: Client, under_way: _UnderWay | None, make: Step) -> int:
+    """How many jobs a round trip made, when it has come back."""
+    new = 0
+    steps, replies = under_way or ((), None)
+    for step, reply in zip(steps, replies.result() if replies else (), strict=True):
+        if isinstance(reply, RefusedError):
+            _refuse(client, step, make, reply)
+        else:
+            new += reply
+    return new
 
 
 def _refuse(client: Client, step: tuple[ops.Put, ...], make: Step, refused: RefusedError) -> None:

@@ -29,6 +29,10 @@ NOT_IN_REQUESTS = ("queue", "priority", "ordered", "unique", "unique_mode", "uni
 """What a sub-request has from its request, or not at all."""
 
 
+TOGETHER = 500
+"""Of how many rows jobs are made at once."""
+
+
 class Writing(NamedTuple):
     """How rows become jobs.
 
@@ -150,8 +154,15 @@ class Rows:
         self._alike: dict[str, int] = {}
         self._named = [name for name in schema.names if name in COLUMNS and name not in ("jid", "queue", "klass")]
 
-    def puts(self, batch: pa.RecordBatch) -> list[Put]:
-        """The jobs of a batch, in its order. Raises ValueError for a row without what a job needs."""
+    def puts(self, batch: pa.RecordBatch) -> Iterator[Put]:
+        """The jobs of a batch, in its order, made as they are asked for, so that they can be sent meanwhile.
+
+        Raises ValueError for a row without what a job needs.
+        """
+        for start in range(0, batch.num_rows, TOGETHER):
+            yield from self._puts(batch.slice(start, TOGETHER))
+
+    def _puts(self, batch: pa.RecordBatch) -> list[Put]:
         jids, queues, klasses = self._jids(batch), self._texts(batch, "queue"), self._texts(batch, "klass")
         found = []
         for jid, queue, klass, given in zip(jids, queues, klasses, self._given(batch), strict=True):

@@ -33,7 +33,7 @@ def batch(**columns: Any) -> pa.RecordBatch:
 
 def puts(rows: pa.RecordBatch, what: Writing = EMAILS, part: int = 0) -> list[Put]:
     check(rows.schema, what)
-    return Rows(rows.schema, what, part).puts(rows)
+    return list(Rows(rows.schema, what, part).puts(rows))
 
 
 def waiting(client: Client, queue: str = "emails") -> int:
@@ -123,6 +123,25 @@ def test_a_batch_that_mixes_old_and_new_rows_loses_none(client: Client) -> None:
     put(client, puts(batch(jid=["b"])))
     put(client, puts(batch(jid=["a", "b", "c"])))
     assert waiting(client) == 3
+
+
+def test_a_row_is_the_same_job_for_as_long_as_that_is_kept(client: Client) -> None:
+    put(client, puts(batch(jid=["a", "b"])))
+    for job in client.queues["emails"].pop(2):
+        job.complete()
+    assert put(client, puts(batch(jid=["a", "b"]))) == (2, 0)
+    client.config.set("jobs-history-count", 1)
+    put(client, puts(batch(jid=["c"])))
+    with client.queues["emails"].pop():
+        pass  # what is kept no longer goes when another one is complete
+    assert put(client, puts(batch(jid=["a", "b", "c"]))) == (3, 2)
+
+
+def test_many_rows_are_put_in_their_order(client: Client) -> None:
+    rows = batch(jid=[f"{number}" for number in range(3500)])
+    assert put(client, iter(puts(rows))) == (3500, 3500)
+    assert [job.jid for job in client.queues["emails"].pop(1000)] == [f"{number}" for number in range(1000)]
+    assert put(client, iter(puts(batch(jid=["last"])))) == (1, 1)
 
 
 def test_sub_requests_are_known_when_their_jobs_are_gone(client: Client) -> None:
