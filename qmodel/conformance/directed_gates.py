@@ -341,9 +341,23 @@ def when_a_queue_may_open(s: Script) -> None:
     s.do(ops.Queue("q"))
 
 
+def a_rate_that_was_taken_back(s: Script) -> None:
+    """Claims are forgotten with the rate that they counted for, and a new one begins without any."""
+    s.do(ops.ThrottleSet("x", rate=1, rate_ms=1_000_000))
+    s.put("a", "b", "c", throttles=("x",))
+    s.pop(2)
+    s.do(ops.ThrottleSet("x", 9, rate=1, rate_ms=500_000))
+    s.pop()
+    s.do(ops.ThrottleSet("x", 9))
+    s.do(ops.ThrottleSet("x", rate=1, rate_ms=1_000_000))
+    s.pop(2)
+    s.do(ops.ThrottleGet("x"))
+
+
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
     woken_by_throttles, two_gates_of_a_queue, let_go_on_and_waiting_still, a_bucket_that_was_lowered,
     what_a_bucket_has_promised, behind_one_that_needs_more, many_holders, names_of_throttles, limits_that_go_together,
     when_a_queue_opens, a_thousand_queues_at_a_throttle, a_thousand_go_on,
     two_gates_that_open_wide, a_hundred_gates, a_place_that_is_held, let_go_on_one_by_one, when_a_queue_may_open,
+    a_rate_that_was_taken_back,
 )  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import random
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -79,24 +80,20 @@ def run(side: str, only: str, jobs: int, seconds: float, everything: bool) -> Su
     return summary
 
 
-def distilled(jobs: int, budget: int) -> str:
-    """Choose vectors by half of the Lua mutants, and measure them on the other half; give the report."""
+def distilled(jobs: int, budget: int, seconds: float = 1e9) -> str:
+    """Choose vectors by some of the Lua mutants, and measure them on some of the others; give the report."""
     triage = Triage()
     mutants = [mutant for mutant in all_mutants("lua") if triage.entry(mutant) is None]
-    named = suite.quick()
-    recorded = replay.Recording(named, wire())
-    learnt = [mutant for mutant in mutants if mutant.half == 0]
-    kills: distil.Kills = {}
-    for result in hunt(learnt, partial(recorded.judge, most=6), jobs):
-        if result.valid:
-            at = [recorded.steps[kill.step] for kill in result.verdict.kills]
-            kills[result.mutant.name] = [(step.history, step.at) for step in at]
+    random.Random("distil").shuffle(mutants)
+    learnt = [mutant for mutant in mutants if mutant.half == 0][: distil.LEARNT]
+    held_out = [mutant for mutant in mutants if mutant.half == 1][: distil.HELD_OUT]
+    named = distil.candidates(suite.quick())
+    kills = _learn(named, learnt, jobs, seconds)
     found = distil.vectors(named, distil.choose(named, kills, budget))
     about: dict[str, object] = {"learnt_from": len(kills)}
-    held_out = [mutant for mutant in mutants if mutant.half == 1]
     short = replay.Recording([Named(vector.id, list(vector.steps)) for vector in found])
     for kind, judge in (("state", short.judge), ("replies", short.judge_replies)):
-        tested = [r for r in hunt(held_out if kind == "state" else held_out[::4], judge, jobs) if r.valid]
+        tested = [result for result in hunt(held_out, judge, jobs) if result.valid]
         killed = sum(bool(result.verdict.kills) for result in tested)
         about[f"held_out_killed_by_{kind}_percent"] = round(100 * killed / len(tested), 1)
         about[f"held_out_by_{kind}"] = len(tested)
@@ -105,18 +102,29 @@ def distilled(jobs: int, budget: int) -> str:
     return f"{distil.FILE}: {about}"
 
 
+def _learn(named: Sequence[Named], learnt: Sequence[Mutant], jobs: int, seconds: float) -> distil.Kills:
+    """Where each mutant is noticed: in up to six histories, at which step."""
+    recorded = replay.Recording(named)
+    kills: distil.Kills = {}
+    for result in hunt(learnt, partial(recorded.judge, most=6), jobs, seconds):
+        if result.valid:
+            at = [recorded.steps[kill.step] for kill in result.verdict.kills]
+            kills[result.mutant.name] = [(step.history, step.at) for step in at]
+    return kills
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="mutate", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--side", choices=("lua", "model"), help="one side only")
     parser.add_argument("--only", default="", metavar="FILE", help="files whose name contains this, as ops/putting")
-    parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long; with --distil, learn so long")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--all", action="store_true", help="run the equivalent mutants too: none may be noticed")
     parser.add_argument("--distil", action="store_true", help="write the vectors anew instead")
     given = parser.parse_args(arguments)
     if given.distil:
-        print(distilled(given.jobs, distil.OPERATIONS))
+        print(distilled(given.jobs, distil.OPERATIONS, given.seconds))
         return 0
     good = True
     for side in [given.side] if given.side else ["lua", "model"]:

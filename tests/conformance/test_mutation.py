@@ -277,6 +277,20 @@ def test_vectors_survive_being_written_and_read() -> None:
     assert [list(vector.steps) for vector in again] == [vector.steps for vector in found]
 
 
+def test_only_what_is_short_enough_to_be_chosen_is_tried(short: list[Named]) -> None:
+    whole = {named.name: named.steps for named in [*short, *directed()]}
+    tried = distil.candidates([*short, *directed()])
+    assert len(tried) == len(whole) and sum(len(named.steps) for named in tried) < 15_000
+    assert all(named.steps == whole[named.name][: len(named.steps)] for named in tried)
+
+
+def test_the_choice_goes_on_with_other_ways_to_notice_what_it_noticed() -> None:
+    named = suite.generated(3)
+    kills = {"a": [(0, 1), (1, 3)], "b": [(0, 2)]}
+    assert distil.choose(named, kills, 17) == [(0, 3)]
+    assert distil.choose(named, kills, 19) == [(0, 3), (1, 4)]
+
+
 def test_the_choice_takes_what_notices_most_for_its_price() -> None:
     named = suite.generated(3)
     kills = {"a": [(0, 50), (1, 3)], "b": [(1, 4)], "c": [(0, 50)], "d": [(2, 2)]}

@@ -1,14 +1,18 @@
 """From the matrix of kills to vectors: a few thousand operations that notice nearly as many mutants as the whole suite.
 
-Half of the mutants are learnt from, and the power is told as it is on the other half (a choice fits what it was made
-from). A vector is the beginning of a history, up to the last step that is worth its price, and then some reads: they
-show in replies what the state is, for those who cannot compare states.
+Some of one half of the mutants are learnt from, and the power is told as it is on some of the other half (a choice fits
+what it was made from). Only what is short enough to be chosen is tried, in an order by chance: each mutant
+is noticed in the first few of them, and these should not always be the same. A vector is the beginning of a history, up
+to the last step that is worth its price, and then some reads: they show in replies what the state is, for those who
+cannot compare states.
 
 They are the vectors of the level `core` (`conformance.kit.vectors`).
 """
 
 from __future__ import annotations
 
+import random
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -17,13 +21,22 @@ from qmodel import operations as ops
 from qmodel.arguments import MOST
 from qmodel.conformance.directed import SCRIPTS
 from qmodel.conformance.kit.vectors import Vector, made, path_of
+from qmodel.conformance.mutation.replay import GENERATED
 from qmodel.conformance.script import Named
 from qmodel.conformance.subjects import Step
 from qmodel.operations import Operation
 from qmodel.state.store import Store
 
 FILE = path_of("core")
-OPERATIONS = 3000
+OPERATIONS = 3500
+LEARNT = 2500
+HELD_OUT = 1000
+"""How many mutants are learnt from, and by how many the choice is measured."""
+
+TRIED = 120
+PRICE = 200
+"""How many generated histories are tried, and what any vector may cost."""
+
 READS = 15
 """About how many reads end a vector."""
 
@@ -34,13 +47,22 @@ Kills = dict[str, list[tuple[int, int]]]
 """For each mutant, where it was noticed: history, and the step in it."""
 
 
+def candidates(suite: Sequence[Named]) -> list[Named]:
+    """The histories of which vectors are made: some generated ones, and those with a purpose, as far as they may go."""
+    generated = [named for named in suite if named.name.startswith(GENERATED)]
+    written = [named for named in suite if not named.name.startswith(GENERATED)]
+    found = [Named(name, steps[: bisect(_prices(steps), PRICE) - 1]) for name, steps in [*generated[:TRIED], *written]]
+    random.Random("candidates").shuffle(found)
+    return found
+
+
 def choose(suite: Sequence[Named], kills: Kills, budget: int = OPERATIONS) -> list[tuple[int, int]]:
     """Which histories to take, and how many steps of each: always what notices most that is new for its price.
 
     What is noticed once already counts a third when it is noticed in another way, and so on: else the choice would end
     with what it learnt from, and miss what it did not.
     """
-    prices = [_prices(named) for named in suite]
+    prices = [_prices(named.steps) for named in suite]
     by_history: dict[int, list[tuple[int, str]]] = {}
     for mutant, found in kills.items():
         for history, at in found:
@@ -77,10 +99,10 @@ def _best(
     return best
 
 
-def _prices(named: Named) -> list[float]:
+def _prices(steps: Sequence[Step]) -> list[float]:
     """What each beginning of a history costs: its operations, and its length as text."""
     prices = [0.0]
-    for step in named.steps:
+    for step in steps:
         prices.append(prices[-1] + 1 + max(len(repr(step.op)) - 400, 0) / 200)
     return prices
 
