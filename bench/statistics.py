@@ -35,26 +35,24 @@ FOLDED = 5_000_000
 """The most that is folded: a fold keeps in memory what it reads."""
 
 COLOURS = {"DuckDB": "#2a6fb0", "Polars": "#7f8c8d", "Spark": "#c0392b", "Fold": "#27ae60"}
-HEADS = ["", "seconds", "CPU seconds", "events a CPU second", "memory, MB"]
+HEADS = ["", "CPU seconds", "events a CPU second", "memory, MB"]
 
 
 class Measured(NamedTuple):
-    """What a contender took, in seconds and megabytes, and what it said."""
+    """What a contender took, in CPU seconds and megabytes, and what it said."""
 
-    took: float
     cpu: float
     most: float
     said: dict[str, Any]
 
     def show(self, table: Table, name: str, events: int) -> None:
         """Add a row to a table, and say it at once: what is next may take long."""
-        table.add(name, self.took, self.cpu, f"{events / self.cpu:,.0f}", f"{self.most:,.0f}")
+        table.add(name, self.cpu, f"{events / self.cpu:,.0f}", f"{self.most:,.0f}")
         print(f"{table.title}, {name}: {self.cpu:.1f} CPU s, {self.most:,.0f} MB", file=sys.stderr)
 
 
 def measure(name: str, root: Path, out: Path) -> Measured:
     """Let a contender count an archive, in a process of its own."""
-    began = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-m", "bench.contenders", name, str(root), str(out)],
         stdout=subprocess.PIPE,
@@ -68,11 +66,10 @@ def measure(name: str, root: Path, out: Path) -> Measured:
         most = max(most, sum(memory for memory, _ in found.values()))
         cpu |= {pid: seconds for pid, (_, seconds) in found.items()}
         time.sleep(0.05)
-    took = time.monotonic() - began
     said, errors = process.communicate()
     if process.returncode:
         raise SystemExit(errors[-2000:])
-    return Measured(took, sum(cpu.values()), most, json.loads(said))
+    return Measured(sum(cpu.values()), most, json.loads(said))
 
 
 def _group(group: int) -> dict[int, tuple[float, float]]:

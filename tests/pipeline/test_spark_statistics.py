@@ -14,13 +14,16 @@ from tests.pipeline.sparking import needed
 pytestmark = pytest.mark.spark
 needed()
 pytest.importorskip("duckdb", reason="duckdb is not installed; it comes with the extra `duckdb`")
+pq = pytest.importorskip("pyarrow.parquet")
 
 from qmodel.pipeline.archive import Archive  # noqa: E402
 from qmodel.pipeline.spark.statistics import Spark  # noqa: E402
 from qmodel.pipeline.statistics.cells import SHIFT, cell_sql, fine_of  # noqa: E402
 from qmodel.pipeline.statistics.counting import collect, count  # noqa: E402
+from qmodel.pipeline.statistics.figures import Name  # noqa: E402
 from qmodel.pipeline.statistics.local import DuckDB  # noqa: E402
 from qmodel.pipeline.statistics.ordered import fold_of  # noqa: E402
+from qmodel.pipeline.statistics.tables import publish  # noqa: E402
 from qmodel.state.stats import bin_of  # noqa: E402
 
 
@@ -39,6 +42,9 @@ def test_spark_and_duckdb_count_the_same_also_in_turn(spark: Any, tmp_path: Path
         found = collect(there)
         count(here, archive, None)
         assert found == collect(here)
+        publish(there, out)
+        rows = pq.read_table(f"{out}/statistics.parquet").sort_by([(name, "ascending") for name in Name._fields])
+        assert rows.to_pylist() == [one.shown(name) for name, one in found.items()]
         assert count(here, archive, out) == {}
         assert found == collect(here)
 

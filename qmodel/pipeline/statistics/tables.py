@@ -64,6 +64,7 @@ def _publish(engine: Engine, runs: Runs) -> None:
     known = min(_known(runs, runs.out / f"{name}.parquet", table.schema) for name, table in empty.items())
     days = list[int]()
     if fresh := runs.cells(known):
+        engine.parquet("cells", runs.cells())
         engine.parquet("fresh", fresh)
         days = [day for (day,) in engine.rows("select distinct day from fresh order by day")]
     elif known and known == last:
