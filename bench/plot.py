@@ -44,7 +44,7 @@ def _panel(
     colours: dict[str, str],
 ) -> list[str]:
     low, high = (math.log10(end) for end in scale)
-    x0, x1, y0, y1 = left + 34, left + WIDTH - 16, top + HEIGHT - 22, top + 18
+    x0, x1, y0, y1 = left + 38, left + WIDTH - 16, top + HEIGHT - 22, top + 18
 
     def x(i: int) -> float:
         return x0 + (x1 - x0) * i / max(len(ticks) - 1, 1)
