@@ -159,9 +159,11 @@ def drawn(journal: Journal, entries: int, seed: int = 1) -> Iterator[None]:
     number = 0
     while journal.sent < entries:
         number += 1
+        history = runner.draw(RandomChooser(f"journal {seed} {number}"), 60)
+        later = NOW + number * MINUTE - history[0].now  # they are of all decades
         steps = [
-            (step.now, step.op)
-            for step in runner.draw(RandomChooser(f"journal {seed} {number}"), 60)
+            (max(step.now + later, 0), step.op)
+            for step in history
             if not step.op.spec.reads and getattr(step.op, "option", "") not in ("journal", "max-journal")
         ]
         journal.execute([step for step in steps if _encodable(*step)])
