@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from qmodel.arguments import NAMES, TIME_END, Operations
-from qmodel.operations import CATALOGUE, ConfigSet, Operation, Spec
+from qmodel.operations import CATALOGUE, Operation, Spec
 from qmodel.ops import (
     cascading,
     changing,
@@ -203,15 +203,15 @@ def step(store: Store, now: int, op: Operation) -> Any:
     bad = check(op)
     if bad is not None:
         return Refusal("BAD_ARGUMENT", (op.spec.name, bad))
-    journals = not reads and store.settings["journal"]
+    journals = store.settings["journal"]
     try:
         reply = _remembered(store, now, op, verb) if memo and op.request else verb(store, now, op)  # type: ignore[attr-defined]
     except Refused as refused:
         reply = refused.refusal
     else:
-        if cascades and store.cascade:
+        if store.cascade and cascades:
             cascading.go_on(store, now)
-    if journals or (type(op) is ConfigSet and journal.is_on(store)):
+    if (journals or store.settings["journal"]) and not reads:
         journal.record(store, now, op, reply)
     return reply
 

@@ -1,9 +1,9 @@
 """A sorted list whose entries mostly come and go in order, as jobs do.
 
-Blocks of some hundred entries, each sorted, one after the other. An entry greater than all others is appended to the
-last block, without looking for its place; the first is at hand. Any other is found by bisection: among the last entries
-of the blocks, then within one. (`sortedcontainers.SortedList` looks for the place of every entry, and makes a job a
-sixth dearer.)
+Blocks of some hundred entries, each sorted, one after the other; the last is the tail, and empty where there is no
+entry at all. An entry greater than all others is appended to the tail, without looking for its place; the first is at
+hand. Any other is found by bisection: among the last entries of the blocks before the tail, then within one.
+(`sortedcontainers.SortedList` looks for the place of every entry, and makes a job a sixth dearer.)
 
 Entries are tuples that begin with two numbers, and no two are equal. Positions are counted block by block; only reads
 ask for them.
@@ -32,13 +32,14 @@ class Ordered(Generic[T]):
     ([(10, 2, 'a')], 1, (30, 3, 'c'))
     """
 
-    __slots__ = ("_blocks", "_lasts", "size")
+    __slots__ = ("_blocks", "_lasts", "_tail", "size")
 
     size: int
     """How many entries there are; `len()` takes four times as long to say so."""
 
     def __init__(self, entries: Iterable[T] = ()) -> None:
-        self._blocks: list[list[T]] = []
+        self._tail: list[T] = []
+        self._blocks = [self._tail]
         self._lasts: list[T] = []
         self.size = 0
         for entry in entries:
@@ -78,22 +79,22 @@ class Ordered(Generic[T]):
 
     def add(self, entry: T) -> None:
         """Enter an entry."""
-        lasts = self._lasts
-        if lasts and entry > lasts[-1] and len(block := self._blocks[-1]) < BLOCK:
-            block.append(entry)
-            lasts[-1] = entry
+        tail = self._tail
+        if tail and entry > tail[-1] and len(tail) < BLOCK:
+            tail.append(entry)
             self.size += 1
         else:
             self._insert(entry)
 
     def _insert(self, entry: T) -> None:
-        blocks, lasts = self._blocks, self._lasts
-        at = bisect_left(lasts, entry)
+        blocks, lasts, tail = self._blocks, self._lasts, self._tail
         self.size += 1
-        if at == len(lasts):
-            blocks.append([entry])
-            lasts.append(entry)
+        if len(tail) == BLOCK and entry > tail[-1]:
+            self._tail = [entry]
+            blocks.append(self._tail)
+            lasts.append(tail[-1])
             return
+        at = bisect_left(lasts, entry)
         block = blocks[at]
         insort(block, entry)
         if len(block) > BLOCK:
@@ -103,43 +104,50 @@ class Ordered(Generic[T]):
 
     def remove(self, entry: T) -> None:
         """Strike an entry; ValueError when it is not there."""
-        blocks, lasts = self._blocks, self._lasts
-        if blocks and blocks[0][0] == entry:
-            at = index = 0
+        first = self._blocks[0]
+        if len(first) > 1 and first[0] == entry:
+            del first[0]
         else:
-            at = bisect_left(lasts, entry)
-            index = bisect_left(blocks[at], entry) if at < len(lasts) else 0
-            if at == len(lasts) or blocks[at][index] != entry:
-                raise ValueError(f"{entry} is not there")
-        block = blocks[at]
-        del block[index]
+            self._find_and_remove(entry)
         self.size -= 1
-        if not block:
-            del blocks[at], lasts[at]
-        elif index == len(block):
+
+    def _find_and_remove(self, entry: T) -> None:
+        blocks, lasts = self._blocks, self._lasts
+        at = bisect_left(lasts, entry)
+        block = blocks[at]
+        index = bisect_left(block, entry)
+        if index == len(block) or block[index] != entry:
+            raise ValueError(f"{entry} is not there")
+        del block[index]
+        if at < len(lasts) and block:
             lasts[at] = block[-1]
+        elif at < len(lasts):
+            del blocks[at], lasts[at]
+        elif lasts and not block:
+            del blocks[at], lasts[-1]
+            self._tail = blocks[-1]
 
     def take(self, most: int) -> list[T]:
         """Strike the first entries, up to so many, and give them."""
         blocks = self._blocks
-        if blocks and len(block := blocks[0]) > most:
+        if len(block := blocks[0]) > most:
             taken = block[:most]
             del block[:most]
             self.size -= most
-        else:
-            taken = self[:most]
-            while blocks and len(blocks[0]) <= most:
-                most -= len(blocks[0])
-                del blocks[0], self._lasts[0]
-            if blocks:
-                del blocks[0][:most]
-            self.size -= len(taken)
+            return taken
+        taken = self[:most]
+        while len(blocks) > 1 and len(blocks[0]) <= most:
+            most -= len(blocks[0])
+            del blocks[0], self._lasts[0]
+        del blocks[0][:most]
+        self.size -= len(taken)
         return taken
 
     def copy(self) -> Ordered[T]:
         """Another list of the same entries."""
         made: Ordered[T] = Ordered()
         made._blocks, made._lasts, made.size = list(map(list.copy, self._blocks)), self._lasts.copy(), self.size
+        made._tail = made._blocks[-1]
         return made
 
     def clear(self) -> None:
@@ -151,7 +159,7 @@ class Ordered(Generic[T]):
     def until(self, moment: float, most: int) -> list[T]:
         """The first entries, up to so many, that begin with no more than a number."""
         blocks = self._blocks
-        if not blocks or blocks[0][0][0] > moment:
+        if not blocks[0] or blocks[0][0][0] > moment:
             return []
         found: list[T] = []
         for block in blocks:
@@ -160,9 +168,14 @@ class Ordered(Generic[T]):
             found += block[: bisect_left(block, (moment, math.inf))]
         return found[:most]
 
+    def begins_by(self, moment: float) -> bool:
+        """Whether there is an entry that begins with no more than a number."""
+        first = self._blocks[0]
+        return bool(first) and first[0][0] <= moment
+
     def count_until(self, moment: float) -> int:
         """How many entries begin with no more than a number."""
         after = (moment, math.inf)
         at = bisect_left(self._lasts, after)
         before = sum(map(len, self._blocks[:at]))
-        return before + bisect_left(self._blocks[at], after) if at < len(self._blocks) else before
+        return before + bisect_left(self._blocks[at], after)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple, SupportsIndex, overload
 
 from qmodel.arguments import Edge
@@ -28,11 +28,13 @@ class Stage(NamedTuple):
 Kept = tuple[str, int, tuple[Fact, ...]]
 """A stage as it is kept: a plain tuple, which Python's garbage collector need not look at for as long as it stays."""
 
-_stage = partial(tuple.__new__, Stage)
+WIDTH = 3
+"""The fields of a stage."""
 
 
 class Stages(tuple[Stage, ...]):
-    """A history. Its stages are made when somebody looks at them, which a worker that pops a job seldom does.
+    """A history. Its stages are made when somebody looks at them, which a worker that pops a job seldom does: what it
+    holds are their fields, one stage's after the other's.
 
     >>> Stages([("put", 1, ("emails",))])[0].what
     'put'
@@ -40,8 +42,15 @@ class Stages(tuple[Stage, ...]):
 
     __slots__ = ()
 
+    def __new__(cls, stages: Iterable[Kept] = ()) -> Stages:
+        return tuple.__new__(cls, chain.from_iterable(stages))
+
     def __iter__(self) -> Iterator[Stage]:
-        return map(_stage, super().__iter__())
+        fields = super().__iter__()
+        return map(Stage, fields, fields, fields)  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return super().__len__() // WIDTH
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> Stage: ...
@@ -50,8 +59,31 @@ class Stages(tuple[Stage, ...]):
     def __getitem__(self, index: slice) -> tuple[Stage, ...]: ...
 
     def __getitem__(self, index: Any) -> Any:
-        found = super().__getitem__(index)
-        return tuple(map(_stage, found)) if isinstance(index, slice) else _stage(found)
+        return tuple(self)[index]
+
+    def __contains__(self, stage: object) -> bool:
+        return stage in tuple(self)
+
+    def index(self, *stage: Any) -> int:
+        return tuple(self).index(*stage)
+
+    def count(self, stage: Any) -> int:
+        return tuple(self).count(stage)
+
+    def __add__(self, other: Any) -> Any:
+        return tuple(self) + other
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) if type(other) is Stages else tuple(self) == other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __reduce__(self) -> tuple[type[Stages], tuple[tuple[Stage, ...]]]:
+        return Stages, (tuple(self),)
 
     def __repr__(self) -> str:
         return repr(tuple(self))

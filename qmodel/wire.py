@@ -178,10 +178,10 @@ def history(raw: bytes) -> list[Stage]:
 
 def stages(raw: bytes) -> Stages:
     """The same as a reply has it."""
-    found = []
+    found: list[Any] = []
     for line in raw.decode().split("\n")[:-1]:
         what, when, facts = line.split("\t", 2)
-        found.append((what, int(when), _FACTS[what](facts)))
+        found += what, int(when), _FACTS[what](facts)
     return record(Stages, found)
 
 

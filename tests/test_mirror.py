@@ -38,7 +38,6 @@ IN_LUA_ALONE = {
     "config.set_own": "which queues have a throttle of their own every operation must know without asking",
     "history.quote": "a history is one text here, and a log may hold a line end",
     "jobs.seen_at": "the model asks lifecycle.py",
-    "jobs.views": "several records are read with one command",
     "messages.load": "the texts of messages are read only when somebody wants to know",
     "queues.begin": "what a queue's state says is kept from call to call",
     "queues.expect_end": "the moment before which nothing can have expired is a cache of Lua's",

@@ -28,6 +28,7 @@ def _unfail(store: Store, now: int, job: Job, queue: str) -> None:
     queues.register(store, now, queue)
     stats.recovered(store, job.ended_at, job.queue)
     jobs.lift(store, job)
+    job.ended_at = 0
     state = enter(store, now, job, queue, 0)
     emit(store, now, "unfailed", job.jid, queue, job.failure.group, state)
     place(store, now, job, state)

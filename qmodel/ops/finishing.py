@@ -101,6 +101,8 @@ def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, d
     stats.ran(store, now, queue, run_ms)
     job.result = op.result
     job.failure = None
+    job.worker = job.grant = ""
+    job.expires_at = 0
     if op.data is not None:
         job.data = op.data
     if op.next is not None:
@@ -108,8 +110,6 @@ def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, d
 
     emit(store, now, "completed", job.jid, queue, worker, token, run_ms)
     history.add(store, now, job, "completed", token, "complete")
-    job.worker = job.grant = ""
-    job.expires_at = 0
     job.remaining = job.retries
     job.ended_at = now
     jobs.place(store, job, "complete")

@@ -175,7 +175,6 @@ def put_one(store: Store, now: int, op: Put, edges: Edges | None, request: str, 
         _assign(job, op, of)
     job.klass = op.klass
     job.data = op.data
-    job.result = job.progress = ""
     job.put_request = request
     if op.named:
         _bind(store, now, job, op, edges)
@@ -197,13 +196,13 @@ def _leave(store: Store, now: int, job: Job) -> None:
         stats.recovered(store, job.ended_at, job.queue)
     jobs.lift(store, job)
     settle(store, now, job)
+    job.worker = job.grant = job.result = job.progress = ""
+    job.expires_at = job.ended_at = 0
 
 
 def enter(store: Store, now: int, job: Job, queue: str, delay_ms: int) -> str:
     """Begin a lifted job's stage in a queue; give the state in which it begins."""
     job.queue = queue
-    job.worker = job.grant = ""
-    job.expires_at = job.ended_at = 0
     job.remaining = job.retries
     job.put_at = now
     job.ready_at = now + delay_ms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from qmodel import replies
 from qmodel.arguments import MOST
@@ -20,6 +21,7 @@ from qmodel.state.queues import Queue
 from qmodel.state.store import Store, emit
 
 LAPSED = "Its lease ran out, and no retries remained."
+JID = attrgetter("jid")
 TOO_LONG = "It ran for longer than its timeout, and no retries remained."
 
 
@@ -51,7 +53,7 @@ def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
         if len(granted) < op.count and store.seq < most:
             granted += _lease(store, now, name, op.worker, op.count - len(granted), op.request)
     if granted:
-        workers.remember(store, op.worker, op.request, tuple(job.jid for job in granted))
+        workers.remember(store, op.worker, op.request, tuple(map(JID, granted)))
     elif op.wait:
         for name in names:
             _await_work(store, name, most)
@@ -66,7 +68,7 @@ def grant(
     most = store.seq + MOST
     granted = _lease(store, now, queue, worker, count, request)
     if granted:
-        workers.remember(store, worker, request, tuple([job.jid for job in granted]))
+        workers.remember(store, worker, request, tuple(map(JID, granted)))
     elif wait:
         _await_work(store, queue, most)
     return _concluded(store, now, granted)
@@ -76,7 +78,7 @@ def _concluded(store: Store, now: int, granted: list[Job]) -> tuple[replies.Job,
     """Let what follows from the jobs that failed on the way happen, then show what was granted: a resend repeats it."""
     if store.cascade:
         cascading.go_on(store, now)
-    return tuple([jobs.view(store, now, job) for job in granted])
+    return jobs.views(store, now, granted)
 
 
 def _await_work(store: Store, queue: str, most: int) -> None:

@@ -31,10 +31,13 @@ def expired(store: Store, now: int, most: int) -> Sequence[Job]:
     """The oldest complete jobs that are past jobs-history or beyond jobs-history-count."""
     completed, settings = store.completed, store.settings
     surplus = completed.size - settings["jobs-history-count"]
-    found = completed.until(now - settings["jobs-history"], most)
+    last = now - settings["jobs-history"]
+    if surplus <= 0 and not completed.begins_by(last):
+        return ()
+    found = completed.until(last, most)
     if surplus > len(found):
         found = completed[: min(surplus, most)]
-    return [store.jobs[jid] for _, _, jid in found] if found else ()
+    return [store.jobs[jid] for _, _, jid in found]
 
 
 def page(store: Store, offset: int, count: int) -> tuple[int, tuple[str, ...]]:

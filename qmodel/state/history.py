@@ -12,15 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from qmodel.replies import Kept
+from qmodel.replies import WIDTH, Kept
 from qmodel.state import config
 from qmodel.state.store import Store
 
 if TYPE_CHECKING:
     from qmodel.state.jobs import Job
-
-WIDTH = 3
-"""The fields of a stage."""
 
 FEW = WIDTH * 4
 """The fields of as many stages as max-job-history is at least: below it nothing needs to be looked up."""

@@ -218,12 +218,11 @@ def due(store: Store, queue: Queue, now: int, most: int) -> Sequence[Job]:
 
 def is_due(queue: Queue, now: int) -> bool:
     """Whether a pop has to look at more than the order: at what may have become due, or ended, by itself."""
-    return (
-        queue.expires.size > 0
-        or queue.recur.size > 0
-        or bool(queue.scheduled.size and queue.scheduled.until(now, 1))
-        or bool(queue.locks.until(now, 1))
-    )
+    if queue.expires.size or queue.recur.size:
+        return True
+    if queue.scheduled.size and queue.scheduled.begins_by(now):
+        return True
+    return queue.locks.size > 0 and queue.locks.begins_by(now)
 
 
 def lapsed(store: Store, queue: Queue, until: int, most: int) -> Sequence[Job]:

@@ -107,12 +107,15 @@ def _minute(day: Day, now: int) -> list[int]:
 def fold(sample: Sample, duration: int) -> None:
     """Count one duration."""
     sample.count = count = sample.count + 1
-    delta = duration - sample.mean
-    sample.mean = mean = sample.mean + delta / count
+    before = sample.mean
+    delta = duration - before
+    sample.mean = mean = before + delta / count
     sample.squares += delta * (duration - mean)
     index = bin_of(duration) if duration >= MINUTE_MS else duration // 1000
-    bins = sample.bins
-    bins[index] = bins.get(index, 0) + 1
+    try:
+        sample.bins[index] += 1
+    except KeyError:
+        sample.bins[index] = 1
 
 
 def waited(store: Store, now: int, queue: str, duration: int) -> None:

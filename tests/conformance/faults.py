@@ -145,7 +145,6 @@ FAULTS = (
     Fault("a queue's own heartbeat is ignored", config, "heartbeat", lambda s, q: config.value(s, "heartbeat"), 3),
     Fault("no complete job is ever retired", completed, "expired", lambda store, now, most: [], 6),
     Fault("histograms round up", stats, "bin_of", lambda ms: -(-ms // 1000), 2),
-    Fault("a history is never cut", history, "add", lambda s, n, j, w, *f: j.history.append(
-        jobs.replies.Stage(w, n, f)), 6),
+    Fault("a history is never cut", history, "add", lambda s, n, j, w, *f: j.history.extend((w, n, f)), 6),
     Fault("a delay of nothing is a delay", changing, "begins", lambda now, job: "scheduled", 2),
 )  # fmt: skip
