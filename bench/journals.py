@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from bench.lifecycle import DATA, Caller
 from bench.raw import pack
@@ -155,18 +156,20 @@ def _lapse(journal: Journal, now: int) -> int:
 
 
 def drawn(journal: Journal, entries: int, seed: int = 1) -> Iterator[None]:
-    """All operations, as histories are drawn: 60 steps each, one after the other in one namespace."""
-    number = 0
+    """All operations, as histories are drawn: 60 steps each, one after the other in one namespace.
+
+    Of their moments, which are of all decades, only the order is kept and what is short: an archive has files by day.
+    """
+    number, moment = 0, NOW
     while journal.sent < entries:
         number += 1
-        history = runner.draw(RandomChooser(f"journal {seed} {number}"), 60)
-        later = NOW + number * MINUTE - history[0].now  # they are of all decades
-        steps = [
-            (max(step.now + later, 0), step.op)
-            for step in history
-            if not step.op.spec.reads and getattr(step.op, "option", "") not in ("journal", "max-journal")
-        ]
-        journal.execute([step for step in steps if _encodable(*step)])
+        history, steps = runner.draw(RandomChooser(f"journal {seed} {number}"), 60), []
+        for before, step in pairwise([history[0], *history]):
+            moment += max(-MINUTE, min(step.now - before.now, 2 * MINUTE))
+            changes = not step.op.spec.reads and getattr(step.op, "option", "") not in ("journal", "max-journal")
+            if changes and _encodable(moment, step.op):
+                steps.append((moment, step.op))
+        journal.execute(steps)
         yield
 
 

@@ -154,7 +154,10 @@ def _ordered(found: Archive, files: list[File]) -> Iterator[pa.RecordBatch]:
         with found.fs.open_input_file(files[0].path) as opened:
             yield from pq.ParquetFile(opened).iter_batches(BATCH, columns=COLUMNS)
         return
-    tables = [pq.read_table(one.path, columns=COLUMNS, filesystem=found.fs, partitioning=None) for one in files]
+    tables = []
+    for one in files:
+        with found.fs.open_input_file(one.path) as opened:
+            tables.append(pq.ParquetFile(opened).read(columns=COLUMNS, use_threads=False))
     yield from pa.concat_tables(tables).sort_by("number").to_batches(max_chunksize=BATCH)
 
 
