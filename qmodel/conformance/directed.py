@@ -1992,7 +1992,7 @@ class Wire(NamedTuple):
     expected: Step | Refusal
 
 
-SERVER_CLOCK = 1_700_000_000.999999
+SERVER_CLOCK = 1_700_000_000.9975
 """What TIME says while these are recorded: an empty `now` is that moment."""
 
 
