@@ -17,7 +17,7 @@ pytest.importorskip("duckdb", reason="duckdb is not installed; it comes with the
 pq = pytest.importorskip("pyarrow.parquet")
 
 from qmodel.pipeline.archive import Archive  # noqa: E402
-from qmodel.pipeline.spark.statistics import Spark  # noqa: E402
+from qmodel.pipeline.spark.statistics import PARTITIONS, Spark  # noqa: E402
 from qmodel.pipeline.statistics.cells import SHIFT, cell_sql, fine_of  # noqa: E402
 from qmodel.pipeline.statistics.counting import collect, count  # noqa: E402
 from qmodel.pipeline.statistics.figures import Name  # noqa: E402
@@ -62,3 +62,14 @@ def test_on_spark_durations_are_added_in_the_order_of_their_events(spark: Any, t
     fold = fold_of(Spark(spark), Archive(str(tmp_path)), "a:")
     for (day, queue), there in watched.store.days.items():
         assert counted(there) == counted(fold.tally("queue", queue, day))
+
+
+def test_partitions_follow_from_the_events_unless_somebody_has_said_them(spark: Any, tmp_path: Path) -> None:
+    keep(tmp_path, "a:", histories()[0].events)
+    archive, own = Archive(str(tmp_path)), spark.newSession()
+    Spark(own).events("archived", archive, archive.files("a:"))
+    assert own.conf.get(PARTITIONS) == "2"  # as the tests' session has it
+    free = Spark(own)
+    free.told = False
+    free.events("archived", archive, [file._replace(rows=10**7) for file in archive.files("a:")])
+    assert own.conf.get(PARTITIONS) == "40"

@@ -30,7 +30,7 @@ class Spark:
 
     def __init__(self, spark: SparkSession) -> None:
         self._at = spark
-        self._told = PARTITIONS in spark.conf.getAll
+        self.told = PARTITIONS in spark.conf.getAll  # what is set, and not what is so by default
 
     def events(self, name: str, archive: Archive, files: Sequence[File]) -> None:
         """Name the events in some files of an archive: a folder that all executors see at one place, or a URL."""
@@ -40,7 +40,7 @@ class Spark:
         schema = StructType([*from_arrow_schema(SCHEMA).fields, *fields])
         found = self._at.read.schema(schema).option("basePath", root).parquet(*paths)
         found.drop("day").createOrReplaceTempView(name)
-        if not self._told:
+        if not self.told:
             self._at.conf.set(PARTITIONS, min(max(sum(file.rows for file in files) // SHARE, 4), 10_000))
 
     def parquet(self, name: str, folders: Sequence[str]) -> None:
