@@ -1950,7 +1950,8 @@ def next_queues(s: Script) -> None:
 
 
 SCRIPTS: tuple[Callable[[Script], None], ...] = (
-    completing_wrongly, sending_twice, granted_alone, retries_run_out, cycles, reversed_edges, two_ways_round, about_a_lease,
+    completing_wrongly, sending_twice, granted_alone, retries_run_out, cycles, reversed_edges, two_ways_round,
+    about_a_lease,
     keys_of_jobs, keys_and_what_else_holds_a_job, keys_with_an_end, keys_of_a_batch, what_is_there_is_passed_over,
     about_a_schedule, many_alike, a_clock_that_goes_back, failed_on_another_day, next_queues, dependent_counts,
     queue_obliterated, queue_obliterated_finished, queue_obliterated_in_parts, repeated, full,
