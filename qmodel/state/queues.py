@@ -222,7 +222,7 @@ def is_due(queue: Queue, now: int) -> bool:
         return True
     if queue.scheduled.size and queue.scheduled.begins_by(now):
         return True
-    return queue.locks.size > 0 and queue.locks.begins_by(now)
+    return queue.locks.begins_by(now)
 
 
 def lapsed(store: Store, queue: Queue, until: int, most: int) -> Sequence[Job]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from copy import copy
 from dataclasses import replace
 
 import pytest
@@ -24,8 +26,11 @@ def test_a_history_is_a_tuple_of_stages() -> None:
     assert (KEPT[0].at, KEPT[-1].what, [stage.what for stage in KEPT[:1]]) == (1, "popped", ["put"])
     assert [stage.what for stage in reversed(KEPT)] == ["popped", "put"]
     assert KEPT == PLAIN and PLAIN == KEPT and hash(KEPT) == hash(PLAIN) and repr(KEPT) == repr(PLAIN)
-    assert PLAIN[1] in KEPT and KEPT.index(PLAIN[1]) == 1
-    assert pickle.loads(pickle.dumps(KEPT)) == KEPT
+    assert PLAIN[1] in KEPT and "put" not in KEPT and (KEPT.index(PLAIN[1]), KEPT.count(PLAIN[0])) == (1, 1)
+    assert len(KEPT) == 2 and PLAIN[:1] != KEPT and KEPT + PLAIN == PLAIN + PLAIN
+    assert json.loads(json.dumps(KEPT)) == [["put", 1, ["q"]], ["popped", 2, ["w", 3]]]
+    assert type(pickle.loads(pickle.dumps(KEPT))) is Stages and pickle.loads(pickle.dumps(KEPT)) == copy(KEPT) == KEPT
+    assert not Stages()
     assert all(type(stage) is Stage for stage in tuple(KEPT))
 
 

@@ -42,7 +42,7 @@ def test_it_is_a_list_that_is_always_sorted(seed: int, size: int) -> None:
         assert (ordered.size, len(ordered)) == (len(plain), len(plain))
         assert ordered[start] == plain[start] and ordered[-1] == plain[-1]
         assert ordered[start : start + 9] == plain[start : start + 9]
-        assert ordered.count_until(moment) == until
+        assert ordered.count_until(moment) == until and ordered.begins_by(moment) == (until > 0)
         most = chance.choice((1, 7, BLOCK + 5))
         assert ordered.until(moment, most) == plain[: min(until, most)]
     assert list(ordered) == plain
