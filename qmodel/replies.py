@@ -52,6 +52,11 @@ class Stages(tuple[Stage, ...]):
     def __len__(self) -> int:
         return super().__len__() // WIDTH
 
+    def kept(self) -> list[Kept]:
+        """The stages as they are kept: plain tuples, for who only writes them."""
+        fields: Any = super().__iter__()
+        return list(zip(fields, fields, fields, strict=True))
+
     @overload
     def __getitem__(self, index: SupportsIndex) -> Stage: ...
 

@@ -9,7 +9,7 @@ import pytest
 from qmodel import engine, recording, wire_journal
 from qmodel.conformance import runner
 from qmodel.conformance.chooser import RandomChooser
-from qmodel.operations import Put
+from qmodel.operations import CompleteAndPop, Pop, Put, PutMany
 from qmodel.pipeline import texts
 from qmodel.pipeline.journaling import head
 from qmodel.refusals import Refusal
@@ -68,3 +68,15 @@ def test_what_went_over_the_line_is_read_alike_with_hiredis_and_without(text: by
     quick = wire_journal._reader()
     assert quick is not wire_journal.resp
     assert quick(text) == wire_journal.resp(text)
+
+
+def test_jobs_are_compared_without_being_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("msgspec")
+    store, found = Store(), list[tuple[object, str]]()
+    engine.step(store, 1, PutMany(tuple(Put("q", jid, "k", "{}") for jid in "abc")))
+    first = engine.step(store, 1, Pop("q", "w"))[0]
+    for op in (CompleteAndPop(first.jid, first.token, "q", "w"), Pop("q", "w", 2), Pop("q", "w")):
+        reply = engine.step(store, 2, op)
+        found.append((reply, recording.outcome(reply)))
+    monkeypatch.delattr(recording, "outcome")
+    assert [texts.equal(*one) for one in found] == [True] * 3
