@@ -104,7 +104,7 @@ def run(options: Options) -> Report:
             tables += _size(Path(folder), size, cpu, memory)
     if not options.quick:
         found = {"CPU seconds": cpu, "memory, MB": memory}
-        page = panels(found, [f"{size / 1e6:g} million" for size in sizes], "By the number of events", COLOURS)
+        page = panels(found, [f"{size / 1e6:g} M" for size in sizes], "By the number of events", COLOURS)
         (RESULTS / "statistics.svg").write_text(page, encoding="utf-8")
     method = " ".join(str(__doc__).split()) + "\n\n![CPU and memory by the number of events](statistics.svg)"
     return Report("statistics", "python -m bench statistics", method, tables, [], _versions())
