@@ -53,7 +53,7 @@ IN_LUA_ALONE = {
     "tags.has": "the model asks the job's dictionary",
     "tags.of": "the model asks the job's dictionary",
     "options.of_any": "spares a list where nobody has options",
-    "workers.grant_of": "a lease that was granted alone is kept with the memory of its grant",
+    "workers.expect": "a lease that was granted alone is kept with the memory of its grant",
     "workers.silent_holders": "the model asks each worker; Lua has no list of them",
 }
 """Public functions without a twin in the model, and why. The storage itself, state/store.lua, is left out: there Redis
@@ -98,7 +98,7 @@ STORAGE_CALLS = {
     "queues.prefetch", "queues.rank", "queues.size",
     "records.clear_failure", "records.data", "records.prefetch", "records.set_data", "records.set_failure",
     "options.of_any", "store.events_after", "store.gather_no_more", "store.last", "store.text", "store.write_sorted",
-    "tags.has", "tags.of", "workers.grant_of",
+    "tags.has", "tags.of", "workers.expect",
 }  # fmt: skip
 """Calls in verbs that may stand on one side only: they look at what one side keeps otherwise, and decide nothing."""
 

@@ -119,10 +119,10 @@ end
 local function lease(now, queue, worker, count, request, jids, shown)
   local paused = queues.has_pauses(queue) and pausing.holds(now, queue)
   local granted = paused and {} or next_(now, queue, count)
-  local grant = workers.grant_of(request, count + #jids)
+  workers.expect(request, count + #jids)
   for i = 1, #granted do
     local job = granted[i]
-    claim(now, job, worker, grant)
+    claim(now, job, worker, request)
     jids[#jids + 1] = job.jid
     shown[#shown + 1] = jobs.view(now, job)
   end

@@ -4,8 +4,7 @@
 -- A grant is remembered until one of its leases ends in any way: a worker that finishes a job has seen the reply, and a
 -- worker whose lease was lost must not be granted it again. So the memory needs no clock, and nothing of it leaks.
 --
--- A job that a request was granted alone has one field for both, the lease and the memory. In its record a space stands
--- before the request then.
+-- A job that a request was granted alone has one field for both, the lease and the memory.
 --
 -- A worker is entered as seen at most once a second: more would be a write for every pop, for nothing that anyone reads.
 
@@ -13,7 +12,6 @@ local workers = {}
 
 local PRECISION_MS = 1000
 local SWEEP = 10
-local SPACE = 32 -- the byte
 local NONE = {} -- of jobs
 
 -- Strike silent workers that hold no lease. A few are looked at each time, longest silent first; those that hold one are
@@ -58,15 +56,14 @@ function workers.deregister(name)
   return redis.call('ZREM', keys.workers, name) == 1
 end
 
-local alone, field -- the request for one job, as the record says it; the field of what it is granted
+local field, alone -- of what a request is granted; whether it is granted one job at most
 
--- The request for so many jobs under which each is leased, as its record says it.
-function workers.grant_of(request, count)
-  alone = count == 1 and request ~= '' and ' ' .. request
-  return alone or request
+-- For how many jobs the request is whose leases are entered next.
+function workers.expect(request, count)
+  alone = count == 1 and request ~= ''
 end
 
--- Enter a lease; `grant_of` was asked just before.
+-- Enter a lease.
 function workers.hold(job)
   if alone then
     store.set_field(keys.worker(job.worker), field, ' ' .. store.text(job.seq) .. ' ' .. job.jid)
@@ -77,11 +74,7 @@ end
 
 -- Strike a lease, and what the request that granted it was granted.
 function workers.let_go(job)
-  if string.byte(job.grant) == SPACE then
-    store.drop_fields(keys.worker(job.worker), 'r' .. string.sub(job.grant, 2))
-  else
-    store.drop_fields(keys.worker(job.worker), 'j' .. job.jid, 'r' .. job.grant)
-  end
+  store.drop_fields(keys.worker(job.worker), 'j' .. job.jid, 'r' .. job.grant)
 end
 
 -- The jobs that a request was granted and that are all still held under it.

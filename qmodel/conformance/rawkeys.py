@@ -430,8 +430,7 @@ class _Reader:
         if set(names) != set(tagged):
             raise Corrupt(f"job {jid} has the tags {names}, but is listed under {sorted(tagged)}")
         return {
-            **{name: f[name] for name in ("klass", "queue", "state", "worker", "put_request")},
-            "grant": f["grant"].removeprefix(" "),
+            **{name: f[name] for name in ("klass", "queue", "state", "worker", "grant", "put_request")},
             **{name: int(f[name]) for name in NUMBERS},
             "data": self.text(f"j:{jid}-data") if more["apart"] == b"1" else rest[:size].decode(),
             "tags": tuple((tag, tagged[tag]) for tag in names),
