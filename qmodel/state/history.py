@@ -3,8 +3,8 @@
 It is also where the outcome of a lease is remembered: the stage that ended it carries its token, so a resend of the
 same call is answered from here.
 
-All stages of a job are one flat tuple (what, at, facts, what, at, facts, ...). A tuple of values that never change is
-nothing that Python's garbage collector looks at again, which it would do with a list for as long as the job is kept.
+All stages of a job are one flat list (what, at, facts, what, at, facts, ...): with a tuple for each of them Python's
+garbage collector would have twice as much to look at for as long as the job is kept.
 """
 
 from __future__ import annotations
