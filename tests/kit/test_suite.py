@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -72,7 +73,7 @@ def test_a_failure_shows_the_sentence_the_history_and_the_step_to_blame(there: N
     report = tried(there, "renews-without-data", "core", most_failures=1)
     said = show.failure(report.failures[0])
     assert "OP-heartbeat: Renew a lease from now" in said
-    assert '(*) -> {"op": "heartbeat", "now": 0, "jid": "a", "token": 2, "data": "x"}' in said
+    assert re.search(r'^ *\(\*\) -> \{"op": "heartbeat", .*"data": "x"\}$', said, re.M), said
     assert "(*) All is right when qmodel sends this step itself." in said
     assert "reply[0].data: 'x' != ''" in said
     assert len(report.failures[0].finding.history) == 4  # type: ignore[union-attr]
