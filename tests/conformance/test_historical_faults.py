@@ -64,7 +64,7 @@ MODEL = [
     Fault("Q15", "equals are ordered by id", "state/queues",
           "    return job.priority, job.ready_at, job.seq, job.jid\n",
           "    return job.priority, job.ready_at, sum(map(ord, job.jid)), job.jid\n"),
-    Fault("Q20", "a history keeps one stage more than it says", "state/history", "len(history) - most + 1]", "len(history) - most]"),
+    Fault("Q20", "a history keeps one stage more than it says", "state/history", "WIDTH + len(history) - most]", "len(history) - most]"),
     Fault("Q22", "cancel speaks of jobs that there are not", "ops/removing",
           "[jid for jid in dict.fromkeys(op.jids) if _is_unfinished(jobs.get(store, jid))]", "list(op.jids)"),
     Fault("Q23", "a job that is gone cannot be untracked", "ops/tagging",
