@@ -14,8 +14,7 @@ from __future__ import annotations
 import gzip
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
@@ -28,27 +27,11 @@ from qmodel.pipeline.archive import Archive, ArchiveError, Commit, File, folder_
 from qmodel.pipeline.archiving import GROUP, days, namespace_of
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.committing import Writer, sync, writing
-from qmodel.pipeline.journaling import JournalWentBack, head, newest, pages
+from qmodel.pipeline.entry_tables import COLUMNS, VERSION, entries_of, table
+from qmodel.pipeline.journaling import JournalWentBack, newest, pages
 from qmodel.replies import Recorded
 
-VERSION = 1
 STATES = "_states"
-
-SCHEMA: pa.Schema = pa.schema(
-    [
-        pa.field("number", pa.int64(), nullable=False),
-        pa.field("seq", pa.int64(), nullable=False),
-        pa.field("at", pa.int64(), nullable=False),
-        pa.field("operation", pa.string(), nullable=False),
-        pa.field("call", pa.string(), nullable=False),
-        pa.field("outcome", pa.string(), nullable=False),
-    ],
-    metadata={b"qmodel.journal": str(VERSION).encode()},
-)
-"""Of every table of entries."""
-
-COLUMNS = ["number", "seq", "call", "outcome"]
-"""What an entry is made of; the others say the same as its call."""
 
 BATCH = 5_000
 """So many entries of a file are made at a time."""
@@ -57,30 +40,6 @@ ROWS = 100_000
 """How many entries are committed together."""
 
 _STATE = re.compile(r"(\d+)\.json\.gz")
-
-
-def table(found: Sequence[Recorded]) -> pa.Table:
-    """Entries as a table."""
-    heads = [head(one) for one in found]
-    columns = [
-        [one.number for one in found],
-        [one.seq for one in found],
-        [at for at, _ in heads],
-        [operation for _, operation in heads],
-        [one.call for one in found],
-        [one.outcome for one in found],
-    ]
-    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
-
-
-def entries_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Recorded]:
-    """The entries of a table, in its order."""
-    columns = (batch.column(name).to_pylist() for name in COLUMNS)
-    yield from map(_entry, zip(*columns, strict=True))
-
-
-_entry = partial(tuple.__new__, Recorded)
-"""What `Recorded._make` does, a million times."""
 
 
 def archive(url: str, root: str, *, namespace: str = "", rows: int = ROWS) -> Iterator[tuple[int, int]]:

@@ -1,59 +1,46 @@
 """The entries of the journal for Spark: `option("table", "journal")`.
 
-They are read as events are: the driver looks for the newest entry and cuts what is to be read into ranges of numbers;
-each task reads its range, with the proof that it has all of it.
+They are read as events are, each range with the proof that it has all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-
-from pyspark.sql.datasource import DataSourceReader, Filter
+from collections.abc import Iterator
 
 from qmodel.client import Client
-from qmodel.pipeline import journals
+from qmodel.pipeline import journaling
 from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.entry_tables import SCHEMA, table
 from qmodel.pipeline.gaps import Gap
-from qmodel.pipeline.journaling import JournalWentBack, newest, pages
-from qmodel.pipeline.spark.ranges import Range, cut, narrowed
-from qmodel.pipeline.spark.wanted import Wanted
+from qmodel.pipeline.journaling import JournalWentBack
+from qmodel.pipeline.spark.ranged import Pushed, RangeReader
+from qmodel.pipeline.spark.ranges import Range
 
 
-class JournalReader(DataSourceReader):
+class JournalReader(RangeReader):
     """Cuts the journal into ranges, and reads one."""
 
-    def __init__(self, what: Wanted, schema: pa.Schema = journals.SCHEMA) -> None:
-        self.what = what
-        self.schema = schema
-        self.floor = 0  # what the query wants is after that
+    number, columns = "number", SCHEMA
 
-    def partitions(self) -> Sequence[Range]:
-        """One range for each task. Raises JournalWentBack where there is no entry `after` which to read."""
-        what = self.what
-        with Client(what.url) as client:
-            until = newest(client)
-        if until < what.after:
-            raise JournalWentBack(what.after)
-        last = min(what.last, until)
-        return cut(min(max(what.after, self.floor), last), last, what.rows, what.min_partitions)
+    def newest(self, client: Client) -> int:
+        """The number of the newest entry."""
+        return journaling.newest(client)
+
+    def went_back(self, newest: int) -> JournalWentBack:
+        """There is no entry `after` which to read."""
+        return JournalWentBack(self.what.after)
 
     def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
         """The batches of a range. Raises EntriesGone where some are gone, unless those may be."""
         gaps: list[Gap] | None = None if self.what.fail_on_data_loss else []
         read = partition.after
         with Client(self.what.url) as client:
-            for page in pages(client, partition.after, partition.last, gaps=gaps):
+            for page in journaling.pages(client, partition.after, partition.last, gaps=gaps):
                 read = page[-1].number
-                yield from journals.table(page).select(self.schema.names).cast(self.schema).to_batches()
+                yield from table(page).select(self.schema.names).cast(self.schema).to_batches()
         if read < partition.last and gaps is None:
             raise JournalWentBack(partition.last)
 
 
-class PushedJournalReader(JournalReader):
+class PushedJournalReader(Pushed, JournalReader):
     """The same, narrowed to the numbers that a query asks for."""
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Read no more than the conditions on `number` ask for; Spark looks at them again."""
-        self.floor, last = narrowed(filters, "number", self.floor, self.what.last)
-        self.what = self.what._replace(last=last)
-        return filters

@@ -7,24 +7,25 @@ computes it: again, it is the same, or it fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter
+from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from qmodel.client import Client
-from qmodel.pipeline import journals
+from qmodel.pipeline import entry_tables
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.gaps import SequenceWentBack
 from qmodel.pipeline.listing import TABLES
 from qmodel.pipeline.schema import SCHEMA
 from qmodel.pipeline.spark.options import Given
-from qmodel.pipeline.spark.ranges import Range, chosen, cut, narrowed, read_range
+from qmodel.pipeline.spark.ranged import Pushed, RangeReader
+from qmodel.pipeline.spark.ranges import Range, chosen, read_range
 from qmodel.pipeline.spark.recorded import JournalReader, PushedJournalReader
 from qmodel.pipeline.spark.streaming import EventsStream, stream_options
 from qmodel.pipeline.spark.tables import PushedTableReader, TableReader, table_options
-from qmodel.pipeline.spark.wanted import OPTIONS, Wanted, wanted
+from qmodel.pipeline.spark.wanted import OPTIONS, wanted
 from qmodel.pipeline.spark.writer import JobsStreamWriter, JobsWriter, target
 
 EVENTS, JOURNAL = "events", "journal"
@@ -47,9 +48,9 @@ class EventsSource(DataSource):
         return name
 
     def schema(self) -> StructType:
-        """The columns of `qmodel.pipeline.schema`, or of another table (`listing`, and `journals`)."""
+        """The columns of `qmodel.pipeline.schema`, or of another table (`listing`, and `entry_tables`)."""
         name = self._table()
-        own = {EVENTS: SCHEMA, JOURNAL: journals.SCHEMA}
+        own = {EVENTS: SCHEMA, JOURNAL: entry_tables.SCHEMA}
         return from_arrow_schema(own[name] if name in own else TABLES[name].schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -61,7 +62,7 @@ class EventsSource(DataSource):
         name, pushed = self._table(), Given(self.options, OPTIONS).flag("pushdown", False)
         if name == JOURNAL:
             entries = PushedJournalReader if pushed else JournalReader
-            return entries(wanted(self.options), chosen(schema, journals.SCHEMA))
+            return entries(wanted(self.options), chosen(schema, entry_tables.SCHEMA))
         if name == EVENTS:
             reader = PushedEventsReader if pushed else EventsReader
             return reader(wanted(self.options), chosen(schema))
@@ -87,34 +88,23 @@ class EventsSource(DataSource):
         return JobsStreamWriter(target(self.options, schema, streaming=True))
 
 
-class EventsReader(DataSourceReader):
+class EventsReader(RangeReader):
     """Cuts the events into ranges, and reads one."""
 
-    def __init__(self, what: Wanted, schema: pa.Schema = SCHEMA) -> None:
-        self.what = what
-        self.schema = schema
-        self.floor = 0  # what the query wants is after that
+    number, columns = "seq", SCHEMA
 
-    def partitions(self) -> Sequence[Range]:
-        """One range for each task. Raises SequenceWentBack where the newest event is older than `after`."""
-        what = self.what
-        with Client(what.url) as client:
-            newest = client.newest()
-        if newest < what.after:
-            raise SequenceWentBack(what.after, newest)
-        last = min(what.last, newest)
-        return cut(min(max(what.after, self.floor), last), last, what.rows, what.min_partitions)
+    def newest(self, client: Client) -> int:
+        """The sequence of the newest event."""
+        return client.newest()
+
+    def went_back(self, newest: int) -> SequenceWentBack:
+        """The newest event is older than `after`."""
+        return SequenceWentBack(self.what.after, newest)
 
     def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
         """The batches of a range."""
         return read_range(self.what.url, partition, self.schema, fail_on_data_loss=self.what.fail_on_data_loss)
 
 
-class PushedEventsReader(EventsReader):
+class PushedEventsReader(Pushed, EventsReader):
     """The same, narrowed to the sequences that a query asks for."""
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Read no more than the conditions on `seq` ask for; Spark looks at them again."""
-        self.floor, last = narrowed(filters, "seq", self.floor, self.what.last)
-        self.what = self.what._replace(last=last)
-        return filters
