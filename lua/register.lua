@@ -105,7 +105,7 @@ end
 
 -- Write what an operation has gathered.
 local function flush(spec, now)
-  if spec.cascades and (store.cascade or store.left > 0) and cascade.is_left() then
+  if spec.cascades and cascade.is_left() then
     cascading.go_on(now)
   end
   if store.cascade then

@@ -36,10 +36,10 @@ function cascade.take()
   return is_as_it_was and job, kind == 'c'
 end
 
--- Leave what there is to the next operation.
+-- Leave what was pushed, and is there still, to the next operation.
 function cascade.flush()
   local list = store.cascade
-  if list and #list > 0 then
+  if #list > 0 then
     local left = store.left
     for i, entry in ipairs(list) do
       store.add(keys.cascade, -left - i, entry)

@@ -215,12 +215,11 @@ function stats.ran(now, queue, duration)
   add('run', now, queue, store.text(duration) .. behind(now))
 end
 
+-- Append what was gathered.
 function stats.flush()
-  if store.durations then
-    for key, of in pairs(store.durations) do
-      local size = redis.call('RPUSH', key, unpack(of.durations))
-      appended(of.kind, of.day, of.queue, size, #of.durations)
-    end
+  for key, of in pairs(store.durations) do
+    local size = redis.call('RPUSH', key, unpack(of.durations))
+    appended(of.kind, of.day, of.queue, size, #of.durations)
   end
 end
 

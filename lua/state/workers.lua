@@ -60,7 +60,7 @@ local field, alone -- of what a request is granted; whether it is granted one jo
 
 -- For how many jobs the request is whose leases are entered next.
 function workers.expect(request, count)
-  alone = count == 1 and request ~= ''
+  field, alone = 'r' .. request, count == 1 and request ~= ''
 end
 
 -- Enter a lease.
@@ -79,8 +79,7 @@ end
 
 -- The jobs that a request was granted and that are all still held under it.
 function workers.granted(name, request)
-  field = 'r' .. request
-  local found = store.hashed('HMGET', keys.worker(name), '', field)
+  local found = store.hashed('HMGET', keys.worker(name), '', 'r' .. request)
   store.seen, store.seen_at = name, found[1]
   if not found[2] or request == '' then
     return NONE
