@@ -13,8 +13,8 @@ import importlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError, not_installed
-from qmodel.operations import Operation
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -60,12 +60,12 @@ class AsyncBackend(Protocol):
 
 BUILT_IN: dict[str, tuple[str, str]] = {
     "memory": ("qmodel.backends.memory", ""),
-    "embedded": ("qmodel.backends.embedded", "conformance"),
-    "redis": ("qmodel.backends.redis", "redis"),
-    "rediss": ("qmodel.backends.redis", "redis"),
-    "unix": ("qmodel.backends.redis", "redis"),
-    "valkey": ("qmodel.backends.redis", "redis"),
-    "valkeys": ("qmodel.backends.redis", "redis"),
+    "embedded": ("qmodel.backends.embedded.backend", "conformance"),
+    "redis": ("qmodel.backends.redis.backend", "redis"),
+    "rediss": ("qmodel.backends.redis.backend", "redis"),
+    "unix": ("qmodel.backends.redis.backend", "redis"),
+    "valkey": ("qmodel.backends.redis.backend", "redis"),
+    "valkeys": ("qmodel.backends.redis.backend", "redis"),
 }
 """Scheme: the module that connects, and the extra that it needs.
 

@@ -15,24 +15,25 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from qmodel import __version__
-from qmodel.backends.keyspace import COMMANDS
-from qmodel.operations import CATALOGUE
+from qmodel.backends.embedded.keyspace import COMMANDS
+from qmodel.contract.operations import CATALOGUE
 
 LIBRARY = "qmodel_v1"
 """The library's name holds the version of the wire protocol and of the keys: two versions can stand side by side."""
 
 FILES = (
-    "catalogue", "keys", "refusals", "arguments", "state/store", "state/records", "state/config", "state/history",
-    "state/journal",
-    "state/throttles", "state/gates", "state/dependencies", "state/failures", "state/completed", "state/workers",
-    "state/queues", "state/pauses", "state/schedules", "state/requested", "state/lines", "state/places", "state/tags",
-    "state/tracking", "state/stats", "state/requests", "state/uniques", "state/options", "state/results",
-    "state/cascade", "state/expiring", "state/keeping", "state/jobs", "state/walks", "state/metadata", "state/subjects",
-    "state/messages", "state/subscriptions", "ops/searching", "ops/resuming", "ops/lining", "ops/concluding",
-    "ops/uniquing", "ops/settling", "ops/burying", "ops/gating", "ops/throttling", "ops/explaining", "ops/pausing",
-    "ops/putting", "ops/firing", "ops/scheduling", "ops/publishing", "ops/taking", "ops/depending", "ops/finishing",
-    "ops/leasing", "ops/changing", "ops/removing", "ops/obliterating", "ops/revoking", "ops/replaying", "ops/cascading",
-    "ops/requesting", "ops/tagging", "ops/failing", "ops/looking", "ops/configuring", "ops/noting", "register",
+    "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/store", "state/records",
+    "state/config", "state/history", "state/journal", "state/throttles", "state/parked", "state/dependencies",
+    "state/failures", "state/completed", "state/workers", "state/queues", "state/pauses", "state/schedules",
+    "state/requests", "state/concurrency_keys", "state/state_index", "state/tags", "state/tracking",
+    "state/stats", "state/idempotency", "state/uniques", "state/options", "state/results", "state/cascade",
+    "state/ttl", "state/retention", "state/jobs", "state/cursors", "state/metadata", "state/subjects",
+    "state/messages", "state/subscriptions", "rules/selection", "rules/recurrence", "rules/concurrency",
+    "rules/request_end", "rules/deduplication", "rules/cleanup", "rules/failure", "rules/admission",
+    "rules/explanation", "rules/runs", "rules/propagation", "rules/stages", "rules/deletion",
+    "rules/suspension", "ops/throttle", "ops/put", "ops/recur", "ops/publish", "ops/pop", "ops/depend",
+    "ops/finish", "ops/lease", "ops/change", "ops/remove", "ops/request", "ops/tag", "ops/recover", "ops/read",
+    "ops/administer", "ops/annotate", "ops/deduplicate", "wire/verbs", "wire/register",
 )  # fmt: skip
 """The engine."""
 
@@ -57,8 +58,8 @@ HOT = (
     "store.set_field", "store.last", "store.bounds", "store.flush",
     "keys.prefix", "keys.counters", "keys.config", "keys.events", "keys.begin", "keys.job", "keys.member",
     "keys.worker", "records.begin", "records.get", "records.encode", "records.flush", "queues.begin", "queues.of",
-    "queues.state_key", "history.add", "jobs.get", "jobs.lift", "jobs.place", "places.enter", "config.value",
-    "catalogue.operations", "catalogue.most", "arguments.names", "arguments.is_id", "refusals.raised", "register.verbs",
+    "queues.state_key", "history.add", "jobs.get", "jobs.lift", "jobs.place", "state_index.enter", "config.value",
+    "catalogue.operations", "catalogue.most", "arguments.names", "arguments.is_id", "refusals.raised",
 )  # fmt: skip
 """What is called, read or set most: each stands in a local of its own, not in a table to be looked up in."""
 
@@ -138,7 +139,7 @@ def function_name(operation: str) -> str:
 def wake_key(prefix: str, queue: str) -> str:
     """The list on which idle workers of a queue block.
 
-    Named outside lua/keys.lua, as the stream of events is: a function cannot block, so a client does.
+    Named outside lua/state/keys.lua, as the stream of events is: a function cannot block, so a client does.
     """
     return f"{prefix}q:{queue}-wake"
 

@@ -5,7 +5,7 @@ all in this process, for as long as the process lives. One lock per namespace ma
 threads; an event loop may use it as well, for no operation takes longer than its step.
 
 Idle workers sleep, each in a waiter of its own. The store counts, per queue, how many are idle and
-how many wake-ups are left for them (`qmodel.state.queues`); a wake-up is handed to exactly one
+how many wake-ups are left for them (`qmodel.model.state.queues`); a wake-up is handed to exactly one
 waiter, the longest waiting, in the step that made it. That decrement is all that this file touches,
 and stands for the BLPOP that Redis does.
 """
@@ -18,11 +18,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from qmodel.backends.waiting import AsyncWaits, Followers, Waiter, Waits
-from qmodel.engine import step
+from qmodel.backends.wait import AsyncWaits, Followers, Waiter, Waits
+from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError
-from qmodel.operations import Operation
-from qmodel.state.store import Store
+from qmodel.model.engine import step
+from qmodel.model.state.store import Store
 
 Clock = Callable[[], int]
 """Gives the time in milliseconds since the epoch."""

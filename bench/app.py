@@ -18,14 +18,15 @@ from typing import Any
 from bench import Options
 from bench.machine import candidates, pinned, spare_cpu
 from bench.report import Report, Table, Verdict, median, ratio
-from qmodel import App, Client, operations
+from qmodel import App, Client
 from qmodel.app import perform
+from qmodel.contract import operations
 
 ROOT = Path(__file__).parent.parent
 PUT = ("put of Queue.put", "put of a job type")
 OTHER = ("put of Queue.put", "put of a job type with other options")
 SERVER = ("Queue.put, on a server", "job type, on a server")
-START = ("import qmodel.client", "from qmodel import App")
+START = ("import qmodel.client.sync", "from qmodel import App")
 
 app = App("memory://")
 

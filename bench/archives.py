@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from qmodel.pipeline.schema import SCHEMA, VERSION
+from qmodel.pipeline.events.schema import SCHEMA, VERSION
 
 DAY_MS = 86_400_000
 FIRST = 1_760_054_400_000  # the start of a day

@@ -39,7 +39,7 @@ import json, time
 from bench.spark_read import all_cpu
 from qmodel.pipeline import findings, journals
 def ready(*_):
-    import qmodel.pipeline.findings
+    import qmodel.pipeline.audit.findings
     time.sleep(1)  # so that another one takes the other
     return []
 def told(began, cpu, rows):
@@ -49,8 +49,8 @@ def told(began, cpu, rows):
 """
 MODEL = """
 from qmodel import engine, recording
-from qmodel.pipeline.auditing import uncollected
-from qmodel.state.store import Store
+from qmodel.pipeline.audit.replay import uncollected
+from qmodel.model.state.store import Store
 entries = [recording.read(one.call) for one in journals.read(ROOT, SPACE, 0, 100_000)]
 store = Store()
 began, cpu = time.monotonic(), all_cpu()

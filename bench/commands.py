@@ -21,7 +21,7 @@ from bench.lifecycle import (
 from bench.machine import candidates, pinned
 from bench.raw import Connection
 from bench.report import Report, Table, Verdict
-from qmodel.operations import ConfigSet
+from qmodel.contract.operations import ConfigSet
 
 ROUNDS = 10
 MOST_SINGLE, MOST_BATCHED = 27, 10

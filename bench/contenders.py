@@ -36,8 +36,8 @@ def spark(root: str, out: str) -> dict[str, Any]:
 
 
 def _by_sql(engine: Any, root: str, out: str) -> dict[str, Any]:
-    from qmodel.pipeline.archive import Archive
-    from qmodel.pipeline.statistics.counting import collect, count
+    from qmodel.pipeline.archive.layout import Archive
+    from qmodel.pipeline.statistics.count import collect, count
 
     count(engine, Archive(root), out)
     found = collect(engine)
@@ -69,10 +69,10 @@ def fold(root: str, out: str) -> dict[str, Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from qmodel.pipeline.archive import Archive
-    from qmodel.pipeline.decoding import events_of
-    from qmodel.pipeline.folding import Fold
+    from qmodel.pipeline.archive.layout import Archive
+    from qmodel.pipeline.events.decode import events_of
     from qmodel.pipeline.statistics.figures import Name
+    from qmodel.pipeline.statistics.fold import Fold
 
     archive, found = Archive(root), dict[Name, Any]()
     for namespace in archive.namespaces():

@@ -18,7 +18,7 @@ from bench.lifecycle import DATA, KLASS, QUEUE, SPAN, WORKER, Caller, Single, St
 from bench.machine import Pinned, candidates, favour, pin, pinned, spare_cpu
 from bench.report import Report, Table, Verdict, median, ratio
 from bench.server import in_turns
-from qmodel.operations import (
+from qmodel.contract.operations import (
     ConfigSet,
     Operation,
     Pop,

@@ -19,12 +19,13 @@ from bench.lifecycle import request as new_request
 from bench.machine import Pinned, candidates, favour, pin, pinned, spare_cpu
 from bench.plot import panels
 from bench.report import RESULTS, Report, Table, median
-from qmodel import operations as ops
-from qmodel import replies, wire
-from qmodel.engine import step
-from qmodel.operations import Operation
-from qmodel.refusals import Refusal
-from qmodel.state.store import Store
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.model.engine import step
+from qmodel.model.state.store import Store
+from qmodel.wire import codec
 
 SIZES = (100, 10_000, 1_000_000)
 CALLS = 50
@@ -133,7 +134,7 @@ class Raw(NamedTuple):
 
 
 def _read(reply: Any) -> Any:
-    return wire.decode(reply.op, [b"OK", reply.reply]) if type(reply) is Raw else reply
+    return codec.decode(reply.op, [b"OK", reply.reply]) if type(reply) is Raw else reply
 
 
 def fill(subject: Subject, count: int) -> None:

@@ -15,16 +15,16 @@ from itertools import pairwise
 
 from bench.lifecycle import DATA, Caller
 from bench.raw import pack
-from qmodel import operations as ops
-from qmodel import wire
 from qmodel.backends import bundle
 from qmodel.backends.bundle import function_name
-from qmodel.conformance import runner
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.taking import taken
-from qmodel.operations import Operation
-from qmodel.pipeline import journals
-from qmodel.refusals import Refusal
+from qmodel.backends.redis.take_snapshot import taken
+from qmodel.conformance.compare import runner
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.pipeline.journal import archive
+from qmodel.wire import codec
 
 NOW = 1_760_000_000_000
 ROUND = 100
@@ -66,10 +66,10 @@ class Journal:
     def execute(self, steps: list[tuple[int, Operation]]) -> list[object]:
         """Execute operations in one round trip, whatever comes of them."""
         commands = [
-            pack("FCALL", function_name(op.spec.name), "1", self.prefix, *wire.encode(op, now)) for now, op in steps
+            pack("FCALL", function_name(op.spec.name), "1", self.prefix, *codec.encode(op, now)) for now, op in steps
         ]
         raw = self.caller.connection.exchange(commands)
-        found = [wire.decode(op, one) for (_, op), one in zip(steps, raw, strict=True)]
+        found = [codec.decode(op, one) for (_, op), one in zip(steps, raw, strict=True)]
         self.sent += sum(not op.spec.reads and not _bad(one) for (_, op), one in zip(steps, found, strict=True))
         return found
 
@@ -82,12 +82,12 @@ class Journal:
                 kept += self.keep()
             if cuts and self.sent >= cuts[0]:
                 cuts.pop(0)
-                journals.keep(self.root, self.prefix, taken(self._where()))
+                archive.keep(self.root, self.prefix, taken(self._where()))
         return kept + self.keep()
 
     def keep(self) -> int:
         """Archive what there is."""
-        return sum(rows for _, rows in journals.archive(self._where(), self.root))
+        return sum(rows for _, rows in archive.archive(self._where(), self.root))
 
     def _where(self) -> str:
         return f"{self.url}?prefix={self.prefix}&load=never"
@@ -175,7 +175,7 @@ def drawn(journal: Journal, entries: int, seed: int = 1) -> Iterator[None]:
 
 def _encodable(now: int, op: Operation) -> bool:
     try:
-        wire.encode(op, now)
-    except wire.Unencodable:
+        codec.encode(op, now)
+    except codec.Unencodable:
         return False
     return True

@@ -22,7 +22,7 @@ from bench import Options
 from bench.machine import candidates, pinned
 from bench.report import Report, Table
 from qmodel import connect
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
 
 KILLS, QUICK = 9, 3
 PICTURE = Path(__file__).parents[1] / "docs" / "pipeline" / "archive.svg"
@@ -58,7 +58,7 @@ class Watch:
 
     def look(self) -> None:
         """How far both are."""
-        from qmodel.pipeline.archive import Archive
+        from qmodel.pipeline.archive.layout import Archive
 
         archive = Archive(str(self.root))
         with connect(self.url) as client:
@@ -81,8 +81,8 @@ class Watch:
 
 def run(options: Options) -> Report:
     """Kill, archive the rest, and look into all files."""
-    from qmodel.pipeline.archiving import archive
-    from qmodel.pipeline.verifying import verify
+    from qmodel.pipeline.archive.verify import verify
+    from qmodel.pipeline.archive.write import archive
 
     chance = random.Random(11)
     with pinned(candidates(options.server)[0]) as server, tempfile.TemporaryDirectory() as folder:

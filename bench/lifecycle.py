@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
 from bench.raw import Connection, pack
-from qmodel import wire
 from qmodel.backends.bundle import function_name, library
-from qmodel.operations import Complete, CompleteAndPop, CompleteMany, Operation, Pop, Put, PutMany
-from qmodel.refusals import Refusal
+from qmodel.contract.operations import Complete, CompleteAndPop, CompleteMany, Operation, Pop, Put, PutMany
+from qmodel.contract.refusals import Refusal
+from qmodel.wire import codec
 
 QUEUE, KLASS, WORKER = "emails", "SendEmail", "worker-1"
 DATA = json.dumps({"to": "somebody@example.com", "subject": "Welcome aboard", "text": "x" * 29})
@@ -78,20 +78,20 @@ class Caller:
 
     def command(self, op: Operation) -> bytes:
         """The bytes of a call."""
-        return pack("FCALL", function_name(op.spec.name), "1", self.prefix, *wire.encode(op))
+        return pack("FCALL", function_name(op.spec.name), "1", self.prefix, *codec.encode(op))
 
     def execute(self, ops: Sequence[Operation]) -> list[Any]:
         """Execute operations in one round trip; give their replies as they came; none may be refused."""
         replies = self.connection.exchange(map(self.command, ops))
         for op, (code, *rest) in zip(ops, replies, strict=True):
             if code != b"OK":
-                raise AssertionError(wire.decode(op, [code, *rest]))
+                raise AssertionError(codec.decode(op, [code, *rest]))
         return [reply[1] for reply in replies]
 
 
 def held(raw: Any) -> Held:
     """The id and the token of a job that was granted."""
-    job = wire.job(raw)
+    job = codec.job(raw)
     assert not isinstance(job, Refusal)
     return job.jid, job.token
 

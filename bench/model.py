@@ -22,9 +22,9 @@ from bench.lifecycle import jid as new_jid
 from bench.lifecycle import request as new_request
 from bench.machine import favour, pin, spare_cpu
 from bench.report import Report, Table, Verdict, median, ratio
-from qmodel.engine import step
-from qmodel.operations import Complete, CompleteAndPop, CompleteMany, ConfigSet, Pop, Put, PutMany
-from qmodel.state.store import Store
+from qmodel.contract.operations import Complete, CompleteAndPop, CompleteMany, ConfigSet, Pop, Put, PutMany
+from qmodel.model.engine import step
+from qmodel.model.state.store import Store
 
 NOW = 1_760_000_000_000
 PER_SECOND, TIMES_BARE, TIMES_THOUSAND = 60_000, 6, 1.5

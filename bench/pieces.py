@@ -20,8 +20,8 @@ from typing import NamedTuple
 from bench import Options
 from bench.machine import candidates, pinned
 from bench.report import Report, Table, Verdict
-from qmodel.client import Client
-from qmodel.events import EVENTS, Event
+from qmodel.client.sync import Client
+from qmodel.contract.events import EVENTS, Event
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "pipeline" / "requests.svg"

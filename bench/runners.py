@@ -16,12 +16,12 @@ from typing import Any
 
 from bench import Options
 from bench.report import Report, Table, figure, median
-from qmodel.conformance import parts, processes
-from qmodel.conformance.own import Opening
-from qmodel.conformance.parts import Campaign, Total
+from qmodel.conformance.campaign import parts, processes
+from qmodel.conformance.campaign.parts import Campaign, Total
+from qmodel.conformance.subjects.named import Opening
 from qmodel.errors import ConnectError
-from qmodel.pipeline import planning
-from qmodel.pipeline.grids import Grid, grid
+from qmodel.planning import capacity
+from qmodel.planning.grids import Grid, grid
 
 HISTORIES = 60
 SIZE = 5
@@ -140,8 +140,8 @@ def plans(spark: Any, what: Grid) -> dict[str, Work]:
         return lambda: plan.outcomes(what, plan.measurements(spark, what, tasks=tasks))
 
     return {
-        "one process": lambda: planning.run(what, 1),
-        "two processes": lambda: planning.run(what, 2),
+        "one process": lambda: capacity.run(what, 1),
+        "two processes": lambda: capacity.run(what, 2),
         "Spark, 2 tasks": on_spark(2),
         "Spark, 16 tasks": on_spark(16),
     }

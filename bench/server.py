@@ -31,7 +31,7 @@ from bench.lifecycle import (
 )
 from bench.machine import Pinned, candidates, favour, pin, pinned, spare_cpu
 from bench.report import Report, Table, Verdict, median, ratio
-from qmodel.operations import ConfigSet
+from qmodel.contract.operations import ConfigSet
 
 DEPTH = 100_000
 CAP = 1_000

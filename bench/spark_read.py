@@ -23,8 +23,8 @@ from bench import Options
 from bench.machine import candidates, pinned
 from bench.report import Report, Table, Verdict
 from qmodel import connect
-from qmodel import operations as ops
-from qmodel.client import Client
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
 
 JOBS, QUICK = 100_000, 10_000
 FEW = "seq bigint, at bigint, event string, queue string, run_ms bigint"
@@ -94,8 +94,8 @@ def best(runs: int, action: Callable[[], int]) -> Measured:
 
 def by_client(url: str) -> dict[str, Callable[[], int]]:
     """Reading without Spark."""
-    from qmodel.pipeline.decoding import read
-    from qmodel.pipeline.reading import pages
+    from qmodel.pipeline.events.decode import read
+    from qmodel.pipeline.events.pages import pages
 
     def count(found: Callable[[Client], Iterable[Any]]) -> int:
         with Client(url) as client:
@@ -130,7 +130,7 @@ def by_spark(spark: Any, url: str) -> dict[str, Callable[[], int]]:
 
 def into_archive(url: str, root: Path, spark: Any) -> dict[str, Callable[[], int]]:
     """Archiving, each time anew."""
-    from qmodel.pipeline.archiving import archive
+    from qmodel.pipeline.archive.write import archive
     from qmodel.processes import processes
 
     def anew(run: Any) -> int:

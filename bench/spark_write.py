@@ -19,10 +19,10 @@ import pyarrow as pa
 from bench import Options
 from bench.machine import Pinned, candidates, pinned
 from bench.report import Report, Table, Verdict, median
-from qmodel import operations as ops
-from qmodel.client import Client
-from qmodel.pipeline.sending import add, put
-from qmodel.pipeline.writing import Rows, Writing
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
+from qmodel.pipeline.jobs.send import add, put
+from qmodel.pipeline.jobs.write import Rows, Writing
 
 TARGET = 120_000
 BATCH = 10_000

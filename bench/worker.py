@@ -114,7 +114,7 @@ def _worker(url: str) -> Iterator[subprocess.Popen[bytes]]:
 def _watched(server: Pinned, url: str, options: Options) -> tuple[Table, list[Verdict]]:
     """How soon it begins, what it costs to be idle, and how much memory it comes to need."""
     from bench.workjobs import app, began
-    from qmodel.app.connecting import Connection
+    from qmodel.app.connections import Connection
 
     with server.server.client() as client:
         client.flushall()

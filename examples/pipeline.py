@@ -8,7 +8,8 @@ It prints:
 
 from __future__ import annotations
 
-from qmodel import App, Context, flows
+from qmodel import App, Context
+from qmodel.client import flows
 
 app = App()
 

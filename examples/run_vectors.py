@@ -13,15 +13,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from qmodel.backends.redis import connect
-from qmodel.conformance import codec
+from qmodel.backends.redis.backend import connect
+from qmodel.conformance.histories import json_lines
 from qmodel.conformance.kit.vectors import plain
-from qmodel.refusals import Refusal
+from qmodel.contract.refusals import Refusal
 
 
 def execute(binding: Any, step: dict[str, Any]) -> dict[str, Any]:
     """Execute one step with the binding; say how it ended."""
-    now, op = codec.load(step)
+    now, op = json_lines.load(step)
     found = binding.execute(op, now)
     return {"refusal": [found.code, *found.facts]} if isinstance(found, Refusal) else {"reply": plain(found)}
 

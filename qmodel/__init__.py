@@ -12,7 +12,7 @@ Send {'to': 1}
 'complete'
 
 The same on a server: `qmodel.connect("redis://localhost")`. Asynchronous: `qmodel.AsyncClient`.
-Everything else that can be done: `qmodel.operations`.
+Everything else that can be done: `qmodel.contract.operations`.
 """
 
 import os as _os
@@ -27,18 +27,20 @@ if _has_project and not _os.path.isdir(_os.path.join(__path__[0], "backends")):
 
 TYPE_CHECKING = False  # for type checkers; `typing` itself takes 7 ms to import
 if TYPE_CHECKING:
-    from qmodel.aio import AsyncClient as AsyncClient
-    from qmodel.aio import AsyncJob as AsyncJob
-    from qmodel.aio import AsyncQueue as AsyncQueue
     from qmodel.app import App as App
     from qmodel.app import Context as Context
     from qmodel.app import Fail as Fail
     from qmodel.app import Release as Release
     from qmodel.app import Retry as Retry
-    from qmodel.arguments import Edge as Edge
-    from qmodel.client import Client as Client
-    from qmodel.client import Job as Job
-    from qmodel.client import Queue as Queue
+    from qmodel.client.aio import AsyncClient as AsyncClient
+    from qmodel.client.aio import AsyncJob as AsyncJob
+    from qmodel.client.aio import AsyncQueue as AsyncQueue
+    from qmodel.client.fields import fingerprint as fingerprint
+    from qmodel.client.sync import Client as Client
+    from qmodel.client.sync import Job as Job
+    from qmodel.client.sync import Queue as Queue
+    from qmodel.contract.arguments import Edge as Edge
+    from qmodel.contract.events import Event as Event
     from qmodel.errors import BadArgument as BadArgument
     from qmodel.errors import BadPattern as BadPattern
     from qmodel.errors import BadSubject as BadSubject
@@ -82,8 +84,6 @@ if TYPE_CHECKING:
     from qmodel.errors import UnknownOption as UnknownOption
     from qmodel.errors import WorkerNotSeen as WorkerNotSeen
     from qmodel.errors import WrongState as WrongState
-    from qmodel.events import Event as Event
-    from qmodel.objects import fingerprint as fingerprint
     from qmodel.worker import Worker as Worker
 
 # Loaded when first used: `import qmodel` alone costs next to nothing.
@@ -109,7 +109,7 @@ __all__ = ["__version__", "connect", *_WHERE]  # noqa: PLE0604
 
 def connect(url: str = "memory://") -> "Client":
     """Open a client: `connect("memory://")`, `connect("redis://localhost:6379/0")`."""
-    from qmodel.client import Client
+    from qmodel.client.sync import Client
 
     return Client(url)
 

@@ -1,7 +1,7 @@
 """What goes wrong, as exceptions.
 
 `QmodelError` is the base of all. `ConnectError` says that a backend could not be had. Every refusal
-of the catalogue (`qmodel.refusals`) has an exception of its own under `RefusedError`, with the
+of the catalogue (`qmodel.contract.refusals`) has an exception of its own under `RefusedError`, with the
 facts as attributes:
 
     try:
@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from qmodel.arguments import Operations
-from qmodel.operations import CATALOGUE
-from qmodel.refusals import BESIDE_OTHERS, REASONS, Refusal
+from qmodel.contract.arguments import Operations
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import BESIDE_OTHERS, REASONS, Refusal
 
 
 class QmodelError(Exception):

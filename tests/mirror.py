@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from qmodel.events import EVENTS
-from qmodel.lifecycle import STATES
-from qmodel.refusals import REASONS
-from qmodel.replies import HISTORY
+from qmodel.contract.events import EVENTS
+from qmodel.contract.lifecycle import STATES
+from qmodel.contract.refusals import REASONS
+from qmodel.contract.replies import HISTORY
 
 ROOT = Path(__file__).parents[1]
 WORDS = frozenset({*EVENTS, *REASONS, *STATES, *HISTORY})
 """What both sides must say alike: events, refusals, states, stages."""
 
-MODULES = {path.stem for folder in ("ops", "state") for path in (ROOT / "qmodel" / folder).glob("*.py")}
+MODULES = {path.stem for folder in ("ops", "rules", "state") for path in (ROOT / "qmodel/model" / folder).glob("*.py")}
 
 
 class Function(NamedTuple):
@@ -37,7 +37,7 @@ class Function(NamedTuple):
 
 def text_of(folder: str, name: str, language: str) -> str:
     """The text of a module on one side."""
-    path = ROOT / ("lua" if language == "lua" else "qmodel") / folder / f"{name}.{language}"
+    path = ROOT / ("lua" if language == "lua" else "qmodel/model") / folder / f"{name}.{language}"
     return path.read_text(encoding="utf-8")
 
 
@@ -101,7 +101,7 @@ def lua_functions(text: str) -> list[Function]:
         Function(
             name.removeprefix(f"{own}.").strip("_"),
             not is_local,
-            tuple(argument.strip() for argument in arguments.split(",")),
+            tuple(argument.strip() for argument in arguments.split(",") if argument.strip()),
             frozenset(re.findall(r"'([^']*)'", without_comments(body))) & WORDS,
             frozenset(_lua_calls(without_comments(body), own, local)),
         )

@@ -64,27 +64,27 @@ EVERYWHERE = {"", "__version__"}
 LONGEST_FILE, LONGEST_FUNCTION = 400, 30
 
 LONG_FILES = {
-    "qmodel/operations.py": "the catalogue: one page on purpose, to be read from top to bottom",
-    "lua/catalogue.lua": "generated",
+    "qmodel/contract/operations.py": "the catalogue: one page on purpose, to be read from top to bottom",
+    "lua/contract/catalogue.lua": "generated",
     "lua/state/store.lua": "all that touches Redis but for a few reads",
     "lua/state/queues.lua": "what is kept of a queue from call to call, and its four sorted sets",
-    "qmodel/aio.py": "the client has a method for each operation",
-    "qmodel/client.py": "generated from aio.py",
-    "qmodel/objects.py": "the fields of a job, a property each",
+    "qmodel/client/aio.py": "the client has a method for each operation",
+    "qmodel/client/sync.py": "generated from aio.py",
+    "qmodel/client/fields.py": "the fields of a job, a property each",
     "qmodel/cli/demo.py": "a program of its own",
     "qmodel/cli/show.py": "a printer for each shape of reply",
-    "qmodel/replies.py": "a record for each shape of reply",
-    "qmodel/invariants.py": "a predicate for each thing that holds",
-    "qmodel/conformance/directed.py": "a list of histories",
-    "qmodel/conformance/generator.py": "a generator for each operation",
+    "qmodel/contract/replies.py": "a record for each shape of reply",
+    "qmodel/model/invariants.py": "a predicate for each thing that holds",
+    "qmodel/conformance/histories/directed.py": "a list of histories",
+    "qmodel/conformance/histories/generate.py": "a generator for each operation",
     "qmodel/conformance/kit/probes.py": "a list of histories",
-    "qmodel/conformance/rawkeys.py": "a reader for each key of the schema",
-    "qmodel/conformance/matrix_probes.py": "a list of probes",
-    "qmodel/conformance/mutation/replay.py": "the harness of a replay, on either side",
-    "backends/keyspace.py": "the commands of Redis, a method each",
-    "backends/lua_host.py": "what Redis is to Lua, in Lua, and its host",
-    "backends/redis.py": "a connection's whole life",
-    "backends/redis_setup.py": "a check for each thing that can be wrong with a server",
+    "backends/redis/raw_keys.py": "a reader for each key of the schema",
+    "qmodel/conformance/histories/matrix_probes.py": "a list of probes",
+    "tools/mutation/replay.py": "the harness of a replay, on either side",
+    "backends/embedded/keyspace.py": "the commands of Redis, a method each",
+    "backends/embedded/host.py": "what Redis is to Lua, in Lua, and its host",
+    "backends/redis/backend.py": "a connection's whole life",
+    "backends/redis/setup.py": "a check for each thing that can be wrong with a server",
 }
 
 LISTS = "qmodel/conformance/directed"
@@ -92,12 +92,12 @@ LISTS = "qmodel/conformance/directed"
 
 LONG_FUNCTIONS = {
     "qmodel/cli/show.py:_job": "a table, line by line",
-    "qmodel/conformance/matrix_probes.py:probes": "a list of probes",
-    "qmodel/conformance/snapshot.py:of": "a part of the snapshot a line",
-    "qmodel/conformance/rawkeys.py:snapshot": "a part of the snapshot a line",
-    "qmodel/conformance/rawkeys.py:job": "a field a line",
-    "backends/keyspace.py:bind": "one closure for each way to reply",
-    "backends/redis_setup.py:diagnose": "an error and its remedy each",
+    "qmodel/conformance/histories/matrix_probes.py:probes": "a list of probes",
+    "qmodel/model/snapshot.py:of": "a part of the snapshot a line",
+    "backends/redis/raw_keys.py:snapshot": "a part of the snapshot a line",
+    "backends/redis/raw_keys.py:job": "a field a line",
+    "backends/embedded/keyspace.py:bind": "one closure for each way to reply",
+    "backends/redis/setup.py:diagnose": "an error and its remedy each",
 }
 
 
@@ -153,8 +153,8 @@ def test_imports_go_downward_only() -> None:
 
 
 def test_an_import_upward_is_noticed() -> None:
-    assert upward("state", "def f():\n    from qmodel.ops import putting") == {"ops"}
-    assert upward("ops", "import qmodel.client") == {"client"}
+    assert upward("state", "def f():\n    from qmodel.model.ops import putting") == {"ops"}
+    assert upward("ops", "import qmodel.client.sync") == {"client"}
     assert upward("client", "from qmodel import cli, engine") == {"cli"}
 
 

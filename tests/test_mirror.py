@@ -10,19 +10,23 @@ import re
 
 import pytest
 
-from qmodel import engine, lua_catalogue
 from qmodel.backends import bundle
+from qmodel.contract.lifecycle import STATES
+from qmodel.contract.operations import CATALOGUE
 from qmodel.dialects.qless import commands as commands_module
 from qmodel.dialects.qless.documents import DOCUMENTS
-from qmodel.lifecycle import STATES
-from qmodel.operations import CATALOGUE
-from qmodel.state import places
+from qmodel.model import engine
+from qmodel.model.state import state_index
 from tests.mirror import ROOT, Function, lua_functions, python_functions, text_of, without_comments
+from tools import lua_catalogue
 
-OPS = sorted(path.stem for path in (ROOT / "qmodel/ops").glob("[a-z]*.py"))
-STATE = sorted(path.stem for path in (ROOT / "qmodel/state").glob("[a-z]*.py"))
+OPS, RULES, STATE = (
+    sorted(path.stem for path in (ROOT / "qmodel/model" / folder).glob("[a-z]*.py"))
+    for folder in ("ops", "rules", "state")
+)
 
 LUA_FILES_ALONE = {
+    "state/keys": "the model has no keys",
     "state/records": "the model's jobs are objects; here they are packed into texts",
 }
 
@@ -72,10 +76,8 @@ IN_PYTHON_ALONE = {
 }
 
 OTHER_ORDER = {
-    "ops/depending": "in Lua a helper stands before its users",
-    "ops/putting": "in Lua a helper stands before its users",
-    "ops/removing": "in Lua a helper stands before its users",
-    "ops/taking": "in Lua a helper stands before its users",
+    "ops/put": "in Lua a helper stands before its users",
+    "ops/pop": "in Lua a helper stands before its users",
     "state/dependencies": "in Lua a helper stands before its users",
     "state/queues": "grown apart; nothing depends on it",
 }
@@ -107,7 +109,7 @@ STORAGE_CALLS = {
 
 
 def test_every_file_has_a_twin() -> None:
-    for folder, names in (("ops", OPS), ("state", STATE)):
+    for folder, names in (("ops", OPS), ("rules", RULES), ("state", STATE)):
         there = {path.stem for path in (ROOT / "lua" / folder).glob("*.lua")}
         alone = {name.partition("/")[2] for name in LUA_FILES_ALONE if name.startswith(folder)}
         assert there - alone == set(names)
@@ -132,7 +134,8 @@ def twins(folder: str, name: str) -> tuple[list[Function], list[Function]]:
     return python_functions(text_of(folder, name, "py")), lua_functions(text_of(folder, name, "lua"))
 
 
-MODULES = [("ops", name) for name in OPS] + [("state", name) for name in STATE if name != "store"]
+VERBS = [("ops", name) for name in OPS] + [("rules", name) for name in RULES]
+MODULES = VERBS + [("state", name) for name in STATE if name != "store"]
 every_module = pytest.mark.parametrize(("folder", "name"), MODULES)
 
 
@@ -180,9 +183,9 @@ def test_functions_name_the_same_events_refusals_states_and_stages(folder: str, 
     assert set(found) == {function for module, function in OTHER_WORDS if module == f"{folder}/{name}"}, found
 
 
-@pytest.mark.parametrize("name", OPS)
-def test_every_function_of_the_verbs_has_a_twin(name: str) -> None:
-    ours, theirs = ({function.key for function in functions} for functions in twins("ops", name))
+@pytest.mark.parametrize(("folder", "name"), VERBS)
+def test_every_function_of_the_verbs_has_a_twin(folder: str, name: str) -> None:
+    ours, theirs = ({function.key for function in functions} for functions in twins(folder, name))
     assert ours - theirs == set()
     assert theirs - ours <= {("before", False)}  # a comparison, where Python sorts tuples
 
@@ -194,9 +197,9 @@ def differing_calls(ours: list[Function], theirs: list[Function]) -> dict[str, s
     return {name: set(calls) for name, calls in pairs if calls}
 
 
-@pytest.mark.parametrize("name", OPS)
-def test_functions_of_the_verbs_call_the_same_functions(name: str) -> None:
-    assert differing_calls(*twins("ops", name)) == {}
+@pytest.mark.parametrize(("folder", "name"), VERBS)
+def test_functions_of_the_verbs_call_the_same_functions(folder: str, name: str) -> None:
+    assert differing_calls(*twins(folder, name)) == {}
 
 
 @pytest.mark.parametrize(
@@ -214,11 +217,11 @@ def test_another_word_is_noticed(old: str, new: str) -> None:
     assert noticed
 
 
-@pytest.mark.parametrize("line", ["  stats.retried(now, job.queue)\n", "  putting.check_distinct(op.jobs)\n"])
+@pytest.mark.parametrize("line", ["  stats.retried(now, job.queue)\n", "  put.check_distinct(op.jobs)\n"])
 def test_a_missing_call_is_noticed(line: str) -> None:
-    lua = text_of("ops", "finishing", "lua")
+    lua = text_of("ops", "finish", "lua")
     assert line in lua
-    assert differing_calls(python_functions(text_of("ops", "finishing", "py")), lua_functions(lua.replace(line, "")))
+    assert differing_calls(python_functions(text_of("ops", "finish", "py")), lua_functions(lua.replace(line, "")))
 
 
 # ---- dialects
@@ -277,23 +280,25 @@ def test_a_document_spells_calls_alike_on_both_sides(document: str) -> None:
 # ---- the dispatch
 
 
-def test_both_sides_dispatch_to_the_same_functions() -> None:
-    text = (ROOT / "lua/register.lua").read_text(encoding="utf-8")
-    verbs = text[text.index("register.verbs = {") : text.index("}", text.index("register.verbs = {"))]
-    found = dict(re.findall(r"(\w+) = (\w+\.\w+)", verbs))
-    ours = {name: f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}" for name, verb in engine.VERBS.items()}
-    assert found == ours
-    assert list(engine.VERBS) == list(CATALOGUE)
-    assert list(found) == list(CATALOGUE)
+def test_an_operation_is_found_by_its_section_on_both_sides() -> None:
+    for name, spec in CATALOGUE.items():
+        verb = engine.VERBS[name]
+        assert verb.__module__ == f"qmodel.model.ops.{spec.section}"
+        assert verb.__name__.strip("_") == name
+        assert f"function {spec.section}.{name}(" in text_of("ops", spec.section, "lua")
+    assert sorted({spec.section for spec in CATALOGUE.values()}) == OPS
+    described = {path.stem for path in (ROOT / "qmodel/contract/operations").glob("[a-z]*.py")}
+    assert described == {*OPS, "spec"}
 
 
 def test_the_lua_catalogue_is_made_from_this_one() -> None:
-    assert bundle.read("catalogue") == lua_catalogue.text()
+    assert bundle.read("contract/catalogue") == lua_catalogue.catalogue()
+    assert bundle.read("wire/verbs") == lua_catalogue.verbs()
 
 
 def test_every_state_that_a_job_can_be_in_has_its_place_on_both_sides() -> None:
-    there = re.findall(r"^  (\w+) = \{\w+\.?\w*, \w+\.?\w*\},$", text_of("state", "places", "lua"), re.M)
-    assert there == [*places.PLACES, *places.SHORTER]
+    there = re.findall(r"^  (\w+) = \{\w+\.?\w*, \w+\.?\w*\},$", text_of("state", "state_index", "lua"), re.M)
+    assert there == [*state_index.PLACES, *state_index.SHORTER]
     assert set(there) == set(STATES)
 
 
@@ -307,8 +312,8 @@ def redis_users() -> set[str]:
 
 def test_only_nouns_touch_storage() -> None:
     others = {name for name in redis_users() if not name.startswith("state/")}
-    assert others == {"register"}
-    assert re.findall(r"redis\.\w+\('(\w+)'", bundle.read("register")) == ["TIME"]
+    assert others == {"wire/register"}
+    assert re.findall(r"redis\.\w+\('(\w+)'", bundle.read("wire/register")) == ["TIME"]
 
 
 PREFIX_PASSED = re.compile(r"keys\.begin\(prefix\)|\w+\.call\((?:operation, )?(?:keys\.)?prefix, \w+(?:, \w+)*\)")
@@ -316,7 +321,7 @@ PREFIX_PASSED = re.compile(r"keys\.begin\(prefix\)|\w+\.call\((?:operation, )?(?
 
 def test_only_keys_builds_keys() -> None:
     for name in bundle.FILES + bundle.DIALECTS:
-        if name != "keys":
+        if name != "state/keys":
             assert "prefix" not in PREFIX_PASSED.sub("", without_comments(bundle.read(name))), name
 
 
@@ -368,11 +373,11 @@ def assigned_globals(text: str) -> set[str]:
     return (statements - declared - within_tables) | functions
 
 
-@pytest.mark.parametrize("name", [name for name in bundle.FILES + bundle.DIALECTS if name != "catalogue"])
+@pytest.mark.parametrize("name", [name for name in bundle.FILES + bundle.DIALECTS if name != "contract/catalogue"])
 def test_no_global_is_assigned(name: str) -> None:
     assert assigned_globals(bundle.read(name)) == set()
 
 
 @pytest.mark.parametrize("line", ["  leaked = 1\n", "leaked, other = 1, 2\n", "function leaked()\nend\n"])
 def test_a_global_is_noticed(line: str) -> None:
-    assert "leaked" in assigned_globals(bundle.read("ops/leasing") + line)
+    assert "leaked" in assigned_globals(bundle.read("ops/lease") + line)

@@ -16,13 +16,13 @@ from typing import Any
 import redis
 
 import qmodel
-from qmodel import wire
-from qmodel.arguments import Operations
 from qmodel.backends.bundle import function_name
-from qmodel.backends.redis import unencodable
+from qmodel.backends.redis.backend import unencodable
 from qmodel.conformance.kit.protocol import FEATURES, PROTOCOL
-from qmodel.operations import CATALOGUE, Operation
-from qmodel.refusals import Refusal
+from qmodel.contract.arguments import Operations
+from qmodel.contract.operations import CATALOGUE, Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.wire import codec
 
 
 class Driver:
@@ -61,10 +61,10 @@ class Driver:
         """Execute one operation with the binding."""
         op = operation(name, arguments)
         try:
-            words = wire.encode(op, now)
-        except wire.Unencodable:
+            words = codec.encode(op, now)
+        except codec.Unencodable:
             return unencodable(op, now)
-        return wire.decode(op, self.call(name, words))
+        return codec.decode(op, self.call(name, words))
 
     def call(self, name: str, words: list[str]) -> Any:
         """Call the library on the server."""

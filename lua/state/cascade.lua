@@ -1,4 +1,4 @@
--- The cascade: failed jobs whose dependents have not followed yet. What holds of it is told in qmodel/state/cascade.py.
+-- The cascade: failed jobs whose dependents have not followed yet. What holds of it is told in qmodel/model/state/cascade.py.
 --
 -- Within an operation it is a list in store.cascade, which also says what is in it. What is left at the end stands in a
 -- sorted set, scored by minus the place in the stack, and how many these are among the counters: so where nothing is left

@@ -16,14 +16,14 @@ function completed.add(job)
     store.bound('sweep_at', due)
   end
   if job.options ~= '' then
-    keeping.enter(job)
+    retention.enter(job)
   end
 end
 
 function completed.discard(job)
   store.remove(keys.completed, keys.member(job.seq, job.jid))
   if job.options ~= '' then
-    keeping.leave(job)
+    retention.leave(job)
   end
 end
 

@@ -1,5 +1,5 @@
 -- Dependencies: which job waits for which. An edge stands in two sorted sets, its mark being the score in both, and in the
--- counts of both records. What a mark says is told in qmodel/state/dependencies.py.
+-- counts of both records. What a mark says is told in qmodel/model/state/dependencies.py.
 
 local dependencies = {}
 

@@ -1,5 +1,5 @@
 -- Failed jobs: by group, and all of them by the moment at which they failed, for those that are kept no longer
--- (qmodel/state/failures.py). A job may fail and be deleted in one step, so what was gathered is written before.
+-- (qmodel/model/state/failures.py). A job may fail and be deleted in one step, so what was gathered is written before.
 
 local failures = {}
 
@@ -10,7 +10,7 @@ function failures.add(job)
   store.add(keys.group(job.group), job.ended_at, keys.member(job.seq, job.jid))
   store.add(keys.failures, 0, job.group)
   store.add(keys.failed, job.ended_at, keys.member(job.seq, job.jid))
-  keeping.enter(job)
+  retention.enter(job)
 end
 
 -- Strike a failed job, and its group when it was the last.
@@ -23,14 +23,14 @@ function failures.discard(job)
   if not options.get(job, 'kept') then
     store.sorted('ZREM', keys.failed, member)
   end
-  keeping.leave(job)
+  retention.leave(job)
   options.drop(job, 'kept')
 end
 
 -- Let a failed job be kept for as long as it is failed.
 function failures.keep(job)
   store.sorted('ZREM', keys.failed, keys.member(job.seq, job.jid))
-  keeping.leave(job)
+  retention.leave(job)
   options.set(job, 'kept', 1)
 end
 

@@ -23,7 +23,7 @@ end
 
 -- The remembered outcome of the lease of a job that was not kept; or refuse.
 local function gone(jid, token, what)
-  return what and requests.recall(lease(what, jid, token)) or refusals.refuse('JOB_NOT_FOUND', jid)
+  return what and idempotency.recall(lease(what, jid, token)) or refusals.refuse('JOB_NOT_FOUND', jid)
 end
 
 -- A job leased under a token; or one whose lease this kind of call has ended, and the outcome; or refuse.
@@ -37,7 +37,7 @@ function jobs.held(jid, token, what)
   end
   local outcome = what and token > 0 and history.outcome(job, token, what) -- no lease has the token 0
   if not outcome and what then -- of another job that had this id and was not kept
-    outcome = requests.recall(lease(what, jid, token))
+    outcome = idempotency.recall(lease(what, jid, token))
   end
   if not outcome then
     refusals.refuse('LOCK_LOST', jid, token, job.state, job.worker)
@@ -48,7 +48,7 @@ end
 -- Remember how a lease ended, of a job whose history is gone: this very operation has deleted it.
 function jobs.remember(job, what, outcome)
   if not jobs.get(job.jid) then
-    requests.remember(lease(what, job.jid, job.token), outcome)
+    idempotency.remember(lease(what, job.jid, job.token), outcome)
   end
 end
 
@@ -87,10 +87,10 @@ end
 
 -- Take a job out of its place. Do so before anything changes by which the place is found.
 function jobs.lift(job)
-  places.leave(job)
+  state_index.leave(job)
   if job.options ~= '' then
-    expiring.leave(job)
-    gates.forget_gate(job)
+    ttl.leave(job)
+    parked.forget_gate(job)
   end
   job.state = ''
 end
@@ -99,16 +99,16 @@ end
 function jobs.place(job, state)
   job.state = state
   job.seq = store.last()
-  places.enter(job)
+  state_index.enter(job)
   if job.options ~= '' then
-    expiring.enter(job)
+    ttl.enter(job)
   end
 end
 
 -- Delete a job, leaving nothing of it behind.
 function jobs.remove(job)
-  places.leave(job)
-  expiring.leave(job)
+  state_index.leave(job)
+  ttl.leave(job)
   tags.drop(job)
   results.forget(job)
   records.remove(job)

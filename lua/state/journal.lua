@@ -1,4 +1,4 @@
--- The journal: every operation that may change something, as it was called, and what came of it (qmodel/state/journal.py).
+-- The journal: every operation that may change something, as it was called, and what came of it (qmodel/model/state/journal.py).
 --
 -- An entry is in the stream under its number, `<number>-0`. Its fields: `o` the operation; `e` the sequence of the last
 -- event after it; `c` the strings of the call, that is the moment, the request and the arguments; `r` what was replied.

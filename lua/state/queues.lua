@@ -319,7 +319,7 @@ function queues.take(name, count_)
   for i = 1, #taken do
     local job = taken[i]
     if job.options ~= '' then
-      expiring.leave(job)
+      ttl.leave(job)
     end
     job.state = ''
   end

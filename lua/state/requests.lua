@@ -1,50 +1,171 @@
--- What the last requests were replied: for operations whose resend nothing else recognises. Their replies are one number,
--- one text, or a list of either; they are kept as text, with a line end after each part.
+-- Requests: sets of jobs, their sub-requests, of which only so many run at a time. What holds of them is told in
+-- qmodel/model/state/requests.py.
+--
+-- A request is a text, and a sorted set of its sub-requests: score 1 until they have ended, then 0. Which requests are in
+-- a state stands in a sorted set for each state.
 
 local requests = {}
 
-local KEPT = 1000
+local STATES = {open = true, closed = true}
+local ENDED = {'done', 'canceled'}
 
-local function pack(reply)
-  if type(reply) ~= 'table' then
-    return type(reply) == 'number' and '#' .. reply or '$' .. reply
-  end
-  local parts = {}
-  for i, part in ipairs(reply) do
-    parts[i] = pack(part) .. '\n'
-  end
-  return '*' .. table.concat(parts)
+local FIELDS = {
+  'state', 'state_at', 'seq', 'queue', 'priority', 'limit', 'first_priority', 'first_limit', 'total', 'done', 'failed',
+  'canceled', 'opened_at', 'ended_at',
+}
+local TEXTS = {state = true, queue = true}
+
+local function list_of(state)
+  return keys.requests_in(state)
 end
 
-local function unpack_(text)
-  local kind, rest = string.sub(text, 1, 1), string.sub(text, 2)
-  if kind == '#' then
-    return tonumber(rest)
-  elseif kind == '$' then
-    return rest
+-- Before it is struck from a list: what was entered in this very step is written first.
+local function strike(request)
+  if request.seq > store.began then
+    store.write_sorted()
   end
-  local reply = {}
-  for part in string.gmatch(rest, '([^\n]*)\n') do
-    reply[#reply + 1] = unpack_(part)
-  end
-  return reply
+  store.remove(keys.requests_in(request.state), keys.member(request.seq, request.id))
 end
 
--- The reply to a request, or nil.
-function requests.recall(request)
-  local text = redis.call('HGET', keys.requests, request)
-  if text then
-    return unpack_(text)
-  end
+local function member(request)
+  return keys.member(request.seq, request.id)
 end
 
--- Keep the reply to a request, and forget the oldest beyond 1000.
-function requests.remember(request, reply)
-  local order = keys['requests-order']
-  local last = redis.call('ZRANGE', order, -1, -1, 'WITHSCORES')
-  redis.call('HSET', keys.requests, request, pack(reply))
-  redis.call('ZADD', order, (last[2] or 0) + 1, request)
-  if redis.call('ZCARD', order) > KEPT then
-    redis.call('HDEL', keys.requests, redis.call('ZPOPMIN', order)[1])
+-- A request that may not exist, or false.
+function requests.get(id)
+  local text = store.read(keys.request(id))
+  if not text then
+    return false
   end
+  local request, at = {id = id}, 1
+  for value in string.gmatch(text, '%C+') do
+    local field = FIELDS[at]
+    request[field] = TEXTS[field] and value or tonumber(value)
+    at = at + 1
+  end
+  return request
+end
+
+-- A request that is known to exist.
+function requests.load(id)
+  return requests.get(id)
+end
+
+-- A request, or refuse. What an operation on it does it may do to a thousand jobs.
+function requests.find(id)
+  store.many = true
+  return requests.get(id) or refusals.refuse('REQUEST_NOT_FOUND', id)
+end
+
+-- A new request, in no state yet.
+function requests.create(id, queue, priority, limit, now)
+  store.many = true
+  return {
+    id = id, queue = queue, priority = priority, limit = limit, first_priority = priority, first_limit = limit,
+    state = '', state_at = now, seq = 0, total = 0, done = 0, failed = 0, canceled = 0, opened_at = now, ended_at = 0,
+  }
+end
+
+-- How many of its sub-requests may be in order or leased: none any more when it is called off.
+function requests.limit(id)
+  local request = requests.load(id)
+  return STATES[request.state] and request.limit or 0
+end
+
+-- Whether it has ended.
+function requests.has_ended(request)
+  return request.state == ENDED[1] or request.state == ENDED[2]
+end
+
+-- Let it be in another state, as of the last event.
+function requests.move(now, request, state)
+  if request.state ~= '' then
+    strike(request)
+  end
+  request.state, request.state_at, request.seq = state, now, store.last()
+  if requests.has_ended(request) then
+    request.ended_at = now
+  end
+  store.add(list_of(state), now, member(request))
+end
+
+-- Keep what was changed of it.
+function requests.save(request)
+  local values = {}
+  for i, field in ipairs(FIELDS) do
+    values[i] = TEXTS[field] and request[field] or store.text(request[field])
+  end
+  store.write(keys.request(request.id), table.concat(values, '\t'))
+end
+
+-- How many requests are in a state, and a page of their ids, longest so first.
+function requests.page(state, offset, count)
+  local ids = {}
+  for i, one in ipairs(store.sorted('ZRANGE', list_of(state), offset, offset + count - 1)) do
+    ids[i] = keys.jid_of(one)
+  end
+  return store.sorted('ZCARD', list_of(state)), ids
+end
+
+-- ---- sub-requests
+
+-- Whether a job is, or was, a sub-request of it.
+function requests.knows(request, jid)
+  return store.sorted('ZSCORE', keys.sub_requests(request.id), jid) and true or false
+end
+
+-- Let a job be a sub-request of it.
+function requests.add(request, jid)
+  store.add(keys.sub_requests(request.id), 1, jid)
+  request.total = request.total + 1
+end
+
+-- Count a sub-request that has ended: done, failed or canceled.
+function requests.finish(request, jid, outcome)
+  store.add(keys.sub_requests(request.id), 0, jid)
+  request[outcome] = request[outcome] + 1
+end
+
+-- How many of its sub-requests have not ended.
+function requests.left(request)
+  return request.total - request.done - request.failed - request.canceled
+end
+
+-- Some of its sub-requests that have not ended, by id.
+function requests.unfinished(request, most)
+  return store.sorted('ZRANGEBYSCORE', keys.sub_requests(request.id), 1, 1, 'LIMIT', 0, most)
+end
+
+-- ---- forgetting
+
+-- Of the requests that ended by a moment one of each kind, the oldest.
+function requests.over(until_)
+  local found = {}
+  for _, state in ipairs(ENDED) do
+    for _, one in ipairs(store.sorted('ZRANGEBYSCORE', list_of(state), '-inf', until_, 'LIMIT', 0, 1)) do
+      found[#found + 1] = requests.load(keys.jid_of(one))
+    end
+  end
+  return found
+end
+
+-- Forget some sub-requests of an ended request, and with the last of them the request; give how many are left.
+function requests.forget(request, most)
+  local key = keys.sub_requests(request.id)
+  store.sorted('ZREMRANGEBYRANK', key, 0, most - 1)
+  local left = store.sorted('ZCARD', key)
+  if left == 0 then
+    strike(request)
+    store.write(keys.request(request.id), false)
+  end
+  return left
+end
+
+-- Everything about a request, of which so many sub-requests are under a valid lease.
+function requests.view(request, running)
+  return {
+    request.id, request.queue, request.priority, request.limit, request.state, request.total,
+    requests.left(request) - running, running, request.done, request.failed, request.canceled, request.opened_at,
+    request.ended_at,
+  }
 end

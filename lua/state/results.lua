@@ -1,4 +1,4 @@
--- Results: what became of the named dependencies of a job. What holds of them is told in qmodel/state/results.py.
+-- Results: what became of the named dependencies of a job. What holds of them is told in qmodel/model/state/results.py.
 --
 -- A hash for each job that has any: id -> `<number><TAB><state><TAB><name><LF><text>`. The number is that of the naming, and
 -- the state is empty for one that is unfinished.

@@ -1,5 +1,5 @@
 -- Schedules: the jobs that recur, and when the next run of each is due. What holds of them is told in
--- qmodel/state/schedules.py.
+-- qmodel/model/state/schedules.py.
 --
 -- A recurring job is a hash, of which a run changes a few fields, and a member of a sorted set of its queue, whose score
 -- is the moment at which its next run is due. The first of these moments stands in the queue's state: so where nothing

@@ -1,5 +1,5 @@
 -- Statistics by queue and UTC day: how long jobs waited and ran, and how many failed. What is counted, and the bins, are
--- told in qmodel/state/stats.py.
+-- told in qmodel/model/state/stats.py.
 --
 -- A duration is first appended to a list, which costs a tenth of reading, changing and writing the folded statistics.
 -- When 128 have come together they are folded in, in their order, so that mean and variance are the same to the last bit

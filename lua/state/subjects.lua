@@ -1,5 +1,5 @@
 -- Subjects and patterns: what a message is about, and which messages somebody wants. The rules are told in
--- qmodel/state/subjects.py. They are compared segment by segment: no pattern of Lua's is ever made of them.
+-- qmodel/model/state/subjects.py. They are compared segment by segment: no pattern of Lua's is ever made of them.
 
 local subjects = {}
 

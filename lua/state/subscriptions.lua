@@ -1,5 +1,5 @@
 -- Subscriptions: who wants which messages, and what jobs these become. What holds of them is told in
--- qmodel/state/subscriptions.py.
+-- qmodel/model/state/subscriptions.py.
 --
 -- All of them stand in one hash, for they are read together. Each is a text of fields with a tab between; between the parts
 -- of a list is a byte that no text in UTF-8 holds. The position of one that is up to date is empty.

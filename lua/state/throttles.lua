@@ -1,5 +1,5 @@
 -- Throttles: limits that are named, and hold for all jobs of the namespace that name them. What holds of them is told in
--- qmodel/state/throttles.py.
+-- qmodel/model/state/throttles.py.
 --
 -- The limits of a throttle and the level of its bucket are one text. Which queues have a throttle of their own stands in
 -- the text of the options, which every operation reads.

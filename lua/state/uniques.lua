@@ -1,4 +1,4 @@
--- Unique keys: which job stands for a key, and for how long. What holds of them is told in qmodel/state/uniques.py.
+-- Unique keys: which job stands for a key, and for how long. What holds of them is told in qmodel/model/state/uniques.py.
 --
 -- A key is a field of one hash: mode, job, since, end, token and the next job, with tabs between. Those with an end of
 -- their own stand in a sorted set by that.

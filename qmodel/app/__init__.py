@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from qmodel.app.application import App
 from qmodel.app.backoff import exponential, fixed, polynomial
-from qmodel.app.batching import BatchError, batched
-from qmodel.app.connecting import NoLoop, NotHere
+from qmodel.app.batches import BatchError, batched
+from qmodel.app.connections import NoLoop, NotHere
 from qmodel.app.context import Context, NoJob, current
 from qmodel.app.errors import (
     BadArguments,
@@ -30,15 +30,15 @@ from qmodel.app.errors import (
     Retry,
 )
 from qmodel.app.jobtype import JobType, Puts
-from qmodel.app.loading import load, load_job
+from qmodel.app.load import load, load_job
 from qmodel.app.outcome import Completed, Failed, Outcome, Released, Retried, Unknown
-from qmodel.app.serialising import Json, Serializer
-from qmodel.app.typedjobs import TypedJob
+from qmodel.app.serializers import Json, Serializer
+from qmodel.app.typed_jobs import TypedJob
 
 if TYPE_CHECKING:
-    from qmodel.app.performing import aperform as aperform
-    from qmodel.app.performing import perform as perform
-    from qmodel.app.typedjobs_aio import AsyncTypedJob as AsyncTypedJob
+    from qmodel.app.perform import aperform as aperform
+    from qmodel.app.perform import perform as perform
+    from qmodel.app.typed_jobs_aio import AsyncTypedJob as AsyncTypedJob
 
 __all__ = [
     "App",

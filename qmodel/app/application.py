@@ -8,20 +8,20 @@ from contextlib import contextmanager
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from qmodel import operations as ops
-from qmodel.app.connecting import Connection
-from qmodel.app.declaring import Declaring, may_replace, place
+from qmodel.app.connections import Connection
+from qmodel.app.declare import Declaring, may_replace, place
 from qmodel.app.errors import DeclarationError
 from qmodel.app.hooks import Event, Hook, Hooks, Middleware, logger
 from qmodel.app.jobtype import JobType
-from qmodel.app.recurring import kind_of, left_over
-from qmodel.app.serialising import Json, Serializer
-from qmodel.arguments import MOST
-from qmodel.client import Client, Job
+from qmodel.app.schedules import kind_of, left_over
+from qmodel.app.serializers import Json, Serializer
+from qmodel.client.sync import Client, Job
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import MOST
 from qmodel.errors import ScheduleOver
 
 if TYPE_CHECKING:
-    from qmodel.aio import AsyncClient, AsyncJob
+    from qmodel.client.aio import AsyncClient, AsyncJob
 
 F = TypeVar("F", bound=Callable[..., Any])
 

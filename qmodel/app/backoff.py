@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from qmodel.app.errors import DeclarationError, hint
-from qmodel.arguments import LONGEST_MS
-from qmodel.objects import Duration, seconds_of
+from qmodel.client.fields import Duration, seconds_of
+from qmodel.contract.arguments import LONGEST_MS
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from qmodel import operations as ops
-from qmodel import replies
 from qmodel.app.errors import Cancelled, DeclarationError, Release, WaitFor
-from qmodel.arguments import MOST
+from qmodel.client.fields import DependencyResults, Duration, HasJid, jid_of
+from qmodel.client.flows import Flow
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.contract.arguments import MOST
 from qmodel.errors import JobNotFound, LockLost, QmodelError
-from qmodel.flows import Flow
-from qmodel.objects import DependencyResults, Duration, HasJid, jid_of
 
 if TYPE_CHECKING:
     from qmodel.app.application import App
-    from qmodel.client import Job
+    from qmodel.client.sync import Job
 
 STEP, WAITED = "step", "waited"
 """The headers that tell the steps of a job apart which have children, and how often it has waited for others."""
@@ -58,7 +58,7 @@ class Context:
     def job(self) -> Job:
         """The job, as the client has it."""
         if self._job is None:
-            from qmodel.client import Job
+            from qmodel.client.sync import Job
 
             self._job = Job(self.app.client, self.raw.jid, self.raw)
         return self._job
@@ -148,7 +148,7 @@ class Context:
         raise Release(delay, arguments)
 
     def spawn(self, *children: ops.Put | Flow) -> tuple[str, ...]:
-        """Put jobs, made by `make` or `qmodel.flows`, when this attempt ends or waits for them; give their ids.
+        """Put jobs, made by `make` or `qmodel.client.flows`, when this attempt ends or waits for them; give their ids.
 
         The ids are made of this job's, so that an attempt that is repeated puts none of them twice.
         """

@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from qmodel.arguments import LONGEST_MS, Edge
+from qmodel.client.fields import Duration, milliseconds
+from qmodel.contract.arguments import LONGEST_MS, Edge
 from qmodel.errors import QmodelError
-from qmodel.objects import Duration, milliseconds
 
 
 class DeclarationError(QmodelError, ValueError):

@@ -8,21 +8,21 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
-from qmodel import operations as ops
 from qmodel.app import options as opts
 from qmodel.app.backoff import delay_of
-from qmodel.app.binding import HEADERS, Binding, check_function
 from qmodel.app.context import Context
 from qmodel.app.errors import BadArguments, BadResult, DeclarationError
-from qmodel.app.recurring import recur
-from qmodel.app.typedjobs import TypedJob
-from qmodel.arguments import TEXT_BYTES
+from qmodel.app.schedules import recur
+from qmodel.app.signature import HEADERS, Binding, check_function
+from qmodel.app.typed_jobs import TypedJob
+from qmodel.client.fields import Duration
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import TEXT_BYTES
 from qmodel.errors import DataError
-from qmodel.objects import Duration
 
 if TYPE_CHECKING:
     from qmodel.app.application import App
-    from qmodel.app.typedjobs_aio import AsyncTypedJob
+    from qmodel.app.typed_jobs_aio import AsyncTypedJob
 
 P = ParamSpec("P")
 C = ParamSpec("C")
@@ -59,7 +59,7 @@ class Puts(Generic[P, R]):
         return made
 
     def make(self, /, *args: P.args, **kwargs: P.kwargs) -> ops.Put:
-        """The job of a call, not put yet: for `app.put_many`, `qmodel.flows` and requests.
+        """The job of a call, not put yet: for `app.put_many`, `qmodel.client.flows` and requests.
 
         Raises TypeError for arguments that the function does not take, and DataError for those that cannot be stored.
         """
@@ -118,7 +118,7 @@ class Puts(Generic[P, R]):
         return job
 
     def _ajob(self, op: ops.Put, jid: str) -> AsyncTypedJob[R]:
-        from qmodel.app.typedjobs_aio import AsyncTypedJob
+        from qmodel.app.typed_jobs_aio import AsyncTypedJob
 
         if jid == op.jid:
             return AsyncTypedJob(self._kind, jid, op)
@@ -188,7 +188,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
 
     def ajob(self, jid: str) -> AsyncTypedJob[R]:
         """The same for an event loop."""
-        from qmodel.app.typedjobs_aio import AsyncTypedJob
+        from qmodel.app.typed_jobs_aio import AsyncTypedJob
 
         return AsyncTypedJob(self, jid)
 

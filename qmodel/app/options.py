@@ -15,11 +15,11 @@ from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from qmodel.app.backoff import Backoff
 from qmodel.app.errors import DeclarationError, hint
-from qmodel.app.serialising import Serializer
+from qmodel.app.serializers import Serializer
+from qmodel.client.fields import Day, Duration, HasJid, fingerprint, new_job
+from qmodel.contract.operations import Put
+from qmodel.contract.refusals import Refusal, Refused
 from qmodel.errors import BadArgument, error_of
-from qmodel.objects import Day, Duration, HasJid, fingerprint, new_job
-from qmodel.operations import Put
-from qmodel.refusals import Refusal, Refused
 
 Key = bool | str | Iterable[str] | Callable[..., str]
 
@@ -109,8 +109,8 @@ def given_only(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def check(klass: str, queue: str, options: Mapping[str, Any]) -> Put:
     """The put of a job with these options and no data; or refuse what the model would, whatever it holds."""
-    from qmodel.engine import fault
-    from qmodel.ops import uniquing
+    from qmodel.model.engine import fault
+    from qmodel.model.rules import deduplication
 
     try:
         put = new_job(queue, klass, text="", **{"jid": "tried", **options})
@@ -119,7 +119,7 @@ def check(klass: str, queue: str, options: Mapping[str, Any]) -> Put:
     if (wrong := fault(put)) is not None:
         raise _refused(klass, put, options, Refusal("BAD_ARGUMENT", ("put", wrong)))
     try:
-        uniquing.check(put, "put")
+        deduplication.check(put, "put")
     except Refused as refused:
         raise _refused(klass, put, options, refused.refusal) from None
     return put
@@ -127,8 +127,8 @@ def check(klass: str, queue: str, options: Mapping[str, Any]) -> Put:
 
 def try_out(klass: str, put: Put) -> None:
     """Put a job into an empty model, and refuse what it refuses."""
-    from qmodel.engine import step
-    from qmodel.state.store import Store
+    from qmodel.model.engine import step
+    from qmodel.model.state.store import Store
 
     tried = Put(**{field.name: getattr(put, field.name) for field in fields(put)} | {"jid": "tried"})
     reply = step(Store(), 0, tried)

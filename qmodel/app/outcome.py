@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
 
 UNKNOWN_MS: Final = (10_000, 600_000)
 """After how long a job comes back whose job type nobody knew: time for a worker that does to come. As long again as it

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from qmodel.app.errors import DeclarationError
-from qmodel.objects import encode
+from qmodel.client.fields import encode
 
 
 class Converter(NamedTuple):

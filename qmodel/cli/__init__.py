@@ -47,34 +47,6 @@ OWN = {
 }
 """The commands that are not operations: each is `command` in a module of its name."""
 
-SECTIONS = {
-    "putting": "Putting",
-    "taking": "Taking",
-    "finishing": "Finishing",
-    "leasing": "Leases",
-    "revoking": "Calling off",
-    "replaying": "Dead letters",
-    "changing": "Changing",
-    "removing": "Removing",
-    "obliterating": "Deleting queues",
-    "depending": "Dependencies",
-    "uniquing": "Deduplication",
-    "tagging": "Tags and tracking",
-    "failing": "Failures",
-    "requesting": "Requests",
-    "scheduling": "Recurring jobs",
-    "firing": "Runs of recurring jobs",
-    "throttling": "Throttles",
-    "explaining": "Why a job does not run",
-    "searching": "Searching",
-    "publishing": "Messages and subscriptions",
-    "looking": "Looking",
-    "pausing": "Pauses",
-    "configuring": "Queues, workers, configuration",
-    "noting": "Metadata",
-}
-"""A heading for each module of verbs."""
-
 
 class Commands(click.Group):
     """All commands; each is made when it is asked for."""
@@ -82,7 +54,7 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Give the names of all commands: our own, then the catalogue's."""
         from qmodel.cli.derive import hyphened
-        from qmodel.operations import CATALOGUE
+        from qmodel.contract.operations import CATALOGUE
 
         return [*OWN, *map(hyphened, CATALOGUE.values())]
 
@@ -111,19 +83,14 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under the headings of the verbs' modules."""
         from qmodel.cli.derive import hyphened
-        from qmodel.engine import VERBS
-        from qmodel.operations import CATALOGUE
+        from qmodel.contract.operations import CATALOGUE, SECTIONS
 
         with formatter.section("Start here"):
             formatter.write_dl(list(OWN.items()))
-        for module, heading in SECTIONS.items():
+        for section, heading in SECTIONS.items():
             with formatter.section(heading):
                 formatter.write_dl(
-                    [
-                        (hyphened(spec), spec.summary)
-                        for spec in CATALOGUE.values()
-                        if VERBS[spec.name].__module__ == f"qmodel.ops.{module}"
-                    ]
+                    [(hyphened(spec), spec.summary) for spec in CATALOGUE.values() if spec.section == section]
                 )
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -190,4 +157,4 @@ def main() -> None:
     cli(prog_name="qmodel")
 
 
-__all__ = ["OWN", "SECTIONS", "cli", "main", "without_password"]
+__all__ = ["OWN", "cli", "main", "without_password"]

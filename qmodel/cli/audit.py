@@ -14,7 +14,7 @@ from qmodel.cli.session import Session, common, session
 from qmodel.errors import QmodelError
 
 if TYPE_CHECKING:
-    from qmodel.conformance.snapshot import Snapshot
+    from qmodel.model.snapshot import Snapshot
 
 STATE = click.Path(dir_okay=False)
 
@@ -37,7 +37,7 @@ def command(begin: str | None, save: str | None, take: str | None, state: bool, 
     """
     at = session()
     if take:
-        from qmodel.conformance.taking import taken
+        from qmodel.backends.redis.take_snapshot import taken
 
         found = taken(at.url)
         _write(take, found)
@@ -47,9 +47,9 @@ def command(begin: str | None, save: str | None, take: str | None, state: bool, 
 
 
 def _audit(at: Session, begin: str | None, save: str | None, state: bool, most: int) -> None:
-    from qmodel.conformance.taking import taken
-    from qmodel.pipeline.auditing import Audit, differences, uncollected
-    from qmodel.pipeline.journaling import entries
+    from qmodel.backends.redis.take_snapshot import taken
+    from qmodel.pipeline.audit.replay import Audit, differences, uncollected
+    from qmodel.pipeline.journal.pages import entries
 
     audit = Audit(_read(begin) if begin else None)
     now = taken(at.url) if state else None
@@ -67,7 +67,7 @@ def _audit(at: Session, begin: str | None, save: str | None, state: bool, most: 
 
 def answer(at: Session, rows: Sequence[dict[str, Any]], most: int, seconds: float) -> None:
     """Tell what an audit found; exit code 1 when that was something."""
-    from qmodel.pipeline.auditing import Difference
+    from qmodel.pipeline.audit.replay import Difference
 
     wrong = [row for row in rows if row["kind"] != "end"]
     ends = [row for row in rows if row["kind"] == "end"]
@@ -94,23 +94,23 @@ def told(at: Session, said: dict[str, Any], sentence: str) -> None:
 
 
 def _read(path: str) -> Snapshot:
-    from qmodel.conformance import restoring
+    from qmodel.model import restore
 
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
-            return restoring.loads(file.read())
+            return restore.loads(file.read())
     except (OSError, EOFError, ValueError) as error:
         raise QmodelError(f"{path} is no state that --save or --take wrote: {error}.") from None
 
 
 def _write(path: str, found: Snapshot) -> None:
     """Write a state beside the file, then in its place: whoever is killed leaves the old one."""
-    from qmodel.conformance import restoring
+    from qmodel.model import restore
 
     beside = Path(f"{path}.new")
     try:
         with gzip.open(beside, "wt", encoding="utf-8", compresslevel=3) as file:
-            file.write(restoring.dumps(found))
+            file.write(restore.dumps(found))
         beside.replace(path)
     except OSError as error:
         raise QmodelError(f"{path} cannot be written: {error.strerror}.") from None

@@ -9,8 +9,8 @@ from typing import Any, Final
 import click
 
 from qmodel.cli.session import Session
-from qmodel.operations import CancelMany, Clean, Obliterate, RetryMany
-from qmodel.replies import Bulk
+from qmodel.contract.operations import CancelMany, Clean, Obliterate, RetryMany
+from qmodel.contract.replies import Bulk
 
 BULK: Final = ("cancel_many", "clean", "obliterate", "retry_many")
 

@@ -18,7 +18,7 @@ from qmodel.errors import QmodelError
 
 if TYPE_CHECKING:
     from qmodel.app import JobType, TypedJob
-    from qmodel.client import Job
+    from qmodel.client.sync import Job
 
 NUMBERS: dict[Any, tuple[type, ...]] = {int: (int,), float: (float, int), bool: (bool,)}
 """What a value of an annotation has to be, so that a slip is told here and not by the job."""
@@ -46,7 +46,7 @@ def command(job_type: str, arguments: tuple[str, ...], wait: bool, timeout: int 
     (memory://) this process performs the job itself.
     """
     from qmodel.app import load_job
-    from qmodel.app.connecting import Connection
+    from qmodel.app.connections import Connection
 
     at, kind = session(), load_job(job_type)
     if at.url_from == "--url":

@@ -9,7 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from qmodel.cli.session import Session
-    from qmodel.conformance.parts import Total
+    from qmodel.conformance.campaign.parts import Total
 
 PICTURE = click.option(
     "--picture", type=click.Path(dir_okay=False, path_type=Path), help="Draw what was reached, as SVG."
@@ -22,7 +22,7 @@ MOST_SHOWN = 3
 def answer(at: Session, total: Total, seed: str, again: str, picture: Path | None = None) -> None:
     """Show the sum of a campaign, draw what it reached if asked to, and exit with 1 if a difference was found."""
     if picture is not None:
-        from qmodel.conformance import reached_svg
+        from qmodel.conformance.campaign import reached_svg
 
         said = f"What {total.histories:,} histories ({total.steps:,} operations) reached; red: never"
         picture.write_text(reached_svg.picture(total.reached, said), encoding="utf-8")
@@ -37,8 +37,8 @@ def answer(at: Session, total: Total, seed: str, again: str, picture: Path | Non
 
 def as_json(total: Total, seed: str) -> dict[str, Any]:
     """The sum of a campaign, for JSON."""
-    from qmodel.conformance.parts import missed
-    from qmodel.conformance.reached import pairs
+    from qmodel.conformance.campaign.parts import missed
+    from qmodel.conformance.campaign.reached import pairs
 
     unreached = missed(total.reached)
     return {
@@ -58,8 +58,8 @@ def as_json(total: Total, seed: str) -> dict[str, Any]:
 
 
 def _show(total: Total) -> None:
-    from qmodel.conformance.parts import missed
-    from qmodel.conformance.reached import pairs
+    from qmodel.conformance.campaign.parts import missed
+    from qmodel.conformance.campaign.reached import pairs
 
     kinds = list(total.kinds())
     for found in kinds[:MOST_SHOWN]:

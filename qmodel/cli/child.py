@@ -40,7 +40,7 @@ def _end_with_parent() -> None:
 def _work(name: str, queues: str, concurrency: str) -> None:
     """Perform the jobs of an app, of all queues that it knows if none are named."""
     from qmodel.app import load
-    from qmodel.app.connecting import Connection
+    from qmodel.app.connections import Connection
     from qmodel.telemetry import logs
     from qmodel.worker import Worker
 

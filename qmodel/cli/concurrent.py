@@ -52,9 +52,9 @@ def command(
     \b
         qmodel conformance concurrent --url redis://localhost:6379/0 --lose 0.01 --picture violation.html
     """
-    from qmodel.conformance import timeline
-    from qmodel.conformance.contention import Run
-    from qmodel.conformance.linearizability import check
+    from qmodel.conformance.concurrency import timeline
+    from qmodel.conformance.concurrency.contention import Run
+    from qmodel.conformance.concurrency.linearizability import check
 
     if not clients and not commands:
         raise click.UsageError("Give --clients or --driver.")
@@ -78,10 +78,10 @@ def command(
 
 
 def _recorded(url: str, clients: int, commands: list[list[str]], lose: float, run: Any) -> list[Any]:
-    from qmodel.conformance import contention
+    from qmodel.conformance.concurrency import contention
+    from qmodel.conformance.concurrency.lossy import LossyLine
     from qmodel.conformance.kit.contender import ByDriver
     from qmodel.conformance.kit.namespace import SCHEMES, namespaces
-    from qmodel.conformance.lossy import LossyLine
 
     with ExitStack() as stack:
         spaces = stack.enter_context(namespaces(url))

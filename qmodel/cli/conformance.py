@@ -87,11 +87,12 @@ def _answer(summary: Any, seed: str, again: str) -> None:
 
 def _in_processes(examples: int, steps: int, seed: str, processes: int, picture: Path | None) -> None:
     """The parts of a campaign side by side, until one has found a difference."""
-    from qmodel.conformance import own, parts
-    from qmodel.conformance.processes import perform
+    from qmodel.conformance.campaign import parts
+    from qmodel.conformance.campaign.processes import perform
+    from qmodel.conformance.subjects import named
 
     at = session()
-    opening = own.Opening(at.url)
+    opening = named.Opening(at.url)
     opening.check()
     total, began = parts.Total(), time.monotonic()
     size = max(1, min(parts.HISTORIES, examples // (4 * processes)))
@@ -107,7 +108,7 @@ def _in_processes(examples: int, steps: int, seed: str, processes: int, picture:
 
 
 def _campaign(url: str, examples: int, seed: str, advance: Any, steps: int) -> Any:
-    from qmodel.conformance import campaign
+    from qmodel.conformance.campaign import campaign
 
     return campaign.run(examples, seed, _subject(url), advance, steps=steps)
 
@@ -119,7 +120,7 @@ def _dialect_campaign(url: str, examples: int, seed: str, advance: Any, steps: i
 
 
 def _subject(url: str) -> Any:
-    from qmodel.conformance.own import Opening
+    from qmodel.conformance.subjects.named import Opening
 
     opening = Opening(url)
     opening.check()

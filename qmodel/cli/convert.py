@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmodel.moments import format_duration, format_moment, parse_duration, parse_moment
+from qmodel.present.durations import format_duration, format_moment, parse_duration, parse_moment
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]

@@ -27,14 +27,14 @@ from typing import NamedTuple
 
 import click
 
-from qmodel.arguments import MOST
 from qmodel.backends import BUILT_IN
 from qmodel.cli import picture, without_password
 from qmodel.cli.convert import format_duration
 from qmodel.cli.session import Session, common, session
-from qmodel.client import Client, Job
+from qmodel.client.sync import Client, Job
+from qmodel.contract.arguments import MOST
+from qmodel.contract.operations import DependsOff, DependsOn, Put
 from qmodel.errors import LockLost, RefusedError
-from qmodel.operations import DependsOff, DependsOn, Put
 
 GROUPS = {"demo-undecodable": "not UTF-8", "demo-unreadable": "cannot be read"}
 WORKERS = 2
@@ -423,7 +423,7 @@ def command(folder: str) -> None:
 def separate(url: str) -> str:
     """The URL with a prefix for the demo alone, where it names a server and no prefix."""
     scheme = url.partition("://")[0]
-    if BUILT_IN.get(scheme, ("",))[0] != "qmodel.backends.redis" or "prefix=" in url:
+    if BUILT_IN.get(scheme, ("",))[0] != "qmodel.backends.redis.backend" or "prefix=" in url:
         return url
     return url + ("&" if "?" in url else "?") + "prefix=qmodel-demo:"
 

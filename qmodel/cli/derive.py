@@ -14,12 +14,12 @@ from typing import Any
 
 import click
 
-from qmodel.arguments import Choice, Flag, Kind, ListOf, Operations, Whole
 from qmodel.cli import bulk, show
 from qmodel.cli.convert import DURATION, MOMENT, TEXT, parse_duration
 from qmodel.cli.session import Session, common, session
-from qmodel.operations import CATALOGUE, Argument, Operation, Spec
-from qmodel.plain import plain
+from qmodel.contract.arguments import Choice, Flag, Kind, ListOf, Operations, Whole
+from qmodel.contract.operations import CATALOGUE, Argument, Operation, Spec
+from qmodel.wire.plain import plain
 
 FILLED_IN = {
     ("put", "jid"): "a new random one",
@@ -176,7 +176,7 @@ def _by_cron(values: dict[str, Any], tz: str | None) -> dict[str, Any]:
         if values["interval_ms"] is None or tz is not None:
             raise click.UsageError("Give --cron with --tz, or an INTERVAL.")
         return {}
-    from qmodel.cron import spec
+    from qmodel.client.cron import spec
 
     try:
         return {"cron": spec(values["cron"], tz or "UTC"), "kind": "cron", "interval_ms": values["interval_ms"] or 0}
@@ -205,7 +205,7 @@ def _checked(kind: Kind, value: Any, name: str) -> Any:
 
 
 def _setting(option: str, text: str) -> int:
-    from qmodel.objects import is_duration
+    from qmodel.client.fields import is_duration
 
     try:
         return parse_duration(text) if is_duration(option) else int(text)

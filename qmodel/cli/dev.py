@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import click
 
-from qmodel.cli.listening import port_option
+from qmodel.cli.listen import port_option
 from qmodel.cli.session import session
 from qmodel.errors import LocalError
 

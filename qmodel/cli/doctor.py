@@ -47,14 +47,14 @@ def _examined(at: Session, where: str | None) -> Iterator[Finding]:
     if where is None:
         yield from examine(at)
         return
-    from qmodel.doctor import fitting
+    from qmodel.doctor import app_checks
 
-    app, finding = fitting.loaded(where)
+    app, finding = app_checks.loaded(where)
     yield finding
     if app is not None:
         if at.url_from != "--url":
             at.url, at.url_from = app.url, where
-        yield from examine(at, (*CHECKS, fitting.check(app, where)))
+        yield from examine(at, (*CHECKS, app_checks.check(app, where)))
 
 
 common(command)

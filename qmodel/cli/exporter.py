@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qmodel.cli.listening import listening
+from qmodel.cli.listen import listening
+from qmodel.cli.live import impatient, need
 from qmodel.cli.session import common, session
-from qmodel.cli.watching import impatient, need
 from qmodel.errors import ConnectError, QmodelError
 
 if TYPE_CHECKING:
-    from qmodel.telemetry.collecting import EngineCollector
+    from qmodel.telemetry.collector import EngineCollector
 
 
 @click.command("exporter")

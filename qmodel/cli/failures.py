@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from qmodel import operations as ops
-from qmodel import replies
 from qmodel.cli import show
 from qmodel.cli.session import Session, common, session
-from qmodel.top import again, groups
-from qmodel.top.words import ago, clean, gist
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.top import groups, retry
+from qmodel.top.text import ago, clean, gist
 
 
 @click.command("failures")
@@ -146,7 +146,7 @@ def _retry(at: Session, group: str | None, given: dict[str, Any]) -> None:
 
 def _retried(at: Session, jid: str) -> bool:
     """Put one job back; say so if it has not failed."""
-    done = again.done(at.client.execute_many(again.asking(jid)))
+    done = retry.done(at.client.execute_many(retry.asking(jid)))
     if not done:
         click.echo(f"Job {jid} has not failed.", err=True)
     return done

@@ -14,7 +14,7 @@ from qmodel.cli.convert import Parsed, format_duration
 from qmodel.cli.session import Session, session
 
 if TYPE_CHECKING:
-    from qmodel.pipeline.statistics.counting import Engine
+    from qmodel.pipeline.statistics.count import Engine
     from qmodel.pipeline.statistics.figures import Durations, Figures, Name
     from qmodel.pipeline.statistics.runs import Range
 
@@ -87,8 +87,8 @@ def asked(
 
 def answer(engine: Engine, what: Asked) -> None:
     """Count, and show the figures."""
-    from qmodel.pipeline.archive import Archive
-    from qmodel.pipeline.statistics.counting import collect, count
+    from qmodel.pipeline.archive.layout import Archive
+    from qmodel.pipeline.statistics.count import collect, count
 
     at = session()
     new = count(engine, Archive(what.archive), what.out, what.namespace)

@@ -9,7 +9,7 @@ import click
 from qmodel.cli.session import common, session
 
 if TYPE_CHECKING:
-    from qmodel.graph import Graph
+    from qmodel.client.flow_graph import Graph
 
 
 @common

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from qmodel.cli import without_password
-from qmodel.cli.listening import listening
+from qmodel.cli.listen import listening
 from qmodel.cli.session import common, session
 from qmodel.errors import not_installed
 

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from qmodel.cli import audit
+from qmodel.cli.live import need
 from qmodel.cli.session import common, session
-from qmodel.cli.watching import need
 
 
 @click.command("journals")
@@ -33,28 +33,29 @@ def command(root: str, add: bool, take: bool, namespace: str | None, **auditing:
     """
     need("pyarrow", "arrow", "journals")
     at = session()
-    from qmodel.pipeline import journals
+    from qmodel.pipeline.journal import archive
 
     if not (add or take):
         _audit(root, **auditing)
         return
-    came = sum(rows for _, rows in journals.archive(at.url, root, namespace=namespace or ""))
+    came = sum(rows for _, rows in archive.archive(at.url, root, namespace=namespace or ""))
     said: dict[str, Any] = {"added": came}
     if take:
-        from qmodel.client import Client
-        from qmodel.conformance.taking import taken
-        from qmodel.pipeline.archiving import namespace_of
+        from qmodel.backends.redis.take_snapshot import taken
+        from qmodel.client.sync import Client
+        from qmodel.pipeline.archive.write import namespace_of
 
         with Client(at.url) as client:
-            said["state"] = journals.keep(root, namespace or namespace_of(client), taken(at.url))
+            said["state"] = archive.keep(root, namespace or namespace_of(client), taken(at.url))
     audit.told(at, said, f"{came} entries were added." + (f" A state is kept after {said['state']}." if take else ""))
 
 
 def _audit(root: str, after: int, save: bool, processes: int | None, most: int) -> None:
-    from qmodel.pipeline import findings, journals
+    from qmodel.pipeline.audit import findings
+    from qmodel.pipeline.journal import archive
     from qmodel.processes import processes as in_processes
 
-    segments = journals.all_segments(root, after)
+    segments = archive.all_segments(root, after)
     began, count = time.monotonic(), (processes or os.cpu_count() or 1) if len(segments) > 1 else 1
     with in_processes(count) as run:
         rows = [row for found in run(partial(findings.audited, root, save=save), segments) for row in found]

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from qmodel import replies
-from qmodel.histogram import EDGES, bin_starts, rows
-from qmodel.moments import format_duration
+from qmodel.contract import replies
+from qmodel.present.durations import format_duration
+from qmodel.present.histogram import EDGES, bin_starts, rows
 
 WIDTH = 40
 

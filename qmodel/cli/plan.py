@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from qmodel.cli import planned
+from qmodel.cli.live import need
 from qmodel.cli.session import common, session
-from qmodel.cli.watching import need
 from qmodel.errors import QmodelError
 
 EXAMPLE = """\
@@ -65,12 +65,12 @@ def new(file: Path, observe: bool, archive: str | None, namespace: str | None) -
     streams, workers = [STREAM.format(**_invented(*one)) for one in INVENTED], [3, 4, 5, 6]
     beside = file.with_suffix(".observed.json")
     if observe or archive:
-        from qmodel.pipeline import observing
+        from qmodel.planning import observations
 
         found = [one for one in _observed(archive, namespace) if sum(one.gaps) and sum(one.runs)]
         if not found:
             raise QmodelError("The events tell of no jobs that came and were completed: there is nothing to observe.")
-        beside.write_text(observing.dumps(found), encoding="utf-8")
+        beside.write_text(observations.dumps(found), encoding="utf-8")
         streams = [f'\nobserved = "{beside.name}"\n', *map(_stream_of, found)]
         offered = sum(sum(one.runs) / len(one.runs) / (sum(one.gaps) / len(one.gaps)) for one in found)
         workers = sorted({max(1, round(offered * times)) for times in (1.1, 1.25, 1.5, 2, 3)})
@@ -100,16 +100,16 @@ def _stream_of(one: Any) -> str:
 
 
 def _observed(archive: str | None, namespace: str | None) -> Any:
-    from qmodel.pipeline import observing
+    from qmodel.planning import observations
 
     if archive is not None:
         need("pyarrow", "arrow", "plan new --archive")
-        return observing.archived(archive, namespace)
-    from qmodel.pipeline.gaps import Gap
-    from qmodel.pipeline.reading import pages
+        return observations.archived(archive, namespace)
+    from qmodel.pipeline.events.gaps import Gap
+    from qmodel.pipeline.events.pages import pages
 
     gaps: list[Gap] = []  # the server keeps the last events only, and those are enough
-    observer = observing.Observer()
+    observer = observations.Observer()
     for page in pages(session().client, gaps=gaps):
         observer.add(page)
     return observer.observed()
@@ -122,7 +122,7 @@ def _observed(archive: str | None, namespace: str | None) -> Any:
 )
 def run(file: Path, out: Path | None, picture: Path | None, metric: str, processes: int) -> None:
     """Simulate all points of a grid; say how long jobs wait there, and how sure that is."""
-    from qmodel.pipeline import planning
+    from qmodel.planning import capacity
 
     at = session()
     grid = planned.read(file, out, metric)
@@ -130,7 +130,7 @@ def run(file: Path, out: Path | None, picture: Path | None, metric: str, process
     with click.progressbar(
         length=len(grid.points) * grid.runs, label="runs", file=sys.stderr, hidden=at.json or not sys.stderr.isatty()
     ) as bar:
-        found = planning.run(grid, processes, lambda measured: bar.update(1))
+        found = capacity.run(grid, processes, lambda measured: bar.update(1))
     planned.answer(at, grid, found, time.monotonic() - began, out, picture, metric)
 
 

@@ -14,9 +14,9 @@ from qmodel.errors import QmodelError
 
 if TYPE_CHECKING:
     from qmodel.cli.session import Session
-    from qmodel.pipeline.grids import Grid
-    from qmodel.pipeline.intervals import Estimate
-    from qmodel.pipeline.planning import Outcome
+    from qmodel.planning.capacity import Outcome
+    from qmodel.planning.confidence import Estimate
+    from qmodel.planning.grids import Grid
 
 C = TypeVar("C", bound=Callable[..., Any])
 UNITS = ((1, 1000, "ms"), (1000, 120_000, "s"), (60_000, 7_200_000, "min"), (3_600_000, float("inf"), "h"))
@@ -40,8 +40,8 @@ def options(command: C) -> C:
 
 def read(file: Path, out: Path | None, metric: str) -> Grid:
     """Read the grid, and refuse what could not be kept afterwards. Raises QmodelError."""
-    from qmodel.pipeline.grids import read
-    from qmodel.pipeline.planning import METRICS
+    from qmodel.planning.capacity import METRICS
+    from qmodel.planning.grids import read
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise click.UsageError(f"--out is a name that ends in .csv or .parquet, and not {out}.")
@@ -64,15 +64,15 @@ def answer(
     metric: str,
 ) -> None:
     """Show what came out, and write what was asked for."""
-    from qmodel.pipeline.planning import table as rows_of
+    from qmodel.planning.capacity import table as rows_of
 
     rows = rows_of(grid, found)
     if out is not None:
         _write(rows, out)
     if picture is not None:
-        from qmodel.pipeline import planplots
+        from qmodel.planning import plots
 
-        picture.write_text(planplots.picture(grid, found, metric), encoding="utf-8")
+        picture.write_text(plots.picture(grid, found, metric), encoding="utf-8")
     if at.json:
         at.answer({"points": len(grid.points), "runs": grid.runs, "seconds": round(seconds, 3), "rows": rows})
         return

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from qmodel.cli import reconciling
+from qmodel.cli import reconcile_options
+from qmodel.cli.live import need
 from qmodel.cli.session import common
-from qmodel.cli.watching import need
 
 
 @click.command("reconcile")
@@ -27,7 +27,7 @@ def command(archive: str, namespace: str | None, memory: str) -> None:
     from qmodel.pipeline.statistics.local import DuckDB
 
     with DuckDB(memory) as engine:
-        reconciling.answer(engine, archive, namespace)
+        reconcile_options.answer(engine, archive, namespace)
 
 
 common(command)

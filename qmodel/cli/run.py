@@ -10,10 +10,10 @@ import click
 
 from qmodel.cli import show
 from qmodel.cli.session import common, session
+from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import Refusal
 from qmodel.errors import error_of
-from qmodel.operations import Operation
-from qmodel.plain import plain
-from qmodel.refusals import Refusal
+from qmodel.wire.plain import plain
 
 
 @click.command("run")
@@ -46,13 +46,13 @@ def command(file: Any) -> None:
 
 
 def _history(file: Any, otherwise: int | None) -> Iterator[tuple[int | None, Operation]]:
-    from qmodel.conformance import codec
+    from qmodel.conformance.histories import json_lines
 
     def load(found: dict[str, Any]) -> tuple[int | None, Operation]:
-        return found.get("now", otherwise), codec.load({**found, "now": found.get("now") or 0}).op
+        return found.get("now", otherwise), json_lines.load({**found, "now": found.get("now") or 0}).op
 
     try:
-        yield from codec.read(file, load)
+        yield from json_lines.read(file, load)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="FILE") from None
 

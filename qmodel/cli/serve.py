@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from qmodel.cli.listening import listening
+from qmodel.cli.listen import listening
 from qmodel.cli.session import DEFAULT_URL, common, session
 
 

@@ -14,7 +14,7 @@ from qmodel.cli.convert import MOMENT
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from qmodel.client import Client
+    from qmodel.client.sync import Client
 
 DEFAULT_URL = "memory://"
 
@@ -36,7 +36,7 @@ class Session:
     def client(self) -> Client:
         """The client, opened when first needed. Raises ConnectError."""
         if self._client is None:
-            from qmodel.client import Client
+            from qmodel.client.sync import Client
 
             self._client = Client(self.url)
             click.get_current_context().find_root().call_on_close(self._client.close)

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from qmodel import replies
 from qmodel.cli.convert import format_duration, format_moment
 from qmodel.cli.session import Session
-from qmodel.events import Event
-from qmodel.operations import Operation
-from qmodel.reasons import Reason
-from qmodel.state.config import OPTIONS, PER_QUEUE
+from qmodel.contract import replies
+from qmodel.contract.events import Event
+from qmodel.contract.operations import Operation
+from qmodel.contract.reasons import Reason
+from qmodel.model.state.config import OPTIONS, PER_QUEUE
 
 
 def reply(at: Session, op: Operation, found: Any) -> None:

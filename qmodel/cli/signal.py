@@ -6,10 +6,10 @@ import time
 
 import click
 
-from qmodel.arguments import MOST
 from qmodel.cli import show
 from qmodel.cli.convert import DURATION, format_duration
 from qmodel.cli.session import Session, common, session
+from qmodel.contract.arguments import MOST
 from qmodel.errors import QmodelError
 
 LOOKS = 0.2

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from qmodel.cli import figures
+from qmodel.cli.live import need
 from qmodel.cli.session import common
-from qmodel.cli.watching import need
 
 
 @click.command("statistics")

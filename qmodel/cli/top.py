@@ -6,8 +6,8 @@ import sys
 
 import click
 
+from qmodel.cli.live import impatient, need
 from qmodel.cli.session import common, session
-from qmodel.cli.watching import impatient, need
 
 
 @click.command("top")
@@ -31,8 +31,8 @@ def command(interval: float, page: int, read_only: bool) -> None:
         raise click.UsageError("It needs a terminal. For programs: qmodel queues --json, or qmodel exporter --once.")
     at.url = impatient(at.url)
     at.client.newest()  # what is wrong with the URL or the server is said before the screen changes
-    from qmodel.aio import AsyncClient
     from qmodel.cli import without_password
+    from qmodel.client.aio import AsyncClient
     from qmodel.top.app import Top
 
     Top(AsyncClient(at.url), without_password(at.url), interval=interval, read_only=read_only, page=page).run()

@@ -59,7 +59,7 @@ def command(app: str, queues: str | None, order: str | None, **given: Any) -> No
     Ctrl-C lets it finish what is at hand; Ctrl-C again gives that back. SIGTERM lets it finish within --grace.
     """
     from qmodel.app import load
-    from qmodel.app.connecting import Connection
+    from qmodel.app.connections import Connection
     from qmodel.worker import Worker
 
     if given.pop("reload"):
@@ -141,10 +141,10 @@ def _log(verbose: bool, quiet: bool, json: bool) -> None:
 
 def _reload() -> None:
     """Run this very command in another process, without --reload."""
-    from qmodel.worker import reloading
+    from qmodel.worker import reload
 
     given = [argument for argument in sys.argv[1:] if argument != "--reload"]
-    reloading.run([sys.executable, "-m", "qmodel", *given], Path.cwd())
+    reload.run([sys.executable, "-m", "qmodel", *given], Path.cwd())
 
 
 common(command)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from qmodel.doctor import environment, jobs
 from qmodel.doctor import journal as recorded
 from qmodel.doctor.environment import invariants
-from qmodel.doctor.finding import FAIL, OK, WARN, Asked, Check, Finding
+from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Check, Finding
 from qmodel.errors import ConnectError
 
 __all__ = ["BEFORE", "CHECKS", "FAIL", "OK", "WARN", "Asked", "Check", "Finding", "examine", "invariants"]

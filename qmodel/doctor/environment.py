@@ -11,8 +11,8 @@ from typing import Any
 
 import qmodel
 from qmodel.backends import BUILT_IN, without_password
-from qmodel.doctor.finding import FAIL, OK, WARN, Asked, Finding
-from qmodel.moments import format_duration
+from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Finding
+from qmodel.present.durations import format_duration
 
 
 def python(at: Asked) -> Iterator[Finding]:
@@ -127,8 +127,8 @@ def invariants(at: Asked) -> Iterator[Finding]:
     if at.url.partition("://")[0] in SERVERS and not at.look_at_keys:
         yield Finding(OK, "the keys were not looked at; `qmodel doctor --keys` does, and holds up the server meanwhile")
         return
-    from qmodel.conformance.rawkeys import Corrupt
-    from qmodel.invariants import check
+    from qmodel.backends.redis.raw_keys import Corrupt
+    from qmodel.model.invariants import check
 
     fix = "This is a bug in qmodel, or somebody else wrote to its keys. Please report it with the job's history."
     try:
@@ -142,29 +142,29 @@ def invariants(at: Asked) -> Iterator[Finding]:
         yield Finding(OK, "every invariant holds")
 
 
-SERVERS = {scheme for scheme, (module, _) in BUILT_IN.items() if module == "qmodel.backends.redis"}
+SERVERS = {scheme for scheme, (module, _) in BUILT_IN.items() if module == "qmodel.backends.redis.backend"}
 
 
 def _state_of_memory(backend: Any) -> Any:
-    from qmodel.conformance import snapshot
+    from qmodel.model import snapshot
 
     return snapshot.of(backend.store)
 
 
 def _state_of_embedded(backend: Any) -> Any:
-    from qmodel.conformance import rawkeys
+    from qmodel.backends.redis import raw_keys
 
-    return rawkeys.decode(backend.namespace.keyspace.dump())
+    return raw_keys.decode(backend.namespace.keyspace.dump())
 
 
 def _state_of_server(backend: Any) -> Any:
     """All keys under the prefix at one moment, by one script."""
-    from qmodel.backends.redis_dump import dump_command, dump_of
-    from qmodel.conformance import rawkeys
+    from qmodel.backends.redis import raw_keys
+    from qmodel.backends.redis.dump import dump_command, dump_of
 
     with connection(backend) as server:
         raw: Any = server.execute_command(*dump_command(backend.options.prefix))
-    return rawkeys.decode(dump_of(raw), backend.options.prefix)
+    return raw_keys.decode(dump_of(raw), backend.options.prefix)
 
 
 def connection(backend: Any) -> Any:
@@ -178,7 +178,7 @@ def connection(backend: Any) -> Any:
 
 _STATES: dict[str, Callable[[Any], Any]] = {
     "qmodel.backends.memory": _state_of_memory,
-    "qmodel.backends.embedded": _state_of_embedded,
-    "qmodel.backends.redis": _state_of_server,
+    "qmodel.backends.embedded.backend": _state_of_embedded,
+    "qmodel.backends.redis.backend": _state_of_server,
 }
 """How the whole state is read from a backend, by its module."""

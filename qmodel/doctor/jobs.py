@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from qmodel import operations as ops
-from qmodel import replies
-from qmodel.doctor.finding import OK, WARN, Asked, Finding, first
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.doctor.findings import OK, WARN, Asked, Finding, first
 from qmodel.errors import RefusedError
-from qmodel.moments import format_duration
+from qmodel.present.durations import format_duration
 
 MOST = 1000
 """How many queues, groups and workers are looked at."""

@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
 from qmodel.doctor.environment import SERVERS, connection
-from qmodel.doctor.finding import OK, WARN, Asked, Finding
-from qmodel.moments import format_duration
-from qmodel.pipeline.journaling import head, newest
+from qmodel.doctor.findings import OK, WARN, Asked, Finding
+from qmodel.pipeline.journal.pages import head, newest
+from qmodel.present.durations import format_duration
 
 SOON_MS = 3_600_000
 """An archiver that comes each hour misses entries that are kept for less."""

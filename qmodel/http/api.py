@@ -23,14 +23,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmodel.aio import AsyncClient
+from qmodel.client.aio import AsyncClient
 from qmodel.errors import ConnectError, DataError, QmodelError, RefusedError
-from qmodel.http import reading
+from qmodel.http import parse
 from qmodel.http.clients import async_client, kept
-from qmodel.http.closing import Closing
 from qmodel.http.feed import Feed
 from qmodel.http.guard import READING, Denied, Guard
 from qmodel.http.problems import AGAIN, MEDIA_TYPE, Problem
+from qmodel.http.shutdown import Closing
 
 T = TypeVar("T")
 
@@ -184,7 +184,7 @@ class Call:
     def seconds(self, given: Any, usual: float = 0) -> float:
         """How long to wait: a number of seconds, at most as long as this server bears."""
         try:
-            value = usual if given is None else reading.finite(given) if isinstance(given, str) else float(given)
+            value = usual if given is None else parse.finite(given) if isinstance(given, str) else float(given)
             if isinstance(given, bool) or value < 0:
                 raise ValueError
         except (TypeError, ValueError, OverflowError):
@@ -210,7 +210,7 @@ class Call:
                 f"The body is {kind[:100] or 'of no type'}, and not application/json.",
                 "Send the header Content-Type: application/json.",
             )
-        return reading.loads(raw)
+        return parse.loads(raw)
 
     async def _read(self) -> bytes:
         limits = self.api.limits

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmodel import __version__
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
 from qmodel.http import operations
 from qmodel.http.api import Answer, Api, Call, Endpoint, Limits, as_json, respond_to
 from qmodel.http.guard import Guard

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from qmodel.aio import AsyncClient
-from qmodel.client import Client
+from qmodel.client.aio import AsyncClient
+from qmodel.client.sync import Client
 from qmodel.errors import ConnectError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _twin(backend: Any) -> AsyncBackend:
             made = beside(backend.namespace)
             return made
     elif hasattr(backend, "options"):
-        from qmodel.backends.redis_aio import AsyncRedisBackend
+        from qmodel.backends.redis.aio import AsyncRedisBackend
 
         return AsyncRedisBackend(backend.options)
     raise ConnectError(

@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from qmodel import operations as ops
-from qmodel.arguments import MOST
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import MOST
+from qmodel.contract.events import EVENTS, Event
+from qmodel.contract.operations import CATALOGUE
 from qmodel.errors import ConnectError
-from qmodel.events import EVENTS, Event
 from qmodel.http.api import Api, Call
 from qmodel.http.problems import Problem, meant
-from qmodel.operations import CATALOGUE
-from qmodel.plain import plain
+from qmodel.wire.plain import plain
 
 AFTER = CATALOGUE["events"].arguments[0].kind
 RETRY_MS = 1000

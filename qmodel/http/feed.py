@@ -9,10 +9,10 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from qmodel.objects import LONGEST_SLEEP
+from qmodel.client.fields import LONGEST_SLEEP
 
 if TYPE_CHECKING:
-    from qmodel.aio import AsyncClient
+    from qmodel.client.aio import AsyncClient
 
 BEHIND = 0.05
 """Seconds after which one looks again who is behind the one at the backend: what is between wakes nobody."""

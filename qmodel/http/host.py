@@ -17,7 +17,7 @@ from typing import Any
 import uvicorn
 
 from qmodel.errors import LocalError
-from qmodel.http.closing import Closing
+from qmodel.http.shutdown import Closing
 
 GRACE_SECONDS = 5
 

@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 from qmodel import __version__
+from qmodel.contract.operations import CATALOGUE
 from qmodel.http.problems import MEDIA_TYPE, OWN, STATUS
 from qmodel.http.routes import RESOURCES, Resource, by_operation
 from qmodel.http.schemas import Schema, components, of_kind, operation_id, ref
-from qmodel.operations import CATALOGUE
 
 _IDEMPOTENCY_KEY: Schema = {
     "name": "Idempotency-Key",

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from qmodel.arguments import MOST
+from qmodel.contract.arguments import MOST
+from qmodel.contract.operations import CATALOGUE, Operation, Spec
 from qmodel.errors import RefusedError
-from qmodel.http import reading
+from qmodel.http import parse
 from qmodel.http.api import Call, problem_of
 from qmodel.http.problems import Problem, meant
-from qmodel.operations import CATALOGUE, Operation, Spec
-from qmodel.plain import plain
+from qmodel.wire.plain import plain
 
 
 def spec_of(name: str) -> Spec:
@@ -33,8 +33,8 @@ async def perform(call: Call) -> dict[str, object]:
     spec = spec_of(call.name("name"))
     if not spec.reads:
         call.api.guard.check(call.request, writes=True)
-    given = reading.an_object(await call.body())
-    return await _reply(call, reading.operation(spec, given, call.key))
+    given = parse.an_object(await call.body())
+    return await _reply(call, parse.operation(spec, given, call.key))
 
 
 async def perform_many(call: Call) -> dict[str, object]:
@@ -43,7 +43,7 @@ async def perform_many(call: Call) -> dict[str, object]:
     if not isinstance(body, list) or not 1 <= len(body) <= MOST:
         raise Problem("BAD_JSON", f"The body is no array of 1 to {MOST} operations.", 'Send [{"op": "newest"}].')
     keys = [None if call.key is None else f"{call.key[:56]}/{number}" for number in range(len(body))]
-    found = [_one(reading.an_object(one, "operation"), key) for one, key in zip(body, keys, strict=True)]
+    found = [_one(parse.an_object(one, "operation"), key) for one, key in zip(body, keys, strict=True)]
     if not all(op.spec.reads for op in found):
         call.api.guard.check(call.request, writes=True)
     replies = await call.client.execute_many(found)
@@ -52,7 +52,7 @@ async def perform_many(call: Call) -> dict[str, object]:
 
 def _one(given: dict[str, Any], key: str | None) -> Operation:
     rest = dict(given)
-    return reading.operation(spec_of(str(rest.pop("op", ""))), rest, key)
+    return parse.operation(spec_of(str(rest.pop("op", ""))), rest, key)
 
 
 def _outcome(reply: Any) -> dict[str, object]:
@@ -64,7 +64,7 @@ async def look(call: Call) -> dict[str, object]:
     spec = spec_of(call.name("name"))
     if not spec.reads:
         raise Problem("METHOD_NOT_ALLOWED", f"{spec.name} changes something.", "Use POST.", headers={"Allow": "POST"})
-    return await _reply(call, reading.from_query(spec, call.query()))
+    return await _reply(call, parse.from_query(spec, call.query()))
 
 
 async def _reply(call: Call, op: Operation) -> dict[str, object]:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from qmodel.refusals import REASONS
+from qmodel.contract.refusals import REASONS
 
 STATUS: Final[dict[str, int]] = {
     "BAD_ARGUMENT": 400,

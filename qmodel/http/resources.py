@@ -12,9 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from qmodel import operations as ops
-from qmodel import replies
-from qmodel.arguments import MOST
+from qmodel.client.fields import encode
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.contract.arguments import MOST
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import Refusal
 from qmodel.errors import (
     DataError,
     JobCanceled,
@@ -26,14 +29,11 @@ from qmodel.errors import (
     QmodelError,
     ResultNotKept,
 )
-from qmodel.http import reading
+from qmodel.http import parse
 from qmodel.http.api import Answer, Call
+from qmodel.http.parse import an_object
 from qmodel.http.problems import Problem
-from qmodel.http.reading import an_object
-from qmodel.objects import encode
-from qmodel.operations import CATALOGUE
-from qmodel.plain import plain
-from qmodel.refusals import Refusal
+from qmodel.wire.plain import plain
 
 TEXTS = {"data": "data_text", "result": "result_text"}
 """What is stored as JSON, and what it is called where it is any other text."""
@@ -56,7 +56,7 @@ def shown(job: replies.Job) -> dict[str, Any]:
 def decoded(text: str) -> tuple[Any, str | None]:
     """What a stored text says; or the text, if that is no JSON."""
     try:
-        return (json.loads(text, parse_constant=_fail, parse_float=reading.finite) if text else None), None
+        return (json.loads(text, parse_constant=_fail, parse_float=parse.finite) if text else None), None
     except (ValueError, RecursionError):
         return None, text
 
@@ -99,7 +99,7 @@ async def put(call: Call) -> Answer:
     if isinstance(body, list):
         return await _put_many(call, queue, body)
     given = stored(an_object(body)) | {"queue": queue}
-    op = reading.operation(CATALOGUE["put"], given, call.key)
+    op = parse.operation(CATALOGUE["put"], given, call.key)
     assert isinstance(op, ops.Put)
     return _put(op, await call.client.execute(op))
 
@@ -112,7 +112,7 @@ def _put(op: ops.Put, jid: str) -> Answer:
 
 async def _put_many(call: Call, queue: str, body: list[Any]) -> Answer:
     jobs = [stored(an_object(one, "job")) | {"queue": queue} for one in body]
-    op = reading.operation(CATALOGUE["put_many"], {"jobs": jobs}, call.key)
+    op = parse.operation(CATALOGUE["put_many"], {"jobs": jobs}, call.key)
     assert isinstance(op, ops.PutMany)
     stand = await call.client.execute(op)
     made = [{"jid": jid, "deduplicated": jid != one.jid} for one, jid in zip(op.jobs, stand, strict=True)]
@@ -134,7 +134,7 @@ async def pop_any(call: Call) -> Any:
 
 async def _pop(call: Call, body: dict[str, Any]) -> Any:
     seconds = call.seconds(body.pop("timeout", None))
-    op = reading.operation(CATALOGUE["pop_any"], body, call.key)
+    op = parse.operation(CATALOGUE["pop_any"], body, call.key)
     assert isinstance(op, ops.PopAny)
     if op.wait is not False:
         raise Problem("UNKNOWN_ARGUMENT", "A worker that waits says how long.", "Give timeout, in seconds.")
@@ -193,20 +193,20 @@ def ended_as(found: Any) -> dict[str, Any]:
 async def act(call: Call, name: str) -> Any:
     """Do to the job of the path what an operation does."""
     given = stored(an_object(await call.body()), "data" if name == "update" else "") | {"jid": call.name("jid")}
-    op = reading.operation(CATALOGUE[name], given, call.key)
+    op = parse.operation(CATALOGUE[name], given, call.key)
     return {"reply": plain(await call.client.execute(op))}
 
 
 async def cancel(call: Call) -> Any:
     """Cancel a job; one that is not there, or is complete, is passed over."""
     pairs = [("jids", call.name("jid")), *call.query()]
-    op = reading.from_query(CATALOGUE["cancel"], pairs, call.key)
+    op = parse.from_query(CATALOGUE["cancel"], pairs, call.key)
     return {"canceled": plain(await call.client.execute(op))}
 
 
 async def search(call: Call) -> Any:
     """Find jobs."""
-    found = await call.client.execute(reading.from_query(CATALOGUE["search"], call.query()))
+    found = await call.client.execute(parse.from_query(CATALOGUE["search"], call.query()))
     return {"jobs": [shown(job) for job in found.jobs], "cursor": found.cursor}
 
 
@@ -216,7 +216,7 @@ async def search(call: Call) -> Any:
 async def queues(call: Call) -> Any:
     """List the queues with their counts."""
     given = call.query()
-    op = reading.from_query(CATALOGUE["queues"], given or [("count", str(MOST))])
+    op = parse.from_query(CATALOGUE["queues"], given or [("count", str(MOST))])
     return {"queues": plain(await call.client.execute(op))}
 
 
@@ -228,4 +228,4 @@ async def queue(call: Call) -> Any:
 async def on_queue(call: Call, name: str) -> Any:
     """Do to the queue of the path what an operation on several does."""
     given = an_object(await call.body()) | {"queues": [call.name("queue")]}
-    return {"reply": plain(await call.client.execute(reading.operation(CATALOGUE[name], given, call.key)))}
+    return {"reply": plain(await call.client.execute(parse.operation(CATALOGUE[name], given, call.key)))}

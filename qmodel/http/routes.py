@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from qmodel.events import EVENTS
+from qmodel.contract.events import EVENTS
+from qmodel.contract.operations import CATALOGUE, Spec
 from qmodel.http import events, operations, resources, schedules
 from qmodel.http.api import Handler
 from qmodel.http.schemas import ANY, TEXT, Schema, array, of_argument, of_kind, of_operation, of_reply, record, ref
-from qmodel.operations import CATALOGUE, Spec
 
 SECONDS: Schema = {"type": ["number", "null"], "minimum": 0, "description": "How many seconds to wait at most."}
 

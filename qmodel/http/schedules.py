@@ -1,8 +1,8 @@
 """What recurs, over HTTP, and what keeps cron expressions going.
 
-The engine knows no calendar: somebody has to tell it the next moments of an expression now and then (`qmodel/cron.py`).
-Workers in Python do. Where all workers are in other languages there is only this server, so one that may change things
-does it, too: at once for what is put here, and for all others every few minutes.
+The engine knows no calendar: somebody has to tell it the next moments of an expression now and then
+(`qmodel/client/cron.py`). Workers in Python do. Where all workers are in other languages there is only this server, so
+one that may change things does it, too: at once for what is put here, and for all others every few minutes.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import logging
 import warnings
 from typing import Any
 
-from qmodel import operations as ops
-from qmodel import replies
-from qmodel.aio import AsyncClient
-from qmodel.cron import CronNotInstalled, spec
+from qmodel.client.aio import AsyncClient
+from qmodel.client.cron import CronNotInstalled, spec
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import Refusal
 from qmodel.errors import QmodelError, ScheduleNotFound
-from qmodel.http import reading
+from qmodel.http import parse
 from qmodel.http.api import Call
 from qmodel.http.problems import Problem
 from qmodel.http.resources import decoded, stored
 from qmodel.http.schemas import Schema, of_argument, of_operation
-from qmodel.operations import CATALOGUE
-from qmodel.plain import plain
-from qmodel.refusals import Refusal
+from qmodel.wire.plain import plain
 
 EVERY = 300.0
 """Seconds between two looks; the next hour is told each time."""
@@ -57,8 +57,8 @@ def shown(schedule: replies.Schedule) -> dict[str, Any]:
 
 async def put(call: Call) -> dict[str, Any]:
     """Let a job recur, or change one that does."""
-    given = stored(reading.an_object(await call.body()))
-    op = reading.operation(CATALOGUE["recur"], {"data": "", **_times(given), "jid": call.name("jid")}, call.key)
+    given = stored(parse.an_object(await call.body()))
+    op = parse.operation(CATALOGUE["recur"], {"data": "", **_times(given), "jid": call.name("jid")}, call.key)
     assert isinstance(op, ops.Recur)
     await call.client.execute(op)
     if op.kind == "cron":
@@ -102,7 +102,7 @@ async def _shown(call: Call) -> dict[str, Any]:
 
 async def remove(call: Call) -> dict[str, Any]:
     """Let a job recur no more; the runs that were made stay."""
-    op = reading.operation(CATALOGUE["unrecur"], {"jid": call.name("jid")}, call.key)
+    op = parse.operation(CATALOGUE["unrecur"], {"jid": call.name("jid")}, call.key)
     return {"removed": bool(await call.client.execute(op))}
 
 

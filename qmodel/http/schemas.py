@@ -8,12 +8,25 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from qmodel.arguments import POLICIES, Choice, Dependency, Flag, Id, Kind, Label, ListOf, Name, Operations, Text, Whole
-from qmodel.conformance.kit import schema as kit
-from qmodel.events import EVENTS, WHOLE
+from qmodel.contract import schema as kit
+from qmodel.contract.arguments import (
+    POLICIES,
+    Choice,
+    Dependency,
+    Flag,
+    Id,
+    Kind,
+    Label,
+    ListOf,
+    Name,
+    Operations,
+    Text,
+    Whole,
+)
+from qmodel.contract.events import EVENTS, WHOLE
+from qmodel.contract.operations import CATALOGUE, Argument, Spec
+from qmodel.contract.refusals import REASONS
 from qmodel.http.problems import OWN
-from qmodel.operations import CATALOGUE, Argument, Spec
-from qmodel.refusals import REASONS
 
 Schema = dict[str, Any]
 

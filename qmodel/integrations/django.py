@@ -29,9 +29,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from qmodel import replies
 from qmodel.app import App, Completed, Context, Failed, JobType, Outcome, Retried
 from qmodel.app.errors import DeclarationError, LoadError
+from qmodel.contract import replies
 from qmodel.errors import BadArgument, DataError
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from qmodel.backends.bundle import LIBRARY
-from qmodel.operations import CATALOGUE
+from qmodel.contract.operations import CATALOGUE
 
 FAULTS: Final = {
     "not-found": "the library is gone: ERR Function not found, until it is loaded again",

@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
-from qmodel import wire_reading
 from qmodel.backends.bundle import LIBRARY, function_name
+from qmodel.contract.operations import CATALOGUE, Operation, Spec
+from qmodel.contract.refusals import Refusal
 from qmodel.dialects import qless
 from qmodel.dialects.qless import Answer
-from qmodel.operations import CATALOGUE, Operation, Spec
-from qmodel.refusals import Refusal
-from qmodel.serve.spaces import Space, Spaces, Waiter
-from qmodel.serve.writing import Raw, reply
-from qmodel.wire_reading import QUICK, STRICT, Bad
+from qmodel.serve.namespaces import Space, Spaces, Waiter
+from qmodel.serve.replies import Raw, reply
+from qmodel.wire import parse
+from qmodel.wire.parse import QUICK, STRICT, Bad
 
 Clock = Callable[[], int]
 
@@ -59,14 +59,14 @@ def system_clock() -> int:
 
 def read(spec: Spec, words: Sequence[str], at: int, clock: Clock) -> tuple[Operation, int] | Refusal:
     """The operation whose `now request argument ...` stand at words[at:], and its moment; or why it is refused."""
-    now = wire_reading.moment(words[at]) if at < len(words) and words[at] else clock()
+    now = parse.moment(words[at]) if at < len(words) and words[at] else clock()
     request = words[at + 1] if at + 1 < len(words) else ""
     if now is None:
         return Refusal("BAD_ARGUMENT", (spec.name, "now"))
     try:
         return QUICK[spec.name].operation(words, at + 2, request), now
     except Bad:
-        refused = wire_reading.refusal(spec, words, at)
+        refused = parse.refusal(spec, words, at)
         return refused or (STRICT[spec.name].operation(words, at + 2, request), now)
 
 
@@ -92,7 +92,7 @@ class ModelExecutor:
         recorded = space.store.journaled
         outcome = space.execute(op, now)
         if type(outcome) is Refusal and outcome.code == "BAD_ARGUMENT":
-            outcome = wire_reading.refusal(spec, words, at) or outcome
+            outcome = parse.refusal(spec, words, at) or outcome
         if self.watch is not None:
             self.watch(space, spec, words[at + 1 :], op, now, outcome)
         if type(outcome) is Refusal and space.store.journaled == recorded:

@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from qmodel.operations import Operation, Spec
-from qmodel.serve import channels, debugging, facts, library, scripts, transactions, waiting
+from qmodel.contract.operations import Operation, Spec
+from qmodel.serve import channels, debug, info, library, scripts, transactions, wait
 from qmodel.serve.commands import COMMANDS, Command, unknown, usage
 from qmodel.serve.faults import SENTENCES, Faults, Rule
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.journal import EVERY, Journal, JournalError
-from qmodel.serve.judging import Judge
-from qmodel.serve.passing import PassingExecutor
-from qmodel.serve.recording import Record
+from qmodel.serve.judge import Judge
+from qmodel.serve.namespaces import Space
+from qmodel.serve.proxy import PassingExecutor
+from qmodel.serve.record import Record
 from qmodel.serve.resp import Fault, Limits
 from qmodel.serve.session import LATER, NOTHING, Session
-from qmodel.serve.spaces import Space
 
-TABLES: Final = (channels, debugging, facts, library, scripts, transactions, waiting)
+TABLES: Final = (channels, debug, info, library, scripts, transactions, wait)
 """The modules that enter commands in the table."""
 
 _LISTENING: Final = {"SUBSCRIBE", "PSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "PING", "QUIT", "RESET"}

@@ -24,8 +24,8 @@ from typing import Any, Final
 
 from qmodel import __version__
 from qmodel.errors import ConnectError
-from qmodel.serve import storing
-from qmodel.serve.spaces import Space, Spaces
+from qmodel.serve import snapshot_bytes
+from qmodel.serve.namespaces import Space, Spaces
 
 FILE: Final = "journal.sqlite3"
 FORMAT: Final = 1
@@ -146,7 +146,7 @@ class Journal:
             ):
                 if zlib.crc32(part) != crc:
                     raise ValueError("a part of the snapshot does not match its checksum")
-                storing.restore(spaces.of(db, prefix).store, number, part)
+                snapshot_bytes.restore(spaces.of(db, prefix).store, number, part)
             for found in self._read():
                 self._replay(found, replay)
         except (sqlite3.Error, ValueError) as error:
@@ -219,7 +219,7 @@ def _text(entry: Entry) -> str:
 
 def _rows(spaces: Spaces) -> Iterator[tuple[int, str, int, int, bytes]]:
     for space in spaces:
-        for number, part in enumerate(storing.parts(space.store)):
+        for number, part in enumerate(snapshot_bytes.parts(space.store)):
             yield space.db, space.prefix, number, zlib.crc32(part), part
 
 

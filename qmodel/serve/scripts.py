@@ -13,8 +13,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from qmodel.backends import bundle
+from qmodel.contract.operations import CATALOGUE
 from qmodel.dialects import qless
-from qmodel.operations import CATALOGUE
 from qmodel.serve.commands import command, subcommand, usage
 from qmodel.serve.library import keys_of, qless_call
 from qmodel.serve.resp import OK, Fault, encode

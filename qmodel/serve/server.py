@@ -16,7 +16,7 @@ from qmodel.errors import LocalError
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host, Options
 from qmodel.serve.journal import Journal
-from qmodel.serve.passing import PassingExecutor
+from qmodel.serve.proxy import PassingExecutor
 from qmodel.serve.session import Session
 
 LOG = logging.getLogger("qmodel.serve")

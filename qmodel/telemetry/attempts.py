@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from qmodel.telemetry.endings import ending
+from qmodel.telemetry.outcomes import ending
 
 if TYPE_CHECKING:
     from qmodel.app import App, Context

@@ -18,7 +18,7 @@ from opentelemetry import propagate, trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
 
 import qmodel
-from qmodel.telemetry.endings import ending
+from qmodel.telemetry.outcomes import ending
 
 if TYPE_CHECKING:
     from qmodel.app import App, Context

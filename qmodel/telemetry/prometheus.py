@@ -16,7 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from qmodel.telemetry.attempts import AttemptMetrics
-from qmodel.telemetry.collecting import EngineCollector
+from qmodel.telemetry.collector import EngineCollector
 
 if TYPE_CHECKING:
     from qmodel.app import App

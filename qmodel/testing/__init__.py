@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from qmodel.testing.attempts import NobodyPerforms as NobodyPerforms
     from qmodel.testing.clock import VirtualClock as VirtualClock
     from qmodel.testing.harness import Harness as Harness
-    from qmodel.testing.waiting import WouldWait as WouldWait
-    from qmodel.testing.working import Drained as Drained
-    from qmodel.testing.working import NeverEmpty as NeverEmpty
+    from qmodel.testing.results import WouldWait as WouldWait
+    from qmodel.testing.worker import Drained as Drained
+    from qmodel.testing.worker import NeverEmpty as NeverEmpty
 
 _WHERE = {
     "Drained": "working",

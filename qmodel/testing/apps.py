@@ -25,8 +25,8 @@ from qmodel.app import (
     perform,
 )
 from qmodel.app.errors import hint
-from qmodel.client import Job
-from qmodel.replies import Job as Raw
+from qmodel.client.sync import Job
+from qmodel.contract.replies import Job as Raw
 from qmodel.testing.attempts import Came, Ending, Function, Functions, NobodyPerforms
 from qmodel.testing.steps import Attempt
 

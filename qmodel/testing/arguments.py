@@ -8,11 +8,11 @@ from inspect import Parameter
 from typing import Any
 
 from qmodel.app import JobType, Puts
-from qmodel.app.binding import HEADERS
 from qmodel.app.errors import hint
-from qmodel.client import Job
+from qmodel.app.signature import HEADERS
+from qmodel.client.fields import encode
+from qmodel.client.sync import Job
 from qmodel.errors import DataError
-from qmodel.objects import encode
 
 AnyJobType = JobType[..., Any, ..., Any]
 Args = Mapping[str, Any] | Sequence[Any]

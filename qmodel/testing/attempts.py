@@ -10,10 +10,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
-from qmodel.client import Job
+from qmodel.client.fields import encode_result, failure_of
+from qmodel.client.sync import Job
+from qmodel.contract.operations import Complete, Fail, Operation
 from qmodel.errors import QmodelError
-from qmodel.objects import encode_result, failure_of
-from qmodel.operations import Complete, Fail, Operation
 from qmodel.testing.steps import Attempt
 
 Came = Literal["completed", "failed", "retried", "released"]

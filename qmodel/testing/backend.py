@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from qmodel.backends import AsyncBackend, Backend
-from qmodel.operations import Operation
+from qmodel.contract.operations import Operation
 from qmodel.testing.clock import VirtualClock
 
 LOOK_SECONDS = 0.02

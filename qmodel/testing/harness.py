@@ -19,20 +19,20 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeVar, overload
 
-from qmodel import operations as ops
-from qmodel.aio import AsyncClient
 from qmodel.app import App, Puts
-from qmodel.client import Client
-from qmodel.objects import Duration, milliseconds, new_job
+from qmodel.client.aio import AsyncClient
+from qmodel.client.fields import Duration, milliseconds, new_job
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
 from qmodel.testing.apps import Apps, result_of
-from qmodel.testing.asserting import Assertions
+from qmodel.testing.assertions import Assertions
 from qmodel.testing.attempts import Function
 from qmodel.testing.backend import AsyncTimedBackend, TimedBackend
 from qmodel.testing.clock import VirtualClock
-from qmodel.testing.places import place
+from qmodel.testing.results import AsyncGuard, Guard, WouldWait
 from qmodel.testing.steps import Steps, adrive, drive
-from qmodel.testing.waiting import AsyncGuard, Guard, WouldWait
-from qmodel.testing.working import Drained, Work, inside
+from qmodel.testing.targets import place
+from qmodel.testing.worker import Drained, Work, inside
 
 P = ParamSpec("P")
 R = TypeVar("R")

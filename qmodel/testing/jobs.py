@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from qmodel.client import Client, Job
-from qmodel.objects import Duration, instant, milliseconds
+from qmodel.client.fields import Duration, instant, milliseconds
+from qmodel.client.sync import Client, Job
 
 ENQUEUED = ("waiting", "scheduled", "depends", "throttled")
 """The states of jobs that wait for a worker, or for their time or others first."""

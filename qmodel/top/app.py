@@ -16,15 +16,15 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Static, Tab, Tabs
 
-from qmodel import operations as ops
-from qmodel import replies
-from qmodel.aio import AsyncClient
+from qmodel.client.aio import AsyncClient
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
 from qmodel.errors import ConnectError, QmodelError
-from qmodel.top.acting import DEEDS
+from qmodel.top.actions import DEEDS
 from qmodel.top.pulse import Pulse
 from qmodel.top.screens import Find, Help, Lines, Question
+from qmodel.top.text import clean, count, spark
 from qmodel.top.views import MAIN, STATES, GroupView, Page, QueueView, Row, TagView, View, WorkerView
-from qmodel.top.words import clean, count, spark
 
 PAGE = 50
 

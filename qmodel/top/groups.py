@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from qmodel.operations import FailedGroups
-from qmodel.replies import Tally
+from qmodel.contract.operations import FailedGroups
+from qmodel.contract.replies import Tally
 
 MANY = 1000
 

@@ -12,10 +12,10 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from qmodel import replies
-from qmodel.reasons import Reason
+from qmodel.contract import replies
+from qmodel.contract.reasons import Reason
+from qmodel.top.text import ago, clean
 from qmodel.top.views import COLORS
-from qmodel.top.words import ago, clean
 
 DATA_SHOWN = 4000
 

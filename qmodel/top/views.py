@@ -12,11 +12,11 @@ from typing import Literal, NamedTuple
 
 from rich.text import Text
 
-from qmodel import operations as ops
-from qmodel import replies
-from qmodel.aio import AsyncClient
+from qmodel.client.aio import AsyncClient
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
 from qmodel.top import groups
-from qmodel.top.words import ago, clean, count, gist, short, spark
+from qmodel.top.text import ago, clean, count, gist, short, spark
 
 MINUTES = 15
 """How many minutes of a queue's past are drawn."""

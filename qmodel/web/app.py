@@ -13,8 +13,8 @@ from starlette.staticfiles import StaticFiles
 
 from qmodel.http.app import application
 from qmodel.http.guard import Guard
+from qmodel.web.errors import HANDLERS, denied
 from qmodel.web.headers import Gate
-from qmodel.web.mishaps import HANDLERS, denied
 from qmodel.web.pages import ROUTES
 from qmodel.web.site import HERE, May, Site
 from qmodel.web.source import Source

@@ -10,9 +10,9 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from qmodel import operations as ops
-from qmodel import replies
-from qmodel.web.listing import Wanted
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.web.job_lists import Wanted
 from qmodel.web.source import BadInput, Source
 
 PREVIEWS = 20

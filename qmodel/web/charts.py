@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from qmodel import replies
+from qmodel.contract import replies
 
 SERIES = (("completed", "complete"), ("failed", "failed"), ("retried", "retried"))
 """What is counted by the minute, and the colour that it has."""

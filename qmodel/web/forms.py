@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from qmodel.moments import parse_duration
+from qmodel.present.durations import parse_duration
 from qmodel.web.source import BadInput
 
 MOST_BYTES = 1 << 18

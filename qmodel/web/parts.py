@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from qmodel import operations as ops
-from qmodel.client import Client
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
 from qmodel.web import bulk
-from qmodel.web.acting import jobs
+from qmodel.web.actions import jobs
 from qmodel.web.forms import Form
 
 

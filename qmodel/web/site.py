@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from qmodel import __version__
+from qmodel.contract.lifecycle import STATES
 from qmodel.http.guard import FIELD, Denied, Guard
-from qmodel.lifecycle import STATES
+from qmodel.present.formats import FILTERS, relative
 from qmodel.web import flash
-from qmodel.web.formats import FILTERS, relative
 from qmodel.web.source import Source
 
 HERE = Path(__file__).parent

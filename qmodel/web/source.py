@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
-from qmodel import operations as ops
-from qmodel import replies
-from qmodel.arguments import MOST
 from qmodel.backends import without_password
-from qmodel.client import Client
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.contract.arguments import MOST
 from qmodel.errors import RefusedError
 
 

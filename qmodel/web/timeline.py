@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
-from qmodel import replies
-from qmodel.web.formats import duration
+from qmodel.contract import replies
+from qmodel.present.formats import duration
 
 AFTER = {
     "spawned": "waiting",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from qmodel import replies
+from qmodel.contract import replies
 
 if TYPE_CHECKING:
     from qmodel.app.context import Context

@@ -30,12 +30,12 @@ from qmodel.app import outcome as outcomes
 from qmodel.app.context import Context
 from qmodel.app.errors import Cancelled
 from qmodel.app.outcome import Outcome
-from qmodel.app.performing import perform
+from qmodel.app.perform import perform
+from qmodel.worker.attempt import begun, failed, judged
 from qmodel.worker.attempts import Abort, Attempt
-from qmodel.worker.failing import Killed, ZygoteGone
+from qmodel.worker.errors import Killed, ZygoteGone
 from qmodel.worker.folders import Home
-from qmodel.worker.performing import begun, failed, judged
-from qmodel.worker.zygote import NOT_FORKED, Zygote, read_exactly
+from qmodel.worker.fork_server import NOT_FORKED, Zygote, read_exactly
 
 if TYPE_CHECKING:
     from qmodel.app import App

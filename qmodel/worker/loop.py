@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from qmodel.app.errors import Cancelled
-from qmodel.app.performing import aperform
+from qmodel.app.perform import aperform
+from qmodel.worker.attempt import begun, failed, judged
 from qmodel.worker.attempts import Abort, Attempt
-from qmodel.worker.performing import begun, failed, judged
 
 if TYPE_CHECKING:
     from qmodel.app import App

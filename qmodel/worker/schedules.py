@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from qmodel.errors import ConnectError
-from qmodel.worker.line import Line
+from qmodel.worker.connection import Line
 
 if TYPE_CHECKING:
     from qmodel.app import App

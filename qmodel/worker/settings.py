@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from qmodel.arguments import MOST, Name
+from qmodel.contract.arguments import MOST, Name
 from qmodel.worker.attempts import Abort, Attempt
-from qmodel.worker.fetching import ORDERS, Order
+from qmodel.worker.fetch import ORDERS, Order
 
 if TYPE_CHECKING:
     from qmodel.app import App

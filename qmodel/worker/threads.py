@@ -12,8 +12,8 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from qmodel.app.errors import Cancelled
+from qmodel.worker.attempt import failed, judged, performed
 from qmodel.worker.attempts import Abort, Attempt
-from qmodel.worker.performing import failed, judged, performed
 
 if TYPE_CHECKING:
     from qmodel.app import App

@@ -20,24 +20,25 @@ from collections.abc import Callable, Iterable, Mapping
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from qmodel import remote, replies
 from qmodel.app.context import Context
 from qmodel.app.outcome import Failed
+from qmodel.client import remote
+from qmodel.contract import replies
+from qmodel.contract.operations import Deregister, Fail, Operation
 from qmodel.errors import JobNotFound, LockLost, RefusedError
-from qmodel.operations import Deregister, Fail, Operation
-from qmodel.worker import telling
+from qmodel.worker import log
 from qmodel.worker.attempts import Abort, Attempt, unwound
-from qmodel.worker.bell import Bell
-from qmodel.worker.failing import ZygoteGone
-from qmodel.worker.fetching import PATIENCE, Fetching, Order
-from qmodel.worker.hearing import Hearing
-from qmodel.worker.line import GivenUp, Line, is_error
-from qmodel.worker.renewing import Renewer
-from qmodel.worker.reporting import composed, joined
+from qmodel.worker.connection import GivenUp, Line, is_error
+from qmodel.worker.errors import ZygoteGone
+from qmodel.worker.fetch import PATIENCE, Fetching, Order
+from qmodel.worker.health import watched
+from qmodel.worker.remote_control import Hearing
+from qmodel.worker.renewal import Renewer
+from qmodel.worker.reports import composed, joined
 from qmodel.worker.schedules import Schedules
 from qmodel.worker.settings import Runners, Settings
 from qmodel.worker.signals import signals
-from qmodel.worker.watching import watched
+from qmodel.worker.wake_ups import Bell
 
 if TYPE_CHECKING:
     from qmodel.app import App
@@ -126,7 +127,7 @@ class Worker:
         Raises ConnectError when there is a server that does not want us.
         """
         if self.settings.processes > 1:
-            from qmodel.worker.supervising import supervise
+            from qmodel.worker.supervisor import supervise
 
             supervise(self)
             return
@@ -139,7 +140,7 @@ class Worker:
                     pass
             except GivenUp:
                 self.abandoned = bool(self._inside)
-                telling.given_up(self)
+                log.given_up(self)
             except ZygoteGone:
                 self._give_back()
                 raise
@@ -167,7 +168,7 @@ class Worker:
         self._quiet = self._bell.hushed = quiet
         if quiet:
             self._ended += self._runner.take_back()
-        telling.quieted(self, quiet)
+        log.quieted(self, quiet)
 
     def _stop(self, now: bool, within: float | None) -> None:
         self._bell.close()
@@ -175,7 +176,7 @@ class Worker:
         if within is not None:
             self._deadline = time.monotonic() + within
         self._ended += self._runner.take_back()
-        telling.stopping(self, self._stopping, within)
+        log.stopping(self, self._stopping, within)
 
     # ---- its life
 
@@ -193,7 +194,7 @@ class Worker:
         for one in (self._renewer, self._bell, self._schedules, self._hearing):
             one.start()
         self._open = True
-        telling.started(self)
+        log.started(self)
         self.app.hooks.fire("worker_start", self)
 
     def _end(self) -> None:
@@ -208,7 +209,7 @@ class Worker:
             self.app.hooks.fire("worker_stop", self)
             with contextlib.suppress(GivenUp):
                 self.line.execute_many([Deregister((self.name,)), *remote.forgotten([self.name])])
-            telling.ended(self)
+            log.ended(self)
         self.line.close()
 
     def _turn(self) -> bool:
@@ -267,7 +268,7 @@ class Worker:
             self._ended += self._runner.take_back()
         if self._deadline and now >= self._deadline and self._stopping != "now":
             self._stopping = "now"
-            telling.stopping(self, "now", None)
+            log.stopping(self, "now", None)
 
     def _woken(self) -> None:
         self._waiting = False
@@ -365,11 +366,11 @@ class Worker:
         if attempt.began:
             self._fetching.took(attempt.ran)
             self.done += 1
-        telling.settled(attempt, reply)
+        log.settled(attempt, reply)
 
     def _lost(self, attempt: Attempt, sentence: str) -> None:
         """The lock of an attempt is lost: nothing can be said of it any more."""
-        telling.lost(attempt, sentence)
+        log.lost(attempt, sentence)
         self.app.hooks.fire("lost_lock", attempt.context or Context(self.app, attempt.job), None)
 
     def _forget(self, attempt: Attempt) -> bool:
@@ -384,7 +385,7 @@ class Worker:
         if abort.why == "lost":
             self._lost(attempt, abort.sentence)
         else:
-            telling.aborted(attempt, abort)
+            log.aborted(attempt, abort)
 
     def _give_back(self) -> None:
         """Give back all that has not ended, after a moment in which it may unwind."""

@@ -15,7 +15,7 @@ import pytest
 import qmodel
 from qmodel import App, Context
 from qmodel.app import AsyncTypedJob, Completed, DeclarationError, NoLoop, TypedJob
-from qmodel.operations import Put
+from qmodel.contract.operations import Put
 from tests.app.conftest import perform_next
 
 ROOT = Path(__file__).parents[2]
@@ -77,7 +77,7 @@ def test_options_go_with_a_job(app: App) -> None:
     job = send.options(queue="other", priority=-1, delay=60, jid="mine").put("a").refresh()
     assert (job.jid, job.queue, job.priority, job.retries, job.tags) == ("mine", "other", -1, 2, ("mail",))
     assert job.state == "scheduled"
-    assert send.put("a").refresh().longest == qmodel.objects.timedelta(seconds=60)  # type: ignore[attr-defined]
+    assert send.put("a").refresh().longest == qmodel.client.fields.timedelta(seconds=60)  # type: ignore[attr-defined]
     assert send.put("a").refresh().priority == 3
 
 
@@ -342,7 +342,7 @@ app = App("memory://")
 def add(x: int, y: list[dict[str, float]] | None = None) -> int: return x
 add.put(1)
 assert threading.active_count() == 1
-assert not {"asyncio", "logging", "qmodel.aio"} & set(sys.modules)
+assert not {"asyncio", "logging", "qmodel.client.aio"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from qmodel import App
 from qmodel.app import Completed, perform
-from qmodel.operations import Pop
+from qmodel.contract.operations import Pop
 
 NAMES = ("a", "b", "list", "found", "unset", "check", "bind", "self")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 
 from qmodel.app import options
-from qmodel.client import Queue
-from qmodel.objects import new_job
+from qmodel.client.fields import new_job
+from qmodel.client.sync import Queue
 
 NOT_OPTIONS = {"self", "klass", "data", "text"}
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import qmodel
-from qmodel import App, Context, Fail, Release, Retry, flows
+from qmodel import App, Context, Fail, Release, Retry
 from qmodel.app import (
     Cancelled,
     Completed,
@@ -28,7 +28,8 @@ from qmodel.app import (
     current,
     perform,
 )
-from qmodel.operations import Pop, Put
+from qmodel.client import flows
+from qmodel.contract.operations import Pop, Put
 from tests.app.conftest import perform_next
 
 
@@ -218,7 +219,7 @@ def test_a_completed_job_may_take_the_next_in_one_step(app: App) -> None:
     op = perform(app, first).operation(first, count=5, request="r")
     reply = app.client.execute(op)
     assert (reply.state, len(reply.jobs)) == ("complete", 1)
-    assert isinstance(Retried(0, "a", "b").operation(first, count=5), qmodel.operations.Retry)
+    assert isinstance(Retried(0, "a", "b").operation(first, count=5), qmodel.contract.operations.Retry)
 
 
 # ---- the context

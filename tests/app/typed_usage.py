@@ -7,7 +7,7 @@ from typing import Any, assert_type
 
 from qmodel import App, Context
 from qmodel.app import AsyncTypedJob, TypedJob
-from qmodel.operations import Put
+from qmodel.contract.operations import Put
 from qmodel.testing import Harness
 
 app = App("memory://")

@@ -13,7 +13,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from qmodel.conformance.lossy import LossyLine
+from qmodel.conformance.concurrency.lossy import LossyLine
 
 
 class Private:

@@ -7,16 +7,17 @@ import time
 
 import pytest
 
-from qmodel import wire
-from qmodel.backends import bundle, embedded, open_backend
-from qmodel.backends.embedded import EmbeddedBackend, Namespace, connect
-from qmodel.backends.lua_host import LuaHost
-from qmodel.conformance import rawkeys
-from qmodel.conformance.runner import first_difference
-from qmodel.conformance.subjects import Step, open_subject
+from qmodel.backends import bundle, open_backend
+from qmodel.backends.embedded import backend
+from qmodel.backends.embedded.backend import EmbeddedBackend, Namespace, connect
+from qmodel.backends.embedded.host import LuaHost
+from qmodel.backends.redis import raw_keys
+from qmodel.conformance.compare.runner import first_difference
+from qmodel.conformance.subjects.base import Step, open_subject
+from qmodel.contract.operations import Complete, Get, Length, Pop, Put, Queues, Stats
+from qmodel.contract.refusals import Refusal
 from qmodel.errors import ConnectError
-from qmodel.operations import Complete, Get, Length, Pop, Put, Queues, Stats
-from qmodel.refusals import Refusal
+from qmodel.wire import codec
 
 
 def test_an_operation_gives_its_reply_or_its_refusal() -> None:
@@ -48,11 +49,12 @@ def test_what_the_library_keeps_in_mind_of_one_prefix_is_not_taken_for_another()
     ]
     for at, op in steps:
         one, other = (
-            host.fcall(bundle.function_name(op.spec.name), [prefix], wire.encode(op, at)) for prefix in ("one:", "two:")
+            host.fcall(bundle.function_name(op.spec.name), [prefix], codec.encode(op, at))
+            for prefix in ("one:", "two:")
         )
         assert one == other
     keys = dict(host.keyspace.dump())
-    assert rawkeys.decode(keys, "one:") == rawkeys.decode(keys, "two:")
+    assert raw_keys.decode(keys, "one:") == raw_keys.decode(keys, "two:")
     assert len([key for key in keys if key.startswith(b"one:")]) * 2 == len(keys)
 
 
@@ -78,9 +80,9 @@ def test_a_bad_url_is_refused() -> None:
 
 def test_the_library_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = []
-    load = embedded.LuaHost.load
-    monkeypatch.setattr(embedded.LuaHost, "load", lambda *args: (loaded.append(1), load(*args)))
-    embedded._host.cache_clear()
+    load = backend.LuaHost.load
+    monkeypatch.setattr(backend.LuaHost, "load", lambda *args: (loaded.append(1), load(*args)))
+    backend._host.cache_clear()
     for _ in range(5):
         connect("embedded://").execute(Length("q"))
     assert loaded == [1]
@@ -100,9 +102,9 @@ def test_any_number_of_threads_may_use_any_number_of_namespaces() -> None:
 
     def work(name: str) -> None:
         for number in range(50):
-            for backend in backends:
-                backend.execute(Put("q", f"{name}-{number}", "K", ""))
-                (job,) = backend.execute(Pop("q", name))
+            for one in backends:
+                one.execute(Put("q", f"{name}-{number}", "K", ""))
+                (job,) = one.execute(Pop("q", name))
                 popped.append(job.jid)
 
     threads = [threading.Thread(target=work, args=(f"t{number}",)) for number in range(4)]

@@ -17,9 +17,9 @@ from qmodel.backends.memory import (
     connect_async,
     system_clock,
 )
+from qmodel.contract.operations import Length, Pop, Put, Stats, Unfail
+from qmodel.contract.refusals import Refusal
 from qmodel.errors import ConnectError
-from qmodel.operations import Length, Pop, Put, Stats, Unfail
-from qmodel.refusals import Refusal
 
 
 def put(jid: str, queue: str = "q") -> Put:

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from qmodel.backends import bundle, open_async_backend, open_backend
-from qmodel.backends.redis import RedisBackend, connect, connect_async
-from qmodel.backends.redis_dump import dump_command, dump_keys, dump_of
-from qmodel.errors import ConnectError
-from qmodel.operations import (
+from qmodel.backends.redis.backend import RedisBackend, connect, connect_async
+from qmodel.backends.redis.dump import dump_command, dump_keys, dump_of
+from qmodel.contract.operations import (
     Complete,
     CompleteAndPop,
     Get,
@@ -29,7 +28,8 @@ from qmodel.operations import (
     Queues,
     Untrack,
 )
-from qmodel.refusals import Refusal
+from qmodel.contract.refusals import Refusal
+from qmodel.errors import ConnectError
 from tests.servers import Server
 
 pytestmark = pytest.mark.server

@@ -9,9 +9,9 @@ import pytest
 import redis
 from redis import exceptions as raised
 
-from qmodel.backends import redis_line
-from qmodel.backends.redis import connect
-from qmodel.operations import Complete, Pop, Put
+from qmodel.backends.redis import round_trip
+from qmodel.backends.redis.backend import connect
+from qmodel.contract.operations import Complete, Pop, Put
 from tests.servers import Server
 
 pytestmark = pytest.mark.server
@@ -23,8 +23,8 @@ WAYS = ["ours", "theirs"]
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Our way, or that of redis-py."""
     if request.param == "theirs":
-        monkeypatch.setattr(redis_line, "_parser", None)
-    elif redis_line._parser is None:
+        monkeypatch.setattr(round_trip, "_parser", None)
+    elif round_trip._parser is None:
         pytest.skip("hiredis is not installed, or this redis-py is not known")
     return str(request.param)
 
@@ -45,20 +45,20 @@ def connection(server: Server) -> redis.Connection:
 
 
 def test_replies_are_what_the_server_says(way: str, connection: redis.Connection) -> None:
-    assert redis_line.exchange(connection, packed("SET", "k", "v" * 300_000)) in (b"OK", True)
-    assert redis_line.exchange(connection, packed("GET", "k")) == b"v" * 300_000
-    assert redis_line.exchange(connection, packed("MGET", "none", "k"))[0] is None
-    assert redis_line.exchange(connection, packed("INCR", "n")) == 1
+    assert round_trip.exchange(connection, packed("SET", "k", "v" * 300_000)) in (b"OK", True)
+    assert round_trip.exchange(connection, packed("GET", "k")) == b"v" * 300_000
+    assert round_trip.exchange(connection, packed("MGET", "none", "k"))[0] is None
+    assert round_trip.exchange(connection, packed("INCR", "n")) == 1
     connection.disconnect()
-    assert redis_line.exchange(connection, packed("INCR", "n")) == 2  # it connects again
+    assert round_trip.exchange(connection, packed("INCR", "n")) == 2  # it connects again
 
 
 def test_an_error_reply_is_raised_and_leaves_the_connection_as_it_was(way: str, connection: redis.Connection) -> None:
     with pytest.raises(raised.ResponseError, match="wrong number of arguments"):
-        redis_line.exchange(connection, packed("GET"))
+        round_trip.exchange(connection, packed("GET"))
     with pytest.raises(raised.NoScriptError):
-        redis_line.exchange(connection, packed("EVALSHA", "0" * 40, "0"))
-    assert redis_line.exchange(connection, packed("INCR", "n")) == 1
+        round_trip.exchange(connection, packed("EVALSHA", "0" * 40, "0"))
+    assert round_trip.exchange(connection, packed("INCR", "n")) == 1
 
 
 def test_a_line_that_ends_in_a_reply_is_an_error_of_the_connection(way: str) -> None:
@@ -76,7 +76,7 @@ def test_a_line_that_ends_in_a_reply_is_an_error_of_the_connection(way: str) -> 
         thread.start()
         made.connect()
         with pytest.raises((raised.ConnectionError, OSError)):
-            redis_line.exchange(made, packed("PING"))
+            round_trip.exchange(made, packed("PING"))
         thread.join(60)
 
 

@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from qmodel.backends import bundle, redis_setup
-from qmodel.backends.redis import RedisBackend, connect, connect_async
-from qmodel.backends.redis_setup import Dialect, options_of
+from qmodel.backends import bundle
+from qmodel.backends.redis import setup
+from qmodel.backends.redis.backend import RedisBackend, connect, connect_async
+from qmodel.backends.redis.setup import Dialect, options_of
+from qmodel.contract.operations import Length, Put
 from qmodel.errors import ConnectError
-from qmodel.operations import Length, Put
-from qmodel.wire import encode
+from qmodel.wire.codec import encode
 from tests.backends.helpers import Private, Starter, started
 from tests.backends.test_redis import replies
 from tests.servers import server_commands
@@ -327,7 +328,7 @@ def speaks_tls(program: str) -> bool:
 # ---- packing
 
 
-@pytest.mark.skipif(redis_setup._pack is None, reason="hiredis is not installed")
+@pytest.mark.skipif(setup._pack is None, reason="hiredis is not installed")
 @pytest.mark.parametrize("functions", [True, False])
 @pytest.mark.parametrize("text", ["", "plain", "line\r\nend\x00", "é", "\U0001f600" * 300, "x" * 70_000])
 def test_a_call_is_the_same_bytes_with_and_without_hiredis(
@@ -336,7 +337,7 @@ def test_a_call_is_the_same_bytes_with_and_without_hiredis(
     dialect = Dialect("{shop}:ql:", functions)
     args = encode(Put("q", "a", "K", text, priority=-3, tags=(text, "t"), request="r"), 7)
     packed = dialect.pack(Put, args)
-    monkeypatch.setattr(redis_setup, "_pack", None)
+    monkeypatch.setattr(setup, "_pack", None)
 
     assert dialect.pack(Put, args) == packed
     assert packed.startswith(b"*16\r\n" if functions else b"*17\r\n")

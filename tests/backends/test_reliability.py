@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 from redis._parsers.base import BaseParser
 
-from qmodel.backends.redis import connect, connect_async
-from qmodel.backends.redis_resend import FIRST_DELAY, LONGEST_DELAY, Attempts, ServerError, may_pass
-from qmodel.client import Client
-from qmodel.errors import ConnectError, JobNotFound
-from qmodel.operations import (
+from qmodel.backends.redis.backend import connect, connect_async
+from qmodel.backends.redis.resend import FIRST_DELAY, LONGEST_DELAY, Attempts, ServerError, may_pass
+from qmodel.client.sync import Client
+from qmodel.contract.operations import (
     Cancel,
     Complete,
     CompleteAndPop,
@@ -32,6 +31,7 @@ from qmodel.operations import (
     Release,
     Retry,
 )
+from qmodel.errors import ConnectError, JobNotFound
 from tests.backends.helpers import Private, Proxy, Starter
 from tests.backends.test_redis import Blocking
 

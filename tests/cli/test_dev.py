@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from qmodel.cli.dev import _check_packages
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from qmodel.errors import ConnectError
 from tests.servers import ROOT
 

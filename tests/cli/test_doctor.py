@@ -68,8 +68,8 @@ def test_a_run_that_is_due_and_not_made_yet_breaks_no_check(run: Run) -> None:
 def test_what_is_due_and_what_has_no_moments_is_found_and_the_latter_resolved(run: Run) -> None:
     import os
 
-    from qmodel.client import Client
-    from qmodel.operations import Recur
+    from qmodel.client.sync import Client
+    from qmodel.contract.operations import Recur
 
     run("recur", "q", "tick", "Tick", "{}", "60", "--now", HOUR_AGO)
     client = Client(os.environ["QMODEL_URL"])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from tests.cli.conftest import Run
 from tests.servers import ROOT, Server
 

@@ -11,10 +11,10 @@ import pytest
 from qmodel import doctor
 from qmodel.backends.memory import connect
 from qmodel.cli import picture
-from qmodel.client import Client
-from qmodel.conformance.reached import pairs
-from qmodel.replies import Sample, Stats
-from qmodel.state.stats import BINS, bin_of
+from qmodel.client.sync import Client
+from qmodel.conformance.campaign.reached import pairs
+from qmodel.contract.replies import Sample, Stats
+from qmodel.model.state.stats import BINS, bin_of
 from tests.cli.conftest import Run
 
 HISTORY = """
@@ -173,8 +173,8 @@ def test_a_campaign_that_cannot_be_is_refused_in_a_sentence(run: Run) -> None:
 
 
 def test_a_difference_exits_with_1_and_is_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from qmodel.conformance.subjects import ModelSubject
-    from qmodel.operations import Length
+    from qmodel.conformance.subjects.base import ModelSubject
+    from qmodel.contract.operations import Length
 
     class Wrong(ModelSubject):
         def step(self, now: int, op: object) -> object:  # type: ignore[override]

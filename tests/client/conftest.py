@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import qmodel
-from qmodel.objects import Listing
+from qmodel.client.fields import Listing
 from tests.servers import NOTHING_FOUND, SERVE, Candidate, Server, chosen_servers, running, serving
 
-OURS = ("qmodel.aio", "qmodel.aio_requests")
+OURS = ("qmodel.client.aio", "qmodel.client.aio_requests")
 """Whose objects are driven."""
 
 MEMORY = Candidate("memory", url="memory://")

@@ -1,9 +1,10 @@
-"""Make qmodel/client.py from qmodel/aio.py, and results.py from aio_results.py: the same without the `await`s.
+"""Make qmodel/client/sync.py from qmodel/client/aio.py, and results.py from aio_results.py: the same without the
+`await`s.
 
     python tests/client/derive_sync.py
 
 `test_derived.py` compares them. Names lose their `Async`; what both share stands in
-qmodel/objects.py.
+qmodel/client/fields.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PAIRS = {"aio.py": "client.py", "aio_results.py": "results.py", "aio_requests.py
 TITLES = {
     "aio.py": "The client: the catalogue as Python objects.",
     "aio_requests.py": "Requests: sets of jobs of which only so many run at a time.",
-    "aio_results.py": "Waiting for results in a thread. `qmodel/outcomes.py` says how it works.",
+    "aio_results.py": "Waiting for results in a thread. `qmodel/client/outcomes.py` says how it works.",
 }
 
 HEAD = '''"""{title}
@@ -35,9 +36,9 @@ WORDS = (
     (r"\b(\w+: .+ = )?await ", r"\1"),
     (r"\basync (def|with|for) ", r"\1 "),
     (r"\bopen_async_backend\b", "open_backend"),
-    (r"\bqmodel\.aio_results\b", "qmodel.results"),
-    (r"\bqmodel\.aio_requests\b", "qmodel.requests"),
-    (r"\bqmodel\.aio\b", "qmodel.client"),
+    (r"\bqmodel\.aio_results\b", "qmodel.client.sync_results"),
+    (r"\bqmodel\.aio_requests\b", "qmodel.client.sync_requests"),
+    (r"\bqmodel\.aio\b", "qmodel.client.sync"),
     (r"\b__a(enter|exit|iter)__\b", r"__\1__"),
     (r"\bAsync([A-Z]\w*)", r"\1"),
 )

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 import qmodel
-from qmodel import client, cron, objects, operations, requests
+from qmodel.client import cron, fields, sync, sync_requests
+from qmodel.client.fields import KEEP, milliseconds
+from qmodel.contract import operations
 from qmodel.errors import (
     BadArgument,
     BadValue,
@@ -26,7 +28,6 @@ from qmodel.errors import (
     UnknownOption,
     WrongState,
 )
-from qmodel.objects import KEEP, milliseconds
 
 Client = qmodel.Client
 
@@ -738,7 +739,7 @@ def test_every_operation_gets_a_request_id_of_its_own(monkeypatch: pytest.Monkey
 
 
 def test_every_operation_of_the_catalogue_is_in_the_client() -> None:
-    source = "".join(map(inspect.getsource, (client, cron, objects, requests)))
+    source = "".join(map(inspect.getsource, (sync, cron, fields, sync_requests)))
     missing = [
         cls.__name__ for cls in (spec.cls for spec in operations.CATALOGUE.values()) if f"{cls.__name__}(" not in source
     ]
@@ -746,8 +747,7 @@ def test_every_operation_of_the_catalogue_is_in_the_client() -> None:
 
 
 def test_everything_public_is_explained() -> None:
-    from qmodel import aio
-    from qmodel import client as sync
+    from qmodel.client import aio, sync
 
     for module in (sync, aio):
         for name in module.__all__:

@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 import qmodel
-from qmodel import Client, cron
-from qmodel import operations as ops
+from qmodel import Client
+from qmodel.client import cron
+from qmodel.contract import operations as ops
 from qmodel.errors import ScheduleNotFound, ScheduleOver
 
 # ---- which moments

@@ -1,4 +1,4 @@
-"""qmodel/client.py is qmodel/aio.py without its `await`s, and was not edited by hand; so is results.py."""
+"""qmodel/client/sync.py is qmodel/client/aio.py without its `await`s, and was not edited by hand; so is results.py."""
 
 from __future__ import annotations
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 import qmodel
-from qmodel import backends, errors, operations
+from qmodel import backends, errors
 from qmodel.backends.memory import MemoryBackend
-from qmodel.refusals import BESIDE_OTHERS, REASONS, Refusal
+from qmodel.contract import operations
+from qmodel.contract.refusals import BESIDE_OTHERS, REASONS, Refusal
 
 
 def test_every_refusal_has_an_exception_with_its_facts_as_attributes() -> None:

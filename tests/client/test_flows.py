@@ -7,9 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from qmodel import Client, Edge, FlowError, flows
-from qmodel import operations as ops
-from qmodel.graph import COLOURS
+from qmodel import Client, Edge, FlowError
+from qmodel.client import flows
+from qmodel.client.flow_graph import COLOURS
+from qmodel.contract import operations as ops
 
 
 @pytest.fixture
@@ -181,6 +182,6 @@ def test_the_picture_is_well_formed_and_shows_every_job_and_edge(client: Client)
 
 
 def test_every_state_has_a_colour() -> None:
-    from qmodel.lifecycle import STATES
+    from qmodel.contract.lifecycle import STATES
 
     assert COLOURS.keys() == {*STATES, "gone"}

@@ -79,7 +79,7 @@ PATIENCE = 60.0
 
 
 def test_an_idle_worker_wakes_when_a_run_is_due(client_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmodel.client.LONGEST_SLEEP", 1000.0)  # it never looks by itself
+    monkeypatch.setattr("qmodel.client.sync.LONGEST_SLEEP", 1000.0)  # it never looks by itself
     backend = "memory://recurring" if client_url == "memory://" else client_url
     taken: list[str] = []
 

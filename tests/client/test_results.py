@@ -11,10 +11,10 @@ from collections.abc import Callable
 import pytest
 
 import qmodel
-from qmodel import operations as ops
+from qmodel.client.outcomes import ENDS, Waiter, Watch
+from qmodel.contract import operations as ops
+from qmodel.contract.events import EVENTS, Event
 from qmodel.errors import QmodelError
-from qmodel.events import EVENTS, Event
-from qmodel.outcomes import ENDS, Waiter, Watch
 
 PATIENCE = 60
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import qmodel
-from qmodel.client import Client
-from qmodel.operations import Subscribe
+from qmodel.client.sync import Client
+from qmodel.contract.operations import Subscribe
 
 
 def test_a_message_becomes_a_job_for_each_subscription(client: Client) -> None:

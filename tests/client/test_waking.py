@@ -18,7 +18,7 @@ PATIENCE = 60.0
 @pytest.fixture(autouse=True)
 def nobody_looks_by_himself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who sleeps and is not woken sleeps until the test is over."""
-    monkeypatch.setattr("qmodel.client.LONGEST_SLEEP", 1000.0)
+    monkeypatch.setattr("qmodel.client.sync.LONGEST_SLEEP", 1000.0)
 
 
 def _unpause(client: qmodel.Client) -> None:

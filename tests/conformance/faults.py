@@ -9,25 +9,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from qmodel import engine
-from qmodel.conformance.subjects import ModelSubject
-from qmodel.operations import CATALOGUE, Operation
-from qmodel.ops import burying, changing, depending, finishing, putting, taking
-from qmodel.replies import Failure
-from qmodel.state import (
+from qmodel.conformance.subjects.base import ModelSubject
+from qmodel.contract.operations import CATALOGUE, Operation
+from qmodel.contract.replies import Failure
+from qmodel.model import engine
+from qmodel.model.ops import change, depend, finish, pop, put
+from qmodel.model.rules import failure
+from qmodel.model.state import (
     completed,
     config,
     dependencies,
     history,
+    idempotency,
     jobs,
-    places,
     queues,
-    requests,
+    state_index,
     stats,
     tags,
     workers,
 )
-from qmodel.state.store import Store
+from qmodel.model.state.store import Store
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,8 @@ def _higher_first(store: Store, job: Any) -> None:
         queue.wakes += 1
 
 
-_take_back = taking._take_back
-_add_tag, _lapsed, _due, _unblock = tags.add, queues.lapsed, queues.due, depending.unblock
+_take_back = pop._take_back
+_add_tag, _lapsed, _due, _unblock = tags.add, queues.lapsed, queues.due, depend.unblock
 
 
 def _uncounted(store: Store, now: int, job: Any) -> bool:
@@ -119,7 +120,7 @@ def _at_once(store: Store, now: int, job: Any) -> None:
 
 
 def _forgetful(store: Store, now: int, job: Any, group: str, message: str, ended: int = 0) -> None:
-    burying.emit(store, now, "failed", job.jid, job.queue, job.worker, job.token, group)
+    failure.emit(store, now, "failed", job.jid, job.queue, job.worker, job.token, group)
     history.add(store, now, job, "failed", ended, group)
     stats.failed(store, now, job.queue)
     job.failure = Failure(group, message, now, "")
@@ -129,22 +130,24 @@ def _forgetful(store: Store, now: int, job: Any, group: str, message: str, ended
     jobs.place(store, job, "failed")
 
 
+HIGHER_FIRST = (_higher_first, queues.pull)
+
 FAULTS = (
     Fault("a late worker may finish", jobs, "held", _held_by_anyone, 3),
-    Fault("higher priority first", places, "PLAIN", {**places.PLAIN, "waiting": (_higher_first, queues.pull)}, 1),
-    Fault("a lapse is not counted", taking, "_take_back", _uncounted, 3),
+    Fault("higher priority first", state_index, "PLAIN", {**state_index.PLAIN, "waiting": HIGHER_FIRST}, 1),
+    Fault("a lapse is not counted", pop, "_take_back", _uncounted, 3),
     Fault("a lease lapses a moment late", queues, "lapsed", lambda s, n, at, m: _lapsed(s, n, at - 1, m), 3),
     Fault("a due job waits a moment longer", queues, "due", lambda s, n, at, m: _due(s, n, at - 1, m), 3),
     Fault("an unfail is not counted", stats, "recovered", lambda store, at, queue: None, 4),
     Fault("one dependency of several suffices", dependencies, "resolve", _all_freed, 5),
-    Fault("a released job forgets its delay", depending, "unblock", _at_once, 3),
-    Fault("a failure forgets its worker", finishing, "bury", _forgetful, 3),
-    Fault("a put is not recognised as a resend", putting, "_is_resend", lambda s, j, r: False, 2),
-    Fault("a request is not remembered", requests, "remember", lambda s, r, reply: None, 1),
+    Fault("a released job forgets its delay", depend, "unblock", _at_once, 3),
+    Fault("a failure forgets its worker", finish, "bury", _forgetful, 3),
+    Fault("a put is not recognised as a resend", put, "_is_resend", lambda s, j, r: False, 2),
+    Fault("a request is not remembered", idempotency, "remember", lambda s, r, reply: None, 1),
     Fault("a grant is not remembered", workers, "remember", lambda s, n, r, jids: None, 2),
     Fault("a queue's own heartbeat is ignored", config, "heartbeat", lambda s, q: config.value(s, "heartbeat"), 3),
     Fault("no complete job is ever retired", completed, "expired", lambda store, now, most: [], 6),
     Fault("histograms round up", stats, "bin_of", lambda ms: -(-ms // 1000), 2),
     Fault("a history is never cut", history, "add", lambda s, n, j, w, *f: j.history.extend((w, n, f)), 6),
-    Fault("a delay of nothing is a delay", changing, "begins", lambda now, job: "scheduled", 2),
+    Fault("a delay of nothing is a delay", change, "begins", lambda now, job: "scheduled", 2),
 )  # fmt: skip

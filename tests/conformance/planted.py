@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qmodel.conformance.subjects import ModelSubject, Subject
-from qmodel.operations import Operation
+from qmodel.conformance.subjects.base import ModelSubject, Subject
+from qmodel.contract.operations import Operation
 from tests.conformance.faults import FAULTS, Wrong
 
 

@@ -7,11 +7,11 @@ import random
 from itertools import combinations, permutations
 from typing import Any
 
-from qmodel import engine
-from qmodel import operations as ops
-from qmodel.conformance.asking import Asker
-from qmodel.conformance.calls import LOST, Call
-from qmodel.state.store import Store
+from qmodel.conformance.concurrency.calls import LOST, Call
+from qmodel.conformance.histories.blind import Asker
+from qmodel.contract import operations as ops
+from qmodel.model import engine
+from qmodel.model.state.store import Store
 
 
 def history(seed: str, clients: int, count: int, jobs: int = 4, lose: float = 0.0, watched: bool = True) -> list[Call]:

@@ -7,32 +7,32 @@ from itertools import pairwise
 
 import pytest
 
-from qmodel.conformance import concurrency
-from qmodel.refusals import Refusal
+from qmodel.conformance.concurrency import replay
+from qmodel.contract.refusals import Refusal
 from tests.servers import Server
 
 COUNT = int(os.environ.get("QMODEL_CONCURRENT_OPERATIONS", "6000"))
 
 
 @pytest.fixture(scope="module")
-def history(server: Server) -> list[concurrency.Answered]:
-    return concurrency.run(server.url, processes=2, threads=4, count=COUNT // 8)
+def history(server: Server) -> list[replay.Answered]:
+    return replay.run(server.url, processes=2, threads=4, count=COUNT // 8)
 
 
 def test_what_many_clients_were_answered_is_what_the_model_answers(
-    server: Server, history: list[concurrency.Answered]
+    server: Server, history: list[replay.Answered]
 ) -> None:
     assert len(history) == COUNT // 8 * 8
-    assert concurrency.differences(server.url, history) == []
+    assert replay.differences(server.url, history) == []
 
 
-def test_the_clients_do_meet(history: list[concurrency.Answered]) -> None:
+def test_the_clients_do_meet(history: list[replay.Answered]) -> None:
     changes = sum(a.op.spec.name != b.op.spec.name for a, b in pairwise(history))
     lost = sum(isinstance(one.outcome, Refusal) and one.outcome.code == "LOCK_LOST" for one in history)
     assert changes > len(history) / 4
     assert lost > len(history) / 100
 
 
-def test_another_order_is_noticed(server: Server, history: list[concurrency.Answered]) -> None:
+def test_another_order_is_noticed(server: Server, history: list[replay.Answered]) -> None:
     wrong = sorted(history, key=lambda one: (one.order // 7, -one.order))
-    assert concurrency.differences(server.url, wrong) != []
+    assert replay.differences(server.url, wrong) != []

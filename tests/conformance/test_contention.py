@@ -13,17 +13,18 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from qmodel import engine, wire
-from qmodel import operations as ops
-from qmodel.conformance import concurrency, timeline
-from qmodel.conformance.calls import Call, Lost
-from qmodel.conformance.contention import ByBackend, Executor, Run, processes, record, threads
+from qmodel.conformance.concurrency import replay, timeline
+from qmodel.conformance.concurrency.calls import Call, Lost
+from qmodel.conformance.concurrency.contention import ByBackend, Executor, Run, processes, record, threads
+from qmodel.conformance.concurrency.linearizability import Verdict, check
+from qmodel.conformance.concurrency.lossy import LossyLine
 from qmodel.conformance.kit.contender import ByDriver
 from qmodel.conformance.kit.namespace import namespaces
-from qmodel.conformance.linearizability import Verdict, check
-from qmodel.conformance.lossy import LossyLine
-from qmodel.operations import Operation
-from qmodel.state.store import Store
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import Operation
+from qmodel.model import engine
+from qmodel.model.state.store import Store
+from qmodel.wire import codec
 from tests.conformance import wrong_clients as wrong
 from tests.servers import Server
 
@@ -92,10 +93,10 @@ class Recorded:
         self._orders = orders
 
     def execute(self, op: Operation, now: int) -> Any:
-        words = wire.encode(op, now)
-        sent = ("FCALL", concurrency.FUNCTION, 1, concurrency.PREFIX, op.spec.name, *words)
+        words = codec.encode(op, now)
+        sent = ("FCALL", replay.FUNCTION, 1, replay.PREFIX, op.spec.name, *words)
         order, at, raw = self._redis.execute_command(*sent)
-        outcome = wire.decode(op, raw)
+        outcome = codec.decode(op, raw)
         self._orders[order] = (int(at), op, outcome)
         return outcome
 
@@ -106,7 +107,7 @@ class Recorded:
 def test_the_order_that_is_searched_for_and_the_order_recorded_both_explain_a_history(server: Server) -> None:
     with server.client() as client:
         client.flushdb()
-        client.execute_command("FUNCTION", "LOAD", "REPLACE", concurrency.library())
+        client.execute_command("FUNCTION", "LOAD", "REPLACE", replay.library())
     orders: dict[int, tuple[int, Operation, Any]] = {}
     watcher = Recorded(server.url, orders)
     calls = record(watcher, lambda run: threads([lambda: Recorded(server.url, orders)] * 6, run), Run(COUNT // 6))

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from qmodel import engine
-from qmodel.conformance import snapshot
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.copying import UNSEEN, Fingerprints, copy
-from qmodel.conformance.generator import Generator
-from qmodel.operations import Events, Length, Pause, Put, Stats, Untrack
-from qmodel.state.store import Store
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.conformance.histories.generate import Generator
+from qmodel.contract.operations import Events, Length, Pause, Put, Stats, Untrack
+from qmodel.model import engine, snapshot
+from qmodel.model.copies import UNSEEN, Fingerprints, copy
+from qmodel.model.state.store import Store
 
 SEEDS = range(25)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from qmodel.conformance import coverage
-from qmodel.conformance.directed import directed
-from qmodel.conformance.mutation.suite import generated
+from qmodel.conformance.histories.directed import directed
 from tests.servers import Server
+from tools import coverage
+from tools.mutation.suite import generated
 
 DIALECT = "only a dialect asks for it, whose own tests run it"
 

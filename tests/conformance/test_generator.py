@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import pytest
 
-from qmodel.conformance import runner
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.generator import Tally, census, count
-from qmodel.conformance.subjects import Step
-from qmodel.operations import CATALOGUE
-from qmodel.refusals import Refusal
+from qmodel.conformance.compare import runner
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.conformance.histories.generate import Tally, census, count
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import Refusal
 
 LEAD_THERE = {"put", "request_open"}
 """What others need happens first, and so succeeds more often than it would if it were only tried."""

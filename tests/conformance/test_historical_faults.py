@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-from qmodel.conformance.directed import directed, wire
-from qmodel.conformance.mutation import model, python, replay, suite
-from qmodel.conformance.script import Named
+from qmodel.conformance.histories.directed import directed, wire
+from qmodel.conformance.histories.script import Named
+from tools.mutation import model, python, replay, suite
 
 
 class Fault(NamedTuple):

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import redis
 
-from qmodel.backends.keyspace import COMMANDS, CommandError, Keyspace
-from qmodel.backends.lua_host import LuaHost, ReplyError
+from qmodel.backends.embedded.host import LuaHost, ReplyError
+from qmodel.backends.embedded.keyspace import COMMANDS, CommandError, Keyspace
 from tests.servers import Server
 
 LIBRARY = """#!lua name=differential

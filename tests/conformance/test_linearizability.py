@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from qmodel import engine
-from qmodel import operations as ops
-from qmodel.conformance import linearizability
-from qmodel.conformance.calls import LOST, Call
-from qmodel.conformance.linearizability import check
-from qmodel.operations import Operation
-from qmodel.refusals import Refusal
-from qmodel.state.store import Store
+from qmodel.conformance.concurrency import linearizability
+from qmodel.conformance.concurrency.calls import LOST, Call
+from qmodel.conformance.concurrency.linearizability import check
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine
+from qmodel.model.state.store import Store
 from tests.conformance.simulated import history, is_linearizable, spoiled
 
 PUT = ops.Put("q", "a", "k", "")

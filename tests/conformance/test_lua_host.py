@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 import redis
 
-from qmodel.backends.keyspace import Keyspace
-from qmodel.backends.lua_host import LuaHost, LuaTimeout, ReplyError, active_lines
+from qmodel.backends.embedded.host import LuaHost, LuaTimeout, ReplyError, active_lines
+from qmodel.backends.embedded.keyspace import Keyspace
 from tests.servers import Server
 
 FUNCTION = """#!lua name=snippet

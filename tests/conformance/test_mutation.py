@@ -9,18 +9,18 @@ import re
 
 import pytest
 
-from qmodel import engine
 from qmodel.backends.bundle import read
-from qmodel.conformance.directed import directed, wire
+from qmodel.conformance.histories.directed import directed, wire
+from qmodel.conformance.histories.script import Named
 from qmodel.conformance.kit import vectors
-from qmodel.conformance.mutation import distil, lua, model, python, replay, suite
-from qmodel.conformance.mutation.report import Result, Summary, show
-from qmodel.conformance.mutation.triage import FILE, Triage, path
-from qmodel.conformance.mutation.uses import uses
-from qmodel.conformance.script import Named
-from qmodel.conformance.snapshot import difference, of
-from qmodel.conformance.subjects import Step
-from qmodel.state.store import Store
+from qmodel.conformance.subjects.base import Step
+from qmodel.model import engine
+from qmodel.model.snapshot import difference, of
+from qmodel.model.state.store import Store
+from tools.mutation import distil, lua, model, python, replay, suite
+from tools.mutation.report import Result, Summary, show
+from tools.mutation.triage import FILE, Triage, path
+from tools.mutation.uses import uses
 
 
 @pytest.fixture(scope="module")
@@ -216,9 +216,9 @@ def test_every_triaged_mutant_has_a_reason_and_its_line_is_there() -> None:
 
 
 def test_an_entry_that_fits_nothing_is_stale() -> None:
-    triage = Triage('[[equivalent]]\nfile = "lua/keys.lua"\noperator = "*"\nline = "gone"\nreason = "None."\n')
+    triage = Triage('[[equivalent]]\nfile = "lua/state/keys.lua"\noperator = "*"\nline = "gone"\nreason = "None."\n')
     assert [triage.entry(mutant) for mutant in lua.mutants("keys")] == [None] * len(lua.mutants("keys"))
-    assert len(triage.stale({"lua/keys.lua"})) == 1
+    assert len(triage.stale({"lua/state/keys.lua"})) == 1
 
 
 def test_the_report_names_survivors_by_line() -> None:
@@ -227,7 +227,7 @@ def test_the_report_names_survivors_by_line() -> None:
     summary.add(Result(mutant, replay.Verdict([replay.Kill(9, "reply")]), 0.1), False)
     summary.add(Result(mutant, replay.Verdict(steps=3), 0.1), False)
     assert "50.00 % of the others killed, 1 survived" in show(summary)
-    assert f"lua/keys.lua:{mutant.line}" in show(summary)
+    assert f"lua/state/keys.lua:{mutant.line}" in show(summary)
     assert "geometric mean 10" in show(summary)
 
 

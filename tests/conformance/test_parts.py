@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from qmodel import operations as ops
-from qmodel.conformance import codec, parts, reached, runner
-from qmodel.conformance.own import Opening
-from qmodel.conformance.parts import Campaign, Total
-from qmodel.conformance.processes import perform
-from qmodel.conformance.reached import Reached
-from qmodel.conformance.subjects import Step
+from qmodel.conformance.campaign import parts, reached
+from qmodel.conformance.campaign.parts import Campaign, Total
+from qmodel.conformance.campaign.processes import perform
+from qmodel.conformance.campaign.reached import Reached
+from qmodel.conformance.compare import runner
+from qmodel.conformance.histories import json_lines
+from qmodel.conformance.subjects.base import Step
+from qmodel.conformance.subjects.named import Opening
+from qmodel.contract import operations as ops
 from qmodel.errors import ConnectError, QmodelError
 from qmodel.processes import spread
 from tests.conformance.faults import FAULTS, Wrong
@@ -37,7 +39,7 @@ def test_a_planted_fault_is_found_and_shrunk_by_whoever_runs_the_part() -> None:
     total = Total(perform(Campaign("faults", Planted(0)), 100, 1))
     found = next(total.kinds())
     assert found.shrunk and found.steps <= FAULTS[0].steps + 1, found.text
-    assert runner.first_difference(codec.loads(found.vector), Wrong(FAULTS[0])) is not None
+    assert runner.first_difference(json_lines.loads(found.vector), Wrong(FAULTS[0])) is not None
     assert "As a test:" in found.text
 
 
@@ -119,7 +121,7 @@ def test_a_process_that_ends_is_told_in_a_sentence() -> None:
 
 HOLD = """
 import os, sys, time
-from qmodel.conformance.own import Opening
+from qmodel.conformance.subjects.named import Opening
 subject = Opening(sys.argv[1])()
 print(subject._client.info("server")["process_id"], flush=True)
 time.sleep(60)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from qmodel import wire
 from qmodel.backends import bundle
-from qmodel.backends.lua_host import LuaHost
-from qmodel.conformance import rawkeys
-from qmodel.operations import Complete, ConfigSet, Log, Operation, Pop, Put
+from qmodel.backends.embedded.host import LuaHost
+from qmodel.backends.redis import raw_keys
+from qmodel.contract.operations import Complete, ConfigSet, Log, Operation, Pop, Put
+from qmodel.wire import codec
 
 Keys = dict[bytes, tuple[str, Any]]
 
@@ -20,7 +20,7 @@ def keys_after(*steps: Operation) -> Keys:
     host = LuaHost()
     host.load(bundle.library())
     for at, op in enumerate(steps, 1):
-        host.fcall(bundle.function_name(op.spec.name), ["ql:"], wire.encode(op, at))
+        host.fcall(bundle.function_name(op.spec.name), ["ql:"], codec.encode(op, at))
     return dict(host.keyspace.dump())
 
 
@@ -35,7 +35,7 @@ STEPS = (Put("q", "a", "K", "data", tags=("red",)), Put("q", "b", "K", "data"), 
 
 
 def test_what_the_library_writes_is_read() -> None:
-    snapshot = rawkeys.decode(keys_after(*STEPS))
+    snapshot = raw_keys.decode(keys_after(*STEPS))
     assert snapshot.jobs["a"]["result"] == "done"
     assert [tag for tag, _ in snapshot.jobs["a"]["tags"]] == ["red"]
     assert snapshot.jobs["b"]["data"] == "data"
@@ -54,21 +54,21 @@ def test_what_the_library_writes_is_read() -> None:
 def test_a_contradiction_is_noticed(key: bytes, old: bytes, new: bytes, said: str) -> None:
     keys = keys_after(*STEPS)
     corrupt(keys, key, old, new)
-    with pytest.raises(rawkeys.Corrupt, match=said):
-        rawkeys.decode(keys)
+    with pytest.raises(raw_keys.Corrupt, match=said):
+        raw_keys.decode(keys)
 
 
 def test_a_stream_that_nobody_trims_is_noticed() -> None:
     keys = keys_after(Put("q", "a", "K", ""), *(Log("a", f"line {n}") for n in range(200)), ConfigSet("max-events", 5))
-    rawkeys.decode(keys)
+    raw_keys.decode(keys)
     keys |= {b"ql:events": keys_after(Put("q", "a", "K", ""), *(Log("a", "line") for _ in range(201)))[b"ql:events"]}
-    with pytest.raises(rawkeys.Corrupt, match="202 events are in the stream, where 5 are kept"):
-        rawkeys.decode(keys)
+    with pytest.raises(raw_keys.Corrupt, match="202 events are in the stream, where 5 are kept"):
+        raw_keys.decode(keys)
 
 
 def test_an_event_with_another_field_is_noticed() -> None:
     keys = keys_after(*STEPS)
     kind, (entries, last) = keys[b"ql:events"]
     keys[b"ql:events"] = kind, ([(one, (b"f", *fields[1:])) for one, fields in entries], last)
-    with pytest.raises(rawkeys.Corrupt, match="other fields"):
-        rawkeys.decode(keys)
+    with pytest.raises(raw_keys.Corrupt, match="other fields"):
+        raw_keys.decode(keys)

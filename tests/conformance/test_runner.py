@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from qmodel import operations as ops
-from qmodel.conformance import campaign, codec, report, runner, subjects
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.subjects import ModelSubject, Seen, Step
-from qmodel.state.store import emit
+from qmodel.conformance.campaign import campaign
+from qmodel.conformance.compare import report, runner
+from qmodel.conformance.histories import json_lines
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.conformance.subjects import base
+from qmodel.conformance.subjects.base import ModelSubject, Seen, Step
+from qmodel.contract import operations as ops
+from qmodel.model.state.store import emit
 from tests.conformance.faults import FAULTS, Fault, Wrong, WrongVerb
 
 
@@ -129,12 +132,12 @@ class Pipelining(ModelSubject):
         self.breaks = breaks
         self.runs = 0
 
-    def run(self, history: subjects.History, every: int = 1) -> list[Seen]:
+    def run(self, history: base.History, every: int = 1) -> list[Seen]:
         """In one round trip."""
         self.runs += 1
         if self.breaks:
             raise ConnectionError
-        return subjects.observe(self, history, every)
+        return base.observe(self, history, every)
 
 
 def test_a_pipelining_subject_is_given_whole_histories() -> None:
@@ -163,7 +166,7 @@ def test_a_transcript_tells_steps_events_outcomes_and_the_difference(failure: re
 
 
 def test_a_vector_reads_back_as_the_same_history(failure: report.Failure) -> None:
-    assert codec.loads(codec.dumps(failure.history)) == failure.history
+    assert json_lines.loads(json_lines.dumps(failure.history)) == failure.history
 
 
 def test_a_snippet_is_a_test_that_fails_on_the_wrong_and_passes_on_the_right(
@@ -189,14 +192,14 @@ def test_a_failure_prints_all_three(failure: report.Failure) -> None:
 def test_every_drawn_history_survives_the_codec() -> None:
     for seed in range(60):
         history = runner.draw(RandomChooser(seed), 40)
-        again = codec.loads(codec.dumps(history))
+        again = json_lines.loads(json_lines.dumps(history))
         assert list(map(repr, again)) == list(map(repr, history))
 
 
 def test_defaults_are_left_out_and_comments_are_passed_over() -> None:
-    text = codec.dumps(HISTORY[:1])
+    text = json_lines.dumps(HISTORY[:1])
     assert json.loads(text) == {"op": "put", "now": 0, "queue": "q", "jid": "a", "klass": "k", "data": ""}
-    assert codec.loads("# a comment\n\n" + text) == HISTORY[:1]
+    assert json_lines.loads("# a comment\n\n" + text) == HISTORY[:1]
 
 
 @pytest.mark.parametrize(
@@ -212,5 +215,5 @@ def test_defaults_are_left_out_and_comments_are_passed_over() -> None:
 )
 def test_a_bad_line_is_named_for_what_is_wrong_with_it(line: str, says: str) -> None:
     with pytest.raises(ValueError, match="line 1") as caught:
-        codec.loads(line)
+        json_lines.loads(line)
     assert says in str(caught.value)

@@ -1,6 +1,6 @@
 """The matrix: its files are current and complete, and every corner agrees to every scenario.
 
-After a change of the model: `python -m qmodel.conformance.matrix tests/conformance/scenarios`, and
+After a change of the model: `python -m qmodel.conformance.histories.matrix tests/conformance/scenarios`, and
 read what changed.
 """
 
@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from qmodel import engine
-from qmodel.conformance import matrix, runner
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.subjects import Subject
-from qmodel.operations import CATALOGUE
-from qmodel.refusals import Refusal
-from qmodel.state.store import Store
+from qmodel.conformance.compare import runner
+from qmodel.conformance.histories import matrix
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.conformance.subjects.base import Subject
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine
+from qmodel.model.state.store import Store
 
 FOLDER = Path(__file__).with_name("scenarios")
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from qmodel import engine
-from qmodel import operations as ops
-from qmodel.conformance import runner
-from qmodel.conformance.chooser import EnumeratingChooser, HypothesisChooser, RandomChooser
-from qmodel.conformance.shrink import shrink
-from qmodel.conformance.subjects import Step
-from qmodel.refusals import Refusal
-from qmodel.state.store import Store, events_after
+from qmodel.conformance.compare import runner
+from qmodel.conformance.compare.shrink import shrink
+from qmodel.conformance.histories.choose import EnumeratingChooser, HypothesisChooser, RandomChooser
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract import operations as ops
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine
+from qmodel.model.state.store import Store, events_after
 from tests.conformance.faults import FAULTS, Wrong
 
 

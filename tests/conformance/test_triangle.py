@@ -9,12 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from qmodel import operations as ops
-from qmodel.conformance import campaign, report, runner
-from qmodel.conformance.chooser import HypothesisChooser
-from qmodel.conformance.lua_subjects import LuaSubject
-from qmodel.conformance.shrink import shrink
-from qmodel.conformance.subjects import Step, Subject
+from qmodel.conformance.campaign import campaign
+from qmodel.conformance.compare import report, runner
+from qmodel.conformance.compare.shrink import shrink
+from qmodel.conformance.histories.choose import HypothesisChooser
+from qmodel.conformance.subjects.base import Step, Subject
+from qmodel.conformance.subjects.lua import LuaSubject
+from qmodel.contract import operations as ops
 
 EXAMPLES = int(os.environ.get("QMODEL_CONFORMANCE_EXAMPLES", "80"))
 

@@ -10,12 +10,12 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from qmodel import operations as ops
-from qmodel import wire
 from qmodel.backends import bundle
-from qmodel.conformance.contention import ByBackend
-from qmodel.operations import Operation
-from qmodel.refusals import Refusal
+from qmodel.conformance.concurrency.contention import ByBackend
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.wire import codec
 
 FUNCTION = "qmodel_in_two_steps"
 
@@ -72,8 +72,8 @@ class ByFunction:
         self._prefix = prefix
 
     def execute(self, op: Operation, now: int) -> Any:
-        words = wire.encode(op, now)
-        return wire.decode(op, self._redis.execute_command("FCALL", FUNCTION, 1, self._prefix, op.spec.name, *words))
+        words = codec.encode(op, now)
+        return codec.decode(op, self._redis.execute_command("FCALL", FUNCTION, 1, self._prefix, op.spec.name, *words))
 
     def close(self) -> None:
         self._redis.close()

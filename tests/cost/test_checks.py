@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from qmodel.arguments import NAMES, Kind, ListOf, Name, Text
-from qmodel.operations import CATALOGUE
+from qmodel.contract.arguments import NAMES, Kind, ListOf, Name, Text
+from qmodel.contract.operations import CATALOGUE
 
 KINDS = {
     kind

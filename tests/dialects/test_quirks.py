@@ -10,7 +10,7 @@ import pytest
 
 from qmodel.backends import bundle
 from qmodel.dialects import qless
-from qmodel.state.store import Store
+from qmodel.model.state.store import Store
 
 Ask = Callable[..., Any]
 
@@ -34,7 +34,7 @@ def on_the_model() -> Ask:
 
 def on_the_lua() -> Ask:
     """The same on the Lua library in this process."""
-    lua_host = pytest.importorskip("qmodel.backends.lua_host")
+    lua_host = pytest.importorskip("qmodel.backends.embedded.host")
     host = lua_host.LuaHost(lambda: 0.0)
     host.load(bundle.library())
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from qmodel import docs
-from qmodel.docs import drawing, states
-from qmodel.docs.story import World, told
-from qmodel.lifecycle import STATES
-from qmodel.operations import CATALOGUE
-from qmodel.wire import decode
+from qmodel.contract.lifecycle import STATES
+from qmodel.contract.operations import CATALOGUE
+from qmodel.wire.codec import decode
 from tests.servers import Server
+from tools import docs
+from tools.docs import state_picture, states
+from tools.docs.story import World, told
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,16 +45,16 @@ def test_the_data_name_every_operation_and_every_argument() -> None:
 
 
 def test_the_picture_shows_every_state_that_can_be_reached_within_its_frame() -> None:
-    picture = drawing.svg()
+    picture = state_picture.svg()
     for state in states.reached():
         assert f">{state}</text>" in picture
     numbers = [float(x) for x in re.findall(r'\bx="([\d.]+)"', picture)]
-    assert min(numbers) >= 0 and max(numbers) <= drawing.WIDTH
-    assert set(drawing.PLACES) == {"", "end", *STATES}
+    assert min(numbers) >= 0 and max(numbers) <= state_picture.WIDTH
+    assert set(state_picture.PLACES) == {"", "end", *STATES}
 
 
 def test_the_commands_of_the_wire_page_do_on_a_server_what_the_page_shows(server: Server) -> None:
-    from qmodel.backends.redis import connect
+    from qmodel.backends.redis.backend import connect
 
     connect(f"{server.url}?prefix=wire:").close()
     with server.client() as client:
@@ -65,7 +65,7 @@ def test_the_commands_of_the_wire_page_do_on_a_server_what_the_page_shows(server
 
 @pytest.mark.parametrize("text", ["", "plain", "two\nlines", "a 'quote'", "tab\t\\n", "ü"])
 def test_a_word_survives_the_shell(text: str) -> None:
-    from qmodel.docs.wire import word
+    from tools.docs.wire import word
 
     if "\n" not in text and "\t" not in text:
         assert shlex.split(word(text)) == [text]

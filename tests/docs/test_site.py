@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from qmodel.docs.site import commands, outside
 from tests.docs.pages import ROOT
+from tools.docs.site import commands, outside
 
 
 def test_links_that_leave_the_documents_are_found_by_their_place_in_the_repository() -> None:

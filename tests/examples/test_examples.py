@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from qmodel.errors import JobFailed
 from tests.docs.pages import agrees
 from tests.http.conftest import served

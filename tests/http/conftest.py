@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 from starlette.testclient import TestClient
 
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from qmodel.http import create
 from tests.servers import ROOT
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from tests.http.conftest import served
 from tests.servers import Server
 

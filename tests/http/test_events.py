@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from tests.http.conftest import served
 from tests.servers import chosen_servers, running
 

@@ -10,10 +10,10 @@ import jsonschema
 from openapi_spec_validator.schemas import schema_v31
 from starlette.testclient import TestClient
 
-from qmodel.client import Client
+from qmodel.client.sync import Client
+from qmodel.contract.operations import CATALOGUE
 from qmodel.http.openapi import document
 from qmodel.http.routes import RESOURCES
-from qmodel.operations import CATALOGUE
 
 VALIDATOR = jsonschema.Draft202012Validator(dict(schema_v31))
 

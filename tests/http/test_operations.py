@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from qmodel import operations as ops
-from qmodel.client import Client
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import REASONS
 from qmodel.http import create
 from qmodel.http.api import Limits
 from qmodel.http.problems import AGAIN, OWN, STATUS
-from qmodel.operations import CATALOGUE
-from qmodel.plain import plain
-from qmodel.refusals import REASONS
+from qmodel.wire.plain import plain
 from tests.http.conftest import HERE
 
 JSON = {"Content-Type": "application/json"}

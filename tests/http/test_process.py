@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from tests.http.conftest import served
 from tests.http.test_events import Stream
 from tests.servers import ROOT, chosen_servers, running

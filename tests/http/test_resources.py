@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from qmodel.http import create
 from qmodel.http.api import Limits
 from tests.http.conftest import HERE

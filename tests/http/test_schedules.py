@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from qmodel.client import Client
-from qmodel.cron import spec
+from qmodel.client.cron import spec
+from qmodel.client.sync import Client
+from qmodel.contract.operations import Recur
 from qmodel.http import create
-from qmodel.operations import Recur
 from tests.http.conftest import HERE
 from tests.http.test_operations import problem
 

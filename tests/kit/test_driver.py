@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from qmodel import operations as ops
 from qmodel.conformance.kit.driver import Broken, Driver
 from qmodel.conformance.kit.namespace import Namespaces, namespaces
-from qmodel.conformance.subjects import Step
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract import operations as ops
 from tests.servers import Server
 
 PYTHON = (sys.executable, str(Path(__file__).parents[2] / "examples" / "drivers" / "python_driver.py"))

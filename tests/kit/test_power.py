@@ -10,18 +10,18 @@ import types
 from typing import Any
 
 from qmodel.backends import bundle
-from qmodel.backends.lua_host import LuaHost
-from qmodel.backends.redis import unencodable
+from qmodel.backends.embedded.host import LuaHost
+from qmodel.backends.redis.backend import unencodable
 from qmodel.conformance.kit import vectors
-from qmodel.conformance.mutation import python
-from qmodel.conformance.mutation.mutants import Mutant
-from qmodel.conformance.subjects import Step
+from qmodel.conformance.subjects.base import Step
+from tools.mutation import python
+from tools.mutation.mutants import Mutant
 
 PREFIX = "ql:"
 
 
 class Coding:
-    """A text of `qmodel/wire.py`, over the library in this process."""
+    """A text of `qmodel/wire/codec.py`, over the library in this process."""
 
     def __init__(self, text: str) -> None:
         self.module = types.ModuleType("wire_mutant")

@@ -8,13 +8,15 @@ from typing import Any
 import jsonschema
 import pytest
 
-from qmodel import operations as ops
-from qmodel.conformance import codec, runner
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.kit import protocol, schema, vectors
-from qmodel.conformance.subjects import Step
-from qmodel.docs import kit as pages
-from qmodel.operations import CATALOGUE
+from qmodel.conformance.compare import runner
+from qmodel.conformance.histories import json_lines
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.conformance.kit import protocol, vectors
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract import operations as ops
+from qmodel.contract import schema
+from qmodel.contract.operations import CATALOGUE
+from tools.docs import kit as pages
 
 DRIVER = protocol.as_schema()
 VECTORS = vectors.as_schema()
@@ -40,7 +42,7 @@ def test_what_the_runner_sends_is_as_the_schema_has_it() -> None:
     checks = validator("op_request")
     for number in range(6):
         for at, step in enumerate(runner.draw(RandomChooser(f"schema {number}"), 60, typed=False)):
-            checks.validate({"seq": at, "cmd": "op", **codec.dump(step)})
+            checks.validate({"seq": at, "cmd": "op", **json_lines.dump(step)})
 
 
 @pytest.mark.parametrize("level", vectors.LEVELS)
@@ -92,7 +94,7 @@ def test_every_operation_has_a_schema_for_its_call_and_its_reply() -> None:
 
 
 def test_a_fault_names_its_place() -> None:
-    request = {"seq": 1, "cmd": "op", **codec.dump(Step(0, ops.Cancel(("a",))))}
+    request = {"seq": 1, "cmd": "op", **json_lines.dump(Step(0, ops.Cancel(("a",))))}
     request["jids"] = ["a", 7]
     found = schema.fault(request, DRIVER["$defs"]["op_request"], DRIVER["$defs"])
     assert found == "jids[1] is 7, not of type string"

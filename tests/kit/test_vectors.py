@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from qmodel import operations as ops
 from qmodel.conformance.kit import probes, suite, vectors
 from qmodel.conformance.kit.requirements import REQUIREMENTS
-from qmodel.conformance.subjects import Step
-from qmodel.operations import CATALOGUE
-from qmodel.refusals import REASONS
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import REASONS
 from tests.servers import Server
 
 ROOT = Path(__file__).parents[2]

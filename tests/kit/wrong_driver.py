@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "drivers"))
 
 import python_driver
 
-from qmodel.operations import CATALOGUE
+from qmodel.contract.operations import CATALOGUE
 
 Arguments = dict[str, Any]
 Outcome = dict[str, Any]

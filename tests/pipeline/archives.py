@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from qmodel import Client
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
 
 DAY_MS = 86_400_000
 

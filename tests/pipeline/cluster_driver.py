@@ -15,7 +15,7 @@ from typing import Any
 from pyspark import TaskContext
 from pyspark.sql import functions as F
 
-from qmodel.pipeline.archiving import archive
+from qmodel.pipeline.archive.write import archive
 from qmodel.pipeline.spark import session
 from qmodel.pipeline.spark.tasks import on
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from qmodel import engine
-from qmodel.conformance import runner
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.events import Event
-from qmodel.pipeline.tallies import Tally
-from qmodel.state import stats
-from qmodel.state.store import Store, events_after
+from qmodel.conformance.compare import runner
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.contract.events import Event
+from qmodel.model import engine
+from qmodel.model.state import stats
+from qmodel.model.state.store import Store, events_after
+from qmodel.pipeline.statistics.tallies import Tally
 
 COUNT = 150
 """So many random histories; in none of them is a day struck that is counted again, for its clock went back."""

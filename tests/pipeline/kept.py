@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from qmodel.events import Event
+from qmodel.contract.events import Event
 
 
 def keep(root: Path, namespace: str, events: Sequence[Event]) -> None:
     """Write events as a file of an archive; of one day, though they be of several, for few files are read sooner."""
     import pyarrow.parquet as pq
 
-    from qmodel.pipeline.archive import File
-    from qmodel.pipeline.decoding import batch, tables
-    from qmodel.pipeline.schema import VERSION
+    from qmodel.pipeline.archive.layout import File
+    from qmodel.pipeline.events.decode import batch, tables
+    from qmodel.pipeline.events.schema import VERSION
 
     file = File(namespace, "2026-11-21", events[0].seq, events[-1].seq, len(events), VERSION, "")
     path = root / file.name

@@ -14,21 +14,20 @@ from click.testing import CliRunner
 from qmodel import Client, connect
 from qmodel.cli import cli
 from qmodel.errors import QmodelError
-from qmodel.pipeline.gaps import EventsGone, Gap, SequenceWentBack
+from qmodel.pipeline.events.gaps import EventsGone, Gap, SequenceWentBack
 from tests.pipeline.archives import put, stored
 from tests.servers import Server
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `arrow`")
 pq = pytest.importorskip("pyarrow.parquet")
 
-from qmodel.pipeline import archive as layout  # noqa: E402
-from qmodel.pipeline import archived  # noqa: E402
-from qmodel.pipeline.archive import Archive, ArchiveError, Commit  # noqa: E402
-from qmodel.pipeline.archiving import archive  # noqa: E402
-from qmodel.pipeline.committing import Busy, writing  # noqa: E402
-from qmodel.pipeline.compacting import compact  # noqa: E402
-from qmodel.pipeline.decoding import events_of  # noqa: E402
-from qmodel.pipeline.verifying import record_missing, verify  # noqa: E402
+from qmodel.pipeline.archive import layout, read  # noqa: E402
+from qmodel.pipeline.archive.commit import Busy, writing  # noqa: E402
+from qmodel.pipeline.archive.compact import compact  # noqa: E402
+from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit  # noqa: E402
+from qmodel.pipeline.archive.verify import record_missing, verify  # noqa: E402
+from qmodel.pipeline.archive.write import archive  # noqa: E402
+from qmodel.pipeline.events.decode import events_of  # noqa: E402
 from qmodel.processes import processes  # noqa: E402
 
 
@@ -158,16 +157,16 @@ def test_events_come_back_in_their_order_and_a_gap_is_told_of(client: Client, ur
         put(client, 20, day)
         list(archive(url, str(tmp_path), rows=6))
     list(compact(str(tmp_path)))
-    tables = list(archived.read(str(tmp_path), "spark:"))
+    tables = list(read.read(str(tmp_path), "spark:"))
     assert [event for table in tables for event in events_of(table)] == list(client.events())
     assert len(tables) > 1
-    some = pa.concat_tables(archived.read(str(tmp_path), "spark:", 15, 33))
+    some = pa.concat_tables(read.read(str(tmp_path), "spark:", 15, 33))
     assert some.column("seq").to_pylist() == list(range(16, 34))
     Path(layout.files(str(tmp_path))[-1].path).unlink()
     with pytest.raises(ArchiveError, match="does not have the events"):
-        list(archived.read(str(tmp_path), "spark:", last=client.newest()))
+        list(read.read(str(tmp_path), "spark:", last=client.newest()))
     gaps: list[Gap] = []
-    rows = sum(table.num_rows for table in archived.read(str(tmp_path), "spark:", last=client.newest(), gaps=gaps))
+    rows = sum(table.num_rows for table in read.read(str(tmp_path), "spark:", last=client.newest(), gaps=gaps))
     assert rows + sum(map(len, gaps)) == client.newest() and gaps
 
 
@@ -221,7 +220,8 @@ def test_the_archiver_goes_on_behind_what_was_recorded_as_missing(client: Client
 
 
 def test_one_writes_at_a_time(tmp_path: Path) -> None:
-    held = "import sys; from qmodel.pipeline.archive import Archive; from qmodel.pipeline.committing import writing\n"
+    held = "import sys; from qmodel.pipeline.archive.layout import Archive\n"
+    held += "from qmodel.pipeline.archive.commit import writing\n"
     held += f"with writing(Archive({str(tmp_path)!r}), 'spark:'): print(flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", held], stdin=-1, stdout=-1) as other:
         assert other.stdout is not None

@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from qmodel import engine
-from qmodel import operations as ops
 from qmodel.backends import bundle
+from qmodel.backends.redis.take_snapshot import taken
 from qmodel.cli import cli
-from qmodel.client import Client
-from qmodel.conformance import restoring, runner
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.lua_subjects import LuaSubject
-from qmodel.conformance.taking import taken
+from qmodel.client.sync import Client
+from qmodel.conformance.compare import runner
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.conformance.subjects.lua import LuaSubject
+from qmodel.contract import operations as ops
+from qmodel.contract.replies import Recorded
 from qmodel.errors import LockLost
-from qmodel.pipeline import auditing
-from qmodel.pipeline.auditing import Audit, AuditError
-from qmodel.pipeline.journaling import EntriesGone, JournalWentBack, entries, newest, pages
-from qmodel.replies import Recorded
-from qmodel.state.store import Store
+from qmodel.model import engine, restore
+from qmodel.model.state.store import Store
+from qmodel.pipeline.audit import replay
+from qmodel.pipeline.audit.replay import Audit, AuditError
+from qmodel.pipeline.journal.pages import EntriesGone, JournalWentBack, entries, newest, pages
 from tests.servers import Server
 
 MINUTE = 60_000
@@ -81,9 +81,9 @@ def test_a_journal_of_a_server_differs_nowhere_and_neither_does_its_state(server
         now = taken(server.url)
         audit = Audit()
         assert list(audit.follow(entries(client, 0, now.journaled))) == []
-        assert auditing.differences(audit.state(), now) == []
+        assert replay.differences(audit.state(), now) == []
         client.queues["emails"].put("Send", {}, jid="later")
-        assert auditing.differences(audit.state(), taken(server.url)) != []
+        assert replay.differences(audit.state(), taken(server.url)) != []
 
 
 def test_an_audit_goes_on_where_another_one_ended(server: Server) -> None:
@@ -91,9 +91,9 @@ def test_an_audit_goes_on_where_another_one_ended(server: Server) -> None:
     with journaled(30, server.url) as client:
         first = Audit()
         assert list(first.follow(entries(client))) == []
-        text = restoring.dumps(first.state())
+        text = restore.dumps(first.state())
         work(client, 30, "k")
-        second = Audit(restoring.loads(text))
+        second = Audit(restore.loads(text))
         assert list(second.follow(entries(client, second.number))) == []
         assert second.number == newest(client) > first.number
 
@@ -106,7 +106,7 @@ def test_an_audit_begins_with_a_snapshot_of_a_namespace_in_use(server: Server) -
         client.queues["emails"].put("Send", {}, jid="before")
         began = taken(server.url)
         work(client, 30, "k")
-        audit = Audit(restoring.loads(restoring.dumps(began)))
+        audit = Audit(restore.loads(restore.dumps(began)))
         assert list(audit.follow(entries(client, audit.number))) == []
         with pytest.raises(AuditError, match="in use"):
             list(Audit().follow(entries(client)))
@@ -136,7 +136,7 @@ def test_a_fault_planted_in_the_lua_is_named_at_its_first_step(fault: str) -> No
     first, found = _first_of(subject)
     difference = next(Audit().follow(found))
     assert difference.number == first
-    assert len(difference.before) == min(first - 1, auditing.AROUND)
+    assert len(difference.before) == min(first - 1, replay.AROUND)
 
 
 def _first_of(subject: LuaSubject) -> tuple[int, tuple[Recorded, ...]]:

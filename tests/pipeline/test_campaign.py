@@ -11,9 +11,9 @@ from tests.pipeline.sparking import needed
 pytestmark = pytest.mark.spark
 needed()
 
-from qmodel.conformance.parts import Campaign, Total  # noqa: E402
-from qmodel.conformance.processes import perform  # noqa: E402
-from qmodel.conformance.reached import Reached  # noqa: E402
+from qmodel.conformance.campaign.parts import Campaign, Total  # noqa: E402
+from qmodel.conformance.campaign.processes import perform  # noqa: E402
+from qmodel.conformance.campaign.reached import Reached  # noqa: E402
 from qmodel.pipeline.spark import campaign  # noqa: E402
 from tests.conformance.planted import Planted  # noqa: E402
 

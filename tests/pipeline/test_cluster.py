@@ -20,9 +20,9 @@ pytestmark = pytest.mark.spark
 needed()
 
 from qmodel.backends.bundle import library  # noqa: E402
-from qmodel.cli.spark.running import reason  # noqa: E402
-from qmodel.pipeline.spark.shipping import packed  # noqa: E402
-from qmodel.pipeline.verifying import verify  # noqa: E402
+from qmodel.cli.spark.execute import reason  # noqa: E402
+from qmodel.pipeline.archive.verify import verify  # noqa: E402
+from qmodel.pipeline.spark.package import packed  # noqa: E402
 from tests.pipeline import cluster_driver  # noqa: E402
 from tests.pipeline.cluster import EXECUTOR, cluster  # noqa: E402
 

@@ -8,12 +8,12 @@ import random
 
 import pytest
 
-from qmodel import operations as ops
-from qmodel.events import EVENTS
-from qmodel.pipeline.folding import HANDLERS, Fold, Key
-from qmodel.pipeline.gaps import EventsGone, Gap, SequenceWentBack, prove
-from qmodel.pipeline.tallies import Sample, Tally
-from qmodel.state import stats
+from qmodel.contract import operations as ops
+from qmodel.contract.events import EVENTS
+from qmodel.model.state import stats
+from qmodel.pipeline.events.gaps import EventsGone, Gap, SequenceWentBack, prove
+from qmodel.pipeline.statistics.fold import HANDLERS, Fold, Key
+from qmodel.pipeline.statistics.tallies import Sample, Tally
 from tests.pipeline.histories import Watched, counted, histories
 
 DAY = stats.DAY_MS

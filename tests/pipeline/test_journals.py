@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from qmodel import operations as ops
+from qmodel.backends.redis.take_snapshot import taken
 from qmodel.cli import cli
-from qmodel.client import Client
-from qmodel.conformance.taking import taken
-from qmodel.pipeline import findings, journals
-from qmodel.pipeline.archive import Archive, ArchiveError
-from qmodel.pipeline.journaling import EntriesGone, JournalWentBack
-from qmodel.replies import Recorded
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
+from qmodel.contract.replies import Recorded
+from qmodel.pipeline.archive.layout import Archive, ArchiveError
+from qmodel.pipeline.audit import findings
+from qmodel.pipeline.journal import archive
+from qmodel.pipeline.journal.pages import EntriesGone, JournalWentBack
 from tests.pipeline.test_auditing import work
 from tests.servers import Server
 
@@ -29,7 +30,7 @@ def url_of(server: Server) -> str:
 
 
 def kept(url: str, root: str) -> int:
-    return sum(rows for _, rows in journals.archive(url, root))
+    return sum(rows for _, rows in archive.archive(url, root))
 
 
 def segmented(url: str, root: str, parts: int = 3) -> Client:
@@ -38,14 +39,14 @@ def segmented(url: str, root: str, parts: int = 3) -> Client:
     client.execute(ops.ConfigSet("journal", 1))
     for part in range(parts):
         if part:
-            journals.keep(root, SPACE, taken(url))
+            archive.keep(root, SPACE, taken(url))
         work(client, 20, f"p{part}-")
         kept(url, root)
     return client
 
 
 def audited(root: str, **options: Any) -> list[dict[str, Any]]:
-    segments = journals.segments(root, SPACE, **options)
+    segments = archive.segments(root, SPACE, **options)
     return [row for segment in segments for row in findings.audited(root, segment)]
 
 
@@ -58,8 +59,8 @@ def test_what_is_archived_is_the_journal_and_each_entry_once(server: Server, tmp
         work(client, 30, "k")
         assert kept(url, root) > 0
         assert kept(url, root) == 0
-        assert list(journals.read(root, SPACE)) == list(client.journal())
-        assert list(journals.read(root, SPACE, 10, 20)) == list(client.journal())[10:20]
+        assert list(archive.read(root, SPACE)) == list(client.journal())
+        assert list(archive.read(root, SPACE, 10, 20)) == list(client.journal())[10:20]
 
 
 def test_entries_of_moments_that_go_back_over_midnight_are_read_in_their_order(server: Server, tmp_path: Path) -> None:
@@ -70,7 +71,7 @@ def test_entries_of_moments_that_go_back_over_midnight_are_read_in_their_order(s
             client.backend.execute(ops.Put("q", f"j{number}", "k", ""), (number % 3) * 86_400_000)
         kept(url, root)
         assert len(Archive(root).files(SPACE)) == 3
-        assert list(journals.read(root, SPACE)) == list(client.journal())
+        assert list(archive.read(root, SPACE)) == list(client.journal())
         assert [row["kind"] for row in audited(root)] == ["end"]
 
 
@@ -92,36 +93,36 @@ def test_an_archive_that_has_missed_entries_says_which(server: Server, tmp_path:
 def test_segments_begin_with_states_and_end_with_the_next(server: Server, tmp_path: Path) -> None:
     root = str(tmp_path)
     with segmented(url_of(server), root) as client:
-        cut = journals.states(root, SPACE)
-        assert [(one.after, one.last) for one in journals.segments(root, SPACE)] == [
+        cut = archive.states(root, SPACE)
+        assert [(one.after, one.last) for one in archive.segments(root, SPACE)] == [
             (0, cut[0]), (cut[0], cut[1]), (cut[1], 0),
         ]  # fmt: skip
         ends = audited(root)
         assert [row["kind"] for row in ends] == ["end"] * 3
         assert sum(row["entries"] for row in ends) == len(list(client.journal()))
-        assert [one.after for one in journals.segments(root, SPACE, cut[1])] == [cut[1]]
+        assert [one.after for one in archive.segments(root, SPACE, cut[1])] == [cut[1]]
 
 
 def test_a_segment_that_ends_with_another_state_is_told(server: Server, tmp_path: Path) -> None:
     root = str(tmp_path)
     with segmented(url_of(server), root):
-        number = journals.states(root, SPACE)[0]
-        wrong = journals.state(root, SPACE, number)
+        number = archive.states(root, SPACE)[0]
+        wrong = archive.state(root, SPACE, number)
         jid = next(iter(wrong.jobs))
         wrong.jobs[jid]["data"] = "other"
-        journals.keep(root, SPACE, wrong)
+        archive.keep(root, SPACE, wrong)
         state = next(row for row in audited(root) if row["kind"] == "state")
         assert state["number"] == number
         assert f"jobs['{jid}']['data']" in state["expected"]
 
 
 def test_a_segment_whose_entries_are_lacking_is_stopped(tmp_path: Path) -> None:
-    segment = journals.Segment("x", 0, 5)
+    segment = archive.Segment("x", 0, 5)
     call = '{"op":"config_set","now":0,"option":"journal","value":1}'
     first = Recorded(1, 1, call, '{"reply":1}')
     rows = list(findings.found(str(tmp_path), segment, [first]))
     assert [row["kind"] for row in rows] == ["stopped", "end"]
-    rows = list(findings.found(str(tmp_path), journals.Segment("x", 3, 0), [first]))
+    rows = list(findings.found(str(tmp_path), archive.Segment("x", 3, 0), [first]))
     assert rows[0]["kind"] == "stopped"
     assert findings.batch(rows).num_rows == 2
 
@@ -129,8 +130,8 @@ def test_a_segment_whose_entries_are_lacking_is_stopped(tmp_path: Path) -> None:
 def test_an_archive_without_a_state_to_begin_with_says_so(server: Server, tmp_path: Path) -> None:
     root = str(tmp_path)
     with segmented(url_of(server), root, 1), pytest.raises(ArchiveError, match="no state to begin with after 5"):
-        journals.segments(root, SPACE, 5)
-    assert journals.segments(str(tmp_path / "none"), SPACE) == []
+        archive.segments(root, SPACE, 5)
+    assert archive.segments(str(tmp_path / "none"), SPACE) == []
 
 
 def run(*words: str) -> Any:
@@ -148,5 +149,5 @@ def test_the_command_keeps_and_audits(server: Server, tmp_path: Path) -> None:
         done = run(root, "--save", "--processes", "1")
         assert done.exit_code == 0, done.output
         assert " 0 differ" in done.output
-        assert len(journals.states(root, SPACE)) == 2
+        assert len(archive.states(root, SPACE)) == 2
         assert run(root, "--processes", "2").exit_code == 0

@@ -20,11 +20,11 @@ from tests.servers import ROOT
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `arrow`")
 
-from qmodel.pipeline import archive as layout
-from qmodel.pipeline.archive import Archive
-from qmodel.pipeline.archiving import archive
-from qmodel.pipeline.compacting import compact
-from qmodel.pipeline.verifying import verify
+from qmodel.pipeline.archive import layout
+from qmodel.pipeline.archive.compact import compact
+from qmodel.pipeline.archive.layout import Archive
+from qmodel.pipeline.archive.verify import verify
+from qmodel.pipeline.archive.write import archive
 
 CHANGES = {"create_dir", "move", "delete_file", "delete_dir", "open_output_stream"}
 

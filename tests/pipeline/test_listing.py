@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from qmodel import Client, connect
-from qmodel.pipeline.listing import TABLES, Narrow, read
+from qmodel.pipeline.tables.live import TABLES, Narrow, read
 
 STATES = ["complete", "depends", "failed", "running", "scheduled", "waiting"]
 

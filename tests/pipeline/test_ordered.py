@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from qmodel import Client, connect
-from qmodel import operations as ops
 from qmodel.cli import cli
-from qmodel.pipeline.folding import Key
-from qmodel.pipeline.reconciling import kept_since, reconcile
-from qmodel.state import stats
+from qmodel.contract import operations as ops
+from qmodel.model.state import stats
+from qmodel.pipeline.statistics.fold import Key
+from qmodel.pipeline.statistics.reconcile import kept_since, reconcile
 from tests.pipeline.histories import counted, histories
 from tests.pipeline.kept import keep
 
@@ -23,8 +23,8 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes w
 pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("duckdb", reason="duckdb is not installed; it comes with the extra `duckdb`")
 
-from qmodel.pipeline.archive import HOLES, Archive, folder_of  # noqa: E402
-from qmodel.pipeline.archiving import archive  # noqa: E402
+from qmodel.pipeline.archive.layout import HOLES, Archive, folder_of  # noqa: E402
+from qmodel.pipeline.archive.write import archive  # noqa: E402
 from qmodel.pipeline.statistics.local import DuckDB  # noqa: E402
 from qmodel.pipeline.statistics.ordered import fold_of  # noqa: E402
 from qmodel.pipeline.statistics.runs import StatisticsError  # noqa: E402

@@ -15,13 +15,13 @@ import pytest
 from click.testing import CliRunner
 
 from qmodel import Client, connect
-from qmodel import operations as ops
 from qmodel.cli import cli
+from qmodel.contract import operations as ops
 from qmodel.errors import QmodelError
-from qmodel.pipeline import grids, observing, planning
-from qmodel.pipeline.grids import GridError, grid
-from qmodel.pipeline.laws import Law
-from qmodel.pipeline.reading import pages
+from qmodel.pipeline.events.pages import pages
+from qmodel.planning import capacity, grids, observations
+from qmodel.planning.distributions import Law
+from qmodel.planning.grids import GridError, grid
 
 TEXT = """
 jobs = 200
@@ -105,11 +105,11 @@ def test_what_cannot_be_is_refused_with_its_path(path: str, value: Any, said: st
 
 def test_in_several_processes_the_same_comes_out() -> None:
     found = grid(tomllib.loads(TEXT))
-    assert planning.run(found, 2) == planning.run(found, 1)
+    assert capacity.run(found, 2) == capacity.run(found, 1)
 
 
 def test_more_workers_wait_less_and_too_few_are_said_to_be_growing() -> None:
-    found = planning.run(grid(_given(jobs=1000)), 1)
+    found = capacity.run(grid(_given(jobs=1000)), 1)
     wait = {one.point.values: one.streams["emails"]["wait_mean"].mean for one in found}
     few, many = ((("pools.main.workers", n), ("throttles.smtp.concurrency", 8)) for n in (1, 4))
     assert wait[few] > 10 * wait[many]
@@ -118,8 +118,8 @@ def test_more_workers_wait_less_and_too_few_are_said_to_be_growing() -> None:
 
 
 def test_a_difference_is_known_better_than_its_points() -> None:
-    three, four = planning.run(grid(_given(jobs=600, runs=5, grid={"pools.main.workers": [3, 4]})))
-    found = planning.difference(three, four, "emails", "wait_mean")
+    three, four = capacity.run(grid(_given(jobs=600, runs=5, grid={"pools.main.workers": [3, 4]})))
+    found = capacity.difference(three, four, "emails", "wait_mean")
     mean = [one.streams["emails"]["wait_mean"] for one in (three, four)]
     assert found.mean == pytest.approx(mean[0].mean - mean[1].mean)
     assert found.low > 0 and found.half < mean[0].half
@@ -127,7 +127,7 @@ def test_a_difference_is_known_better_than_its_points() -> None:
 
 def test_a_row_has_the_values_of_the_grid_and_intervals() -> None:
     found = grid(_given(grid={"load": [0.5]}))
-    rows = planning.table(found, planning.run(found))
+    rows = capacity.table(found, capacity.run(found))
     assert [(row["load"], row["stream"]) for row in rows] == [(0.5, "all"), (0.5, "emails"), (0.5, "reports")]
     assert all(row["wait_p99_low"] <= row["wait_p99"] <= row["wait_p99_high"] for row in rows)
 
@@ -152,8 +152,8 @@ def _watched(client: Client) -> Client:
     return client
 
 
-def _observed(client: Client) -> list[observing.Observed]:
-    observer = observing.Observer()
+def _observed(client: Client) -> list[observations.Observed]:
+    observer = observations.Observer()
     for page in pages(client):
         observer.add(page)
     return observer.observed()
@@ -165,12 +165,12 @@ def test_what_is_observed_is_when_jobs_came_and_how_long_they_took() -> None:
     assert (found.retried, found.lapsed) == (5, 1)
     assert found.gaps == (1000,) * 19
     assert sorted(found.runs) == [500] * 5 + [2000] * 14
-    assert observing.loads(observing.dumps([found])) == {("q", "Send"): found}
+    assert observations.loads(observations.dumps([found])) == {("q", "Send"): found}
 
 
 def test_jobs_that_were_put_before_the_first_event_are_passed_over() -> None:
     client = _watched(connect("memory://observed-late"))
-    observer = observing.Observer()
+    observer = observations.Observer()
     for page in pages(client, 30):
         observer.add(page)
     assert observer.observed() == []
@@ -179,14 +179,14 @@ def test_jobs_that_were_put_before_the_first_event_are_passed_over() -> None:
 @pytest.mark.server
 def test_an_archive_tells_what_the_queue_told(url: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    from qmodel.pipeline.archiving import archive
+    from qmodel.pipeline.archive.write import archive
 
     with connect(url) as client:
         seen = _observed(_watched(client))
     list(archive(url, str(tmp_path), rows=15))
-    assert observing.archived(str(tmp_path)) == observing.archived(str(tmp_path), "spark:") == seen
+    assert observations.archived(str(tmp_path)) == observations.archived(str(tmp_path), "spark:") == seen
     with pytest.raises(QmodelError, match="has no events of 'other'"):
-        observing.archived(str(tmp_path), "other")
+        observations.archived(str(tmp_path), "other")
 
 
 @pytest.mark.parametrize(

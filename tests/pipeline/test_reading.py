@@ -7,18 +7,18 @@ from collections.abc import Iterator
 import pytest
 
 from qmodel import Client, connect
-from qmodel import operations as ops
-from qmodel.events import EVENTS, WHOLE, Event
-from qmodel.pipeline.folding import Fold, Key
-from qmodel.pipeline.gaps import EventsGone, Gap, SequenceWentBack
-from qmodel.pipeline.reconciling import Report, reconcile
+from qmodel.contract import operations as ops
+from qmodel.contract.events import EVENTS, WHOLE, Event
+from qmodel.pipeline.events.gaps import EventsGone, Gap, SequenceWentBack
+from qmodel.pipeline.statistics.fold import Fold, Key
+from qmodel.pipeline.statistics.reconcile import Report, reconcile
 from tests.pipeline.histories import every_event
 from tests.servers import Server
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `spark`")
 
-from qmodel.pipeline import decoding, schema  # noqa: E402
-from qmodel.pipeline.columns import UnknownEvent, batch_of  # noqa: E402
+from qmodel.pipeline.events import decode, schema  # noqa: E402
+from qmodel.pipeline.events.columns import UnknownEvent, batch_of  # noqa: E402
 
 JOBS = 300
 
@@ -70,8 +70,8 @@ def test_columns_have_the_facts_types_and_hide_none_of_the_first_three() -> None
 def test_every_kind_of_event_comes_back_from_a_table_as_it_was() -> None:
     events = list(every_event())
     assert len({one.event for one in events}) > len(EVENTS) * 0.8
-    assert list(decoding.events_of(decoding.batch(events))) == events
-    assert list(decoding.events_of(decoding.tables([]))) == []
+    assert list(decode.events_of(decode.batch(events))) == events
+    assert list(decode.events_of(decode.tables([]))) == []
 
 
 def sent(event: Event) -> bytes:
@@ -85,8 +85,8 @@ def test_columns_of_texts_are_those_of_their_events() -> None:
     seqs, texts = [one.seq for one in events], [*map(sent, events)]
     few = pa.schema([schema.SCHEMA.field(name) for name in ("queue", "seq", "run_ms", "times")])
     for columns in (schema.SCHEMA, few):
-        assert batch_of(seqs, texts, columns).equals(decoding.batch(events, columns), check_metadata=True)
-        assert batch_of([], [], columns).equals(decoding.batch([], columns))
+        assert batch_of(seqs, texts, columns).equals(decode.batch(events, columns), check_metadata=True)
+        assert batch_of([], [], columns).equals(decode.batch([], columns))
 
 
 @pytest.mark.parametrize("text", [b"", b"12", b"12\tteleported\tj", b"12\tretired", b"12\tretired\tj\tk"])
@@ -99,18 +99,18 @@ def test_a_text_that_the_catalogue_does_not_have_is_named(text: bytes) -> None:
 def test_a_table_of_a_later_version_is_refused_and_an_unknown_event_too() -> None:
     later = schema.SCHEMA.with_metadata({schema.VERSION_KEY: b"2"})
     with pytest.raises(ValueError, match="version 1 to 1, and this has 2"):
-        next(decoding.events_of(later.empty_table()))
+        next(decode.events_of(later.empty_table()))
     with pytest.raises(UnknownEvent, match=r"Event 7 is not in this catalogue: .*Read it with the qmodel"):
-        decoding.entry(b"7-0", {b"e": b"12\tteleported\tj1"})
+        decode.entry(b"7-0", {b"e": b"12\tteleported\tj1"})
 
 
 def test_entries_of_the_stream_and_the_clients_events_are_the_same(client: Client, server: Server) -> None:
     work(client)
-    entries = [decoding.entry(*one) for one in server.client().xrange("pipeline:events")]
+    entries = [decode.entry(*one) for one in server.client().xrange("pipeline:events")]
     assert len(entries) > 900
     assert entries == list(client.events())
-    assert list(decoding.events_of(decoding.tables(decoding.read(client)))) == entries
-    some = decoding.tables(decoding.read(client, 10, 950))
+    assert list(decode.events_of(decode.tables(decode.read(client)))) == entries
+    some = decode.tables(decode.read(client, 10, 950))
     assert some.column("seq").to_pylist() == list(range(11, 951))
 
 
@@ -120,14 +120,14 @@ def test_what_is_gone_is_told_and_not_passed_over(client: Client) -> None:
     newest = client.newest()
     kept = next(client.events()).seq
     with pytest.raises(EventsGone) as told:
-        list(decoding.read(client))
+        list(decode.read(client))
     assert told.value.gaps == (Gap(1, kept - 1),)
     gaps: list[Gap] = []
-    assert decoding.tables(decoding.read(client, gaps=gaps)).num_rows + len(gaps[0]) == newest
+    assert decode.tables(decode.read(client, gaps=gaps)).num_rows + len(gaps[0]) == newest
     with pytest.raises(EventsGone):
-        list(decoding.read(client, 0, 10))
+        list(decode.read(client, 0, 10))
     with pytest.raises(SequenceWentBack):
-        next(decoding.read(client, newest + 1))
+        next(decode.read(client, newest + 1))
 
 
 def test_a_server_counts_what_its_events_tell_to_the_last_bit(client: Client) -> None:
@@ -136,7 +136,7 @@ def test_a_server_counts_what_its_events_tell_to_the_last_bit(client: Client) ->
     assert (len(report.compared), report.differences, report.moving) == (1, (), ())
     work(client)
     parts = Fold()
-    for page in decoding.pages(client):
+    for page in decode.pages(client):
         part = Fold(parts.last, part=parts.last > 0)
         part.add(page)
         parts.merge(part)

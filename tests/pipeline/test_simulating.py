@@ -7,9 +7,9 @@ from statistics import fmean
 
 import pytest
 
-from qmodel.pipeline.intervals import Estimate, estimate
-from qmodel.pipeline.laws import Law
-from qmodel.pipeline.simulating import Pool, Setup, Simulated, Stream, erlang_c, simulate, wait_quantile
+from qmodel.planning.confidence import Estimate, estimate
+from qmodel.planning.distributions import Law
+from qmodel.planning.simulate import Pool, Setup, Simulated, Stream, erlang_c, simulate, wait_quantile
 
 SERVICE_MS = 10_000
 RUNS = range(10)

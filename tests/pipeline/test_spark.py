@@ -13,8 +13,8 @@ from tests.pipeline.sparking import needed
 pytestmark = pytest.mark.spark
 needed()
 
-from qmodel.pipeline.decoding import events_of, tables  # noqa: E402
-from qmodel.pipeline.schema import SCHEMA  # noqa: E402
+from qmodel.pipeline.events.decode import events_of, tables  # noqa: E402
+from qmodel.pipeline.events.schema import SCHEMA  # noqa: E402
 from qmodel.pipeline.spark.source import EventsReader  # noqa: E402
 from qmodel.pipeline.spark.wanted import wanted  # noqa: E402
 

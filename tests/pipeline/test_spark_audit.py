@@ -14,13 +14,14 @@ from tests.pipeline.sparking import needed
 pytestmark = pytest.mark.spark
 needed()
 
-from qmodel import operations as ops  # noqa: E402
 from qmodel.backends import bundle  # noqa: E402
+from qmodel.backends.redis.take_snapshot import taken  # noqa: E402
 from qmodel.cli import cli  # noqa: E402
-from qmodel.client import Client  # noqa: E402
-from qmodel.conformance.taking import taken  # noqa: E402
-from qmodel.pipeline import auditing, findings, journals  # noqa: E402
-from qmodel.pipeline.journaling import newest  # noqa: E402
+from qmodel.client.sync import Client  # noqa: E402
+from qmodel.contract import operations as ops  # noqa: E402
+from qmodel.pipeline.audit import findings, replay  # noqa: E402
+from qmodel.pipeline.journal import archive  # noqa: E402
+from qmodel.pipeline.journal.pages import newest  # noqa: E402
 from qmodel.pipeline.spark.audit import audit  # noqa: E402
 from tests.pipeline.test_auditing import WRONG, work  # noqa: E402
 from tests.servers import Server  # noqa: E402
@@ -55,9 +56,9 @@ def skewed(spark_server: Server, folder: Path, tmp_path: Path) -> str:
             client.execute(ops.ConfigSet("journal", 1))
             for run in range(runs):
                 if run:
-                    journals.keep(str(tmp_path), prefix, taken(url))
+                    archive.keep(str(tmp_path), prefix, taken(url))
                 demo(url, folder if prefix == "large:" else folder / "0")
-                list(journals.archive(url, str(tmp_path)))
+                list(archive.archive(url, str(tmp_path)))
     return str(tmp_path)
 
 
@@ -72,7 +73,7 @@ def test_the_demo_on_a_server_does_what_the_model_says_segment_by_segment(spark:
     cut = {(row["namespace"], row["after"]) for row in rows}
     assert len(cut) == len(rows) == SEGMENTS + 1
     assert max(row["entries"] for row in rows) < entries["large:"] / 2
-    here = [row for part in journals.all_segments(skewed) for row in findings.audited(skewed, part)]
+    here = [row for part in archive.all_segments(skewed) for row in findings.audited(skewed, part)]
     assert [row["entries"] for row in here] == [row["entries"] for row in rows]
     assert table.rdd.getNumPartitions() == len(rows)
 
@@ -93,13 +94,13 @@ def test_a_fault_planted_in_the_library_is_named_with_what_was_before(
             work(client, 40, "k")
         finally:
             server.function_load(bundle.library(), True)
-        list(journals.archive(url, str(tmp_path)))
+        list(archive.archive(url, str(tmp_path)))
         history = list(client.journal())
     rows = [row.asDict() for row in audit(spark, str(tmp_path)).collect()]
     found, end = rows
     assert (found["kind"], found["number"], found["seq"]) == ("reply", first, found["expected_seq"])
     assert found["outcome"] == history[first - 1].outcome
-    assert found["before"] == [f"{one.call} {one.outcome}" for one in history[first - 1 - auditing.AROUND : first - 1]]
+    assert found["before"] == [f"{one.call} {one.outcome}" for one in history[first - 1 - replay.AROUND : first - 1]]
     assert json.loads(found["jobs"][0])["reply"][0] == "late"
     assert (end["kind"], end["entries"]) == ("end", len(history))
 

@@ -14,11 +14,11 @@ needed()
 
 from pyspark.sql.datasource import EqualTo, GreaterThan, LessThan  # noqa: E402
 
-from qmodel import operations as ops  # noqa: E402
-from qmodel.client import Client  # noqa: E402
+from qmodel.client.sync import Client  # noqa: E402
+from qmodel.contract import operations as ops  # noqa: E402
 from qmodel.errors import LockLost  # noqa: E402
-from qmodel.pipeline import entry_tables  # noqa: E402
-from qmodel.pipeline.journaling import EntriesGone, JournalWentBack, newest  # noqa: E402
+from qmodel.pipeline.journal import tables  # noqa: E402
+from qmodel.pipeline.journal.pages import EntriesGone, JournalWentBack, newest  # noqa: E402
 from qmodel.pipeline.spark.recorded import JournalReader, PushedJournalReader  # noqa: E402
 from qmodel.pipeline.spark.source import EventsSource  # noqa: E402
 from qmodel.pipeline.spark.wanted import wanted  # noqa: E402
@@ -97,6 +97,6 @@ def test_options_and_columns_that_there_are_not_are_refused(given: dict[str, str
     name, kind = columns.split()
     asked = StructType().add(name, LongType() if kind == "bigint" else StringType())
     source = EventsSource({"url": "redis://h", "table": "journal", **given})
-    assert source.schema().names == entry_tables.SCHEMA.names
+    assert source.schema().names == tables.SCHEMA.names
     with pytest.raises(ValueError, match=said):
         source.reader(asked)

@@ -25,7 +25,7 @@ needed()
 from pyspark.sql import functions as F  # noqa: E402
 
 from qmodel.cli import cli  # noqa: E402
-from qmodel.pipeline.answering import AnswersWouldBeLost  # noqa: E402
+from qmodel.pipeline.jobs.answers import AnswersWouldBeLost  # noqa: E402
 from qmodel.pipeline.spark import requests  # noqa: E402
 from tests.pipeline.test_spark_writing import fails, to  # noqa: E402
 

@@ -16,15 +16,15 @@ needed()
 pytest.importorskip("duckdb", reason="duckdb is not installed; it comes with the extra `duckdb`")
 pq = pytest.importorskip("pyarrow.parquet")
 
-from qmodel.pipeline.archive import Archive  # noqa: E402
+from qmodel.model.state.stats import bin_of  # noqa: E402
+from qmodel.pipeline.archive.layout import Archive  # noqa: E402
 from qmodel.pipeline.spark.statistics import PARTITIONS, Spark  # noqa: E402
 from qmodel.pipeline.statistics.cells import SHIFT, cell_sql, fine_of  # noqa: E402
-from qmodel.pipeline.statistics.counting import collect, count  # noqa: E402
+from qmodel.pipeline.statistics.count import collect, count  # noqa: E402
 from qmodel.pipeline.statistics.figures import Name  # noqa: E402
 from qmodel.pipeline.statistics.local import DuckDB  # noqa: E402
 from qmodel.pipeline.statistics.ordered import fold_of  # noqa: E402
 from qmodel.pipeline.statistics.tables import publish  # noqa: E402
-from qmodel.state.stats import bin_of  # noqa: E402
 
 
 def test_spark_and_duckdb_count_the_same_also_in_turn(spark: Any, tmp_path: Path) -> None:

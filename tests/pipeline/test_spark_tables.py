@@ -15,10 +15,10 @@ needed()
 
 from pyspark.sql.datasource import EqualTo, GreaterThan, In, LessThanOrEqual  # noqa: E402
 
-from qmodel.pipeline.listing import Narrow  # noqa: E402
 from qmodel.pipeline.spark.source import EventsSource, PushedEventsReader  # noqa: E402
 from qmodel.pipeline.spark.tables import PushedTableReader, table_options  # noqa: E402
 from qmodel.pipeline.spark.wanted import wanted  # noqa: E402
+from qmodel.pipeline.tables.live import Narrow  # noqa: E402
 from tests.pipeline.test_listing import filled  # noqa: E402
 
 

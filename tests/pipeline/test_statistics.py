@@ -17,9 +17,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from qmodel.cli import cli
-from qmodel.pipeline.folding import KINDS, Fold
-from qmodel.pipeline.tallies import Sample, Tally
-from qmodel.state.stats import bin_of
+from qmodel.model.state.stats import bin_of
+from qmodel.pipeline.statistics.fold import KINDS, Fold
+from qmodel.pipeline.statistics.tallies import Sample, Tally
 from tests.pipeline.histories import histories
 from tests.pipeline.kept import keep
 from tests.servers import ROOT
@@ -28,9 +28,9 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with t
 pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("duckdb", reason="duckdb is not installed; it comes with the extra `duckdb`")
 
-from qmodel.pipeline.archive import Archive, ArchiveError  # noqa: E402
+from qmodel.pipeline.archive.layout import Archive, ArchiveError  # noqa: E402
 from qmodel.pipeline.statistics.cells import LONGEST, SHIFT, cell_sql, fine_of, fine_range  # noqa: E402
-from qmodel.pipeline.statistics.counting import collect, count  # noqa: E402
+from qmodel.pipeline.statistics.count import collect, count  # noqa: E402
 from qmodel.pipeline.statistics.figures import Durations, Figures, Name  # noqa: E402
 from qmodel.pipeline.statistics.local import DuckDB  # noqa: E402
 from qmodel.pipeline.statistics.runs import Runs, StatisticsError  # noqa: E402

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from qmodel import Client, connect
-from qmodel.pipeline.gaps import SequenceWentBack
+from qmodel.pipeline.events.gaps import SequenceWentBack
 from tests.pipeline.sparking import needed
 from tests.servers import Server
 
@@ -19,8 +19,8 @@ needed()
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows  # noqa: E402
 
-from qmodel.pipeline.decoding import tables  # noqa: E402
-from qmodel.pipeline.spark.streaming import EventsStream, stream_options  # noqa: E402
+from qmodel.pipeline.events.decode import tables  # noqa: E402
+from qmodel.pipeline.spark.stream import EventsStream, stream_options  # noqa: E402
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What is read and compared quickly is what `qmodel.recording` reads and writes."""
+"""What is read and compared quickly is what `qmodel.wire.as_json` reads and writes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import json
 
 import pytest
 
-from qmodel import engine, recording, wire_journal
-from qmodel.conformance import runner
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.operations import CompleteAndPop, Pop, Put, PutMany
-from qmodel.pipeline import texts
-from qmodel.pipeline.journaling import head
-from qmodel.refusals import Refusal
-from qmodel.replies import Recorded
-from qmodel.state.store import Store
+from qmodel.conformance.compare import runner
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.contract.operations import CompleteAndPop, Pop, Put, PutMany
+from qmodel.contract.refusals import Refusal
+from qmodel.contract.replies import Recorded
+from qmodel.model import engine
+from qmodel.model.state.store import Store
+from qmodel.pipeline.journal import texts
+from qmodel.pipeline.journal.pages import head
+from qmodel.wire import as_json, journal
 
 
 @pytest.fixture(params=["with msgspec", "without"])
@@ -34,7 +35,7 @@ def test_every_call_and_every_outcome_is_read_and_equal(both: None) -> None:
             found = engine.step(store, now, op)
             if isinstance(found, Refusal) and found.code == "BAD_ARGUMENT":
                 continue  # no journal has those
-            call, outcome = recording.call(now, op), recording.outcome(found)
+            call, outcome = as_json.call(now, op), as_json.outcome(found)
             assert texts.read(call) == (now, op)
             assert texts.equal(found, outcome)
             assert not texts.equal(found, outcome[:-1] + " }")
@@ -45,7 +46,7 @@ def test_every_call_and_every_outcome_is_read_and_equal(both: None) -> None:
     "found", [Refusal("JOB_NOT_FOUND", ("a",)), 1e16, 0.1, '\x00\x1f\x7f\u2028é😀"\\/\n', ("\ud800",), (), (None, True)]
 )
 def test_what_is_written_otherwise_is_equal_all_the_same(both: None, found: object) -> None:
-    assert texts.equal(found, recording.outcome(found))
+    assert texts.equal(found, as_json.outcome(found))
     assert not texts.equal(found, '{"reply":"other"}')
 
 
@@ -65,9 +66,9 @@ def test_lists_of_operations_are_read(both: None) -> None:
 )
 def test_what_went_over_the_line_is_read_alike_with_hiredis_and_without(text: bytes) -> None:
     pytest.importorskip("hiredis")
-    quick = wire_journal._reader()
-    assert quick is not wire_journal.resp
-    assert quick(text) == wire_journal.resp(text)
+    quick = journal._reader()
+    assert quick is not journal.resp
+    assert quick(text) == journal.resp(text)
 
 
 def test_jobs_are_compared_without_being_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +78,6 @@ def test_jobs_are_compared_without_being_written_anew(monkeypatch: pytest.Monkey
     first = engine.step(store, 1, Pop("q", "w"))[0]
     for op in (CompleteAndPop(first.jid, first.token, "q", "w"), Pop("q", "w", 2), Pop("q", "w")):
         reply = engine.step(store, 2, op)
-        found.append((reply, recording.outcome(reply)))
-    monkeypatch.delattr(recording, "outcome")
+        found.append((reply, as_json.outcome(reply)))
+    monkeypatch.delattr(as_json, "outcome")
     assert [texts.equal(*one) for one in found] == [True] * 3

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from qmodel import Client, connect
-from qmodel.operations import Put
-from qmodel.pipeline.sending import RowRefused, add, put
-from qmodel.pipeline.writing import COLUMNS, Rows, Writing, check
+from qmodel.contract.operations import Put
+from qmodel.pipeline.jobs.send import RowRefused, add, put
+from qmodel.pipeline.jobs.write import COLUMNS, Rows, Writing, check
 from tests.servers import Server
 
 EMAILS = Writing(run="monday", queue="emails", klass="Send")

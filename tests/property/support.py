@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from qmodel import engine
-from qmodel.conformance import runner, snapshot
-from qmodel.conformance.chooser import HypothesisChooser, RandomChooser
-from qmodel.conformance.snapshot import Snapshot
-from qmodel.conformance.subjects import Step
-from qmodel.events import Event
-from qmodel.operations import CATALOGUE, Operation
-from qmodel.refusals import Refusal
-from qmodel.state.store import Store, events_after
+from qmodel.conformance.compare import runner
+from qmodel.conformance.histories.choose import HypothesisChooser, RandomChooser
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract.events import Event
+from qmodel.contract.operations import CATALOGUE, Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine, snapshot
+from qmodel.model.snapshot import Snapshot
+from qmodel.model.state.store import Store, events_after
 
 BULK = 250
 STEPS = 60

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from qmodel import engine
-from qmodel import operations as ops
-from qmodel.conformance.directed import directed
-from qmodel.conformance.generator import HOSTILE
-from qmodel.conformance.script import Script
-from qmodel.conformance.subjects import Step
-from qmodel.events import EVENTS, Event
-from qmodel.lifecycle import STATES, TRANSITIONS
-from qmodel.operations import CATALOGUE
-from qmodel.ops import configuring
-from qmodel.refusals import REASONS, Refusal
-from qmodel.state.store import Store, events_after
+from qmodel.conformance.histories.directed import directed
+from qmodel.conformance.histories.generate import HOSTILE
+from qmodel.conformance.histories.script import Script
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract import operations as ops
+from qmodel.contract.events import EVENTS, Event
+from qmodel.contract.lifecycle import STATES, TRANSITIONS
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import REASONS, Refusal
+from qmodel.model import engine
+from qmodel.model.ops import administer
+from qmodel.model.state.store import Store, events_after
 from tests.property.support import bulk, fails, plant, walk
 
 COUNT = 1200
@@ -262,7 +262,7 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
     events: dict[str, set[str]] = defaultdict(set)
     refusals: dict[str, set[str]] = defaultdict(set)
     transitions: set[tuple[str, str, str]] = set()
-    real, configuring.keep_events = configuring.keep_events, lambda store, most: None
+    real, administer.keep_events = administer.keep_events, lambda store, most: None
     try:
         rare = (
             *_rare(),
@@ -281,7 +281,7 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
                 transitions.update(_transitions(states, moment.name, moment.events))
                 assert states == {j: job.state for j, job in moment.store.jobs.items()}, moment.step
     finally:
-        configuring.keep_events = real
+        administer.keep_events = real
     for name, code in _limits():
         refusals[name].add(code)
     for name in (
@@ -406,10 +406,10 @@ def test_a_transition_occurs_if_and_only_if_it_is_listed() -> None:
 
 
 def test_an_unlisted_transition_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from qmodel.ops import changing
+    from qmodel.model.ops import change
 
     _happened.cache_clear()
-    monkeypatch.setattr(changing, "begins", lambda store, now, job: "scheduled")  # delay by 0 is waiting
+    monkeypatch.setattr(change, "begins", lambda store, now, job: "scheduled")  # delay by 0 is waiting
     assert fails(test_a_transition_occurs_if_and_only_if_it_is_listed)
     monkeypatch.undo()
     _happened.cache_clear()
@@ -432,7 +432,7 @@ def test_a_refusal_occurs_if_and_only_if_its_operation_claims_it() -> None:
 
 
 def test_a_refusal_that_is_not_claimed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from qmodel.refusals import refuse
+    from qmodel.contract.refusals import refuse
 
     def refusing(verb: Any, store: Store, now: int, op: ops.Track) -> Any:
         if op.jid in store.tracked:

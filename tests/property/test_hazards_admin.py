@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from qmodel import engine
-from qmodel import operations as ops
-from qmodel.conformance import snapshot
-from qmodel.refusals import Refusal
-from qmodel.state.store import Store
+from qmodel.contract import operations as ops
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine, snapshot
+from qmodel.model.state.store import Store
 
 
 def done(store: Store, now: int, *operations: ops.Operation) -> Any:

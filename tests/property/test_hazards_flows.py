@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from qmodel import engine
-from qmodel import operations as ops
-from qmodel.arguments import POLICIES, Edge
-from qmodel.conformance import snapshot
-from qmodel.invariants import check
-from qmodel.refusals import Refusal
-from qmodel.replies import Result
-from qmodel.state.history import stages
-from qmodel.state.store import Store
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import POLICIES, Edge
+from qmodel.contract.refusals import Refusal
+from qmodel.contract.replies import Result
+from qmodel.model import engine, snapshot
+from qmodel.model.invariants import check
+from qmodel.model.state.history import stages
+from qmodel.model.state.store import Store
 
 
 def do(store: Store, op: ops.Operation, now: int = 1) -> Any:

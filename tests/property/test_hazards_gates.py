@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from qmodel import operations as ops
-from qmodel.conformance import runner
-from qmodel.conformance.subjects import open_subject
-from qmodel.state import throttles
+from qmodel.conformance.compare import runner
+from qmodel.conformance.subjects.base import open_subject
+from qmodel.contract import operations as ops
+from qmodel.model.state import throttles
 from tests.property.support import everywhere, fails
 from tests.property.test_hazards_life import Played
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from qmodel import engine
-from qmodel import operations as ops
-from qmodel.conformance import runner
-from qmodel.conformance.subjects import Step, open_subject
-from qmodel.state.store import Store
+from qmodel.conformance.compare import runner
+from qmodel.conformance.subjects.base import Step, open_subject
+from qmodel.contract import operations as ops
+from qmodel.model import engine
+from qmodel.model.state.store import Store
 from tests.property.test_quirks import DAY, Scene
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from qmodel import operations as ops
-from qmodel.conformance import snapshot
-from qmodel.refusals import Refusal
+from qmodel.contract import operations as ops
+from qmodel.contract.refusals import Refusal
+from qmodel.model import snapshot
 from tests.property.test_hazards_life import Played, scene
 
 __all__ = ["scene"]

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from qmodel import engine
-from qmodel import operations as ops
-from qmodel.operations import Operation
-from qmodel.refusals import Refusal
-from qmodel.state.store import Store
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine
+from qmodel.model.state.store import Store
 
 START = 1_700_000_000_000
 HOUR = 3_600_000

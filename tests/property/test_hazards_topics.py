@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from qmodel import engine
-from qmodel import operations as ops
-from qmodel.conformance import snapshot
-from qmodel.invariants import check
-from qmodel.refusals import Refusal
-from qmodel.state.store import Store
+from qmodel.contract import operations as ops
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine, snapshot
+from qmodel.model.invariants import check
+from qmodel.model.state.store import Store
 
 
 class World:

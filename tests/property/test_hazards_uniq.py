@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 import qmodel
-from qmodel import operations as ops
-from qmodel.conformance import runner, snapshot
-from qmodel.conformance.subjects import open_subject
+from qmodel.conformance.compare import runner
+from qmodel.conformance.subjects.base import open_subject
+from qmodel.contract import operations as ops
+from qmodel.model import snapshot
 from tests.property.test_hazards_life import Played
 from tests.property.test_quirks import DAY
 

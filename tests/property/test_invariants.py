@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from qmodel import engine
-from qmodel import operations as ops
-from qmodel.conformance import snapshot
-from qmodel.conformance.snapshot import Snapshot
-from qmodel.invariants import INVARIANTS, check
-from qmodel.state.store import Store
+from qmodel.contract import operations as ops
+from qmodel.model import engine, snapshot
+from qmodel.model.invariants import INVARIANTS, check
+from qmodel.model.snapshot import Snapshot
+from qmodel.model.state.store import Store
 
 
 def healthy() -> Snapshot:

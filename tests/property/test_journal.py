@@ -7,15 +7,17 @@ from typing import get_args
 
 import pytest
 
-from qmodel import engine, recording, replies
-from qmodel import operations as ops
-from qmodel.conformance import restoring, runner, snapshot
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.script import Script
-from qmodel.operations import CATALOGUE
-from qmodel.refusals import Refusal
-from qmodel.state import journal
-from qmodel.state.store import Store
+from qmodel.conformance.compare import runner
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.conformance.histories.script import Script
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine, restore, snapshot
+from qmodel.model.state import journal
+from qmodel.model.state.store import Store
+from qmodel.wire import as_json
 from tests.property.support import state_of
 
 SEEDS = range(40)
@@ -36,8 +38,8 @@ def test_what_is_recorded_is_enough_to_come_to_the_same_replies_and_state(seed: 
     store, again = recorded(seed), Store()
     entries = journal.after(store, 0, 1000)
     for number, seq, call, outcome in entries:
-        now, op = recording.read(call)
-        assert recording.outcome(engine.step(again, now, op)) == outcome, number
+        now, op = as_json.read(call)
+        assert as_json.outcome(engine.step(again, now, op)) == outcome, number
         assert again.seq == seq
     assert snapshot.difference(state_of(again), state_of(store)) == []
     assert journal.after(again, 0, 1000) == entries
@@ -49,19 +51,19 @@ def test_a_store_made_of_a_snapshot_goes_on_as_the_one_it_was_taken_of(seed: int
     store = Store()
     for step in history[:50]:
         engine.step(store, *step)
-    text = restoring.dumps(snapshot.of(store))
-    other = restoring.store(restoring.loads(text))
+    text = restore.dumps(snapshot.of(store))
+    other = restore.store(restore.loads(text))
     for step in history[50:]:
         one, two = engine.step(store, *step), engine.step(other, *step)
         if step.op.spec.name not in ("events", "journal"):
-            assert recording.outcome(one) == recording.outcome(two), step
+            assert as_json.outcome(one) == as_json.outcome(two), step
     assert snapshot.difference(state_of(store), state_of(other)) == []
 
 
 def test_a_text_that_is_no_snapshot_is_refused() -> None:
     for text in ("", "[]", "{}", '{"seq": 1}', '{"seq": {"no": 1}}'):
         with pytest.raises(ValueError):
-            restoring.loads(text)
+            restore.loads(text)
 
 
 def test_nothing_is_recorded_unless_somebody_wants_it() -> None:
@@ -103,8 +105,8 @@ def test_what_was_recorded_is_read_as_what_it_was() -> None:
     for seed in range(10):
         store = recorded(seed)
         for (_, now, op, outcome), entry in zip(store.recorded, journal.after(store, 0, 1000), strict=True):
-            assert recording.read(entry.call) == (now, op)
-            found = recording.found(op, entry.outcome)
+            assert as_json.read(entry.call) == (now, op)
+            found = as_json.found(op, entry.outcome)
             if isinstance(outcome, Refusal):
                 assert found == Refusal(outcome.code, tuple(map(str, outcome.facts)))
             else:
@@ -116,7 +118,7 @@ def test_what_was_recorded_is_read_as_what_it_was() -> None:
 )
 def test_what_is_no_call_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
-        recording.read(text)
+        as_json.read(text)
 
 
 def test_what_changes_something_always_replies_with_something() -> None:

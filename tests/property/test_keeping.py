@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
 from tests.property.test_hazards_life import Played, scene
 
 __all__ = ["scene"]  # the fixture

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from qmodel import engine
-from qmodel import operations as ops
-from qmodel.replies import Stage, Stages
-from qmodel.state import options
-from qmodel.state.jobs import NONE
-from qmodel.state.store import Store, events_after
+from qmodel.contract import operations as ops
+from qmodel.contract.replies import Stage, Stages
+from qmodel.model import engine
+from qmodel.model.state import options
+from qmodel.model.state.jobs import NONE
+from qmodel.model.state.store import Store, events_after
 
 KEPT = Stages([("put", 1, ("q",)), ("popped", 2, ("w", 3))])  # type: ignore[list-item]
 PLAIN = (Stage("put", 1, ("q",)), Stage("popped", 2, ("w", 3)))

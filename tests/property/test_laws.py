@@ -10,17 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from qmodel import engine, invariants
-from qmodel import operations as ops
-from qmodel.arguments import TIME_END
-from qmodel.conformance import snapshot
-from qmodel.conformance.snapshot import Snapshot
-from qmodel.events import EVENTS
-from qmodel.operations import CATALOGUE
-from qmodel.refusals import Refusal
-from qmodel.state import config, dependencies, places, queues, store
-from qmodel.state.history import stages
-from qmodel.state.store import Store, events_after
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import TIME_END
+from qmodel.contract.events import EVENTS
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine, invariants, snapshot
+from qmodel.model.snapshot import Snapshot
+from qmodel.model.state import config, dependencies, queues, state_index, store
+from qmodel.model.state.history import stages
+from qmodel.model.state.store import Store, events_after
 from tests.property.support import (
     QUICK,
     Moment,
@@ -127,7 +126,7 @@ def test_only_the_holder_of_the_lease_changes_the_job() -> None:
 
 
 def test_a_late_worker_that_may_finish_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from qmodel.state import jobs
+    from qmodel.model.state import jobs
 
     def held(store_: Store, jid: str, token: int, what: str = "") -> Any:
         job = jobs.find(store_, jid)
@@ -215,7 +214,7 @@ def test_an_operation_sent_twice_at_once_answers_the_same_and_changes_nothing_mo
 
 
 def ops_step(now: int, op: Any) -> Any:
-    from qmodel.conformance.subjects import Step
+    from qmodel.conformance.subjects.base import Step
 
     return Step(now, op)
 
@@ -228,17 +227,17 @@ def _step(store_: Store, now: int, op: Any) -> tuple[Any, tuple[Any, ...]]:
 
 @pytest.mark.parametrize("resend", ["job", "grant", "lease", "memo"])
 def test_a_forgotten_resend_is_noticed(monkeypatch: pytest.MonkeyPatch, resend: str) -> None:
-    from qmodel.ops import putting
-    from qmodel.state import history, requests, workers
+    from qmodel.model.ops import put
+    from qmodel.model.state import history, idempotency, workers
 
     if resend == "job":
-        monkeypatch.setattr(putting, "_is_resend", lambda store, jid, request: False)
+        monkeypatch.setattr(put, "_is_resend", lambda store, jid, request: False)
     elif resend == "grant":
         monkeypatch.setattr(workers, "remember", lambda store, name, request, jids: None)
     elif resend == "lease":
         monkeypatch.setattr(history, "outcome", lambda job, token, what: None)
     else:
-        monkeypatch.setattr(requests, "remember", lambda store, request, reply: None)
+        monkeypatch.setattr(idempotency, "remember", lambda store, request, reply: None)
     assert fails(test_an_operation_sent_twice_at_once_answers_the_same_and_changes_nothing_more)
 
 
@@ -290,7 +289,7 @@ def test_a_grant_answers_its_resend_as_long_as_all_of_it_is_held() -> None:
 
 
 def test_a_grant_that_is_forgotten_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from qmodel.state import workers
+    from qmodel.model.state import workers
 
     monkeypatch.setattr(workers, "remember", lambda store, name, request, jids: None)
     assert fails(test_a_grant_answers_its_resend_as_long_as_all_of_it_is_held)
@@ -391,7 +390,7 @@ def test_lists_counts_and_jobs_tell_the_same_at_any_moment() -> None:
 
 
 def test_a_state_that_is_not_true_at_now_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from qmodel.state import jobs
+    from qmodel.model.state import jobs
 
     monkeypatch.setattr(jobs, "seen_at", lambda now, state, ready_at, expires_at: state)
     assert fails(test_lists_counts_and_jobs_tell_the_same_at_any_moment)
@@ -516,7 +515,7 @@ def test_pops_come_in_the_order_of_priority_readiness_and_sequence() -> None:
 
 @pytest.mark.parametrize("fault", ["by id", "as noticed"])
 def test_an_order_by_something_else_is_noticed(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    from qmodel.state import jobs
+    from qmodel.model.state import jobs
 
     def push(store_: Store, job: Any) -> None:
         queue = queues._made(store_, job.queue)
@@ -527,7 +526,7 @@ def test_an_order_by_something_else_is_noticed(monkeypatch: pytest.MonkeyPatch, 
         queue.ready.add((job.priority, job.ready_at, job.seq, job.jid))
 
     monkeypatch.setattr(queues, "push", push)
-    monkeypatch.setitem(places.PLAIN, "waiting", (push, queues.pull))
+    monkeypatch.setitem(state_index.PLAIN, "waiting", (push, queues.pull))
     assert jobs.place
     assert fails(test_pops_come_in_the_order_of_priority_readiness_and_sequence)
 
@@ -568,7 +567,7 @@ def test_each_due_time_has_one_run_and_none_drifts() -> None:
 
 
 def test_a_run_that_is_made_twice_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from qmodel.state import schedules
+    from qmodel.model.state import schedules
 
     monkeypatch.setattr(schedules, "advance", lambda store, found: None)
     assert fails(test_each_due_time_has_one_run_and_none_drifts)
@@ -635,7 +634,7 @@ def test_a_change_without_an_event_is_noticed(monkeypatch: pytest.MonkeyPatch) -
         return store_.seq
 
     for module in ("putting", "taking", "finishing"):
-        monkeypatch.setattr(f"qmodel.ops.{module}.emit", silent)
+        monkeypatch.setattr(f"qmodel.model.ops.{module}.emit", silent)
     assert fails(test_events_are_a_gapless_sequence)
     assert store.emit
 
@@ -666,7 +665,7 @@ def test_a_job_that_vanishes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
     def losing(verb: Any, store_: Store, now: int, op: ops.Fail) -> Any:
         reply = verb(store_, now, op)
         if not isinstance(reply, Refusal):
-            from qmodel.state import jobs
+            from qmodel.model.state import jobs
 
             jobs.remove(store_, store_.jobs[op.jid])
         return reply

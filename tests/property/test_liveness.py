@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from qmodel import engine
-from qmodel import operations as ops
-from qmodel.arguments import TIME_END
-from qmodel.conformance import snapshot
-from qmodel.invariants import check
-from qmodel.state import queues
-from qmodel.state.store import Store
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import TIME_END
+from qmodel.model import engine, snapshot
+from qmodel.model.invariants import check
+from qmodel.model.state import queues
+from qmodel.model.state.store import Store
 from tests.property.support import bulk, fails, last, plant
 
 ROUNDS = 500

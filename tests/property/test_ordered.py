@@ -7,7 +7,7 @@ from bisect import bisect_right, insort
 
 import pytest
 
-from qmodel.ordered import BLOCK, Ordered
+from qmodel.model.sorted_list import BLOCK, Ordered
 
 Entry = tuple[int, int, str]
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from qmodel import engine
-from qmodel import operations as ops
-from qmodel.conformance import snapshot
-from qmodel.refusals import Refusal
-from qmodel.replies import WorkerJobs
-from qmodel.state.store import Store, events_after
+from qmodel.contract import operations as ops
+from qmodel.contract.refusals import Refusal
+from qmodel.contract.replies import WorkerJobs
+from qmodel.model import engine, snapshot
+from qmodel.model.state.store import Store, events_after
 
 DAY = 86_400_000
 

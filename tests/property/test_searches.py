@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from qmodel import operations as ops
-from qmodel.backends.embedded import EmbeddedBackend
-from qmodel.backends.keyspace import Keyspace
+from qmodel.backends.embedded.backend import EmbeddedBackend
+from qmodel.backends.embedded.keyspace import Keyspace
 from qmodel.backends.memory import MemoryBackend
-from qmodel.refusals import Refusal
-from qmodel.state import dependencies
+from qmodel.contract import operations as ops
+from qmodel.contract.refusals import Refusal
+from qmodel.model.state import dependencies
 
 BACKENDS = {"model": MemoryBackend, "lua": EmbeddedBackend}
 Execute = Callable[..., Any]

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from qmodel import wire
 from qmodel.backends import bundle
-from qmodel.backends.lua_host import LuaHost
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.runner import draw
-from qmodel.operations import CATALOGUE
+from qmodel.backends.embedded.host import LuaHost
+from qmodel.conformance.compare.runner import draw
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.contract.operations import CATALOGUE
 from qmodel.serve.functions import ModelExecutor
+from qmodel.serve.replies import SHAPES
 from qmodel.serve.resp import encode, write
-from qmodel.serve.writing import SHAPES
+from qmodel.wire import codec
 
 PREFIX = "ql:"
 
@@ -33,8 +33,8 @@ def calls(seed: int, steps: int = 60) -> Iterator[tuple[str, list[str]]]:
     """A history as calls: the operation's name, and its words."""
     for now, op in draw(RandomChooser(seed), steps):
         try:
-            yield op.spec.name, wire.encode(op, now)
-        except wire.Unencodable:
+            yield op.spec.name, codec.encode(op, now)
+        except codec.Unencodable:
             continue
 
 
@@ -94,7 +94,7 @@ def test_broken_calls_are_refused_as_by_the_lua_library(block: int) -> None:
 
 
 def test_every_shape_of_reply_can_be_written() -> None:
-    assert SHAPES.keys() == wire.SHAPES.keys()
+    assert SHAPES.keys() == codec.SHAPES.keys()
 
 
 def test_text_that_is_not_utf_8_is_refused() -> None:

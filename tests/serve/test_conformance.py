@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.lua_subjects import ServedSubject
-from qmodel.conformance.runner import draw, first_difference
-from qmodel.conformance.subjects import open_subject
+from qmodel.conformance.compare.runner import draw, first_difference
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.conformance.subjects.base import open_subject
+from qmodel.conformance.subjects.lua import ServedSubject
 from tests.serve.support import serving
 
 

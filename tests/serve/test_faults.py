@@ -13,10 +13,10 @@ import pytest
 import redis
 
 import qmodel
-from qmodel import engine
 from qmodel.conformance.kit import vectors
+from qmodel.model import engine
+from qmodel.model.state.store import Store
 from qmodel.serve.faults import FAULTS, Faults, rule
-from qmodel.state.store import Store
 from tests.serve.support import Serving, run_to_its_end, serving
 
 PREFIX = "ql:"

@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 import redis
 
-from qmodel import wire
 from qmodel.backends.bundle import function_name
-from qmodel.conformance import restoring, snapshot
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.runner import draw
-from qmodel.operations import CATALOGUE, Queue
-from qmodel.serve import storing
+from qmodel.conformance.compare.runner import draw
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.contract.operations import CATALOGUE, Queue
+from qmodel.model import restore, snapshot
+from qmodel.model.state.store import Store
+from qmodel.serve import snapshot_bytes
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.journal import FILE, Journal, JournalError
-from qmodel.serve.spaces import Spaces
-from qmodel.state.store import Store
+from qmodel.serve.namespaces import Spaces
+from qmodel.wire import codec
 from tests.serve.support import run_to_its_end, serving
 
 PREFIX = "ql:"
@@ -36,8 +36,8 @@ def calls(seed: int, steps: int) -> Iterator[tuple[str, list[str]]]:
     """A history as calls that the library does not refuse to read."""
     for now, op in draw(RandomChooser(seed), steps):
         try:
-            yield op.spec.name, wire.encode(op, now)
-        except wire.Unencodable:
+            yield op.spec.name, codec.encode(op, now)
+        except codec.Unencodable:
             continue
 
 
@@ -64,8 +64,8 @@ def test_a_store_is_restored_as_it_was(seed: int) -> None:
     for name, words in calls(seed, 200):
         executor.call(0, CATALOGUE[name], PREFIX, words, 0)
     store = executor.spaces.of(0, PREFIX).store
-    for number, part in enumerate(storing.parts(store)):
-        storing.restore(again, number, part)
+    for number, part in enumerate(snapshot_bytes.parts(store)):
+        snapshot_bytes.restore(again, number, part)
     assert snapshot.difference(snapshot.of(store), snapshot.of(again)) == []
     assert list(store.events) == list(again.events)
     assert all(type(getattr(store, name)) is type(getattr(again, name)) for name in Store.__slots__)
@@ -80,7 +80,7 @@ def test_a_snapshot_cannot_call_anything() -> None:
             return os.system, ("true",)
 
     with pytest.raises(ValueError, match="no part of the state"):
-        storing.restore(Store(), 1, pickle.dumps([Evil()]))
+        snapshot_bytes.restore(Store(), 1, pickle.dumps([Evil()]))
 
 
 def test_what_a_newer_version_has_added_gets_the_value_of_a_new_object() -> None:
@@ -88,8 +88,8 @@ def test_what_a_newer_version_has_added_gets_the_value_of_a_new_object() -> None
     executor.call(0, CATALOGUE["put"], PREFIX, ["5", "", "q", "j", "k", ""], 0)
     store = executor.spaces.of(0, PREFIX).store
     del store.jobs["j"].progress, store.queues["q"].wakes
-    for number, part in enumerate(storing.parts(store)):
-        storing.restore(again, number, part)
+    for number, part in enumerate(snapshot_bytes.parts(store)):
+        snapshot_bytes.restore(again, number, part)
     assert (again.jobs["j"].progress, again.queues["q"].wakes) == ("", 0)
 
 
@@ -255,7 +255,7 @@ def check(server: Any, clients: list[Busy]) -> None:
                     states[job[0].decode()] = job[1].decode()
             assert one.put <= states.keys()
             assert all(states[jid] == "complete" for jid in one.completed)
-            counts = wire.decode(Queue("q"), client.fcall("qmodel_v1_queue", 1, PREFIX, "", "", f"q{one.number}"))
+            counts = codec.decode(Queue("q"), client.fcall("qmodel_v1_queue", 1, PREFIX, "", "", f"q{one.number}"))
             open_ = sum(state != "complete" for state in states.values())
             assert counts.waiting + counts.running + counts.stalled == open_
             assert sum(state == "complete" for state in states.values()) % 10 == 0, "EXEC is all or nothing"
@@ -310,7 +310,7 @@ def test_after_kill_9_the_state_is_that_of_the_model_after_some_prefix(seed: int
         killing.join()
         server.start()
         with server.client() as client:
-            found = restoring.loads(client.execute_command("DEBUG", "QMODEL", "SNAPSHOT", PREFIX))
+            found = restore.loads(client.execute_command("DEBUG", "QMODEL", "SNAPSHOT", PREFIX))
     executor = ModelExecutor()
     possible = []
     for number, (spec, words) in enumerate([*history[:sent], (CATALOGUE["length"], ["", "", "q"])]):

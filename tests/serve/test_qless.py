@@ -9,9 +9,9 @@ import pytest
 import redis
 
 from qmodel.backends import bundle
-from qmodel.conformance.chooser import RandomChooser
 from qmodel.conformance.dialects import runner
 from qmodel.conformance.dialects.subjects import ModelSubject, ServerSubject
+from qmodel.conformance.histories.choose import RandomChooser
 from tests.serve.support import Serving, serving
 
 LIKE_QLESS = (

@@ -17,11 +17,11 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 import qmodel
-from qmodel.client import Client
-from qmodel.operations import Recur, RequestOpen
-from qmodel.replies import Sample
-from qmodel.state.stats import BINS, bin_of
-from qmodel.telemetry.collecting import EngineCollector, _buckets
+from qmodel.client.sync import Client
+from qmodel.contract.operations import Recur, RequestOpen
+from qmodel.contract.replies import Sample
+from qmodel.model.state.stats import BINS, bin_of
+from qmodel.telemetry.collector import EngineCollector, _buckets
 from qmodel.telemetry.prometheus import page
 from tests.cli.conftest import Run, run
 from tests.servers import ROOT, Candidate, Server, chosen_servers, running

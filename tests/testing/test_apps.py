@@ -14,7 +14,7 @@ from unittest.mock import ANY
 import pytest
 
 from qmodel.app import App, Context, Fail, Release, Retry, current
-from qmodel.app.connecting import NotHere
+from qmodel.app.connections import NotHere
 from qmodel.testing import Drained, Harness, NobodyPerforms
 from qmodel.worker import Worker
 

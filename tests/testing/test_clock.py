@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import qmodel
-from qmodel.client import Job
+from qmodel.client.sync import Job
 from qmodel.testing import Drained, Harness, VirtualClock
 
 START = datetime(2026, 3, 2, 8, tzinfo=UTC)
@@ -116,7 +116,7 @@ def test_an_expired_job_fails_when_the_clock_has_passed_it(qm_any: Harness) -> N
 def test_a_job_whose_time_comes_between_a_pop_and_the_sleep_is_not_overslept(
     qm: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qmodel.client.LONGEST_SLEEP", 3000.0)
+    monkeypatch.setattr("qmodel.client.sync.LONGEST_SLEEP", 3000.0)
     qm.client.queues["q"].put("K", delay=60)
     asked = qm.client._next_at
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import qmodel
-from qmodel.client import Job
+from qmodel.client.sync import Job
 from qmodel.testing import Drained, Harness, NeverEmpty, NobodyPerforms, WouldWait
 
 

@@ -17,9 +17,9 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 import qmodel
-from qmodel import operations as ops
-from qmodel.aio import AsyncClient
-from qmodel.client import Client
+from qmodel.client.aio import AsyncClient
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
 from qmodel.top.app import Top
 from tests.cli.conftest import Run, run
 from tests.servers import ROOT, Server, chosen_servers, running
@@ -417,7 +417,7 @@ async def test_where_more_is_held_than_shown_it_says_so(memory: Client) -> None:
 
 
 def test_without_the_extra_it_says_what_to_install(run: Run, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmodel.cli.watching.find_spec", lambda name: None)
+    monkeypatch.setattr("qmodel.cli.live.find_spec", lambda name: None)
     done = run("top", "--url", server.url)
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "needs the package textual" in done.err and "pip install '.[top]'" in done.err

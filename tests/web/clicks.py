@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from qmodel import Client
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
 
 
 class Click(NamedTuple):

@@ -18,7 +18,7 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from qmodel import Client, Edge
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
 from qmodel.web import create
 from tests.servers import NOTHING_FOUND, Server, chosen_servers, running
 

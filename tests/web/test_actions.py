@@ -10,9 +10,9 @@ import pytest
 from starlette.requests import Request
 from starlette.testclient import TestClient
 
-from qmodel import operations as ops
-from qmodel import remote
-from qmodel.web.acting import ACTIONS, OWN
+from qmodel.client import remote
+from qmodel.contract import operations as ops
+from qmodel.web.actions import ACTIONS, OWN
 from qmodel.web.bulk import KINDS
 from qmodel.web.parts import PARTS
 from qmodel.web.site import NAVIGATION

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from qmodel import Client
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
 from qmodel.web.site import NAVIGATION
 from tests.servers import Server
 from tests.web.clicks import CLICKS, Click, prepare

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from qmodel.operations import CATALOGUE
-from qmodel.web.acting import ACTIONS, OWN
+from qmodel.contract.operations import CATALOGUE
+from qmodel.web.actions import ACTIONS, OWN
 from qmodel.web.bulk import KINDS
 from qmodel.web.parts import PARTS
 from tests.servers import ROOT

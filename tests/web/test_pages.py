@@ -13,7 +13,7 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from qmodel import App, Client
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
 from qmodel.web import create
 from qmodel.web.site import NAVIGATION
 from tests.web.conftest import BASE, NOW, Shop

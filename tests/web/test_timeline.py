@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from qmodel import Client
-from qmodel import operations as ops
-from qmodel.replies import Job
+from qmodel.contract import operations as ops
+from qmodel.contract.replies import Job
 from qmodel.web.timeline import WIDTH, moments, spans
 
 AT = 1_800_000_000_000

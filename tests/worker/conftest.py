@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from tests.backends.conftest import private  # noqa: F401 (a fixture)
 from tests.servers import Server
 

@@ -11,9 +11,9 @@ from typing import Any, cast
 import pytest
 
 import qmodel
-from qmodel.operations import Operation
-from qmodel.worker.bell import Bell
-from qmodel.worker.line import Line
+from qmodel.contract.operations import Operation
+from qmodel.worker.connection import Line
+from qmodel.worker.wake_ups import Bell
 
 
 def test_the_servers_time_goes_on_between_two_notes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from qmodel.client import Client
-from qmodel.conformance.lossy import LossyLine
+from qmodel.client.sync import Client
+from qmodel.conformance.concurrency.lossy import LossyLine
 from tests.backends.helpers import Private, Starter
 from tests.worker.support import PATIENCE, Process, free_port, lines, until
 
@@ -228,8 +228,8 @@ import time
 _time, _time_ns = time.time, time.time_ns
 time.time = lambda: _time() + {shift}
 time.time_ns = lambda: _time_ns() + {shift} * 1_000_000_000
-import qmodel.objects
-qmodel.objects.LONGEST_SLEEP = 1000.0  # so that none happens to look
+import qmodel.client.fields
+qmodel.client.fields.LONGEST_SLEEP = 1000.0  # so that none happens to look
 """
 
 

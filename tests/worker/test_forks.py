@@ -10,7 +10,7 @@ import pytest
 
 from qmodel.app import App
 from qmodel.app.outcome import Completed
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from qmodel.errors import JobFailed
 from qmodel.worker.folders import Home
 from qmodel.worker.forks import _told

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner
 
-from qmodel import remote
 from qmodel.app import App
 from qmodel.cli import cli
-from qmodel.client import Client
+from qmodel.client import remote
+from qmodel.client.sync import Client
 from qmodel.errors import WorkerNotSeen
-from qmodel.worker import Worker, hearing
-from qmodel.worker.line import GivenUp
+from qmodel.worker import Worker, remote_control
+from qmodel.worker.connection import GivenUp
 from tests.worker.support import PATIENCE, Process, until, working
 
 
@@ -37,7 +37,7 @@ class Jobs:
 @pytest.fixture
 def jobs(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     """Jobs for workers in threads of the test, which look often."""
-    monkeypatch.setattr(hearing, "EVERY", 0.05)
+    monkeypatch.setattr(remote_control, "EVERY", 0.05)
     made = Jobs(url)
     yield made
     made.let_go.set()

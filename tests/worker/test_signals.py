@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from tests.backends.helpers import Starter
 from tests.worker.support import INTERRUPT, KILL, PATIENCE, TERMINATE, Process, free_port, is_alive, lines, until
 

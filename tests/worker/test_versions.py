@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from qmodel.app import App
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from tests.worker.support import PATIENCE, until, working
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from qmodel.app import App, Context
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from qmodel.errors import JobFailed, JobRevoked
 from qmodel.worker import Worker
 from tests.servers import Server
@@ -205,7 +205,7 @@ def test_a_job_of_several_queues_is_found_whatever_the_order(app: App) -> None:
 
 
 def test_a_delayed_job_begins_by_itself(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmodel.worker.bell.LONGEST_SLEEP", 1000.0)  # so that it does not happen to look
+    monkeypatch.setattr("qmodel.worker.wake_ups.LONGEST_SLEEP", 1000.0)  # so that it does not happen to look
     with working(app):
         assert jobs.add.options(delay=0.5).put(1).wait(timeout=PATIENCE) == 1
 
@@ -213,7 +213,7 @@ def test_a_delayed_job_begins_by_itself(app: App, monkeypatch: pytest.MonkeyPatc
 def test_what_recurs_and_what_is_throttled_needs_no_other_process(
     url: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qmodel.worker.bell.LONGEST_SLEEP", 1000.0)  # so that it does not happen to look
+    monkeypatch.setattr("qmodel.worker.wake_ups.LONGEST_SLEEP", 1000.0)  # so that it does not happen to look
     app = App(url)
     runs: list[str] = []
 

@@ -40,7 +40,7 @@ class Jobs(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a job; say in a sentence what Spark says in a hundred lines."""
-        from qmodel.cli.spark.running import is_of_spark, reason
+        from qmodel.cli.spark.execute import is_of_spark, reason
 
         try:
             return super().invoke(ctx)

@@ -10,14 +10,14 @@ import click
 
 from qmodel.cli.convert import DURATION
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.keeping import archive_options, counted, ranges
-from qmodel.cli.spark.running import performing
+from qmodel.cli.spark.archive_options import archive_options, counted, ranges
+from qmodel.cli.spark.execute import performing
 from qmodel.errors import ConnectError, QmodelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from qmodel.pipeline.archiving import Progress
+    from qmodel.pipeline.archive.write import Progress
     from qmodel.processes import Run
 
 
@@ -47,7 +47,7 @@ def command(
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
     with performing("archive", local) as run:
-        from qmodel.pipeline.committing import Busy
+        from qmodel.pipeline.archive.commit import Busy
 
         while True:
             try:
@@ -61,7 +61,7 @@ def command(
 
 
 def _once(url: str, root: str, namespace: str, run: Run, skip_gaps: bool, rows: int | None) -> None:
-    from qmodel.pipeline.archiving import ROWS, archive
+    from qmodel.pipeline.archive.write import ROWS, archive
 
     warned = False
     found = archive(url, root, namespace=namespace, run=run, rows=rows or ROWS, skip_gaps=skip_gaps)
@@ -79,7 +79,7 @@ def _once(url: str, root: str, namespace: str, run: Run, skip_gaps: bool, rows: 
 
 def _sentence(found: Iterator[Progress]) -> Iterator[Progress]:
     """Say what to do where events are gone."""
-    from qmodel.pipeline.gaps import EventsGone
+    from qmodel.pipeline.events.gaps import EventsGone
 
     try:
         yield from found

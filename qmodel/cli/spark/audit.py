@@ -7,7 +7,7 @@ import time
 import click
 
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.running import reason, spark_session
+from qmodel.cli.spark.execute import reason, spark_session
 from qmodel.errors import QmodelError
 
 
@@ -25,7 +25,7 @@ def command(journals: str, after: int, save: bool, most: int) -> None:
     """
     at, spark = session(), spark_session("audit")
     from qmodel.cli.audit import answer
-    from qmodel.pipeline.archive import ArchiveError
+    from qmodel.pipeline.archive.layout import ArchiveError
     from qmodel.pipeline.spark.audit import audit
 
     began = time.monotonic()

@@ -11,11 +11,11 @@ import click
 
 from qmodel.cli import campaigns
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.running import reason, spark_session
+from qmodel.cli.spark.execute import reason, spark_session
 from qmodel.errors import QmodelError
 
 if TYPE_CHECKING:
-    from qmodel.conformance.parts import Campaign, Total
+    from qmodel.conformance.campaign.parts import Campaign, Total
 
 
 @click.command("campaign")
@@ -48,10 +48,11 @@ def command(
     Each history is drawn from the seed and its number, so a campaign is the same wherever it runs. A difference is
     shrunk where it was found. Exit code 1 then. On one machine `qmodel conformance run --processes` is as good.
     """
-    from qmodel.conformance import own, parts
+    from qmodel.conformance.campaign import parts
+    from qmodel.conformance.subjects import named
 
     at, seed = session(), seed or secrets.token_hex(4)
-    opening = own.Opening(subject)
+    opening = named.Opening(subject)
     opening.check()
     what = parts.Campaign(seed, opening, steps, every)
     total = _run(what, examples, tasks, out)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.keeping import archive_options
-from qmodel.cli.spark.running import performing
+from qmodel.cli.spark.archive_options import archive_options
+from qmodel.cli.spark.execute import performing
 
 
 @click.command("compact")
@@ -24,7 +24,7 @@ def command(root: str, namespace: str | None, local: int | None, days: tuple[str
     """
     at = session()
     with performing("compact", local) as run:
-        from qmodel.pipeline.compacting import MOST, compact
+        from qmodel.pipeline.archive.compact import MOST, compact
 
         done = 0
         for one in compact(root, namespace, days=days or None, most=rows or MOST, run=run):

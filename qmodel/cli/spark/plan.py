@@ -9,7 +9,7 @@ import click
 
 from qmodel.cli import planned
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.running import reason, spark_session
+from qmodel.cli.spark.execute import reason, spark_session
 from qmodel.errors import QmodelError
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from qmodel.cli import reconciling
+from qmodel.cli import reconcile_options
 from qmodel.cli.session import common
-from qmodel.cli.spark.running import spark_session
+from qmodel.cli.spark.execute import spark_session
 
 
 @click.command("reconcile")
@@ -21,7 +21,7 @@ def command(archive: str, namespace: str | None) -> None:
     from qmodel.pipeline.spark.statistics import Spark
 
     try:
-        reconciling.answer(Spark(spark), archive, namespace)
+        reconcile_options.answer(Spark(spark), archive, namespace)
     finally:
         spark.stop()
 

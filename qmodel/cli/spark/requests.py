@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.running import reason, spark_session
+from qmodel.cli.spark.execute import reason, spark_session
 from qmodel.errors import QmodelError
 
 

@@ -8,7 +8,7 @@ import click
 
 from qmodel.cli import figures
 from qmodel.cli.session import common
-from qmodel.cli.spark.running import spark_session
+from qmodel.cli.spark.execute import spark_session
 
 
 @click.command("statistics")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.keeping import archive_options, counted, ranges
-from qmodel.cli.spark.running import performing
+from qmodel.cli.spark.archive_options import archive_options, counted, ranges
+from qmodel.cli.spark.execute import performing
 
 if TYPE_CHECKING:
-    from qmodel.pipeline.verifying import Verdict
+    from qmodel.pipeline.archive.verify import Verdict
 
 
 @click.command("verify")
@@ -27,8 +27,8 @@ def command(root: str, namespace: str | None, local: int | None, record_missing:
     """
     whole = True
     with performing("verify", local) as run:
-        from qmodel.pipeline.verifying import record_missing as record
-        from qmodel.pipeline.verifying import verify
+        from qmodel.pipeline.archive.verify import record_missing as record
+        from qmodel.pipeline.archive.verify import verify
 
         found = list(verify(root, namespace, run=run))
         for verdict in found:

@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable
 from itertools import accumulate
 
-from qmodel import wire
-from qmodel.conformance.chooser import Chooser, pick
 from qmodel.conformance.dialects.subjects import Call
-from qmodel.conformance.generator import STYLES, Generator
-from qmodel.conformance.subjects import Step
+from qmodel.conformance.histories.choose import Chooser, pick
+from qmodel.conformance.histories.generate import STYLES, Generator
+from qmodel.conformance.subjects.base import Step
 from qmodel.dialects.qless.documents import DOCUMENTS, Place
-from qmodel.state.jobs import Job
-from qmodel.state.store import Store
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.store import Store
+from qmodel.wire import codec
 
 STARTS = (1_700_000_000_123,) * 4 + (0, 86_399_000)
 PASSING = (0,) * 12 + (1, 1, 500, 500, 1000, 1000, 1000, 9_999, 10_000, 60_000, 70_000, 86_400_000, -1000)
@@ -100,8 +100,8 @@ class CallGenerator:
         """An operation of the engine that can be written on a wire."""
         drawn = self._native.step(self._store)
         try:
-            return None if drawn is None or not wire.encode(drawn.op, self._now) else Step(self._now, drawn.op)
-        except wire.Unencodable:
+            return None if drawn is None or not codec.encode(drawn.op, self._now) else Step(self._now, drawn.op)
+        except codec.Unencodable:
             return None
 
     def _moment(self) -> str:

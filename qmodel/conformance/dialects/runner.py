@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from qmodel.conformance import snapshot
-from qmodel.conformance.campaign import Progress
-from qmodel.conformance.chooser import Chooser, RandomChooser
+from qmodel.conformance.campaign.campaign import Progress
 from qmodel.conformance.dialects.calls import CallGenerator
 from qmodel.conformance.dialects.subjects import Call, Calls, Heard, ModelSubject, Subject, perform
-from qmodel.conformance.subjects import Step
-from qmodel.state.store import Store
+from qmodel.conformance.histories.choose import Chooser, RandomChooser
+from qmodel.conformance.subjects.base import Step
+from qmodel.model import snapshot
+from qmodel.model.state.store import Store
 
 STEPS = 60
 

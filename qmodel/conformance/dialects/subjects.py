@@ -9,14 +9,15 @@ import secrets
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from qmodel import engine, wire
 from qmodel.backends import bundle
-from qmodel.conformance import rawkeys, snapshot
-from qmodel.conformance.snapshot import Snapshot
-from qmodel.conformance.subjects import Step
+from qmodel.backends.redis import raw_keys
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract.refusals import Refusal
 from qmodel.dialects import qless
-from qmodel.refusals import Refusal
-from qmodel.state.store import Store
+from qmodel.model import engine, snapshot
+from qmodel.model.snapshot import Snapshot
+from qmodel.model.state.store import Store
+from qmodel.wire import codec
 
 PREFIX = "ql:"
 
@@ -103,7 +104,7 @@ class LuaSubject:
     has_documents = True
 
     def __init__(self, texts: dict[str, str] | None = None) -> None:
-        from qmodel.backends.lua_host import LuaHost
+        from qmodel.backends.embedded.host import LuaHost
 
         self._host = LuaHost(lambda: 0.0)
         self._host.load(bundle.library(texts))
@@ -114,7 +115,7 @@ class LuaSubject:
         return [self._step(one) for one in history]
 
     def _step(self, one: Call | Step) -> Heard:
-        from qmodel.backends.lua_host import ReplyError
+        from qmodel.backends.embedded.host import ReplyError
 
         published: list[tuple[str, str]] = []
         keyspace = self._host.keyspace
@@ -123,7 +124,7 @@ class LuaSubject:
             outcome = self._outcome(one)
         except ReplyError as error:
             outcome = str(error)
-        return Heard(outcome, tuple(published), rawkeys.decode(keyspace.dump(), PREFIX))
+        return Heard(outcome, tuple(published), raw_keys.decode(keyspace.dump(), PREFIX))
 
     def _outcome(self, one: Call | Step) -> Any:
         if isinstance(one, Call):
@@ -132,7 +133,7 @@ class LuaSubject:
                 name, words = f"{name}_document", (one.document, *words)
             return _texts(self._host.fcall(name, (PREFIX,), words))
         name = bundle.function_name(one.op.spec.name)
-        return _texts(self._host.fcall(name, (PREFIX,), wire.encode(one.op, one.now))[0])
+        return _texts(self._host.fcall(name, (PREFIX,), codec.encode(one.op, one.now))[0])
 
     def close(self) -> None:
         """Nothing is held."""
@@ -146,9 +147,9 @@ class ServerSubject:
     def __init__(self, url: str, script: bool = False) -> None:
         import redis
 
-        from qmodel.backends import redis_dump
-        from qmodel.backends.redis import RedisBackend
-        from qmodel.backends.redis_setup import options_of
+        from qmodel.backends.redis import dump
+        from qmodel.backends.redis.backend import RedisBackend
+        from qmodel.backends.redis.setup import options_of
 
         options = options_of(url)
         self.name = f"{options.where}, {'script' if script else 'function'}"
@@ -161,8 +162,8 @@ class ServerSubject:
         self._listener.psubscribe(f"{self._prefix}*")
         self._listener.get_message(timeout=5)
         self._script = self._client.script_load(bundle.qless_script(self._prefix)) if script else None
-        self._dump = redis_dump.dump_command(self._prefix)
-        self._dump_of = redis_dump.dump_of
+        self._dump = dump.dump_command(self._prefix)
+        self._dump_of = dump.dump_of
 
     def run(self, history: Calls) -> list[Heard]:
         """Execute a whole history in one round trip; a message of our own ends those of each step."""
@@ -177,7 +178,7 @@ class ServerSubject:
             Heard(
                 self._outcome(one, raw[3 * number]),
                 self._messages(str(number)),
-                rawkeys.decode(self._dump_of(raw[3 * number + 2]), self._prefix),
+                raw_keys.decode(self._dump_of(raw[3 * number + 2]), self._prefix),
             )
             for number, one in enumerate(history)
         ]
@@ -185,7 +186,7 @@ class ServerSubject:
     def _words(self, one: Call | Step) -> tuple[str, ...]:
         if isinstance(one, Step):
             name = bundle.function_name(one.op.spec.name)
-            return ("FCALL", name, "1", self._prefix, *wire.encode(one.op, one.now))
+            return ("FCALL", name, "1", self._prefix, *codec.encode(one.op, one.now))
         if self._script is not None:
             return ("EVALSHA", self._script, "0", *one.arguments)
         return ("FCALL", f"{bundle.LIBRARY}_qless", "1", self._prefix, *one.arguments)

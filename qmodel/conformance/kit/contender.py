@@ -1,4 +1,4 @@
-"""A driver as one of many clients at once: what `qmodel.conformance.contention` lets work beside others."""
+"""A driver as one of many clients at once: what `qmodel.conformance.concurrency.contention` lets work beside others."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import types
 from collections.abc import Sequence
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from qmodel import replies
-from qmodel.conformance.calls import Lost, Skipped
+from qmodel.conformance.concurrency.calls import Lost, Skipped
 from qmodel.conformance.kit.driver import Driver
-from qmodel.conformance.subjects import Step
-from qmodel.operations import Operation
-from qmodel.refusals import Refusal
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract import replies
+from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import Refusal
 
 
 class ByDriver:

@@ -23,11 +23,11 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple
 
 from qmodel import __version__
-from qmodel.conformance import codec
+from qmodel.conformance.histories import json_lines
 from qmodel.conformance.kit import protocol
-from qmodel.conformance.subjects import Step
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract.operations import Operation
 from qmodel.errors import QmodelError
-from qmodel.operations import Operation
 
 LONGEST_LINE = 1 << 28
 """In bytes. A thousand jobs with data of 100 KB fit; a driver that writes without end does not."""
@@ -110,19 +110,19 @@ class Driver:
 
     def step(self, step: Step) -> Outcome:
         """Execute one operation."""
-        answer = self.ask("op", **codec.dump(step))
+        answer = self.ask("op", **json_lines.dump(step))
         del answer["seq"]
         return answer
 
     def execute(self, op: Operation) -> Outcome:
         """Execute one operation at the moment that the server's clock says."""
-        answer = self.ask("op", **codec.dump(Step(0, op)) | {"now": None})
+        answer = self.ask("op", **json_lines.dump(Step(0, op)) | {"now": None})
         del answer["seq"]
         return answer
 
     def batch(self, steps: Sequence[Step]) -> list[Outcome]:
         """Execute several operations in one message."""
-        results: list[Outcome] = self.ask("batch", ops=[codec.dump(step) for step in steps])["results"]
+        results: list[Outcome] = self.ask("batch", ops=[json_lines.dump(step) for step in steps])["results"]
         if len(results) != len(steps):
             raise self._broken("DRIVER-7", f"it answered {len(results)} results to {len(steps)} operations")
         return results

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from qmodel.conformance.kit.requirements import REQUIREMENTS, Requirement, of_step
 from qmodel.conformance.kit.vectors import Outcome, is_resend
-from qmodel.conformance.subjects import Step
+from qmodel.conformance.subjects.base import Step
 
 MOST_PATHS = 12
 

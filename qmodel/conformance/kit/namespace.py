@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from qmodel.conformance.kit.vectors import Outcome, outcome
-from qmodel.conformance.subjects import Step
-from qmodel.operations import Pop, Workers
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract.operations import Pop, Workers
 
 SCHEMES = ("redis", "rediss", "unix", "valkey", "valkeys")
 
@@ -29,8 +29,8 @@ class Namespaces:
         self._within: tuple[str, Any] = ("", None)
         base = ""
         if urlsplit(url).scheme in SCHEMES:
-            from qmodel.backends.redis import RedisBackend
-            from qmodel.backends.redis_setup import options_of
+            from qmodel.backends.redis.backend import RedisBackend
+            from qmodel.backends.redis.setup import options_of
 
             options = options_of(url)
             self._backend = RedisBackend(options)  # loads the library
@@ -62,7 +62,7 @@ class Namespaces:
 
     def _in(self, prefix: str) -> Any:
         """A backend of our own in a namespace."""
-        from qmodel.backends.redis import RedisBackend
+        from qmodel.backends.redis.backend import RedisBackend
 
         if self._within[0] != prefix:
             self._leave()
@@ -100,7 +100,7 @@ def _quoted(text: str) -> str:
 
 def _theirs(url: str) -> str:
     """A URL as any client of Redis understands it: without our options and names for schemes."""
-    from qmodel.backends.redis_setup import OWN
+    from qmodel.backends.redis.setup import OWN
 
     parts = urlsplit(url)
     scheme = parts.scheme.replace("valkey", "redis")

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from qmodel import operations as ops
+from qmodel.conformance.histories.script import START, Script
 from qmodel.conformance.kit.vectors import Vector, made
-from qmodel.conformance.script import START, Script
+from qmodel.contract import operations as ops
 
 Probe = Callable[[Script], None]
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from qmodel.conformance.kit import schema
-from qmodel.conformance.kit.schema import Schema, record, ref
-from qmodel.engine import VERBS
-from qmodel.operations import CATALOGUE
+from qmodel.contract import schema
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.schema import Schema, record, ref
+from qmodel.model.engine import VERBS
 
 PROTOCOL = 1
 """The version of this protocol."""

@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from qmodel import operations, replies
-from qmodel.operations import CATALOGUE
-from qmodel.refusals import REASONS
+from qmodel.contract import operations, replies
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import REASONS
 
 
 class Requirement(NamedTuple):

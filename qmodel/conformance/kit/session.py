@@ -10,14 +10,14 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from qmodel.conformance import shrink
+from qmodel.conformance.compare import shrink
 from qmodel.conformance.kit import judge, vectors
 from qmodel.conformance.kit.driver import Broken, Driver, Outcome
 from qmodel.conformance.kit.judge import Difference
 from qmodel.conformance.kit.namespace import Namespaces
 from qmodel.conformance.kit.protocol import operations_of
 from qmodel.conformance.kit.requirements import REQUIREMENTS, Requirement
-from qmodel.conformance.subjects import Step
+from qmodel.conformance.subjects.base import Step
 
 BATCH = 50
 MOST_TRIES = 400

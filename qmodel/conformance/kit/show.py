@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree as xml
 
-from qmodel.conformance import codec
+from qmodel.conformance.histories import json_lines
 from qmodel.conformance.kit.driver import Hello, Outcome
 from qmodel.conformance.kit.judge import Difference
 from qmodel.conformance.kit.protocol import operations_of
 from qmodel.conformance.kit.session import Finding
 from qmodel.conformance.kit.suite import EXPECTED, FAILED, LEFT_OUT, LEVELS, PASSED, UNEXPECTED, Report, Result
-from qmodel.operations import CATALOGUE
-from qmodel.refusals import Refusal
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import Refusal
 
 LONGEST = 600
 """How much of one line of a transcript is shown."""
@@ -46,7 +46,7 @@ def transcript(finding: Finding) -> Iterator[str]:
     for at, (step, was) in enumerate(zip(finding.history, finding.expected, strict=True)):
         by = f"{finding.dealt[at]} " if len(set(finding.dealt)) > 1 else ""
         by += "(*) " if at == finding.blamed else ""
-        yield f"  {by}-> {_cut(json.dumps(codec.dump(step), ensure_ascii=False))}"
+        yield f"  {by}-> {_cut(json.dumps(json_lines.dump(step), ensure_ascii=False))}"
         if at < last or finding.difference is None:
             yield f"  {' ' * len(by)}<- {_cut(_answer(was))}"
     if finding.difference is not None:
@@ -133,7 +133,7 @@ def _result(result: Result) -> dict[str, Any]:
     if result.finding is not None:
         finding = result.finding
         found |= {"requirement": finding.requirement.id, "sentence": finding.requirement.sentence}
-        found["steps"] = [codec.dump(step) for step in finding.history]
+        found["steps"] = [json_lines.dump(step) for step in finding.history]
         if finding.difference is not None:
             found |= {"expected": finding.difference.expected, "answered": finding.difference.found}
             found |= {"by": finding.difference.by, "paths": list(finding.difference.paths), "blamed": finding.blamed}

@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from qmodel import operations as ops
-from qmodel.conformance import runner
-from qmodel.conformance.chooser import RandomChooser
-from qmodel.conformance.directed import SCRIPTS, directed
+from qmodel.conformance.compare import runner
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.conformance.histories.directed import SCRIPTS, directed
 from qmodel.conformance.kit import expected as expecting
 from qmodel.conformance.kit import probes, vectors
 from qmodel.conformance.kit.driver import Broken
@@ -27,7 +26,8 @@ from qmodel.conformance.kit.judge import Difference, compare
 from qmodel.conformance.kit.requirements import REQUIREMENTS
 from qmodel.conformance.kit.session import Finding, Session
 from qmodel.conformance.kit.vectors import Vector
-from qmodel.conformance.subjects import Step
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract import operations as ops
 
 LEVELS = ("smoke", "core", "full", "soak")
 GENERATED = 300

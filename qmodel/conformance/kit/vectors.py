@@ -23,15 +23,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from qmodel import __version__, engine
-from qmodel.conformance import codec
-from qmodel.conformance.kit import protocol, schema
+from qmodel import __version__
+from qmodel.conformance.histories import json_lines
+from qmodel.conformance.kit import protocol
 from qmodel.conformance.kit.requirements import of_step
-from qmodel.conformance.kit.schema import Schema, record
-from qmodel.conformance.subjects import Step
-from qmodel.operations import CATALOGUE, Operation
-from qmodel.refusals import Refusal
-from qmodel.state.store import Store
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract import schema
+from qmodel.contract.operations import CATALOGUE, Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.contract.schema import Schema, record
+from qmodel.model import engine
+from qmodel.model.state.store import Store
 
 VERSION = 2
 """The version of the format."""
@@ -104,7 +106,7 @@ def dump(vector: Vector) -> dict[str, Any]:
     """A vector for JSON."""
     found = vector._asdict()
     steps = zip(vector.steps, found.pop("outcomes"), strict=True)
-    return found | {"steps": [codec.dump(step) | {"expect": was} for step, was in steps]}
+    return found | {"steps": [json_lines.dump(step) | {"expect": was} for step, was in steps]}
 
 
 def dumps(vectors: Sequence[Vector], level: str, **about: Any) -> str:
@@ -124,7 +126,7 @@ def loads(text: str) -> tuple[dict[str, Any], list[Vector]]:
 
 def _loaded(line: dict[str, Any]) -> Vector:
     outcomes = [step.pop("expect") for step in line["steps"]]
-    steps = [codec.load(step) for step in line["steps"]]
+    steps = [json_lines.load(step) for step in line["steps"]]
     requirements, features = tuple(line["requirements"]), tuple(line["features"])
     return Vector(line["id"], line["level"], requirements, features, line["why"], steps, outcomes)
 

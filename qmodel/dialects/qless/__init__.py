@@ -1,7 +1,7 @@
 """The qless dialect: what qless's bindings send, on top of the model. Its mirror is `lua/dialects/qless_*.lua`.
 
 >>> from qmodel.dialects import qless
->>> from qmodel.state.store import Store
+>>> from qmodel.model.state.store import Store
 >>> store = Store()
 >>> qless.call(store, ["put", "7.5", "me", "work", "a", "Klass", "{}", "0"])
 Answer(reply='a', published=[('log', '{"jid":"a","event":"put","queue":"work"}')])
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from qmodel.dialects.qless.commands import call
 from qmodel.dialects.qless.documents import DOCUMENTS, call_document
-from qmodel.dialects.qless.recognising import recognise, recognise_document
+from qmodel.dialects.qless.recognize import recognise, recognise_document
 from qmodel.dialects.qless.session import Answer, QlessError
 
 __all__ = ["DOCUMENTS", "Answer", "QlessError", "call", "call_document", "recognise", "recognise_document"]

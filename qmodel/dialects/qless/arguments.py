@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmodel.arguments import LONGEST_MS, MOST
+from qmodel.contract.arguments import LONGEST_MS, MOST
 from qmodel.dialects.qless import texts
 from qmodel.dialects.qless.session import QlessError
 

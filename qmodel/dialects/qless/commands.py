@@ -9,10 +9,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 
-from qmodel.arguments import TIME_END
+from qmodel.contract.arguments import TIME_END
 from qmodel.dialects.qless import jobs, queues, recurring, settings, texts
 from qmodel.dialects.qless.session import Answer, QlessError, Reply, Session
-from qmodel.state.store import Store
+from qmodel.model.state.store import Store
 
 Command = Callable[..., Reply]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
+from qmodel.contract.replies import Job
 from qmodel.dialects.qless.commands import execute, moment
 from qmodel.dialects.qless.session import Answer, QlessError, Session
-from qmodel.replies import Job
-from qmodel.state.store import Store
+from qmodel.model.state.store import Store
 
 Words = list[str]
 Place = int | str

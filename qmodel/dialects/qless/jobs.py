@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from qmodel import operations as ops
-from qmodel.arguments import MOST
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import MOST
+from qmodel.contract.replies import Job
 from qmodel.dialects.qless import shapes, texts
 from qmodel.dialects.qless.arguments import (
     delay_of,
@@ -18,7 +19,6 @@ from qmodel.dialects.qless.arguments import (
     window,
 )
 from qmodel.dialects.qless.session import QlessError, Reply, Session, state
-from qmodel.replies import Job
 
 # ---- putting
 

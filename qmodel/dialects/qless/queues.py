@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from qmodel import operations as ops
-from qmodel.arguments import MOST
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import MOST
+from qmodel.contract.events import Event
+from qmodel.contract.replies import Job, QueueCounts
 from qmodel.dialects.qless import shapes, texts
 from qmodel.dialects.qless.arguments import first, need, need_jid, need_queue, whole_of, window
 from qmodel.dialects.qless.jobs import exhausted, tell_failed
 from qmodel.dialects.qless.session import QlessError, Reply, Session
-from qmodel.events import Event
-from qmodel.replies import Job, QueueCounts
 
 # ---- taking
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from qmodel import operations as ops
-from qmodel.arguments import LONGEST_MS
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import LONGEST_MS
 from qmodel.dialects.qless import shapes, texts
 from qmodel.dialects.qless.arguments import first, need, need_queue, options_of, strings_of, whole_of
 from qmodel.dialects.qless.session import QlessError, Reply, Session

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from qmodel import engine
-from qmodel.arguments import MOST
+from qmodel.contract.arguments import MOST
+from qmodel.contract.events import Event
+from qmodel.contract.operations import Events, Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.contract.replies import Job
 from qmodel.dialects.qless import texts
-from qmodel.events import Event
-from qmodel.operations import Events, Operation
-from qmodel.refusals import Refusal
-from qmodel.replies import Job
-from qmodel.state import tracking
-from qmodel.state.store import Store
+from qmodel.model import engine
+from qmodel.model.state import tracking
+from qmodel.model.state.store import Store
 
 Reply = str | int | list[Any] | None
 """What a call replies: as Redis converts a Lua value, where lists hold texts."""

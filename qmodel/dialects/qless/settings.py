@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
+from qmodel.contract.replies import Setting
 from qmodel.dialects.qless import texts
 from qmodel.dialects.qless.arguments import need
 from qmodel.dialects.qless.session import QlessError, Reply, Session
-from qmodel.replies import Setting
 
 APPLICATION = "qless"
 """What `application` is set to, which nobody can change."""

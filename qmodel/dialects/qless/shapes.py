@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from qmodel.contract.replies import Failure, Job, QueueCounts, Sample, Schedule, Stage, Stats, WorkerCounts
 from qmodel.dialects.qless import texts
 from qmodel.dialects.qless.session import Session, state
 from qmodel.dialects.qless.texts import Raw
-from qmodel.replies import Failure, Job, QueueCounts, Sample, Schedule, Stage, Stats, WorkerCounts
 
 WHAT = {"put": "put", "popped": "popped", "completed": "done", "failed": "failed", "lapsed": "timed-out",
         "timed_out": "timed-out", "log": "log"}  # fmt: skip

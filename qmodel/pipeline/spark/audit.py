@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from qmodel.pipeline import findings, journals
-from qmodel.pipeline.archive import Archive
+from qmodel.pipeline.archive.layout import Archive
 from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.audit import findings
+from qmodel.pipeline.journal import archive
 
 
 def audit(spark: SparkSession, root: str, *, after: int = 0, save: bool = False) -> DataFrame:
@@ -23,7 +24,7 @@ def audit(spark: SparkSession, root: str, *, after: int = 0, save: bool = False)
     It begins with the first state that is not before the entry `after`; with `save` the state with which a namespace
     ends is kept. All executors must see `root`. Raises ArchiveError where there is no state to begin with.
     """
-    where, segments = Archive(root).place, journals.all_segments(root, after)
+    where, segments = Archive(root).place, archive.all_segments(root, after)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from qmodel.conformance.parts import HISTORIES, Campaign, Total
-from qmodel.pipeline import campaigning
+from qmodel.conformance.campaign.parts import HISTORIES, Campaign, Total
+from qmodel.pipeline import campaigns
 from qmodel.pipeline.arrow import pa
 
 
@@ -30,10 +30,10 @@ def campaign(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             firsts = (part * size for part in batch.column("id").to_pylist())
-            yield from campaigning.parts(what, firsts, examples, size)
+            yield from campaigns.parts(what, firsts, examples, size)
 
     numbers = spark.range(0, -(-examples // size), 1, tasks)
-    return numbers.mapInArrow(run, from_arrow_schema(campaigning.SCHEMA))
+    return numbers.mapInArrow(run, from_arrow_schema(campaigns.SCHEMA))
 
 
 def coverage(parts: DataFrame) -> DataFrame:
@@ -43,7 +43,7 @@ def coverage(parts: DataFrame) -> DataFrame:
 
 
 def failures(parts: DataFrame) -> DataFrame:
-    """The histories that failed, a row each; see `qmodel.conformance.parts.Found`."""
+    """The histories that failed, a row each; see `qmodel.conformance.campaign.parts.Found`."""
     return parts.select(F.explode("failures").alias("f")).select("f.*")
 
 
@@ -54,4 +54,4 @@ def throughput(parts: DataFrame) -> DataFrame:
 
 def total(parts: DataFrame) -> Total:
     """The sum of the parts, on the driver."""
-    return Total(campaigning.part(row.asDict(recursive=True)) for row in parts.collect())
+    return Total(campaigns.part(row.asDict(recursive=True)) for row in parts.collect())

@@ -14,10 +14,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from qmodel.pipeline import planning
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.grids import Grid
-from qmodel.pipeline.planning import Measured, Outcome
+from qmodel.planning import capacity
+from qmodel.planning.capacity import Measured, Outcome
+from qmodel.planning.grids import Grid
 
 SCHEMA: pa.Schema = pa.schema([("point", pa.int64()), ("run", pa.int64()), ("measured", pa.string())])
 """A run: of which point, its number, and what was measured, as JSON of `planning.Measured`."""
@@ -25,14 +25,14 @@ SCHEMA: pa.Schema = pa.schema([("point", pa.int64()), ("run", pa.int64()), ("mea
 
 def measurements(spark: SparkSession, grid: Grid, *, tasks: int | None = None) -> DataFrame:
     """All runs of all points, a row each, by so many tasks; without that by as many as Spark has cores for."""
-    todo = planning.tasks(grid)
+    todo = capacity.tasks(grid)
     Random(0).shuffle(todo)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column("id").to_pylist():
                 point, run = todo[number]
-                told = json.dumps(planning.measure(grid, point, run))
+                told = json.dumps(capacity.measure(grid, point, run))
                 row = {"point": point, "run": run, "measured": told}
                 yield pa.RecordBatch.from_pylist([row], schema=SCHEMA)
 
@@ -42,7 +42,7 @@ def measurements(spark: SparkSession, grid: Grid, *, tasks: int | None = None) -
 def outcomes(grid: Grid, found: DataFrame) -> list[Outcome]:
     """The points, from a table of all their runs, on the driver."""
     told = (json.loads(row.measured) for row in found.collect())
-    return planning.outcomes(grid, (_measured(*one) for one in told))
+    return capacity.outcomes(grid, (_measured(*one) for one in told))
 
 
 def _measured(point: int, run: int, values: list[tuple[str, list[float]]], *rest: Any) -> Measured:

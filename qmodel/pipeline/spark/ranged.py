@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from pyspark.sql.datasource import DataSourceReader, Filter
 
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from qmodel.errors import QmodelError
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.spark.ranges import Range, cut, narrowed

@@ -16,11 +16,11 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from qmodel.client import Client
+from qmodel.client.sync import Client
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.decoding import read
-from qmodel.pipeline.gaps import Gap
-from qmodel.pipeline.schema import SCHEMA
+from qmodel.pipeline.events.decode import read
+from qmodel.pipeline.events.gaps import Gap
+from qmodel.pipeline.events.schema import SCHEMA
 
 ROWS = 100_000
 """How many events a task reads, unless it is said otherwise: a task of few rows costs more than its rows."""

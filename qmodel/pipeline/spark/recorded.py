@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qmodel.client import Client
-from qmodel.pipeline import journaling
+from qmodel.client.sync import Client
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.entry_tables import SCHEMA, table
-from qmodel.pipeline.gaps import Gap
-from qmodel.pipeline.journaling import JournalWentBack
+from qmodel.pipeline.events.gaps import Gap
+from qmodel.pipeline.journal import pages
+from qmodel.pipeline.journal.pages import JournalWentBack
+from qmodel.pipeline.journal.tables import SCHEMA, table
 from qmodel.pipeline.spark.ranged import Pushed, RangeReader
 from qmodel.pipeline.spark.ranges import Range
 
@@ -24,7 +24,7 @@ class JournalReader(RangeReader):
 
     def newest(self, client: Client) -> int:
         """The number of the newest entry."""
-        return journaling.newest(client)
+        return pages.newest(client)
 
     def went_back(self, newest: int) -> JournalWentBack:
         """There is no entry `after` which to read."""
@@ -35,7 +35,7 @@ class JournalReader(RangeReader):
         gaps: list[Gap] | None = None if self.what.fail_on_data_loss else []
         read = partition.after
         with Client(self.what.url) as client:
-            for page in journaling.pages(client, partition.after, partition.last, gaps=gaps):
+            for page in pages.pages(client, partition.after, partition.last, gaps=gaps):
                 read = page[-1].number
                 yield from table(page).select(self.schema.names).cast(self.schema).to_batches()
         if read < partition.last and gaps is None:

@@ -19,11 +19,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from qmodel import replies
-from qmodel.client import Client
-from qmodel.objects import Duration
-from qmodel.pipeline.answering import ANSWERS, answers, check_kept
+from qmodel.client.fields import Duration
+from qmodel.client.sync import Client
+from qmodel.contract import replies
 from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.jobs.answers import ANSWERS, answers, check_kept
 from qmodel.pipeline.spark.options import Given
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
-from qmodel.pipeline.spark.shipping import ship
+from qmodel.pipeline.spark.package import ship
 from qmodel.pipeline.spark.source import EventsSource
 
 

@@ -13,20 +13,20 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from qmodel.client import Client
-from qmodel.pipeline import entry_tables
+from qmodel.client.sync import Client
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.gaps import SequenceWentBack
-from qmodel.pipeline.listing import TABLES
-from qmodel.pipeline.schema import SCHEMA
+from qmodel.pipeline.events.gaps import SequenceWentBack
+from qmodel.pipeline.events.schema import SCHEMA
+from qmodel.pipeline.journal import tables
 from qmodel.pipeline.spark.options import Given
 from qmodel.pipeline.spark.ranged import Pushed, RangeReader
 from qmodel.pipeline.spark.ranges import Range, chosen, read_range
 from qmodel.pipeline.spark.recorded import JournalReader, PushedJournalReader
-from qmodel.pipeline.spark.streaming import EventsStream, stream_options
+from qmodel.pipeline.spark.stream import EventsStream, stream_options
 from qmodel.pipeline.spark.tables import PushedTableReader, TableReader, table_options
 from qmodel.pipeline.spark.wanted import OPTIONS, wanted
 from qmodel.pipeline.spark.writer import JobsStreamWriter, JobsWriter, target
+from qmodel.pipeline.tables.live import TABLES
 
 EVENTS, JOURNAL = "events", "journal"
 """The tables of what happened, which are read by ranges of numbers; the others are of what there is."""
@@ -48,9 +48,9 @@ class EventsSource(DataSource):
         return name
 
     def schema(self) -> StructType:
-        """The columns of `qmodel.pipeline.schema`, or of another table (`listing`, and `entry_tables`)."""
+        """The columns of `qmodel.pipeline.events.schema`, or of another table (`listing`, and `entry_tables`)."""
         name = self._table()
-        own = {EVENTS: SCHEMA, JOURNAL: entry_tables.SCHEMA}
+        own = {EVENTS: SCHEMA, JOURNAL: tables.SCHEMA}
         return from_arrow_schema(own[name] if name in own else TABLES[name].schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -62,7 +62,7 @@ class EventsSource(DataSource):
         name, pushed = self._table(), Given(self.options, OPTIONS).flag("pushdown", False)
         if name == JOURNAL:
             entries = PushedJournalReader if pushed else JournalReader
-            return entries(wanted(self.options), chosen(schema, entry_tables.SCHEMA))
+            return entries(wanted(self.options), chosen(schema, tables.SCHEMA))
         if name == EVENTS:
             reader = PushedEventsReader if pushed else EventsReader
             return reader(wanted(self.options), chosen(schema))

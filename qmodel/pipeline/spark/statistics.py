@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
-from qmodel.pipeline.archive import Archive, File
+from qmodel.pipeline.archive.layout import Archive, File
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.schema import SCHEMA
+from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.statistics.ordered import Kernel
 from qmodel.pipeline.statistics.sql import SPARK
 

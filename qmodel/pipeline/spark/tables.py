@@ -1,6 +1,6 @@
 """Jobs, failures, statistics, queues and workers for Spark: `option("table", "jobs")`.
 
-What is promised of these tables is told in `qmodel.pipeline.listing`.
+What is promised of these tables is told in `qmodel.pipeline.tables.live`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from pyspark.sql.datasource import DataSourceReader, EqualNullSafe, EqualTo, Filter, In, InputPartition
 
-from qmodel.client import Client
-from qmodel.lifecycle import STATES
-from qmodel.operations import CATALOGUE
+from qmodel.client.sync import Client
+from qmodel.contract.lifecycle import STATES
+from qmodel.contract.operations import CATALOGUE
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.listing import TABLES, Narrow, Part, read
 from qmodel.pipeline.spark.options import Given
+from qmodel.pipeline.tables.live import TABLES, Narrow, Part, read
 
 PUSHED = {"jobs": ("queue", "state", "klass"), "failures": ("group", "queue", "klass"), "stats": ("queue",)}
 """The columns of which a condition `=` narrows what is read: those that mean the same as an argument of a search."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from qmodel.pipeline.spark.options import Given
 from qmodel.pipeline.spark.ranges import ROWS
-from qmodel.pipeline.spark.streaming import ALL
+from qmodel.pipeline.spark.stream import ALL
 
 
 class Wanted(NamedTuple):

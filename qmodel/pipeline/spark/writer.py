@@ -1,7 +1,7 @@
 """Jobs as a sink of Spark: `frame.write.format("qmodel")`, and `frame.writeStream`.
 
 A task puts the rows of its partition, and the row's id decides whether that was done before
-(`qmodel.pipeline.writing`). So a task may be tried again, run twice at a time, or die after half of its rows: no row
+(`qmodel.pipeline.jobs.write`). So a task may be tried again, run twice at a time, or die after half of its rows: no row
 becomes a second job. Nothing is taken back, for a worker may have a job before the next row is written. What a write
 has left undone when it fails is done when it is tried again.
 """
@@ -18,12 +18,12 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from qmodel import operations as ops
-from qmodel.client import Client
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.sending import Sent, add, put
+from qmodel.pipeline.jobs.send import Sent, add, put
+from qmodel.pipeline.jobs.write import Rows, Writing, check
 from qmodel.pipeline.spark.options import Given
-from qmodel.pipeline.writing import Rows, Writing, check
 
 LOG = logging.getLogger("qmodel.pipeline")
 

@@ -1,9 +1,9 @@
 """How durations are counted: by cells, whose counts and sums are whole numbers, and can be added in any order.
 
-A cell is one of the engine's bins (`qmodel.histogram`) and one of the fine ones, which percentiles are told from.
-Those are linear up to 64 ms, and then 32 in each power of two (as HdrHistogram has them): a percentile is exact below
-64 ms, and from there at most 1/64 off, whatever the distribution. What sketches promise is a rank instead, and far
-out in a long tail a small error in rank is a large one in milliseconds.
+A cell is one of the engine's bins (`qmodel.present.histogram`) and one of the fine ones, which percentiles are told
+from. Those are linear up to 64 ms, and then 32 in each power of two (as HdrHistogram has them): a percentile is exact
+below 64 ms, and from there at most 1/64 off, whatever the distribution. What sketches promise is a rank instead, and
+far out in a long tail a small error in rank is a large one in milliseconds.
 
 Beside its count a cell has the sum of its durations and of their squares, both exact. So mean and variance do not
 depend on who added what first: parts that are merged give what the whole would, to the last bit.
@@ -47,7 +47,7 @@ def fine_range(fine: int) -> tuple[int, int]:
 
 
 def _bin_sql(ms: str) -> str:
-    """`qmodel.state.stats.bin_of`; a comparison of both is in the tests."""
+    """`qmodel.model.state.stats.bin_of`; a comparison of both is in the tests."""
     return (
         f"case when {ms} < 60000 then floor({ms} / 1000) when {ms} < 3600000 then 59 + floor({ms} / 60000)"
         f" when {ms} < 86400000 then 115 + floor({ms} / 900000) when {ms} < 259200000 then 187 + floor({ms} / 3600000)"

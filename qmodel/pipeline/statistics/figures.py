@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from qmodel.histogram import bin_starts
+from qmodel.model.state.stats import BINS
 from qmodel.pipeline.statistics.cells import fine_range
 from qmodel.pipeline.statistics.sql import SHARES
-from qmodel.state.stats import BINS
+from qmodel.present.histogram import bin_starts
 
 
 def date_of(day: int) -> str:
@@ -70,7 +70,7 @@ class Durations:
 
     @property
     def histogram(self) -> tuple[int, ...]:
-        """The count of each bin of `qmodel.histogram`."""
+        """The count of each bin of `qmodel.present.histogram`."""
         return tuple(self.bins[index] for index in range(BINS))
 
     def shown(self) -> dict[str, float]:

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from qmodel.pipeline.archive import Archive, File
+from qmodel.pipeline.archive.layout import Archive, File
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.schema import SCHEMA
+from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.statistics.ordered import Kernel
 from qmodel.pipeline.statistics.runs import StatisticsError
 from qmodel.pipeline.statistics.sql import DUCKDB

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from qmodel.pipeline.archive import Archive
+from qmodel.model.state.stats import BINS
+from qmodel.pipeline.archive.layout import Archive
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.folding import Fold, Key, Known, Lost
 from qmodel.pipeline.statistics import sql
-from qmodel.pipeline.statistics.counting import Engine, describe
+from qmodel.pipeline.statistics.count import Engine, describe
+from qmodel.pipeline.statistics.fold import Fold, Key, Known, Lost
 from qmodel.pipeline.statistics.runs import Range, StatisticsError
-from qmodel.pipeline.tallies import Sample, Tally
-from qmodel.state.stats import BINS
+from qmodel.pipeline.statistics.tallies import Sample, Tally
 
 Kernel = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 

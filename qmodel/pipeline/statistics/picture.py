@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from qmodel.moments import format_duration
 from qmodel.pipeline.statistics.figures import Durations, Figures, Name
+from qmodel.present.durations import format_duration
 
 COLOURS = {"wait": "#2a6fb0", "run": "#2e8b57"}
 TICKS = (1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000, 86_400_000, 864_000_000, 8_640_000_000)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from qmodel.errors import QmodelError
-from qmodel.pipeline.committing import sync
+from qmodel.pipeline.archive.commit import sync
 
 COUNTS, CELLS, CARRIED = "counts.json", "cells", "carried"
 

@@ -4,11 +4,11 @@
                    -> tagged: of the jobs that ever had a tag alone -> counted -> cells, by tag
                    -> carried: the events that those after them will need
 
-It counts what `qmodel.pipeline.folding.Fold` counts, which is the definition; tests compare them on histories. A fold
-keeps in memory what it knows of each job. Here the same is found by looking back, from an event to those of its job
-before it: the `put` tells the klass, and the last one tells what this one takes back. A job that is put anew, recovers,
-or is gone is failed no more, on the day and under the names where its failure was counted; what a fold says of leases
-that were lost holds here, too. So an event may count in three ways, and has a `turn` for each.
+It counts what `qmodel.pipeline.statistics.fold.Fold` counts, which is the definition; tests compare them on histories.
+A fold keeps in memory what it knows of each job. Here the same is found by looking back, from an event to those of its
+job before it: the `put` tells the klass, and the last one tells what this one takes back. A job that is put anew,
+recovers, or is gone is failed no more, on the day and under the names where its failure was counted; what a fold says
+of leases that were lost holds here, too. So an event may count in three ways, and has a `turn` for each.
 
 Windows are by `jid, namespace`, and not the other way round: Spark compares the first bytes of the first column, which
 few jobs share, before it looks at anything else.
@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from qmodel.pipeline.folding import HANDLERS
 from qmodel.pipeline.statistics.cells import SHIFT, cell_sql
+from qmodel.pipeline.statistics.fold import HANDLERS
 
 COLUMNS = ("namespace", "seq", "moment", "event", "jid", "queue", "klass", "worker", "tag", "failure", "cause", "ms")
 """Those of the events that count, and of what is carried."""

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.statistics.counting import Engine, collect
+from qmodel.pipeline.statistics.count import Engine, collect
 from qmodel.pipeline.statistics.figures import Figures, Name, date_of, group_rows, histogram_rows
 from qmodel.pipeline.statistics.runs import Busy, Runs
 

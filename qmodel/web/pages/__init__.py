@@ -8,9 +8,9 @@ from __future__ import annotations
 from starlette.routing import Route
 
 from qmodel.web.pages import (
-    bulking,
-    doing,
+    bulk,
     failures,
+    forms,
     job,
     jobs,
     others,
@@ -49,7 +49,7 @@ ROUTES = [
     Route("/tags", others.tags),
     Route("/unique", others.unique),
     Route("/stats", stats.show),
-    Route("/do", doing.do, methods=["POST"]),
-    Route("/bulk", bulking.preview),
-    Route("/bulk", bulking.run, methods=["POST"]),
+    Route("/do", forms.do, methods=["POST"]),
+    Route("/bulk", bulk.preview),
+    Route("/bulk", bulk.run, methods=["POST"]),
 ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmodel import operations as ops
-from qmodel.web import asking
+from qmodel.contract import operations as ops
+from qmodel.web import queries
 from qmodel.web.pages.overview import latest_failures
 from qmodel.web.site import site_of
 from qmodel.web.source import PAGE, cut
@@ -15,6 +15,6 @@ from qmodel.web.source import PAGE, cut
 def index(request: Request) -> Response:
     """The groups, each with what failed in it last."""
     site = site_of(request)
-    offset = asking.whole(request, "offset")
+    offset = queries.whole(request, "offset")
     found = cut(site.source.ask(ops.FailedGroups(offset, PAGE + 1)), offset)
     return site.page(request, "failures.html", found=found, latest=latest_failures(site, found.items))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmodel import operations as ops
-from qmodel import replies
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.contract.refusals import Refusal
 from qmodel.errors import JobNotFound, RefusedError
-from qmodel.refusals import Refusal
-from qmodel.web import asking
+from qmodel.web import queries
 from qmodel.web.site import Site, site_of
 from qmodel.web.timeline import moments, spans
 
@@ -26,7 +26,7 @@ TEXT = 20_000
 def show(request: Request) -> Response:
     """Everything about a job."""
     site = site_of(request)
-    jid = asking.needed(request, "jid")
+    jid = queries.needed(request, "jid")
     job, reasons, results = site.source.client.execute_many([ops.Get(jid), ops.Why(jid), ops.Results(jid)])
     job = _found(jid, job)
     now = site.source.now()
@@ -40,7 +40,7 @@ def show(request: Request) -> Response:
         related=_related(site, job),
         moments=moments(job),
         spans=spans(job, now),
-        whole=bool(asking.text(request, "whole")),
+        whole=bool(queries.text(request, "whole")),
         text=TEXT,
         queues=[queue.name for queue in site.source.queues(0, 100)] if site.allows(request) else [],
     )
@@ -65,7 +65,7 @@ def _related(site: Site, job: replies.Job) -> dict[str, list[tuple[str, replies.
 def flow(request: Request) -> Response:
     """The flow of a job as a picture."""
     site = site_of(request)
-    jid = asking.needed(request, "jid")
+    jid = queries.needed(request, "jid")
     graph = site.source.client.flow(jid, FLOW)
     picture = graph.svg(link=lambda one: site.link(request, "/job", jid=one)) if len(graph.nodes) > 1 else ""
     return site.page(request, "flow.html", jid=jid, graph=graph, picture=picture)

@@ -5,28 +5,28 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
+from qmodel.contract.lifecycle import STATES
 from qmodel.errors import RefusedError
-from qmodel.lifecycle import STATES
-from qmodel.web import asking
-from qmodel.web.listing import Wanted
-from qmodel.web.listing import find as find_jobs
+from qmodel.web import queries
+from qmodel.web.job_lists import Wanted
+from qmodel.web.job_lists import find as find_jobs
 from qmodel.web.site import site_of
 
 
 def wanted_by(request: Request) -> Wanted:
     """What the query of a request wants."""
     names = ("queue", "state", "klass", "tag", "worker", "group", "text")
-    asking.choice(request, "state", ("", *STATES), "")
-    return Wanted(**{name: asking.text(request, name) for name in names})
+    queries.choice(request, "state", ("", *STATES), "")
+    return Wanted(**{name: queries.text(request, name) for name in names})
 
 
 def index(request: Request) -> Response:
     """The jobs that are wanted, or the latest."""
     site = site_of(request)
     wanted = wanted_by(request)
-    offset = asking.whole(request, "offset")
-    found = find_jobs(site.source, wanted, offset, asking.text(request, "cursor"))
+    offset = queries.whole(request, "offset")
+    found = find_jobs(site.source, wanted, offset, queries.text(request, "cursor"))
     queues = [queue.name for queue in site.source.queues(0, 200)]
     return site.page(request, "jobs.html", wanted=wanted, found=found, queues=queues)
 
@@ -34,7 +34,7 @@ def index(request: Request) -> Response:
 def find(request: Request) -> Response:
     """Go to what has a name: a job, a queue, a recurring job, a request, and so on; or else to the jobs of a klass."""
     site = site_of(request)
-    name = asking.text(request, "q")
+    name = queries.text(request, "q")
     if not name:
         return RedirectResponse(site.link(request, "/jobs"), 303)
     tries: list[tuple[ops.Operation, str, str]] = [

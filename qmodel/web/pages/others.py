@@ -8,13 +8,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmodel import operations as ops
-from qmodel.client import Client
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
+from qmodel.contract.refusals import Refusal
 from qmodel.doctor import CHECKS, examine, invariants
 from qmodel.errors import SubscriptionNotFound
-from qmodel.refusals import Refusal
-from qmodel.state.config import OPTIONS
-from qmodel.web import asking
+from qmodel.model.state.config import OPTIONS
+from qmodel.web import queries
 from qmodel.web.site import site_of
 from qmodel.web.source import PAGE, Slice, cut
 
@@ -30,8 +30,8 @@ FINDINGS = 200
 def requests(request: Request) -> Response:
     """The requests in a state, longest in it first."""
     site = site_of(request)
-    state = asking.choice(request, "state", REQUEST_STATES, "open")
-    offset = asking.whole(request, "offset")
+    state = queries.choice(request, "state", REQUEST_STATES, "open")
+    offset = queries.whole(request, "offset")
     page = site.source.ask(ops.Requests(state, offset, PAGE))
     found = [one for one in site.source.ask_all(map(ops.RequestGet, page.jids)) if one is not None]
     part = Slice(found, offset, page.total, offset + PAGE < page.total)
@@ -41,7 +41,7 @@ def requests(request: Request) -> Response:
 def request(request: Request) -> Response:
     """One request, and how far it has come."""
     site = site_of(request)
-    found = site.source.ask(ops.RequestGet(asking.needed(request, "id")))
+    found = site.source.ask(ops.RequestGet(queries.needed(request, "id")))
     if found is None:
         raise HTTPException(404)
     return site.page(request, "request.html", one=found)
@@ -50,7 +50,7 @@ def request(request: Request) -> Response:
 def subscriptions(request: Request) -> Response:
     """The subscriptions, oldest first."""
     site = site_of(request)
-    offset = asking.whole(request, "offset")
+    offset = queries.whole(request, "offset")
     found = cut(site.source.ask(ops.Subscriptions(offset, PAGE + 1)), offset)
     return site.page(request, "subscriptions.html", found=found)
 
@@ -58,7 +58,7 @@ def subscriptions(request: Request) -> Response:
 def subscription(request: Request) -> Response:
     """One subscription."""
     site = site_of(request)
-    name = asking.needed(request, "name")
+    name = queries.needed(request, "name")
     found = site.source.ask(ops.SubscriptionGet(name))
     if found is None:
         raise SubscriptionNotFound(Refusal("SUBSCRIPTION_NOT_FOUND", (name,)))
@@ -68,7 +68,7 @@ def subscription(request: Request) -> Response:
 def messages(request: Request) -> Response:
     """The messages that are kept, oldest first, or those after one."""
     site = site_of(request)
-    after = asking.whole(request, "after", most=10**13)
+    after = queries.whole(request, "after", most=10**13)
     found = site.source.ask(ops.Messages(after, PAGE + 1))
     following = found[PAGE - 1].seq if len(found) > PAGE else 0
     return site.page(request, "messages.html", messages=found[:PAGE], after=after, following=following)
@@ -77,14 +77,14 @@ def messages(request: Request) -> Response:
 def klass(request: Request) -> Response:
     """What is noted for a klass."""
     site = site_of(request)
-    name = asking.needed(request, "name")
+    name = queries.needed(request, "name")
     return site.page(request, "klass.html", name=name, entries=site.source.ask(ops.MetadataGet(name)))
 
 
 def events(request: Request) -> Response:
     """The events, latest first, or those before one."""
     site = site_of(request)
-    before = asking.whole(request, "before", most=10**13) or site.source.ask(ops.Newest()) + 1
+    before = queries.whole(request, "before", most=10**13) or site.source.ask(ops.Newest()) + 1
     first = max(before - EVENTS, 1)
     found = [event for event in site.source.ask(ops.Events(first - 1, EVENTS)) if event.seq < before]
     return site.page(request, "events.html", events=found[::-1], first=first if first > 1 and found else 0)
@@ -100,7 +100,7 @@ def settings(request: Request) -> Response:
 def tags(request: Request) -> Response:
     """The tags that several jobs have, and the tracked jobs."""
     site = site_of(request)
-    offset = asking.whole(request, "offset")
+    offset = queries.whole(request, "offset")
     found, tracked = site.source.ask_all([ops.TopTags(offset, PAGE + 1), ops.Tracked(0, PAGE)])
     return site.page(request, "tags.html", found=cut(found, offset), tracked=tracked)
 
@@ -108,7 +108,7 @@ def tags(request: Request) -> Response:
 def unique(request: Request) -> Response:
     """A key, and the job that stands for others under it."""
     site = site_of(request)
-    key = asking.needed(request, "key")
+    key = queries.needed(request, "key")
     held = site.source.ask(ops.UniqueGet(key))
     known = site.source.known(jid for jid in (held.jid, held.next) if jid) if held is not None else {}
     return site.page(request, "unique.html", key=key, held=held, known=known)

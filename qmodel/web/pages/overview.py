@@ -5,9 +5,9 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmodel import operations as ops
-from qmodel import replies
-from qmodel.web import asking
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.web import queries
 from qmodel.web.charts import minutes
 from qmodel.web.site import Site, site_of
 
@@ -21,7 +21,7 @@ SPANS = (60, 180, 720)
 def show(request: Request) -> Response:
     """Counts, the last minutes, what failed, who works, what happened last."""
     site = site_of(request)
-    span = asking.whole(request, "minutes", SPANS[0], 1000) or SPANS[0]
+    span = queries.whole(request, "minutes", SPANS[0], 1000) or SPANS[0]
     queues, groups = site.source.all_queues(), site.source.all_groups()
     workers, newest = site.source.ask_all([ops.Workers(0, 9), ops.Newest()])
     busiest = sorted(queues, key=_size, reverse=True)[:BUSIEST]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmodel import operations as ops
-from qmodel import replies
-from qmodel.web import asking
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.web import queries
 from qmodel.web.charts import minutes
 from qmodel.web.site import Site, site_of
 from qmodel.web.source import PAGE, cut
@@ -20,7 +20,7 @@ HOUR = 60
 def index(request: Request) -> Response:
     """All queues, as they were first seen."""
     site = site_of(request)
-    offset = asking.whole(request, "offset")
+    offset = queries.whole(request, "offset")
     found = cut(site.source.queues(offset, PAGE + 1), offset)
     oldest = oldest_of(site, [queue.name for queue in found.items])
     trends = site.source.ask_all(ops.Metrics(queue.name, None, HOUR) for queue in found.items)
@@ -39,8 +39,8 @@ def oldest_of(site: Site, names: list[str]) -> dict[str, int]:
 def show(request: Request) -> Response:
     """One queue: its counts, what it does, and what is next in it."""
     site = site_of(request)
-    name = asking.needed(request, "name")
-    span = asking.whole(request, "minutes", HOUR, 1000) or HOUR
+    name = queries.needed(request, "name")
+    span = queries.whole(request, "minutes", HOUR, 1000) or HOUR
     counts, throttle, stats, metrics, settings, head = site.source.ask_all(
         [
             ops.Queue(name),

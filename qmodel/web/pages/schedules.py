@@ -5,11 +5,11 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmodel import operations as ops
+from qmodel.contract import operations as ops
+from qmodel.contract.refusals import Refusal
 from qmodel.errors import ScheduleNotFound
-from qmodel.refusals import Refusal
-from qmodel.web import asking
-from qmodel.web.listing import spread
+from qmodel.web import queries
+from qmodel.web.job_lists import spread
 from qmodel.web.site import site_of
 from qmodel.web.source import PAGE, Slice
 
@@ -20,7 +20,7 @@ RUNS = 10
 def index(request: Request) -> Response:
     """The recurring jobs, queue by queue, next due first; or those of one queue."""
     site = site_of(request)
-    offset, queue = asking.whole(request, "offset"), asking.text(request, "queue")
+    offset, queue = queries.whole(request, "offset"), queries.text(request, "queue")
     queues = [site.source.ask(ops.Queue(queue))] if queue else site.source.all_queues()
     lengths = [(one.name, one.recurring) for one in queues]
     pages = site.source.ask_all(ops.Recurring(name, at, most) for name, at, most in spread(lengths, offset, PAGE))
@@ -35,7 +35,7 @@ def index(request: Request) -> Response:
 def show(request: Request) -> Response:
     """One of them, and its last runs."""
     site = site_of(request)
-    jid = asking.needed(request, "jid")
+    jid = queries.needed(request, "jid")
     schedule = site.source.ask(ops.RecurGet(jid))
     if schedule is None:
         raise ScheduleNotFound(Refusal("SCHEDULE_NOT_FOUND", (jid,)))

@@ -7,13 +7,13 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmodel import operations as ops
-from qmodel import replies
-from qmodel.histogram import rows
-from qmodel.moments import parse_moment
-from qmodel.state.stats import DAY_MS
-from qmodel.web import asking
-from qmodel.web.formats import day as format_day
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.model.state.stats import DAY_MS
+from qmodel.present.durations import parse_moment
+from qmodel.present.formats import day as format_day
+from qmodel.present.histogram import rows
+from qmodel.web import queries
 from qmodel.web.site import Site, site_of
 from qmodel.web.source import PAGE, BadInput, cut
 
@@ -33,13 +33,13 @@ def show(request: Request) -> Response:
     """The queues on a day, or one queue."""
     site = site_of(request)
     today = site.source.now()
-    at = _day(asking.text(request, "day"), today)
-    queue = asking.text(request, "queue")
+    at = _day(queries.text(request, "day"), today)
+    queue = queries.text(request, "queue")
     earlier, later = format_day(max(at - DAY_MS, 0)), format_day(at + DAY_MS) if at + DAY_MS <= today else ""
     days = Days(format_day(at), earlier, later)
     if queue:
         return _of_queue(site, request, queue, at, days)
-    offset = asking.whole(request, "offset")
+    offset = queries.whole(request, "offset")
     found = cut(site.source.queues(offset, PAGE + 1), offset)
     stats = site.source.ask_all(ops.Stats(one.name, at) for one in found.items)
     return site.page(request, "stats.html", found=found, stats=stats, around=days)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmodel import operations as ops
-from qmodel.web import asking
+from qmodel.contract import operations as ops
+from qmodel.web import queries
 from qmodel.web.site import site_of
 from qmodel.web.source import PAGE, cut
 
@@ -14,7 +14,7 @@ from qmodel.web.source import PAGE, cut
 def index(request: Request) -> Response:
     """Those that have limits, by name."""
     site = site_of(request)
-    offset = asking.whole(request, "offset")
+    offset = queries.whole(request, "offset")
     found = cut(site.source.ask(ops.Throttles(offset, PAGE + 1)), offset)
     return site.page(request, "throttles.html", found=found)
 
@@ -22,7 +22,7 @@ def index(request: Request) -> Response:
 def show(request: Request) -> Response:
     """One of them, and the jobs that hold its places."""
     site = site_of(request)
-    name = asking.needed(request, "name")
+    name = queries.needed(request, "name")
     throttle = site.source.ask(ops.ThrottleGet(name))
     holders = site.source.jobs(throttle.holders)
     return site.page(request, "throttle.html", throttle=throttle, holders=holders)

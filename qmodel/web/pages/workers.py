@@ -5,9 +5,10 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmodel import operations as ops
-from qmodel import remote, replies
-from qmodel.web import asking
+from qmodel.client import remote
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.web import queries
 from qmodel.web.site import site_of
 from qmodel.web.source import PAGE, Slice, cut
 
@@ -21,7 +22,7 @@ SILENT_MS = 3_600_000
 def index(request: Request) -> Response:
     """The workers, latest seen first, with the first of their jobs."""
     site = site_of(request)
-    offset = asking.whole(request, "offset")
+    offset = queries.whole(request, "offset")
     listed, *noted = site.source.ask_all([ops.Workers(offset, PAGE + 1), *remote.asked()])
     found, told = cut(listed, offset), signals(*noted)
     busy = [worker.name for worker in found.items if worker.jobs or worker.stalled]
@@ -40,8 +41,8 @@ def signals(sent: tuple[replies.Entry, ...], answered: tuple[replies.Entry, ...]
 def show(request: Request) -> Response:
     """One worker, and the jobs that it holds."""
     site = site_of(request)
-    name = asking.needed(request, "name")
-    offset = asking.whole(request, "offset")
+    name = queries.needed(request, "name")
+    offset = queries.whole(request, "offset")
     held, *noted = site.source.ask_all([ops.Worker(name), *remote.asked()])
     told = signals(*noted).get(name)
     jids = (*held.stalled, *held.jobs)

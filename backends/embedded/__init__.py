@@ -1,0 +1,1 @@
+"""`embedded://`: the Lua library in this process, on a keyspace in memory."""

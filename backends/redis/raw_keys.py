@@ -1,0 +1,533 @@
+"""From the raw keys of a namespace to a snapshot.
+
+This reads what `lua/state/keys.lua` describes, and is written on its own, not with the Lua that wrote it: a fault in
+how the library packs or unpacks would otherwise hide itself. Every key under the prefix must be accounted for, so that
+whatever an operation leaves behind is seen. It only reads; it builds no key.
+
+The raw form of a key is `(type, content)`, as `Keyspace.dump` and `redis_dump` give it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from qmodel.model.snapshot import DEFAULT_QUEUE, REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
+from qmodel.model.state.config import OPTIONS
+from qmodel.model.state.stats import RUN_MOST, bin_of
+from qmodel.model.state.throttles import LIMITS, OWN
+from qmodel.wire import codec
+
+Places = tuple[tuple[float, int, str], ...]
+
+Raw = Mapping[bytes, tuple[str, Any]]
+
+
+UNTRIMMED = 99 + 15
+"""Events that the stream may hold beyond those that are kept: the rest of a node, and those since the last look."""
+FOLD = 128
+"""So many durations are folded in when they have come together (lua/state/stats.lua)."""
+
+
+class Corrupt(ValueError):
+    """A key that no part of the schema accounts for, or whose content contradicts itself."""
+
+
+def decode(raw: Raw, prefix: str = "ql:") -> Snapshot:
+    """Read a namespace."""
+    return _Reader(raw, prefix).snapshot()
+
+
+def _score(score: float) -> float:
+    return int(score) if score == score and abs(score) != float("inf") else score
+
+
+class _Reader:
+    def __init__(self, raw: Raw, prefix: str) -> None:
+        begin = prefix.encode()
+        self.marks: dict[tuple[str, str], int] = {}
+        self.runs: dict[str, list[tuple[int, int]]] = {}
+        self.marked: dict[tuple[str, str], int] = {}
+        self.left = {key[len(begin) :].decode(): value for key, value in raw.items() if key.startswith(begin)}
+
+    def take(self, name: str, kind: str, default: Any) -> Any:
+        found = self.left.pop(name, None)
+        if found is None:
+            return default
+        if found[0] != kind:
+            raise Corrupt(f"{name} is a {found[0]}, not a {kind}")
+        return found[1]
+
+    def text(self, name: str, default: str = "") -> str:
+        return str(self.take(name, "string", default.encode()).decode())
+
+    def members(self, name: str) -> list[tuple[float, str]]:
+        return [(_score(score), member.decode()) for member, score in self.take(name, "zset", [])]
+
+    def fields(self, name: str) -> dict[str, str]:
+        return {field.decode(): value.decode() for field, value in self.take(name, "hash", {}).items()}
+
+    def names(self, begin: str, end: str = "") -> list[str]:
+        found = (name for name in self.left if name.startswith(begin) and name.endswith(end))
+        return [name[len(begin) : len(name) - len(end)] for name in found]
+
+    def places(self, name: str) -> tuple[tuple[float, int, str], ...]:
+        return tuple((score, int(member[:14]), member[14:]) for score, member in self.members(name))
+
+    # ---- the whole
+
+    def snapshot(self) -> Snapshot:
+        seq, tracked_count, first_event, _, sweep_at, left, keeping_at = map(
+            int, self.text("counters", "0\t0\t1\t0\t0\t0\t0").split("\t")
+        )
+        lines = [line.split("\t") for line in self.text("config").split("\n")[:-1]]
+        config = {name: int(value) for name, value in lines if name[0] != "\1"}
+        journaled = int(self.text("journaled", "0"))
+        tags = {tag: self.tag(tag) for tag in self.names("t:")}
+        completed = self.places("completed")
+        age = config.get("jobs-history", OPTIONS["jobs-history"].default)
+        if completed and sweep_at and sweep_at > completed[0][0] + age:
+            raise Corrupt("the sweep bound is after the oldest complete job is due")
+        keeping = self.places("keeping")
+        if keeping and not 0 < keeping_at <= keeping[0][0] + 1:
+            raise Corrupt(f"no job is to be past its own keeping before {keeping_at}, and the first is {keeping[0]}")
+        tracked = {jid: int(score) for score, jid in self.members("tracked")}
+        if len(tracked) != tracked_count:
+            raise Corrupt(f"{tracked_count} jobs are counted as tracked, {len(tracked)} are")
+        counted = {tag: -int(score) for score, tag in self.members("tags")}
+        if counted != {tag: len(jobs) for tag, jobs in tags.items()}:
+            raise Corrupt(f"tags are counted as {counted}")
+        groups = {name: self.places(f"f:{name}") for name in self.names("f:")}
+        if sorted(groups) != [name for _, name in self.members("failures")]:
+            raise Corrupt("the list of failure groups is not that of the groups")
+        stack = self.members("cascade")[::-1]
+        cascade = tuple((int(entry[1:15]), entry[15:], entry[0] == "c") for _, entry in stack)
+        if [-place for place, _ in stack] != list(range(1, left + 1)):
+            raise Corrupt(f"{left} jobs are counted as left of the cascade, they are {stack[:3]}...")
+        snapshot = Snapshot(
+            seq=seq,
+            events=self.events(seq, first_event, config),
+            queues=self.queues(),
+            requested={id: self.request(id) for id in self.names("rq:")},
+            request_states={state: self.places(f"rq-{state}") for state in self.names("rq-")},
+            lines={name: self.line(name) for name in self.names("l:")},
+            schedules=self.schedules(),
+            crons=self.places("recur-crons"),
+            subscriptions=self.subscriptions(),
+            messages=self.messages(),
+            workers=self.workers(),
+            workers_passed=int(self.text("workers-passed", "0")),
+            completed=completed,
+            failed=self.places("failed"),
+            keeping=keeping,
+            groups=groups,
+            tags=tags,
+            tracked=tracked,
+            throttles=self.throttles({name[1:] for name, _ in lines if name[0] == "\1"}),
+            days=self.days(),
+            uniques=self.uniques(),
+            config=config,
+            journal=self.journal(journaled, config),
+            journaled=journaled,
+            metadata={klass: self.fields(f"k:{klass}") for klass in self.names("k:")},
+            cascade=cascade,
+            results={jid: self.results(jid) for jid in self.names("j:", "-results")},
+            requests=self.requests(),
+            jobs=self.jobs(tags),
+        )
+        if self.left:
+            raise Corrupt(f"nothing accounts for {sorted(self.left)}")
+        return snapshot
+
+    def events(self, seq: int, first_event: int, config: dict[str, int]) -> int:
+        entries, last = self.take("events", "stream", ([], b"0-0"))
+        ids = [_id(entry[0]) for entry in entries]
+        if seq and (_id(last) != seq or ids != list(range(seq - len(ids) + 1, seq + 1))):
+            raise Corrupt(f"the events are {ids[:3]}... up to {last!r}, the sequence is {seq}")
+        if any(fields[:1] != (b"e",) or len(fields) != 2 for _, fields in entries):
+            raise Corrupt("an event has other fields than `e`")
+        kept = config.get("max-events", OPTIONS["max-events"].default)
+        if len(ids) > kept + UNTRIMMED:
+            raise Corrupt(f"{len(ids)} events are in the stream, where {kept} are kept")
+        return min(seq - first_event + 1, kept, seq)
+
+    def journal(self, last: int, config: dict[str, int]) -> tuple[tuple[int, int, str, str], ...]:
+        """Those that are kept; the stream may hold a few more."""
+        entries, _ = self.take("journal", "stream", ([], b"0-0"))
+        ids = [_id(entry[0]) for entry in entries]
+        kept = config.get("max-journal", OPTIONS["max-journal"].default)
+        if ids and ids != list(range(last - len(ids) + 1, last + 1)):
+            raise Corrupt(f"the entries of the journal are {ids[:3]}..., and the last is {last}")
+        if len(ids) > kept + UNTRIMMED:
+            raise Corrupt(f"{len(ids)} entries are in the journal, where {kept} are kept")
+        if any(fields[::2] != (b"o", b"e", b"c", b"r") for _, fields in entries):
+            raise Corrupt("an entry of the journal has other fields than o, e, c and r")
+        shown = [entry for entry in entries if _id(entry[0]) > last - kept]
+        return tuple((*codec.recorded([str(_id(id)), said[3], said[1], said[5], said[7]]),) for id, said in shown)
+
+    def tag(self, tag: str) -> tuple[tuple[int, str], ...]:
+        return tuple((int(score), jid) for score, jid in self.members(f"t:{tag}"))
+
+    # ---- queues
+
+    def queues(self) -> dict[str, Record]:
+        listed = {name: int(score) for score, name in self.members("queues")}
+        found = set(listed)
+        for end in (
+            "-work", "-scheduled", "-depends", "-locks", "-throttled", "-expires", "-recur", "-gates", "-state",
+            "-pauses", "-wake",
+        ):  # fmt: skip
+            found.update(self.names("q:", end))
+        records = {name: self.queue(name, listed.get(name)) for name in found}
+        return {name: record for name, record in records.items() if record != DEFAULT_QUEUE}
+
+    def queue(self, name: str, first_seen: int | None) -> Record:
+        state = self.text(f"q:{name}-state", "\t0\t0\t99999999999999").split("\t")
+        ready = self.members(f"q:{name}-work")
+        scheduled, locks = self.places(f"q:{name}-scheduled"), self.places(f"q:{name}-locks")
+        recur, expires = self.places(f"q:{name}-recur"), self.places(f"q:{name}-expires")
+        gates = [(int(moment), throttle) for moment, throttle in self.members(f"q:{name}-gates")]
+        wakes = len(self.take(f"q:{name}-wake", "list", []))
+        pauses = {reason: int(until) for reason, until in self.fields(f"q:{name}-pauses").items()}
+        if state[1] != ("1" if pauses else "0"):
+            raise Corrupt(f"queue {name} says {state[1]} of its pauses, which are {pauses}")
+        if (int(state[0]) if state[0] else None) != first_seen:
+            raise Corrupt(f"queue {name} was first seen at {state[0]}, or at {first_seen}")
+        firsts = [place[0] for place in (*scheduled[:1], *locks[:1], *recur[:1])] + [at for at, _ in gates[:1]]
+        if any(max(first, 0) < int(state[3]) for first in firsts):
+            raise Corrupt(f"the due bound {state[3]} of queue {name} is after what is due first")
+        _check_expected(name, state, recur, expires, gates)
+        return {
+            "first_seen": first_seen,
+            "pauses": pauses,
+            "idle": int(state[2]),
+            "wakes": wakes,
+            "ready": tuple((int(priority), *_ready(member)) for priority, member in ready),
+            "scheduled": scheduled,
+            "depends": self.places(f"q:{name}-depends"),
+            "locks": locks,
+            "throttled": self.places(f"q:{name}-throttled"),
+            "expires": expires,
+            "recur": recur,
+            "gates": {throttle: self.gate(name, throttle, moment) for moment, throttle in gates},
+        }
+
+    def gate(self, queue: str, throttle: str, moment: int) -> Record:
+        parked, let = (self.members(f"g:{queue}\t{throttle}-{part}") for part in ("parked", "let"))
+        return {
+            "moment": moment,
+            "parked": tuple((int(priority), int(member[:14]), member[14:]) for priority, member in parked),
+            "let": tuple((int(priority), int(member[:7]), member[7:]) for priority, member in let),
+        }
+
+    def throttles(self, owners: set[str]) -> dict[str, Record]:
+        limited = {name for _, name in self.members("throttles")}
+        if limited != set(self.names("th:", "-state")):
+            raise Corrupt(f"the list of throttles with limits is {sorted(limited)}")
+        if owners != {name.removeprefix(OWN) for name in limited if name.startswith(OWN) and name != OWN}:
+            raise Corrupt(f"the queues {sorted(owners)} are said to have throttles of their own")
+        found = limited | set(self.names("th:", "-held")) | set(self.names("th:", "-queues"))
+        return {name: self.throttle(name) for name in found}
+
+    def throttle(self, name: str) -> Record:
+        numbers = map(int, self.text(f"th:{name}-state", "0\t0\t0\t0\t0\t0\t0\t0").split("\t"))
+        return {
+            **dict(zip((*LIMITS, "level", "level_at"), numbers, strict=True)),
+            "held": tuple((int(token), jid) for token, jid in self.members(f"th:{name}-held")),
+            "claims": tuple((int(at), int(token)) for at, token in self.members(f"th:{name}-claims")),
+            "queues": tuple(queue for _, queue in self.members(f"th:{name}-queues")),
+        }
+
+    def request(self, id: str) -> Record:
+        record: Record = dict(zip(REQUEST, self.text(f"rq:{id}").split("\t"), strict=True))
+        for field in REQUEST:
+            if field not in ("state", "queue"):
+                record[field] = int(record[field])
+        members: dict[str, list[str]] = {"unfinished": [], "ended": []}
+        for score, jid in self.members(f"rj:{id}"):
+            members["unfinished" if score == 1 else "ended"].append(jid)
+        return {**record, **{name: tuple(jids) for name, jids in members.items()}}
+
+    def line(self, name: str) -> Record:
+        places = self.places(f"l:{name}")
+        active = [place for place in places if place[0] == float("-inf")]
+        if any(seq for _, seq, _ in active):
+            raise Corrupt(f"the line {name} has {active} places")
+        return {"active": tuple(jid for _, _, jid in active), "parked": places[len(active) :]}
+
+    def schedules(self) -> dict[str, Record]:
+        return {jid: self.schedule(jid) for jid in self.names("r:")}
+
+    def schedule(self, jid: str) -> Record:
+        raw = {field.decode(): value for field, value in self.take(f"r:{jid}", "hash", {}).items()}
+        if raw.keys() != set(SCHEDULE):
+            raise Corrupt(f"the recurring job {jid} has the fields {sorted(raw)}")
+        tags, later, paused = raw.pop("tags"), raw.pop("later"), raw.pop("paused")
+        words = ("queue", "klass", "data", "kind", "cron", "missed", "overlap")
+        texts = {name: raw.pop(name).decode() for name in words}
+        return {
+            **texts,
+            "tags": tuple(tag.decode() for tag in tags.split(b"\xff")) if tags else (),
+            "later": tuple(map(int, later.split())),
+            "paused": {b"0": False, b"1": True}[paused],
+            **{name: int(value) for name, value in raw.items()},
+        }
+
+    def uniques(self) -> dict[str, Record]:
+        found = {key: self.unique(key, text) for key, text in self.fields("uniques").items()}
+        ends = {key: int(score) for score, key in self.members("unique-ends")}
+        if ends != {key: one["ends"] for key, one in found.items() if one["ends"]}:
+            raise Corrupt(f"the keys with an end of their own are listed as {ends}")
+        return found
+
+    def unique(self, key: str, text: str) -> Record:
+        record: Record = dict(zip(UNIQUE, text.split("\t"), strict=True))
+        return {**record, **{name: int(record[name]) for name in ("since", "ends", "token")}}
+
+    # ---- messages, and who subscribes to them
+
+    def subscriptions(self) -> dict[str, Record]:
+        found = self.take("subscriptions", "hash", {})
+        return {name.decode(): _subscription(value.split(b"\t")) for name, value in found.items()}
+
+    def messages(self) -> tuple[tuple[int, int, int, str, str], ...]:
+        return tuple(self.message(int(score), member) for score, member in self.members("messages"))
+
+    def message(self, seq: int, member: str) -> tuple[int, int, int, str, str]:
+        if member[14:] != str(seq):
+            raise Corrupt(f"the message {member} has the score {seq}")
+        due_at, subject, data = self.text(f"m:{seq}").split("\n", 2)
+        return seq, int(member[:14]), int(due_at), subject, data
+
+    # ---- workers
+
+    def workers(self) -> dict[str, Record]:
+        listed = {name: int(score) for score, name in self.members("workers")}
+        found = {name: self.worker(name) for name in self.names("w:", ":jobs")}
+        seen = {name: record["seen_at"] for name, record in found.items() if record["seen_at"] is not None}
+        if seen != listed:
+            raise Corrupt(f"the list of workers is {listed}, they say {seen}")
+        return found
+
+    def worker(self, name: str) -> Record:
+        record: Record = {"seen_at": None, "held": {}, "grants": {}}
+        for field, value in self.fields(f"w:{name}:jobs").items():
+            if field == "":
+                record["seen_at"] = int(value)
+            elif field[0] == "j":
+                record["held"][field[1:]] = int(value)
+            elif value[0] == " ":
+                seq, jid = value[1:].split(" ")
+                record["held"][jid], record["grants"][field[1:]] = int(seq), (jid,)
+            else:
+                record["grants"][field[1:]] = tuple(value.split(" "))
+        return record
+
+    # ---- statistics
+
+    def days(self) -> dict[tuple[int, str], Record]:
+        found = {}
+        unswept = {member for _, member in self.members("s-minutes")}
+        for score, member in self.members("s"):
+            day, _, queue = member.partition(":")
+            if int(score) != int(day):
+                raise Corrupt(f"the day {member} has the score {score}")
+            counts = self.fields(f"s:stats:{member}")
+            found[int(day), queue] = {
+                "wait": self.sample("wait", member),
+                "run": self.sample("run", member),
+                **{name: int(counts.get(name, 0)) for name in ("failures", "failed", "retries")},
+                "minutes": self.minutes(member),
+                "swept": member not in unswept,
+            }
+        if not unswept <= {f"{day}:{queue}" for day, queue in found}:
+            raise Corrupt(f"there are minutes of {sorted(unswept)}, which have no statistics")
+        return found
+
+    def minutes(self, member: str) -> dict[int, tuple[int, ...]]:
+        """What was counted in each minute, of the runs that are pending as well."""
+        counts: dict[int, list[int]] = {}
+        for field, value in self.fields(f"s:minutes:{member}").items():
+            counts.setdefault(int(field[:-1]), [0, 0, 0, 0])["cfrm".index(field[-1])] = int(value)
+        for run_ms, minute in self.runs.pop(member, ()):
+            count = counts.setdefault(minute, [0, 0, 0, 0])
+            count[0] += 1
+            count[3] += min(run_ms, RUN_MOST)
+        return {minute: tuple(count) for minute, count in counts.items()}
+
+    def durations(self, kind: str, member: str) -> list[int]:
+        """Those that are pending; of runs, their minutes are noted."""
+        pending = [tuple(map(int, item.split())) for item in self.take(f"s:{kind}-new:{member}", "list", [])]
+        if len(pending) >= FOLD:
+            raise Corrupt(f"{len(pending)} durations of {member} are pending")
+        if kind == "run":
+            self.runs[member] = [(run_ms, minute) for run_ms, minute in pending]
+        return [duration for duration, *_ in pending]
+
+    def sample(self, kind: str, member: str) -> Record:
+        count, mean, squares, bins = self.text(f"s:{kind}:{member}", "0\t0\t0\t").split("\t")
+        sample: Record = {"count": int(count), "mean": float(mean), "squares": float(squares), "bins": {}}
+        for part in bins.split():
+            index, size = part.split(":")
+            sample["bins"][int(index)] = int(size)
+        for duration in self.durations(kind, member):
+            sample["count"] += 1
+            delta = duration - sample["mean"]
+            sample["mean"] += delta / sample["count"]
+            sample["squares"] += delta * (duration - sample["mean"])
+            sample["bins"][bin_of(duration)] = sample["bins"].get(bin_of(duration), 0) + 1
+        return sample
+
+    # ---- requests
+
+    def requests(self) -> tuple[tuple[str, Any], ...]:
+        replies = self.fields("requests")
+        order = [request for _, request in self.members("requests-order")]
+        if sorted(replies) != sorted(order):
+            raise Corrupt("the requests are not those in order")
+        return tuple((request, _reply(replies[request])) for request in order)
+
+    # ---- jobs
+
+    def jobs(self, tags: dict[str, tuple[tuple[int, str], ...]]) -> dict[str, Record]:
+        tagged: dict[str, dict[str, int]] = {}
+        for tag, jobs in tags.items():
+            for seq, jid in jobs:
+                tagged.setdefault(jid, {})[tag] = seq
+        jids = [
+            jid for jid in self.names("j:") if not jid.endswith(("-data", "-dependencies", "-dependents", "-results"))
+        ]
+        found = {jid: self.job(jid, tagged.get(jid, {})) for jid in jids}
+        for edge in self.marks.keys() & self.marked.keys():
+            if self.marks[edge] != self.marked[edge]:
+                raise Corrupt(f"the edge {edge} has the mark {self.marks[edge]}, or {self.marked[edge]}")
+        return found
+
+    def results(self, jid: str) -> tuple[tuple[str, str, str, str], ...]:
+        found = []
+        for other, value in self.fields(f"j:{jid}-results").items():
+            head, _, text = value.partition("\n")
+            number, state, name = head.split("\t")
+            found.append((int(number), (other, name, state, text)))
+        return tuple(one for _, one in sorted(found))
+
+    def job(self, jid: str, tagged: dict[str, int]) -> Record:
+        head, _, rest = self.take(f"j:{jid}", "string", b"").partition(b"\n")
+        f = dict(zip(FIELDS, head.decode().split("\t"), strict=True))
+        size, stop = int(f["data_size"]), len(rest) - int(f["more"])
+        more, texts = _more(jid, rest[stop:])
+        stages = codec.history(rest[size:stop])
+        edges = {member: int(mark) for mark, member in self.members(f"j:{jid}-dependencies")}
+        marked = {member: int(mark) for mark, member in self.members(f"j:{jid}-dependents")}
+        self.marks |= {(jid, other): mark for other, mark in edges.items()}
+        self.marked |= {(other, jid): mark for other, mark in marked.items()}
+        dependencies, dependents = tuple(sorted(edges)), tuple(sorted(marked))
+        counts = (len(dependencies), len(dependents), len(stages))
+        counted = (int(more["waits"]), int(more["waited_for"]), int(f["stages"]))
+        if counts != counted:
+            raise Corrupt(f"job {jid}: dependencies, dependents, stages are counted as {counted}, {counts} are found")
+        names = [tag.decode() for tag in more["tags"].split(b"\xff")] if more["tags"] else []
+        if set(names) != set(tagged):
+            raise Corrupt(f"job {jid} has the tags {names}, but is listed under {sorted(tagged)}")
+        return {
+            **{name: f[name] for name in ("klass", "queue", "state", "worker", "grant", "put_request")},
+            **{name: int(f[name]) for name in NUMBERS},
+            "data": self.text(f"j:{jid}-data") if more["apart"] == b"1" else rest[:size].decode(),
+            "tags": tuple((tag, tagged[tag]) for tag in names),
+            "result": texts[0],
+            "progress": texts[1],
+            "failure": _failure(more, texts[2]),
+            "dependencies": dependencies,
+            "dependents": dependents,
+            "marks": tuple(sorted((other, mark) for other, mark in edges.items() if mark)),
+            "history": tuple((stage.what, stage.at, stage.facts) for stage in stages),
+            "options": codec.options(more["options"]),
+        }
+
+
+def _check_expected(name: str, state: list[str], recur: Places, expires: Places, gates: list[tuple[int, str]]) -> None:
+    """Compare what a queue's state expects with what comes first of each."""
+    expected, ends, looked_at = (*state[4:], "", "", "")[:3]
+    first_run, first_gate = "".join(str(at) for at, *_ in recur[:1]), "".join(str(at) for at, _ in gates[:1])
+    if (expected, looked_at) != (first_run, first_gate):
+        raise Corrupt(f"queue {name} expects {state[4:]}, where {recur[:1]} and {gates[:1]} come first")
+    if any(place[0] + 1 < max(int(ends or 10**14), int(state[3])) for place in expires[:1]):
+        raise Corrupt(f"queue {name} expects no job to expire before {ends}, and the first does at {expires[:1]}")
+
+
+FIELDS = (
+    "state", "seq", "stages", "more", "queue", "ready_at", "retries", "remaining", "worker", "token", "grant",
+    "popped_at", "expires_at", "ended_at", "klass", "priority", "put_at", "put_request", "data_size",
+)  # fmt: skip
+NUMBERS = (
+    "seq", "ready_at", "retries", "remaining", "token", "popped_at", "expires_at", "ended_at", "priority", "put_at",
+)  # fmt: skip
+MORE = {
+    "waits": b"0", "waited_for": b"0", "tags": b"", "group": b"", "failed_at": b"0", "failed_worker": b"",
+    "apart": b"0", "result_size": b"0", "progress_size": b"0", "message_size": b"0",
+    "options": b"",
+}  # fmt: skip
+"""What few jobs have, and what it is for the others."""
+
+
+def _more(jid: str, raw: bytes) -> tuple[dict[str, bytes], list[str]]:
+    """What few jobs have: the fields; and result, progress, message."""
+    head, _, rest = raw.partition(b"\n")
+    more = dict(zip(MORE, head.split(b"\t"), strict=True)) if raw else MORE
+    if raw and more == MORE:
+        raise Corrupt(f"job {jid} says that it has more, and has not")
+    texts, at = [], 0
+    for size in (int(more["result_size"]), int(more["progress_size"]), int(more["message_size"])):
+        texts.append(rest[at : at + size].decode())
+        at += size
+    if at != len(rest):
+        raise Corrupt(f"job {jid} has {len(rest)} bytes of texts, {at} are counted")
+    return more, texts
+
+
+def _subscription(fields: list[bytes]) -> Record:
+    seq, position, queue, klass, priority, delay_ms, retries, tags, options, patterns = fields
+    return {
+        "seq": int(seq),
+        "position": int(position) if position else None,
+        "patterns": _list(patterns),
+        "queue": queue.decode(),
+        "klass": klass.decode(),
+        "priority": int(priority),
+        "retries": int(retries),
+        "delay_ms": int(delay_ms),
+        "tags": _list(tags),
+        "options": codec.options(options),
+    }
+
+
+def _list(raw: bytes) -> tuple[str, ...]:
+    return tuple(one.decode() for one in raw.split(b"\xff")) if raw else ()
+
+
+def _ready(member: str) -> tuple[int, int, str]:
+    """What orders a ready job among those of its priority; of lifo jobs both numbers are below zero."""
+    if member[0] >= "0":
+        return int(member[:14]), int(member[14:28]), member[28:]
+    ready_at = int(chr(ord(member[0]) + 15) + member[1:14])
+    return ready_at - 10**14, int(member[14:28]) - 10**14 + 1, member[28:]
+
+
+def _failure(more: dict[str, bytes], message: str) -> tuple[str, str, int, str] | None:
+    if not more["group"]:
+        return None
+    return more["group"].decode(), message, int(more["failed_at"]), more["failed_worker"].decode()
+
+
+def _id(text: bytes) -> int:
+    seq, _, rest = text.partition(b"-")
+    if rest != b"0":
+        raise Corrupt(f"an event has the id {text!r}")
+    return int(seq)
+
+
+def _reply(text: str) -> Any:
+    kind, rest = text[:1], text[1:]
+    if kind == "#":
+        return int(rest)
+    return rest if kind == "$" else tuple(_reply(part) for part in rest.split("\n")[:-1])

@@ -1,0 +1,493 @@
+"""Connecting to a server: what a URL may say, what the server must be, and loading the library.
+
+Without input and output: `setup` is a generator that yields commands and is sent their replies, an
+error reply as an exception object. The blocking backend and the asynchronous one drive it.
+
+Who loads. At connect a client asks `<library>_digest`, which replies `<revision>:<digest>`. It
+loads when there is no library, or when that of the server has a lower revision, or the same
+revision and another digest (somebody works on the library: the last one to connect wins). A library
+of a higher revision stays: it serves older clients, since whatever would not has another name
+(`bundle.LIBRARY`). So clients of different versions settle on the newest, whatever the order in
+which they come. The revision is that of the package, so nobody has to remember to raise it. To go
+back to an older library after a bad release, connect once with `load=always`.
+
+A library that is absent is loaded without REPLACE: of many clients that find none, one loads, and
+the others are told that it is there. Loading with REPLACE is atomic, and no call fails meanwhile.
+
+Servers without functions (Redis 6, and all with `functions=no`) get the same bundle as a script,
+which is found by the digest of its text: there every version has its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeVar, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import redis.connection
+from redis import exceptions as raised
+
+from qmodel.backends import bundle
+from qmodel.backends.redis.resend import NO_DATABASE, code_of, no_database, said_by, server_error
+from qmodel.contract.operations import CATALOGUE, Operation
+from qmodel.errors import ConnectError
+
+Command = tuple[str, ...]
+
+_pack: Callable[[Command], bytes] | None = None
+with contextlib.suppress(ImportError):  # redis-py works without it, and so do we
+    from hiredis import pack_command
+
+    _pack = cast(Any, pack_command)
+T = TypeVar("T")
+Talk = Generator[Command, Any, T]
+"""A conversation with a server: yields commands, is sent replies, returns what it found."""
+
+OLDEST: Final = (6, 0)
+_PREFIX: Final = re.compile(r"[\w.:-]*(\{[\w.:-]+\})?[\w.:-]*:\Z", re.ASCII)
+_SCHEMES: Final = {"valkey": "redis", "valkeys": "rediss"}
+_REFUSED: Final = ("decode_responses", "encoding", "encoding_errors", "retry", "retry_on_timeout")
+
+
+class Warned(NamedTuple):
+    """Something about the server that is not refused and should be known."""
+
+    code: str
+    sentence: str
+    next_step: str
+
+    def __str__(self) -> str:
+        return f"{self.sentence} {self.next_step}"
+
+
+# ---- the URL
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a URL says; `connection` is for redis-py."""
+
+    where: str
+    prefix: str = "ql:"
+    deadline: float = 60.0
+    functions: bool = True
+    accept_eviction: bool = False
+    load: str = "newer"
+    fresh_requests: bool = True
+    max_connections: int = 64
+    connection: dict[str, Any] = field(default_factory=dict)
+
+
+def options_of(url: str) -> Options:
+    """Read a URL; raises ConnectError when it is bad."""
+    parts = urlsplit(url)
+    where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    own: dict[str, Any] = {}
+    theirs = []
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        if name in _OWN:
+            to, read, expected = _OWN[name]
+            try:
+                own[to] = read(value)
+            except (ValueError, KeyError):
+                raise ConnectError(f"{name}={value} is not {expected}.", "Correct the URL.") from None
+        elif name in _REFUSED:
+            raise ConnectError(f"The URL must not set {name}.", f"Leave {name} out of it.")
+        else:
+            theirs.append((name, value))
+    scheme = _SCHEMES.get(parts.scheme, parts.scheme)
+    plain = f"{scheme}://{parts.netloc}{parts.path}?{urlencode(theirs)}"
+    try:
+        connection = dict(redis.connection.parse_url(plain))  # type: ignore[no-untyped-call]
+    except ValueError as error:
+        raise ConnectError(f"'{where}' is not a URL of a server: {error}.", _EXAMPLE) from None
+    if scheme == "unix" and not connection.get("path"):
+        raise ConnectError(f"'{where}' names no socket.", _EXAMPLE)
+    for name in ("socket_timeout", "socket_connect_timeout"):
+        if connection.get(name, 1) <= 0:
+            raise ConnectError(f"{name} must be above 0.", "Correct the URL.")
+    defaults: dict[str, Any] = {"socket_timeout": 5.0, "socket_connect_timeout": 5.0, "protocol": 2}
+    if scheme != "unix":
+        defaults["socket_keepalive"] = True
+    return Options(where, connection={**defaults, **connection}, **own)
+
+
+_EXAMPLE: Final = "Write for example redis://localhost:6379/0 or unix:///run/redis.sock?db=0."
+
+
+def _prefix(text: str) -> str:
+    if not _PREFIX.match(text) or len(text) > 100:
+        raise ValueError(text)
+    return text
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds <= 86400:
+        raise ValueError(text)
+    return seconds
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise ValueError(text)
+    return int(text)
+
+
+def _one_of(text: str) -> str:
+    return {"newer": "newer", "always": "always", "never": "never"}[text]
+
+
+_OWN: Final[dict[str, tuple[str, Any, str]]] = {
+    "prefix": (
+        "prefix",
+        _prefix,
+        "a prefix: letters, digits, . _ : - and one {hash tag}, ending in a colon, as in ql: or {shop}:ql:",
+    ),
+    "deadline": ("deadline", _seconds, "a number of seconds up to 86400"),
+    "functions": ("functions", {"yes": True, "no": False}.__getitem__, "yes or no"),
+    "eviction": ("accept_eviction", {"accept": True, "refuse": False}.__getitem__, "accept or refuse"),
+    "load": ("load", _one_of, "newer, always or never"),
+    "requests": ("fresh_requests", {"fresh": True, "given": False}.__getitem__, "fresh or given"),
+    "max_connections": ("max_connections", _positive, "a number above 0"),
+}
+
+OWN: Final = frozenset(_OWN)
+"""The options in a URL that are ours; all others go to redis-py."""
+
+
+# ---- how an operation is sent
+
+
+class Dialect:
+    """How operations are written for one server: as FCALL, or as EVALSHA."""
+
+    def __init__(self, prefix: str, functions: bool) -> None:
+        self.functions = functions
+        self._words: dict[type[Operation], Command] = {}
+        self._heads: dict[type[Operation], tuple[int, str]] = {}
+        for name, spec in CATALOGUE.items():
+            words: Command = ("FCALL", bundle.function_name(name), "1", prefix)
+            if not functions:
+                words = ("EVALSHA", script_digest(), "1", prefix, name)
+            self._words[spec.cls] = words
+            self._heads[spec.cls] = len(words), "".join(map(_word, words))
+
+    def pack(self, cls: type[Operation], args: list[str]) -> bytes:
+        """What goes over the line for an operation with encoded arguments."""
+        if _pack is not None:
+            return _pack((*self._words[cls], *args))
+        count, head = self._heads[cls]
+        text = f"*{count + len(args)}\r\n{head}" + "".join([f"${len(a)}\r\n{a}\r\n" for a in args])
+        return text.encode() if text.isascii() else self._pack_wide(count, head, args)
+
+    def _pack_wide(self, count: int, head: str, args: list[str]) -> bytes:
+        """The same where characters are not bytes."""
+        parts = [f"*{count + len(args)}\r\n{head}".encode()]
+        for arg in args:
+            raw = arg.encode()
+            parts.append(b"$%d\r\n%b\r\n" % (len(raw), raw))
+        return b"".join(parts)
+
+
+def _word(text: str) -> str:
+    return f"${len(text)}\r\n{text}\r\n"
+
+
+@cache
+def script_digest() -> str:
+    """What EVALSHA calls the script."""
+    return hashlib.sha1(bundle.script().encode()).hexdigest()
+
+
+# ---- the library
+
+
+def loading(functions: bool, options: Options) -> Talk[list[Warned]]:
+    """See to it that the server has the library, or the script."""
+    if not functions:
+        return (yield from _loading_script(options))
+    there = yield ("FCALL", f"{bundle.LIBRARY}_digest", "0")
+    if code_of_reply(there) == "NOFUNCTION":
+        if options.load == "never":
+            raise ConnectError(
+                f"{options.where} does not have the library {bundle.LIBRARY}, and load=never forbids loading it.",
+                "Connect once without load=never, as a user who may FUNCTION LOAD.",
+            )
+        said = yield ("FUNCTION", "LOAD", bundle.library())
+        if isinstance(said, Exception) and "already exists" not in str(said):
+            _refuse_unloadable(said, options)
+        return []
+    _raise_if_error(there, options)
+    return (yield from _replacing(_revision(there), options.load))
+
+
+def _replacing(there: tuple[int, str], load: str) -> Talk[list[Warned]]:
+    ours = (bundle.revision(), bundle.digest())
+    if there == ours or load == "never":
+        return []
+    if there[0] > ours[0] and load != "always":
+        return [
+            Warned(
+                "NEWER_LIBRARY",
+                "The library on the server is of a newer qmodel, and serves this one.",
+                "Upgrade this process when you can; load=always would put the older one back.",
+            )
+        ]
+    said = yield ("FUNCTION", "LOAD", "REPLACE", bundle.library())
+    if isinstance(said, Exception):
+        return [
+            Warned(
+                "OLDER_LIBRARY",
+                f"The library on the server is of an older qmodel, and was not replaced: {said}.",
+                "Connect once as a user who may FUNCTION LOAD.",
+            )
+        ]
+    return []
+
+
+def _revision(raw: Any) -> tuple[int, str]:
+    revision, _, digest = raw.decode().partition(":")
+    return (int(revision), digest) if revision.isdigit() else (0, raw.decode())
+
+
+def _loading_script(options: Options) -> Talk[list[Warned]]:
+    there = yield ("SCRIPT", "EXISTS", script_digest())
+    if there != [1]:
+        said = yield ("SCRIPT", "LOAD", bundle.script())
+        _raise_if_error(said, options)
+    return []
+
+
+def _refuse_unloadable(error: Exception, options: Options) -> None:
+    if code_of(error) == "NOPERM":
+        raise ConnectError(
+            f"{options.where} does not have the library {bundle.LIBRARY}, and this user may not load it.",
+            "Connect once as a user with +function|load, or grant that.",
+        ) from error
+    _raise_if_error(error, options)
+
+
+# ---- checks
+
+
+class Found(NamedTuple):
+    """What connecting found."""
+
+    functions: bool
+    warnings: tuple[Warned, ...]
+
+
+def setup(options: Options) -> Talk[Found]:
+    """Check what the server is, load the library, and check what the user may do."""
+    warnings: list[Warned] = []
+    info = yield ("INFO",)
+    functions = options.functions
+    if code_of_reply(info) == "NOPERM":
+        warnings.append(_NO_INFO)
+    else:
+        _raise_if_error(info, options)
+        facts = _facts(info)
+        functions = functions and _version(facts) >= (7, 0)
+        _check_server(facts, options)
+        warnings += _warnings(facts, options, functions)
+        warnings += yield from _persistence(facts)
+    warnings += yield from loading(functions, options)
+    if functions:
+        yield from _check_permissions(options)
+    return Found(functions, tuple(warnings))
+
+
+def _facts(info: Any) -> dict[str, str]:
+    text = info if isinstance(info, str) else info.decode("utf-8", "replace")
+    pairs = (line.partition(":") for line in text.splitlines() if not line.startswith("#"))
+    return {name: value.strip() for name, _, value in pairs}
+
+
+def _version(facts: dict[str, str]) -> tuple[int, ...]:
+    """The version of Redis that the server is, or, for Valkey, says to be compatible with."""
+    found = re.match(r"(\d+)\.(\d+)", facts.get("redis_version", ""))
+    return (int(found[1]), int(found[2])) if found else (7, 0)
+
+
+def _check_server(facts: dict[str, str], options: Options) -> None:
+    where = options.where
+    if _version(facts) < OLDEST:
+        raise ConnectError(
+            f"{where} is Redis {facts['redis_version']}; qmodel needs 6.0 or later.",
+            "Upgrade to Valkey, or to Redis 7 or later, which have functions.",
+        )
+    if facts.get("role") == "slave":
+        master = f"{facts.get('master_host', '?')}:{facts.get('master_port', '?')}"
+        raise ConnectError(f"{where} is a replica, which takes no writes.", f"Connect to its master, {master}.")
+    if "cluster" in (facts.get("redis_mode"), facts.get("server_mode")) and "{" not in options.prefix:
+        raise ConnectError(
+            f"{where} is a cluster, where the keys of one namespace must share a slot; the prefix "
+            f"'{options.prefix}' has no hash tag.",
+            f"Add one to the URL: prefix={{qmodel}}:{options.prefix}",
+        )
+    policy = facts.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction" and not options.accept_eviction:
+        raise ConnectError(
+            f"{where} has maxmemory-policy {policy}: when memory is full it would delete jobs.",
+            "Set it: CONFIG SET maxmemory-policy noeviction (and in redis.conf); or accept the loss "
+            "with eviction=accept in the URL.",
+        )
+
+
+_NO_INFO: Final = Warned(
+    "NO_INFO",
+    "This user may not run INFO, so version, role and maxmemory-policy were not checked.",
+    "Grant +info, or check that the policy is noeviction.",
+)
+
+
+def _warnings(facts: dict[str, str], options: Options, functions: bool) -> Iterable[Warned]:
+    policy = facts.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
+        yield Warned(
+            "EVICTION",
+            f"maxmemory-policy is {policy}: when memory is full the server deletes jobs.",
+            "Set maxmemory-policy noeviction.",
+        )
+    if not functions and options.functions:
+        yield Warned(
+            "NO_FUNCTIONS",
+            f"Redis {facts['redis_version']} has no functions; the library runs as a script.",
+            "Upgrade to Valkey, or to Redis 7 or later, so that a full server can still drain.",
+        )
+
+
+def _persistence(facts: dict[str, str]) -> Talk[list[Warned]]:
+    """What a restart of the server would lose; managed servers often forbid CONFIG."""
+    if facts.get("aof_enabled") == "1":
+        said = yield ("CONFIG", "GET", "appendfsync")
+        if _setting(said) == b"no":
+            return [
+                Warned(
+                    "NO_FSYNC",
+                    "appendfsync is no: a power failure loses what the system has not yet written.",
+                    "Set appendfsync everysec, or always to lose nothing that was acknowledged.",
+                )
+            ]
+        return []
+    said = yield ("CONFIG", "GET", "save")
+    if _setting(said) == b"":
+        return [
+            Warned(
+                "NO_PERSISTENCE",
+                "Persistence is off: all jobs are lost when the server stops.",
+                "Set appendonly yes; start `qmodel serve` with --data FOLDER.",
+            )
+        ]
+    return [
+        Warned(
+            "NO_AOF",
+            "appendonly is no: when the server stops, the jobs since its last snapshot are lost.",
+            "Set appendonly yes.",
+        )
+    ]
+
+
+def _setting(said: Any) -> Any:
+    """The value in a reply of CONFIG GET: a list, or a dictionary with protocol=3."""
+    values = list(said.values()) if isinstance(said, dict) else said[1::2] if isinstance(said, list) else []
+    return values[0] if values else None
+
+
+def _check_permissions(options: Options) -> Talk[None]:
+    """Refuse a user under whom an operation would stop in the middle, with what it wrote kept."""
+    denied = yield ("FCALL", f"{bundle.LIBRARY}_denied", "1", options.prefix)
+    if code_of_reply(denied) == "NOFUNCTION":  # an older library, which load=never left there
+        return
+    _raise_if_error(denied, options)
+    if denied:
+        names = [name.decode() for name in denied]
+        raise ConnectError(
+            f"The user of {options.where} may not run {', '.join(names)} on keys under '{options.prefix}'.",
+            f"ACL SETUSER <user> ~{options.prefix}* " + " ".join(f"+{name.lower()}" for name in names),
+        )
+
+
+# ---- errors
+
+
+def code_of_reply(reply: Any) -> str:
+    """The code of an error reply; empty for any other reply."""
+    return code_of(reply) if isinstance(reply, Exception) else ""
+
+
+def _raise_if_error(reply: Any, options: Options) -> None:
+    if not isinstance(reply, Exception):
+        return
+    if code_of(reply) == "NOPERM":
+        call = "+fcall +function|load" if options.functions else "+evalsha +script|exists +script|load"
+        raise ConnectError(
+            f"The user of {options.where} lacks a permission: {str(reply).rstrip('.')}.",
+            f"ACL SETUSER <user> ~{options.prefix}* {call} {_needed()}",
+        ) from reply
+    raise reply
+
+
+def _needed() -> str:
+    return " ".join(f"+{name.lower()}" for name in bundle.commands())
+
+
+def diagnose(error: BaseException, options: Options) -> ConnectError:
+    """Why a server could not be had, and what to do."""
+    where, text = options.where, said_by(error)
+    if any(NO_DATABASE in str(one) for one in _chain(error)):
+        return no_database(where)
+    if code_of(error) == "NOAUTH":
+        given = "password" in options.connection
+        return ConnectError(
+            f"{where} refused the user name or password."
+            if given
+            else f"{where} wants a password, and the URL has none.",
+            "Write it as redis://user:password@host (user may be left out; escape @ : / as %40 %3A %2F).",
+        )
+    if code_of(error) == "NOPERM":
+        return ConnectError(f"The user of {where} lacks a permission: {text}", "Extend its ACL rules.")
+    if _is_tls(error):
+        return ConnectError(
+            f"{where}: no TLS connection: {text}",
+            "Use redis:// where the server speaks no TLS; name its authority with ssl_ca_certs=.",
+        )
+    if "ssl_" not in text and _looks_like_tls(error, options):
+        return ConnectError(
+            f"{where} closed the connection at once: {text}",
+            "If it is a TLS port, use rediss://; otherwise see the server's log.",
+        )
+    if isinstance(error, raised.ResponseError):
+        return server_error(error, where)
+    if isinstance(error, (TimeoutError, raised.TimeoutError)):
+        return ConnectError(
+            f"{where} did not answer in {options.connection['socket_connect_timeout']} seconds.",
+            "If it speaks no TLS, use redis://; otherwise, is a firewall in between?"
+            if options.connection.get("connection_class") is redis.connection.SSLConnection
+            else "Is a firewall in between? See host and port in the URL.",
+        )
+    return ConnectError(f"{where} cannot be reached: {text}", "Is the server up, and the URL right?")
+
+
+def _chain(error: BaseException | None) -> Iterable[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _is_tls(error: BaseException) -> bool:
+    import ssl
+
+    return any(isinstance(one, ssl.SSLError) for one in _chain(error)) or "SSL" in str(error)
+
+
+def _looks_like_tls(error: BaseException, options: Options) -> bool:
+    """A TLS port closes the connection of a client that does not speak TLS."""
+    plain = options.connection.get("connection_class") is None
+    return plain and bool(re.search("closed by server|reset by peer|104|broken pipe|lost", str(error), re.I))

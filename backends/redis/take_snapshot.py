@@ -1,0 +1,52 @@
+"""Taking a snapshot of a namespace in production, in one step: all its keys, read by one script.
+
+The server does nothing else meanwhile: about a second for 100,000 jobs. Take it from a replica where that is too long.
+The journal's own entries are left out; of the events it is enough to know how many there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qmodel.backends.memory import MemoryBackend
+from qmodel.backends.redis import raw_keys
+from qmodel.client.sync import Client
+from qmodel.errors import QmodelError
+from qmodel.model import restore, snapshot
+from qmodel.model.snapshot import Snapshot
+
+MOST = 5_000_000
+"""Of more keys than these no snapshot is taken."""
+
+
+def taken(url: str) -> Snapshot:
+    """Take a snapshot of the namespace at a URL. Raises QmodelError where it cannot be read."""
+    if url.startswith("memory:"):
+        with Client(url) as client:
+            assert isinstance(client.backend, MemoryBackend)
+            with client.backend.namespace.lock:
+                found = snapshot.of(client.backend.store)
+    else:
+        found = _of_server(url)
+    found.journal = ()
+    return found
+
+
+def _of_server(url: str) -> Snapshot:
+    import redis
+
+    from qmodel.backends.redis import dump
+    from qmodel.backends.redis.setup import options_of
+
+    options = options_of(url)
+    with redis.Redis(connection_pool=redis.ConnectionPool(**options.connection)) as server:
+        asked: Any = server
+        try:
+            if asked.info("server").get("server_name") == "qmodel":
+                return restore.loads(asked.execute_command("DEBUG", "QMODEL", "SNAPSHOT", options.prefix))
+            raw = dump.dump_of(asked.execute_command(*dump.dump_command(options.prefix, MOST, "journal")))
+            return raw_keys.decode(raw, options.prefix)
+        except redis.ResponseError as error:
+            raise QmodelError(f"{options.where} gives no snapshot: {error}.") from None
+        except raw_keys.Corrupt as error:
+            raise QmodelError(f"The keys of {options.where} contradict each other: {error}.") from None

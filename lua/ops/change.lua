@@ -1,0 +1,88 @@
+-- Changing jobs where they stand.
+
+local change = {}
+
+-- Replace a job's data.
+function change.update(now, op)
+  local job = jobs.find(op.jid)
+
+  store.emit(now, 'updated', job.jid)
+  records.set_data(job, op.data)
+  return job.jid
+end
+
+-- Change a job's priority; it keeps the moment and the sequence by which it stands among its equals.
+function change.priority(now, op)
+  local job = jobs.find(op.jid)
+
+  store.emit(now, 'prioritized', job.jid, op.priority)
+  if job.state ~= 'waiting' and job.state ~= 'throttled' then
+    -- no other place is ordered by it; and leaving a lease would end its grant
+    job.priority = op.priority
+    return op.priority
+  end
+  state_index.leave(job)
+  job.priority = op.priority
+  state_index.enter(job)
+  if job.state == 'throttled' then
+    parked.look_again(job)
+  end
+  return op.priority
+end
+
+local function not_begun(job)
+  local state = job.state
+  if state ~= 'scheduled' and state ~= 'waiting' and state ~= 'depends' and state ~= 'throttled' then
+    refusals.refuse('WRONG_STATE', job.jid, job.state)
+  end
+  return job
+end
+
+-- Make a job that has not begun ready at another moment.
+function change.delay(now, op)
+  local job = not_begun(jobs.find(op.jid))
+
+  jobs.lift(job)
+  if job.options ~= '' then
+    concurrency.step_back(now, job)
+  end
+  store.emit(now, 'delayed', job.jid, job.queue, now + op.delay_ms)
+  job.ready_at = now + op.delay_ms
+  local state = stages.begins(now, job)
+  concurrency.place(now, job, state)
+  return state
+end
+
+-- Make a scheduled job ready now; a waiting one is so already.
+function change.promote(now, op)
+  local job = jobs.find(op.jid)
+  if job.state ~= 'scheduled' and job.state ~= 'waiting' then
+    refusals.refuse('WRONG_STATE', job.jid, job.state)
+  end
+
+  if job.state == 'scheduled' then
+    store.emit(now, 'promoted', job.jid, job.queue)
+    jobs.lift(job)
+    job.ready_at = math.min(tonumber(job.ready_at), now)
+    concurrency.place(now, job, stages.begins(now, job))
+  end
+  return job.state
+end
+
+-- Add a line to a job's history.
+function change.log(now, op)
+  local job = jobs.find(op.jid)
+
+  store.emit(now, 'logged', job.jid)
+  history.add(now, job, 'log', history.quote(op.message))
+  return job.jid
+end
+
+-- Say how far a leased job has come.
+function change.progress(now, op)
+  local job = jobs.held(op.jid, op.token)
+
+  store.emit(now, 'progressed', job.jid)
+  job.progress = op.progress
+  return job.jid
+end

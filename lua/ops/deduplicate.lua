@@ -1,0 +1,23 @@
+-- The keys of deduplication: who holds one, and releasing it.
+
+local deduplicate = {}
+
+-- Show who holds a key.
+function deduplicate.unique_get(now, op)
+  local unique = uniques.get(now, op.unique)
+  return unique and uniques.view(unique)
+end
+
+-- Let nobody hold a key; a job that was kept for after the holder goes on.
+function deduplicate.unique_release(now, op)
+  local unique = uniques.get(now, op.unique)
+  if not unique then
+    return 0
+  end
+  store.emit(now, 'unique_released', unique.key, unique.jid)
+  uniques.remove(unique)
+  if unique.next ~= '' then
+    deduplication.go_on(now, jobs.load(unique.next), unique.jid)
+  end
+  return 1
+end

@@ -1,0 +1,40 @@
+-- Changing what a job waits for.
+
+local depend = {}
+
+local function waits_for_others(jid)
+  local job = jobs.find(jid)
+  if job.state ~= 'depends' then
+    refusals.refuse('WRONG_STATE', jid, job.state)
+  end
+  return job
+end
+
+-- Add dependencies to a job that waits for others.
+function depend.depends_on(now, op)
+  local job = waits_for_others(op.jid)
+  local edges = dependencies.check_more(op.jid, op.dependencies)
+
+  dependencies.link(job, edges)
+  store.emit(now, 'blocked', job.jid, job.waits)
+  return dependencies.of(job)
+end
+
+-- Remove dependencies; when none is left, the job goes on.
+function depend.depends_off(now, op)
+  local job = waits_for_others(op.jid)
+  if op.all then
+    dependencies.check_bounded(job)
+  end
+
+  dependencies.unlink(job, op.all and dependencies.of(job) or op.dependencies)
+  if job.waits == '0' then
+    stages.unblock(now, job)
+  end
+  return dependencies.of(job)
+end
+
+-- Show what became of the named dependencies of a job.
+function depend.results(now, op)
+  return results.view(now, jobs.find(op.jid))
+end

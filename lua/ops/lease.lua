@@ -1,0 +1,108 @@
+-- Renewing leases, and taking them away.
+
+local lease = {}
+
+-- When a lease ends that is given, or renewed, now: never later than its claim and timeout_ms.
+function lease.expiry(now, job)
+  if job.options == '' then
+    return now + config.heartbeat(job.queue)
+  end
+  local own, longest = options.get(job, 'lease_ms'), options.get(job, 'timeout_ms')
+  local ends = now + (own or config.heartbeat(job.queue))
+  return longest and math.min(ends, job.popped_at + longest) or ends
+end
+
+-- Whether a lease that has run out did so because nothing could have renewed it.
+function lease.ran_too_long(job)
+  local longest = options.get(job, 'timeout_ms')
+  return longest and tonumber(job.expires_at) >= job.popped_at + longest
+end
+
+-- Renew a lease from now. A lapsed one too, as long as nobody has taken the job.
+function lease.heartbeat(now, op)
+  local job = jobs.held(op.jid, op.token)
+
+  workers.seen(now, job.worker)
+  if op.data then
+    records.set_data(job, op.data)
+  end
+  queues.renew(job, lease.expiry(now, job))
+  return {tonumber(job.expires_at), failure.is_revoked(job) and 1 or 0}
+end
+
+-- Take a lease away. A job that was called off fails.
+local function take_away(now, job)
+  local revoked = failure.is_revoked(job)
+  store.emit(now, 'lock_lost', job.jid, job.queue, job.worker, job.token, revoked and 'revoke' or 'timeout')
+  jobs.lift(job)
+  history.add(now, job, 'timed_out', job.worker, job.token)
+  if revoked then
+    failure.fail_revoked(now, job)
+    return
+  end
+  job.worker, job.grant = '', ''
+  job.expires_at = 0
+  job.ready_at = now
+  jobs.place(job, 'stalled')
+end
+
+-- Take leases away: the jobs are the next to be handed out.
+function lease.timeout(now, op)
+  local found, taken, jids = {}, {}, {}
+  for _, jid in ipairs(op.jids) do
+    local job = jobs.find(jid)
+    if not taken[jid] then
+      taken[jid] = true
+      found[#found + 1] = job
+      jids[#jids + 1] = jid
+    end
+  end
+  for _, job in ipairs(found) do
+    if job.state ~= 'running' then
+      refusals.refuse('WRONG_STATE', job.jid, job.state)
+    end
+  end
+
+  for _, job in ipairs(found) do
+    take_away(now, job)
+  end
+  return jids
+end
+
+-- Fail a job that nobody runs, or let who runs it know; give its state.
+function lease.revoke_one(now, job)
+  if job.state == 'complete' or job.state == 'failed' or failure.is_revoked(job) then
+    return job.state
+  end
+  store.emit(now, 'revoked', job.jid, job.queue, job.worker, job.token)
+  if job.state == 'running' then
+    options.set(job, 'revoked', 1)
+    return 'running'
+  end
+  dependencies.unlink(job, dependencies.of(job))
+  jobs.lift(job)
+  failure.fail_revoked(now, job)
+  return 'failed'
+end
+
+-- Fail jobs that nobody runs, and let those who run the others know.
+function lease.revoke(now, op)
+  local found, met, ended = {}, {}, 0
+  for _, jid in ipairs(op.jids) do
+    local job = jobs.find(jid)
+    if not met[jid] then
+      met[jid] = true
+      found[#found + 1] = job
+      ended = ended + job.waits
+    end
+  end
+  if ended > catalogue.most then
+    refusals.refuse('DEPENDENCY_LIMIT', op.jids[1])
+  end
+
+  local states = {}
+  for i, job in ipairs(found) do
+    states[i] = lease.revoke_one(now, job)
+  end
+  return states
+end

@@ -1,0 +1,282 @@
+-- Taking jobs out of queues: pop and peek.
+
+local pop = {}
+
+local LAPSED = 'Its lease ran out, and no retries remained.'
+local TOO_LONG = 'It ran for longer than its timeout, and no retries remained.'
+
+-- Take a stalled job out of its place; say whether it may run again, or bury it. A lapse counts as a retry.
+local function take_back(now, job)
+  if job.state == 'stalled' then
+    jobs.lift(job)
+    return true
+  end
+  local worker, token = job.worker, job.token
+  local too_long = lease.ran_too_long(job)
+  store.emit(now, 'lock_lost', job.jid, job.queue, worker, token, too_long and 'timeout' or 'lapsed')
+  jobs.lift(job)
+  history.add(now, job, too_long and 'timed_out' or 'lapsed', worker, token)
+  job.ready_at = job.expires_at
+  if failure.is_revoked(job) then
+    failure.fail_revoked(now, job)
+    return false
+  end
+  if tonumber(job.remaining) == 0 then
+    failure.fail_job(now, job, 'failed-retries-' .. job.queue, too_long and TOO_LONG or LAPSED)
+    return false
+  end
+  job.remaining = job.remaining - 1
+  stats.retried(now, job.queue)
+  return true
+end
+
+-- Take ready jobs out of the order: those that live and pass their throttles. It meets about 1000 others.
+local function ready(now, queue, count, passed)
+  local taken, closed, through, own = {}, 0, 0, throttles.own(queue)
+  local left = count
+  while left > 0 and closed < catalogue.most do
+    if queues.has_gates(queue) then
+      through = through + admission.let_through(now, queue, passed, catalogue.most - through)
+    end
+    local wanted = own and admission.admitted(now, queue, passed) or left
+    local found, before = queues.take(queue, wanted), left
+    local live = failure.expire_taken(now, found)
+    for i = 1, #live do
+      local job = live[i]
+      if not own and job.options == '' or admission.passes(now, job, passed, false) then
+        taken[#taken + 1] = job
+      end
+    end
+    left = count - #taken
+    closed = closed + #found - (before - left)
+    if left > 0 and #found < math.max(wanted, 1) and (through == catalogue.most or #parked.due(queue, now, 1) == 0) then
+      break
+    end
+  end
+  return taken
+end
+
+-- Move a job whose time has come into the order, or let it wait in its line.
+local function promote(now, job)
+  if job.options ~= '' and concurrency.admit(job) ~= 'waiting' then
+    jobs.lift(job)
+    concurrency.place(now, job, 'throttled')
+  else
+    queues.promote(job)
+  end
+end
+
+-- Take the next jobs out of their places: stalled ones, then those in order, due ones and due runs among them.
+local function next_(now, queue, count)
+  local passed = {}
+  if not queues.is_due(queue, now) then
+    return ready(now, queue, count, passed)
+  end
+  local moment = now - config.value('grace-period')
+  local taken = {}
+  for _, job in ipairs(queues.lapsed(queue, moment, count)) do
+    if not admission.admits(now, queue, job, passed, true) then
+      break
+    end
+    if take_back(now, job) and admission.passes(now, job, passed, true) then
+      taken[#taken + 1] = job
+    end
+  end
+  failure.expire_due(now, queue, catalogue.most)
+  runs.fire_due(now, queue, catalogue.most)
+  for _, job in ipairs(queues.due(queue, now, catalogue.most)) do
+    store.emit(now, 'promoted', job.jid, job.queue)
+    promote(now, job)
+  end
+  for _, job in ipairs(ready(now, queue, count - #taken, passed)) do
+    taken[#taken + 1] = job
+  end
+  return taken
+end
+
+local function claim(now, job, worker, request)
+  local wait_ms = math.max(now - job.ready_at, 0)
+  stats.waited(now, job.queue, wait_ms)
+  job.token = store.emit(now, 'popped', job.jid, job.queue, worker, wait_ms)
+  if job.options ~= '' or store.config then
+    admission.claimed(now, job)
+  end
+  job.worker = worker
+  job.grant = request
+  job.popped_at = now
+  if job.options ~= '' then
+    job.expires_at = lease.expiry(now, job)
+    options.drop(job, 'ttl_ms')
+  else
+    job.expires_at = now + config.heartbeat(job.queue)
+    store.text(job.expires_at) -- so that its text is known to all that write it
+  end
+  history.add(now, job, 'popped', worker, job.token)
+  jobs.place(job, 'running')
+end
+
+-- Take the next jobs of a queue, unless it is paused, and lease them; add their ids and what is shown of them to lists.
+local function lease(now, queue, worker, count, request, jids, shown)
+  local paused = queues.has_pauses(queue) and suspension.holds(now, queue)
+  local granted = paused and {} or next_(now, queue, count)
+  workers.expect(request, count + #jids)
+  for i = 1, #granted do
+    local job = granted[i]
+    claim(now, job, worker, request)
+    jids[#jids + 1] = job.jid
+    shown[#shown + 1] = jobs.view(now, job)
+  end
+end
+
+-- Count the caller as idle; and wake one, if this took so many events that it looked at a part of the jobs only.
+local function await_work(queue, most)
+  queues.await_work(queue)
+  if store.last() >= most then
+    queues.wake_if_ready(queue)
+  end
+end
+
+-- Let what follows from the jobs that failed on the way happen before the reply, which a resend repeats; say if any did.
+local function concluded(now)
+  local any = cascade.is_left()
+  if any then
+    propagation.go_on(now)
+  end
+  return any
+end
+
+-- Lease up to `count` jobs, and remember under which request.
+function pop.grant(now, queue, worker, count, wait, request)
+  workers.seen(now, worker)
+  local jids, shown = {}, {}
+  local most = store.last() + catalogue.most
+  lease(now, queue, worker, count, request, jids, shown)
+  if #jids > 0 then
+    workers.remember(worker, request, jids)
+  elseif wait then
+    await_work(queue, most)
+  end
+  return concluded(now) and jobs.views(now, jids) or shown
+end
+
+-- Lease the next jobs of a queue to a worker.
+function pop.pop(now, op)
+  local again = workers.granted(op.worker, op.request)
+  if #again > 0 then
+    return jobs.views(now, again)
+  end
+
+  return pop.grant(now, op.queue, op.worker, op.count, op.wait, op.request)
+end
+
+-- These names, each once.
+local function distinct(names)
+  local found, met = {}, {}
+  for _, name in ipairs(names) do
+    if not met[name] then
+      met[name] = true
+      found[#found + 1] = name
+    end
+  end
+  return found
+end
+
+-- Lease the next jobs of several queues to a worker. What one queue may cost is bounded, so the events are too.
+function pop.pop_any(now, op)
+  local again = workers.granted(op.worker, op.request)
+  if #again > 0 then
+    return jobs.views(now, again)
+  end
+
+  workers.seen(now, op.worker)
+  local names = distinct(op.queues)
+  queues.prefetch(names)
+  local most = store.last() + catalogue.most
+  local jids, shown = {}, {}
+  for _, name in ipairs(names) do
+    if #jids < op.count and store.last() < most then
+      lease(now, name, op.worker, op.count - #jids, op.request, jids, shown)
+    end
+  end
+  if #jids > 0 then
+    workers.remember(op.worker, op.request, jids)
+  elseif op.wait then
+    for _, name in ipairs(names) do
+      await_work(name, most)
+    end
+  end
+  local changed = concluded(now) or #names > 1 -- a queue may have changed what another one gave
+  return changed and jobs.views(now, jids) or shown
+end
+
+local function before(job, other_job)
+  if tonumber(job.priority) ~= tonumber(other_job.priority) then
+    return tonumber(job.priority) < tonumber(other_job.priority)
+  end
+  local lifo, other_lifo = options.get(job, 'lifo'), options.get(other_job, 'lifo')
+  if lifo ~= other_lifo then
+    return lifo ~= nil
+  elseif lifo then -- the newest first
+    job, other_job = other_job, job
+  end
+  if tonumber(job.ready_at) ~= tonumber(other_job.ready_at) then
+    return tonumber(job.ready_at) < tonumber(other_job.ready_at)
+  end
+  return tonumber(job.seq) < tonumber(other_job.seq)
+end
+
+-- Jobs that are not among some, up to so many.
+local function without(gone, found, most)
+  local left = {}
+  for _, job in ipairs(found) do
+    if not gone[job.jid] and #left < most then
+      left[#left + 1] = job
+    end
+  end
+  return left
+end
+
+-- What would be ready after some jobs ended, in order: due jobs and due runs too, without what a pop would fail.
+local function order(now, queue, count, ended)
+  local gone, most = {}, catalogue.most
+  local over = ttl.due(queue, now, most)
+  for _, job in ipairs(over) do
+    gone[job.jid] = true
+    ended[#ended + 1] = job
+  end
+  local found = without(gone, queues.next_ready(queue, count + #over), count)
+  local due = without(gone, queues.look_due(queue, now, most + #over), most)
+  for _, job in ipairs(concurrency.preview(now, queue, ended, due)) do
+    found[#found + 1] = job
+  end
+  for _, job in ipairs(runs.drafts(now, queue, most)) do
+    job.seq = job.seq + 2 * most -- those that are let through come before
+    found[#found + 1] = job
+  end
+  table.sort(found, before)
+  return found
+end
+
+-- Show the jobs that a pop would give next.
+function pop.peek(now, op)
+  local moment = now - config.value('grace-period')
+  local shown, ended = {}, {}
+  for _, job in ipairs(queues.lapsed(op.queue, moment, op.count)) do
+    if job.state == 'stalled' or tonumber(job.remaining) > 0 and not failure.is_revoked(job) then
+      shown[#shown + 1] = jobs.view(now, job)
+    else
+      ended[#ended + 1] = job
+    end
+  end
+  local found = order(now, op.queue, op.count, ended)
+  for i = 1, math.min(#found, op.count - #shown) do
+    local job = found[i]
+    if not job.text then -- a run that is not made has no sequence
+      job.seq = 0
+    end
+    if not ttl.is_over(now, job) then
+      shown[#shown + 1] = jobs.view(now, job)
+    end
+  end
+  return shown
+end

@@ -1,0 +1,191 @@
+-- Messages, and the jobs that they become: one for each subscription that wants it. What holds of them, and what bounds a
+-- step, is told in qmodel/model/ops/publish.py.
+
+local publish = {}
+
+local SWEEP = 10
+
+-- Make jobs of messages, each with its subscription; or none, where a subscription of the same name has got one before.
+local function deliver(now, given)
+  local jids = {}
+  for i, one in ipairs(given) do
+    jids[i] = subscriptions.jid_of(one[1], one[2])
+  end
+  records.prefetch(jids)
+  for i, one in ipairs(given) do
+    local subscription, message, jid = one[1], one[2], jids[i]
+    if jobs.get(jid) then
+      store.emit(now, 'passed_over', subscription.name, jid)
+    else
+      local job = put.put_made(now, subscriptions.put_of(now, subscription, message, jid))
+      options.set(job, 'subject', message.subject)
+    end
+  end
+end
+
+-- Give a subscription that is behind its next messages, as far as it wants them; give how many are left.
+local function hand_on(now, subscription, found)
+  local given, patterns = {}, subjects.split_all(subscription.patterns)
+  for _, message in ipairs(messages.load(found)) do
+    if subjects.matches(patterns, subjects.split(message.subject)) then
+      given[#given + 1] = {subscription, message}
+    end
+  end
+  deliver(now, given)
+  local last = found[#found].seq
+  local left = messages.count_after(last)
+  store.emit(now, 'caught_up', subscription.name, last, left)
+  subscription.position = last
+  subscriptions.save(subscription)
+  return left
+end
+
+-- The subscriptions that have not got all messages there are.
+local function those_behind()
+  local behind = {}
+  for _, subscription in ipairs(subscriptions.listed()) do
+    if subscription.position then
+      behind[#behind + 1] = subscription
+    end
+  end
+  return behind
+end
+
+-- Drop messages, once those that are behind have got them: as many as make at most 1000 jobs. Give how many.
+local function drop(now, found)
+  local behind, dropped = those_behind(), {}
+  for i = 1, math.min(#found, math.floor(catalogue.most / math.max(#behind, 1))) do
+    dropped[i] = found[i]
+  end
+  if #dropped == 0 then
+    return 0
+  end
+  local last = dropped[#dropped].seq
+  for _, subscription in ipairs(behind) do
+    local rest = {}
+    for _, message in ipairs(dropped) do
+      if message.seq > subscription.position then
+        rest[#rest + 1] = message
+      end
+    end
+    if #rest > 0 then
+      hand_on(now, subscription, rest)
+    end
+  end
+  for _, message in ipairs(dropped) do
+    messages.remove(message)
+  end
+  store.emit(now, 'trimmed', #dropped, last)
+  return #dropped
+end
+
+-- Keep a message, and give it to all who want it.
+function publish.publish(now, op)
+  subjects.check(op.subject)
+
+  store.many = true
+  local wanted = {}
+  for _, one in ipairs(subscriptions.wanting(op.subject)) do
+    wanted[#wanted + 1] = {one}
+  end
+  local seq = store.emit(now, 'published', op.subject, #wanted)
+  local message = messages.add(now, seq, op.subject, op.data, now + op.delay_ms)
+  for _, given in ipairs(wanted) do
+    given[2] = message
+  end
+  deliver(now, wanted)
+  drop(now, messages.past_keeping(now, SWEEP))
+  return seq
+end
+
+-- Give a subscription the next messages of the past; give how many are left.
+local function give_more(now, subscription, most)
+  if not subscription.position then
+    return 0
+  end
+  store.many = true
+  return hand_on(now, subscription, messages.after(subscription.position, most))
+end
+
+-- The message after which a new subscription begins, or nothing for the last one.
+local function start(op)
+  if not (op.after or op.since) then
+    return nil
+  end
+  local before = op.since and messages.before(op.since) or 0
+  return math.max(op.after or 0, before)
+end
+
+-- Begin a subscription, or change one.
+function publish.subscribe(now, op)
+  for _, pattern in ipairs(op.patterns) do
+    subjects.check_pattern(pattern)
+  end
+  if #subscriptions.distinct(op.patterns) > subscriptions.PATTERNS_MOST then
+    refusals.refuse('LIMIT_REACHED', 'patterns of a subscription', subscriptions.PATTERNS_MOST)
+  end
+  local subscription = subscriptions.get(op.subscription)
+  if not subscription and #subscriptions.listed() >= subscriptions.MOST then
+    refusals.refuse('LIMIT_REACHED', 'subscriptions', subscriptions.MOST)
+  end
+
+  local seq = store.emit(now, 'subscribed', op.subscription, op.queue, op.klass)
+  if not subscription then
+    subscription = subscriptions.create(op.subscription)
+    subscription.seq = seq
+    subscription.position = start(op)
+  end
+  subscriptions.assign(subscription, op)
+  subscriptions.save(subscription)
+  return give_more(now, subscription, op.count)
+end
+
+-- Give a subscription the messages that it has not got.
+function publish.catch_up(now, op)
+  local subscription = subscriptions.find(op.subscription)
+
+  return give_more(now, subscription, op.count)
+end
+
+-- End a subscription.
+function publish.unsubscribe(now, op)
+  local subscription = subscriptions.get(op.subscription)
+  if not subscription then
+    return 0
+  end
+  store.emit(now, 'unsubscribed', op.subscription, subscription.queue)
+  subscriptions.remove(subscription)
+  return 1
+end
+
+-- Show a subscription.
+function publish.subscription_get(_, op)
+  local subscription = subscriptions.get(op.subscription)
+  return subscription and subscriptions.view(subscription)
+end
+
+-- List the subscriptions.
+function publish.subscriptions(_, op)
+  local all, shown = subscriptions.listed(), {}
+  for i = op.offset + 1, math.min(op.offset + op.count, #all) do
+    shown[#shown + 1] = subscriptions.view(all[i])
+  end
+  return shown
+end
+
+-- ---- the past
+
+-- Give messages that are kept.
+function publish.messages(_, op)
+  local shown = {}
+  for i, message in ipairs(messages.load(messages.after(op.after, op.count))) do
+    shown[i] = messages.view(message)
+  end
+  return shown
+end
+
+-- Drop the oldest messages that are kept.
+function publish.trim(now, op)
+  store.many = true
+  return drop(now, messages.oldest(op.count))
+end

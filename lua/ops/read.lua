@@ -1,0 +1,169 @@
+-- Reads. They never write, and are true at `now`.
+
+local read = {}
+
+-- Say why a job does not run, or that it does.
+function read.why(now, op)
+  return explanation.reasons(now, jobs.find(op.jid))
+end
+
+-- Show a job.
+function read.get(now, op)
+  local job = jobs.get(op.jid)
+  return job and jobs.view(now, job)
+end
+
+-- Show several jobs.
+function read.multiget(now, op)
+  return jobs.views(now, op.jids)
+end
+
+-- Find jobs.
+function read.search(now, op)
+  local found, cursor = selection.find(now, 'search', op, selection.filter(op, op.state))
+  local shown = {}
+  for i, job in ipairs(found) do
+    shown[i] = jobs.view(now, job)
+  end
+  return {cursor, shown}
+end
+
+-- List those in order, then those whose time has come since the last pop.
+function read.waiting(now, op)
+  local size = queues.size(op.queue, '-work')
+  local jids = queues.order(op.queue, op.offset, op.count)
+  local skip = math.max(op.offset - size, 0)
+  local due, rest = queues.page(op.queue, '-scheduled', '-inf', now, skip, op.count - #jids)
+  for _, jid in ipairs(rest) do
+    jids[#jids + 1] = jid
+  end
+  return {size + due, jids}
+end
+
+-- List the jobs whose time is yet to come.
+function read.scheduled(now, op)
+  return {queues.page(op.queue, '-scheduled', '(' .. now, '+inf', op.offset, op.count)}
+end
+
+-- List the jobs that wait for others.
+function read.depending(_, op)
+  return {queues.page(op.queue, '-depends', '-inf', '+inf', op.offset, op.count)}
+end
+
+-- List the ready jobs that wait for a throttle.
+function read.throttled(_, op)
+  return {queues.page(op.queue, '-throttled', '-inf', '+inf', op.offset, op.count)}
+end
+
+-- List the jobs under a valid lease.
+function read.running(now, op)
+  return {queues.page(op.queue, '-locks', '(' .. now, '+inf', op.offset, op.count)}
+end
+
+-- List the jobs whose lease has ended by itself or by timeout.
+function read.stalled(now, op)
+  return {queues.page(op.queue, '-locks', '-inf', now, op.offset, op.count)}
+end
+
+-- List the complete jobs, latest first.
+function read.completed(_, op)
+  return {completed.page(op.offset, op.count)}
+end
+
+local function counts(now, name)
+  local due = queues.count(name, '-scheduled', now)
+  local stalled = queues.count(name, '-locks', now)
+  local ready_at = queues.next_at(name, now, config.value('grace-period'))
+  local lasting = pauses.lasting(now, name)
+  local opens_at = #lasting > 0 and 0 or admission.opens_at(now, name)
+  local next_at = throttles.NEVER
+  for _, moment in ipairs({ready_at, opens_at, pauses.ends_at(now, name)}) do
+    next_at = moment > 0 and math.min(next_at, moment) or next_at
+  end
+  return {
+    name,
+    queues.size(name, '-work') + due,
+    queues.size(name, '-scheduled') - due,
+    queues.size(name, '-depends'),
+    queues.size(name, '-locks') - stalled,
+    stalled,
+    #lasting > 0 and 1 or 0,
+    next_at < throttles.NEVER and next_at or 0,
+    schedules.size(name),
+    schedules.count_due(name, now),
+    queues.size(name, '-throttled'),
+    lasting,
+  }
+end
+
+-- Count the jobs of the queues on the list.
+function read.queues(now, op)
+  local page = {}
+  for i, name in ipairs(queues.listed(op.offset, op.count)) do
+    page[i] = counts(now, name)
+  end
+  return page
+end
+
+-- Count the jobs of one queue.
+function read.queue(now, op)
+  return counts(now, op.queue)
+end
+
+-- Count the jobs of a queue in any state.
+function read.length(_, op)
+  return queues.length(op.queue)
+end
+
+-- The jobs that a worker holds under a valid lease, and under a lapsed one.
+local function leases(now, name)
+  local valid, lapsed = {}, {}
+  local held = workers.held(name)
+  records.prefetch(held)
+  for _, jid in ipairs(held) do
+    local job = jobs.load(jid)
+    local list = tonumber(job.expires_at) > now and valid or lapsed
+    list[#list + 1] = jid
+  end
+  return valid, lapsed
+end
+
+-- List the workers with the number of their leases.
+function read.workers(now, op)
+  local page = {}
+  for i, found in ipairs(workers.listed(now, op.offset, op.count)) do
+    local valid, lapsed = leases(now, found[1])
+    page[i] = {found[1], tonumber(found[2]), #valid, #lapsed}
+  end
+  return page
+end
+
+-- List the jobs that a worker holds.
+function read.worker(now, op)
+  return {leases(now, op.worker)}
+end
+
+-- Show the statistics of a queue on a day.
+function read.stats(now, op)
+  return stats.view(now, op.queue, op.at or now)
+end
+
+-- Show what became of a queue's jobs, minute by minute.
+function read.metrics(now, op)
+  return stats.metrics(now, op.queue, op.at or now, op.count)
+end
+
+-- Give the events after a sequence number.
+function read.events(_, op)
+  return store.events_after(op.after, op.count)
+end
+
+-- Give the sequence of the newest event.
+function read.newest(_, _)
+  return store.last()
+end
+
+-- Give the entries of the journal after a number.
+function read.journal(_, op)
+  return journal.after(op.after, op.count)
+end

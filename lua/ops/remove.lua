@@ -1,0 +1,234 @@
+-- Deleting jobs before they are done.
+
+local remove = {}
+
+local function is_unfinished(job)
+  return job and job.state ~= 'complete'
+end
+
+-- The same jobs, or refuse when another depends on one of them.
+local function closed(named)
+  local known = {}
+  for _, jid in ipairs(named) do
+    known[jid] = true
+  end
+  for _, jid in ipairs(named) do
+    for _, dependent in ipairs(deduplication.dependents(jobs.load(jid))) do
+      if not known[dependent] then
+        refusals.refuse('HAS_DEPENDENTS', jid, dependent)
+      end
+    end
+  end
+  return named
+end
+
+-- These jobs and all that depend on them, nearest first.
+local function with_dependents(named)
+  local found, queue, at = {}, {}, 1
+  for i, jid in ipairs(named) do
+    found[jid] = true
+    queue[i] = jid
+  end
+  while queue[at] do
+    for _, dependent in ipairs(deduplication.dependents(jobs.load(queue[at]))) do
+      if not found[dependent] then
+        if #queue == catalogue.most then
+          refusals.refuse('CANCEL_LIMIT', named[1])
+        end
+        found[dependent] = true
+        queue[#queue + 1] = dependent
+      end
+    end
+    at = at + 1
+  end
+  return queue
+end
+
+-- Refuse to end more than 1000 dependencies at once.
+local function check_edges(doomed)
+  local ended = 0
+  for _, jid in ipairs(doomed) do
+    local job = jobs.load(jid)
+    ended = ended + job.waits
+  end
+  if ended > catalogue.most then
+    refusals.refuse('CANCEL_LIMIT', doomed[1])
+  end
+end
+
+-- Delete unfinished jobs, with all that depend on them or none.
+function remove.cancel(now, op)
+  local named, met = {}, {}
+  for _, jid in ipairs(op.jids) do
+    if not met[jid] and is_unfinished(jobs.get(jid)) then
+      met[jid] = true
+      named[#named + 1] = jid
+    end
+  end
+  local doomed = op.cascade and with_dependents(named) or closed(named)
+  check_edges(doomed)
+
+  for _, jid in ipairs(doomed) do
+    deletion.delete(now, jobs.load(jid))
+  end
+  return doomed
+end
+
+-- Refuse to cancel unfinished jobs of which one cannot be.
+function remove.check_cancel(doomed)
+  closed(doomed)
+  check_edges(doomed)
+end
+
+-- Cancel jobs of a queue that have not begun, unless others depend on them.
+function remove.drain(now, op)
+  local canceled = 0
+  for _, jid in ipairs(queues.not_begun(op.queue, op.count)) do
+    local job = jobs.load(jid)
+    if job.waited_for == '0' or #deduplication.dependents(job) == 0 then
+      deletion.delete(now, job)
+      canceled = canceled + 1
+    end
+  end
+  return {canceled, queues.length(op.queue)}
+end
+
+-- What cancels a job, if it may; it ends at most 1000 dependencies.
+local function canceler(now)
+  local ended = 0
+  return function(job)
+    ended = ended + job.waits
+    if job.waited_for ~= '0' or ended > catalogue.most then
+      return false
+    end
+    deletion.delete(now, job)
+    return true
+  end
+end
+
+-- What deletes a complete job.
+local function retirer(now)
+  return function(job)
+    store.emit(now, 'retired', job.jid)
+    jobs.remove(job)
+    return true
+  end
+end
+
+-- Cancel the jobs that fit, unless others depend on them; the dependencies that this ends are bounded.
+function remove.cancel_many(now, op)
+  local found, cursor = selection.find(now, 'cancel_many', op, selection.filter(op, op.state))
+  local unfinished = {}
+  for _, job in ipairs(found) do
+    if is_unfinished(job) then
+      unfinished[#unfinished + 1] = job
+    end
+  end
+
+  return selection.bulk(op.preview, unfinished, cursor, canceler(now))
+end
+
+-- Delete finished jobs by age.
+function remove.clean(now, op)
+  local wanted = selection.filter(op, op.state, now - op.older_ms)
+  local found, cursor = selection.find(now, 'clean', op, wanted)
+
+  return selection.bulk(op.preview, found, cursor, op.state == 'complete' and retirer(now) or canceler(now))
+end
+
+-- A job and all that wait for it, nearest first, but those that are doomed already; or refuse.
+local function with_waiting(queue, job, known)
+  if known[job.jid] then
+    return {}
+  end
+  local met, more, at = {[job.jid] = true}, {job.jid}, 1
+  while more[at] and #more <= catalogue.most do
+    for _, dependent in ipairs(deduplication.dependents(jobs.load(more[at]))) do
+      local other_job = jobs.load(dependent)
+      if other_job.queue ~= queue then
+        refusals.refuse('HAS_DEPENDENTS', more[at], dependent)
+      end
+      if not met[dependent] and not known[dependent] then
+        met[dependent] = true
+        more[#more + 1] = dependent
+      end
+    end
+    at = at + 1
+  end
+  return more
+end
+
+-- As many of the jobs as one operation deletes, each with all that wait for it, and how many these are; or refuse. A job
+-- goes in one step with those that wait for it: else they would wait for nothing in between.
+local function choose(queue, found)
+  local doomed, known, edges = {}, {}, 0
+  for i, job in ipairs(found) do
+    local more = with_waiting(queue, job, known)
+    for _, jid in ipairs(more) do
+      local other_job = jobs.load(jid)
+      edges = edges + other_job.waits
+    end
+    if #doomed + #more > catalogue.most or edges > catalogue.most then
+      if i == 1 then
+        refusals.refuse('CANCEL_LIMIT', job.jid)
+      end
+      return doomed, i - 1
+    end
+    for _, jid in ipairs(more) do
+      known[jid] = true
+      doomed[#doomed + 1] = jid
+    end
+  end
+  return doomed, #found
+end
+
+-- Delete a job in whatever state.
+local function delete_any(now, job)
+  if job.state == 'complete' then
+    store.emit(now, 'retired', job.jid)
+    jobs.remove(job)
+  else
+    deletion.delete(now, job)
+  end
+end
+
+-- Forget a queue in which nothing is left: its throttle, and what is known of it.
+local function forget_queue(now, queue)
+  local own = throttles.own(queue)
+  if own and throttles.clear(own) then
+    store.emit(now, 'unlimited', own)
+  end
+  if queues.forget(queue) then
+    store.emit(now, 'forgotten', queue)
+  end
+end
+
+-- Delete jobs of a queue, and in the step in which none is left the queue.
+function remove.obliterate(now, op)
+  local busy = queues.size(op.queue, '-locks')
+  if busy > 0 and not op.force then
+    refusals.refuse('QUEUE_BUSY', op.queue, busy)
+  end
+  local wanted = {queue = op.queue}
+  local found, cursor = selection.find(now, 'obliterate', op, wanted)
+  local doomed, fit = choose(op.queue, found)
+  if fit < #found then
+    local _, before = selection.find(now, 'obliterate', {cursor = op.cursor, count = fit}, wanted)
+    cursor = before
+  end
+
+  local _, jids = schedules.page(op.queue, 0, catalogue.most)
+  for _, jid in ipairs(jids) do
+    local schedule = schedules.find(jid)
+    schedules.leave(schedule)
+    recurrence.stop(now, schedule, 'obliterate')
+  end
+  for _, jid in ipairs(doomed) do
+    delete_any(now, jobs.load(jid))
+  end
+  local left = queues.length(op.queue) + schedules.size(op.queue)
+  if left == 0 and cursor == '' then
+    forget_queue(now, op.queue)
+  end
+  return {#doomed, left, cursor}
+end

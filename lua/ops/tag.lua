@@ -1,0 +1,73 @@
+-- Tags, and the list of tracked jobs.
+
+local tag = {}
+
+-- Give a job tags that it has not.
+function tag.tag_add(now, op)
+  local job = jobs.find(op.jid)
+
+  for _, tag in ipairs(op.tags) do
+    if not tags.has(job, tag) then
+      store.emit(now, 'tagged', job.jid, tag)
+      tags.add(job, tag)
+    end
+  end
+  return tags.of(job)
+end
+
+-- Take tags from a job that it has.
+function tag.tag_remove(now, op)
+  local job = jobs.find(op.jid)
+
+  for _, tag in ipairs(op.tags) do
+    if tags.has(job, tag) then
+      store.emit(now, 'untagged', job.jid, tag)
+      tags.remove(job, tag)
+    end
+  end
+  return tags.of(job)
+end
+
+-- List the jobs that have a tag.
+function tag.tagged(_, op)
+  return {tags.page(op.tag, op.offset, op.count)}
+end
+
+-- List the most used tags.
+function tag.top_tags(_, op)
+  return tags.top(op.offset, op.count)
+end
+
+-- Put a job on the list of tracked ones.
+function tag.track(now, op)
+  local job = jobs.find(op.jid)
+
+  if tracking.is_tracked(job.jid) then
+    return 0
+  end
+  store.emit(now, 'tracked', job.jid)
+  tracking.add(job.jid)
+  return 1
+end
+
+-- Take a job off the list of tracked ones.
+function tag.untrack(now, op)
+  if not tracking.is_tracked(op.jid) then
+    return 0
+  end
+  store.emit(now, 'untracked', op.jid)
+  tracking.discard(op.jid)
+  return 1
+end
+
+-- Show the tracked jobs, and which of them are gone.
+function tag.tracked(now, op)
+  local jids = tracking.page(op.offset, op.count)
+  local shown, expired = jobs.views(now, jids), {}
+  for _, jid in ipairs(jids) do
+    if not jobs.get(jid) then
+      expired[#expired + 1] = jid
+    end
+  end
+  return {shown, expired}
+end

@@ -1,0 +1,73 @@
+-- Setting throttles, and looking at them.
+
+local throttle = {}
+
+local HOLDERS = 25
+
+-- The limit that must be given with others, or must not without them; or the first one, if there is none.
+local function missing(op)
+  if not op.rate ~= not op.rate_ms then
+    return op.rate and 'rate_ms' or 'rate'
+  end
+  if not op.capacity then
+    if op.refill or op.refill_ms then
+      return 'capacity'
+    end
+  elseif not op.refill then
+    return 'refill'
+  elseif not op.refill_ms then
+    return 'refill_ms'
+  end
+  return not (op.concurrency or op.rate or op.capacity) and 'concurrency'
+end
+
+-- Set all limits of a throttle.
+function throttle.throttle_set(now, op)
+  local lacking = missing(op)
+  if lacking then
+    refusals.refuse('BAD_ARGUMENT', 'throttle_set', lacking)
+  end
+
+  throttles.assign(now, op)
+  store.emit(now, 'limited', op.throttle, unpack(throttles.limits(throttles.of(op.throttle))))
+  parked.free(op.throttle)
+  return op.throttle
+end
+
+-- Take all limits from a throttle.
+function throttle.throttle_unset(now, op)
+  if not throttles.clear(op.throttle) then
+    return 0
+  end
+  store.emit(now, 'unlimited', op.throttle)
+  parked.free(op.throttle)
+  return 1
+end
+
+local function view(now, name)
+  local throttle = throttles.of(name)
+  local opens = throttles.opens_at(now, name, 1, {0, 0}, false)
+  local facts = throttles.limits(throttle)
+  table.insert(facts, 1, name)
+  facts[#facts + 1] = throttles.running(name)
+  facts[#facts + 1] = throttles.used(name, throttle, now)
+  facts[#facts + 1] = throttles.tokens(throttle, now)
+  facts[#facts + 1] = parked.count_parked(name)
+  facts[#facts + 1] = now < opens and opens < throttles.NEVER and opens or 0
+  facts[#facts + 1] = throttles.holders(name, HOLDERS)
+  return facts
+end
+
+-- Show a throttle.
+function throttle.throttle_get(now, op)
+  return view(now, op.throttle)
+end
+
+-- List the throttles that have limits.
+function throttle.throttles(now, op)
+  local page = {}
+  for i, name in ipairs(throttles.listed(op.offset, op.count)) do
+    page[i] = view(now, name)
+  end
+  return page
+end

@@ -1,0 +1,158 @@
+-- The gate before a claim: whether the throttles of a job are open, and what goes on when one of them opens. What holds of
+-- it is told in qmodel/model/rules/admission.py.
+
+local admission = {}
+
+local GATES = 100
+local NONE = {0, 0}
+
+-- Refuse a job that names a queue's own throttle, or costs more than a bucket that it is to pass can ever hold.
+function admission.check_throttles(op, operation)
+  local named = {}
+  for i, name in ipairs(op.throttles or {}) do
+    named[i] = name
+    if string.sub(name, 1, #throttles.OWN) == throttles.OWN then
+      refusals.refuse('BAD_ARGUMENT', operation, 'throttles')
+    end
+  end
+  if not op.cost then
+    return
+  end
+  named[#named + 1] = throttles.OWN .. op.queue
+  for _, name in ipairs(named) do
+    local capacity = throttles.of(name).capacity
+    if capacity > 0 and op.cost > capacity then
+      refusals.refuse('OVER_CAPACITY', op.jid, name, op.cost, capacity)
+    end
+  end
+end
+
+local function sum(one, other)
+  return {one[1] + other[1], one[2] + other[2]}
+end
+
+-- Whether a queue's own throttle is open to a job.
+function admission.admits(now, queue, job, passed, holds)
+  local own = throttles.own(queue)
+  if not own then
+    return true
+  end
+  return throttles.opens_at(now, own, throttles.cost(job), passed[own] or NONE, holds) <= now
+end
+
+-- How many of its ready jobs a queue may hand out by its own throttle: they are asked for one at a time.
+function admission.admitted(now, queue, passed)
+  local heads = queues.next_ready(queue, 1)
+  return heads[1] and admission.admits(now, queue, heads[1], passed, false) and 1 or 0
+end
+
+-- Park a lifted job. One that was parked before and has not run since keeps its turn.
+local function park(now, job, name, opens)
+  local seq = store.emit(now, 'throttled', job.jid, job.queue, name)
+  options.set(job, 'gate', name)
+  if not options.get(job, 'parked') then
+    options.set(job, 'parked', seq)
+  end
+  job.worker, job.grant = '', ''
+  job.expires_at = 0
+  jobs.place(job, 'throttled')
+  parked.lower(job.queue, name, opens)
+end
+
+-- Whether all throttles that a lifted job names are open to it; if not, it is parked at the first that is not.
+function admission.passes(now, job, passed, holds)
+  if job.options == '' and not throttles.own(job.queue) then
+    return true
+  end
+  local named, cost = throttles.named(job), throttles.cost(job)
+  local gate = options.get(job, 'gate')
+  parked.unreserve(job)
+  for _, name in ipairs(named) do
+    local before = passed[name] or NONE
+    if not holds and gate ~= name then
+      before = sum(before, parked.let(job.queue, name, job.priority))
+    end
+    local opens = throttles.opens_at(now, name, cost, before, holds)
+    if not holds and gate ~= name and parked.is_behind(job, name) then
+      opens = throttles.NEVER
+    end
+    if opens > now then
+      park(now, job, name, opens)
+      return false
+    end
+  end
+  for _, name in ipairs(throttles.passed_by(job)) do
+    passed[name] = sum(passed[name] or NONE, {1, throttles.taken(name, cost)})
+  end
+  parked.forget_gate(job)
+  return true
+end
+
+-- Take from every throttle that a job passes what its claim takes.
+function admission.claimed(now, job)
+  for _, name in ipairs(throttles.passed_by(job)) do
+    throttles.spend(now, name, throttles.cost(job), job.token)
+  end
+end
+
+-- Let a parked job stand at the end of its priority. It keeps its turn at the gate, should that close before it.
+local function go_on(now, job, name)
+  local parked = options.get(job, 'parked')
+  store.emit(now, 'unthrottled', job.jid, job.queue, name)
+  jobs.lift(job)
+  options.set(job, 'gate', name)
+  options.set(job, 'parked', parked)
+  job.ready_at = now
+  jobs.place(job, 'waiting')
+end
+
+-- Let the first jobs at a gate go on, as many as there is room for; then it waits until there is more.
+local function open(now, queue, name, passed, most)
+  local waiting = parked.let(queue, name, '+inf')
+  local before = sum(passed[name] or NONE, waiting)
+  local through, opens = 0, 0
+  for _, job in ipairs(parked.parked(queue, name, most)) do
+    opens = throttles.opens_at(now, name, throttles.cost(job), before, false)
+    if opens > now then
+      break
+    end
+    go_on(now, job, name)
+    before = sum(before, {1, throttles.cost(job)})
+    through = through + 1
+  end
+  parked.expect(queue, name, opens > now and waiting[1] + through > 0 and throttles.NEVER or opens)
+  return through
+end
+
+-- Let jobs go on that are parked at gates which may be open, up to so many; give how many.
+function admission.let_through(now, queue, passed, most)
+  local through = 0
+  for _, name in ipairs(parked.due(queue, now, GATES)) do
+    if through < most then
+      through = through + open(now, queue, name, passed, most - through)
+    end
+  end
+  return through
+end
+
+-- The next moment at which throttles may let a job of a queue go on by themselves, or 0.
+function admission.opens_at(now, name)
+  local first = parked.open_at(name)
+  if first < throttles.NEVER then
+    first = math.max(first, now)
+  end
+  local own = throttles.own(name)
+  local function look(heads, holds)
+    for _, job in ipairs(heads) do
+      local opens = throttles.opens_at(now, own, throttles.cost(job), NONE, holds)
+      if opens > now then
+        first = math.min(first, opens)
+      end
+    end
+  end
+  if own then
+    look(queues.lapsed(name, now - config.value('grace-period'), 1), true)
+    look(queues.next_ready(name, 1), false)
+  end
+  return first < throttles.NEVER and first or 0
+end

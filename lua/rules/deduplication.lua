@@ -1,0 +1,234 @@
+-- Deduplication: putting a job of which, under a key, another one stands for it already. What holds of it is told in
+-- qmodel/model/rules/deduplication.py.
+
+local deduplication = {}
+
+local NOT_BEGUN = {waiting = true, scheduled = true, depends = true, throttled = true}
+
+-- Whether a job that stands for a key has not begun since it was put.
+local function not_begun(unique, jid)
+  local job = jobs.get(jid)
+  return job and NOT_BEGUN[job.state] and (jid == unique.next or job.token == unique.token)
+end
+
+-- Let a job no longer wait for the holder of its key.
+function deduplication.go_on(now, job, holder)
+  options.drop(job, 'holder')
+  dependencies.unlink(job, {holder})
+  if job.state == 'depends' and job.waits == '0' then
+    stages.unblock(now, job)
+    store.write_sorted()
+  end
+end
+
+-- The jobs that depend on a job, but for the one that is only kept until it has ended.
+function deduplication.dependents(job)
+  local found = dependencies.dependents(job)
+  if not options.get(job, 'unique') then
+    return found
+  end
+  local others = {}
+  for _, jid in ipairs(found) do
+    if options.get(jobs.load(jid), 'holder') ~= job.jid then
+      others[#others + 1] = jid
+    end
+  end
+  return others
+end
+
+-- ---- before a put: what may refuse
+
+-- Refuse what has no meaning without a key, or in its mode.
+function deduplication.check(op, operation)
+  local mode = op.unique_mode or 'pending'
+  if op.unique_mode and not op.unique then
+    refusals.refuse('BAD_ARGUMENT', operation, 'unique_mode')
+  end
+  if op.unique_ms and (not op.unique or mode ~= 'pending' and mode ~= 'window') then
+    refusals.refuse('BAD_ARGUMENT', operation, 'unique_ms')
+  end
+  if mode == 'window' and not op.unique_ms then
+    refusals.refuse('BAD_ARGUMENT', operation, 'unique_ms')
+  end
+  if op.unique_max_ms and mode ~= 'debounce' then
+    refusals.refuse('BAD_ARGUMENT', operation, 'unique_max_ms')
+  end
+end
+
+-- Refuse to put in one step a job that has a key and another one with that key: the order would decide too much.
+local function check_apart(puts, keyed)
+  local times = {}
+  for _, op in ipairs(keyed) do
+    times[op.unique] = (times[op.unique] or 0) + 1
+  end
+  for _, op in ipairs(puts) do
+    local job = jobs.get(op.jid)
+    local key = job and options.get(job, 'unique')
+    if key and (times[key] or 0) > (op.unique == key and 1 or 0) then
+      refusals.refuse('DUPLICATE_KEY', op.jid, key)
+    end
+  end
+end
+
+-- The job that stands for one that is put with a key.
+local function standing(now, op)
+  local unique = uniques.get(now, op.unique)
+  if not unique then
+    return op.jid
+  end
+  if unique.next ~= '' then
+    return unique.next
+  end
+  if op.unique_mode == 'again' and unique.ends == 0 and not not_begun(unique, unique.jid) then
+    return op.jid
+  end
+  return unique.jid
+end
+
+-- For each job that is put with a key the one that will stand for it: itself, if it is accepted; or refuse.
+function deduplication.plan(now, puts, operation)
+  local keyed = {}
+  for _, op in ipairs(puts) do
+    deduplication.check(op, operation)
+    if op.unique then
+      keyed[#keyed + 1] = op
+    end
+  end
+  local stands = {}
+  if not keyed[1] then
+    return stands
+  end
+  check_apart(puts, keyed)
+  local taken = {}
+  for _, op in ipairs(keyed) do
+    stands[op.jid] = taken[op.unique] or standing(now, op)
+    if stands[op.jid] == op.jid then
+      taken[op.unique] = op.jid
+    end
+  end
+  return stands
+end
+
+-- The same dependencies as they are; a job that stood in the way, and is gone, holds nobody up.
+local function redirected(depends, stands)
+  local others = {}
+  for _, text in ipairs(depends) do
+    local jid = string.match(text, '^[^ ]+')
+    local other = stands[jid] or jid
+    if other == jid or stands[other] or jobs.get(other) then
+      others[#others + 1] = other .. string.sub(text, #jid + 1)
+    end
+  end
+  return others
+end
+
+-- The job on which an accepted one is to depend because it holds the key, or none.
+local function holder(now, op)
+  local unique = op.unique and uniques.get(now, op.unique)
+  return unique and unique.jid ~= op.jid and unique.jid
+end
+
+-- The puts that are accepted, and what they are to depend on: on the jobs that stand for others, on the holder.
+function deduplication.redirect(now, puts, stands)
+  local accepted = {}
+  for _, op in ipairs(puts) do
+    if (stands[op.jid] or op.jid) == op.jid then
+      local others = op.depends and redirected(op.depends, stands)
+      local held_by = holder(now, op)
+      if held_by then
+        local job = jobs.get(op.jid)
+        others = others or job and dependencies.of(job) or {}
+        others[#others + 1] = held_by
+      end
+      accepted[#accepted + 1] = {jid = op.jid, depends = others or nil}
+    end
+  end
+  return accepted
+end
+
+-- ---- the put
+
+-- What a put with a key was replied under this request, or nil.
+function deduplication.recall(operation, request)
+  if request ~= '' then
+    return idempotency.recall(operation .. ' ' .. request)
+  end
+end
+
+-- Remember what a put with a key is replied.
+function deduplication.remember(operation, request, reply)
+  if request ~= '' then
+    idempotency.remember(operation .. ' ' .. request, reply)
+  end
+end
+
+-- Let a job that is being put hold its key, or be the next that does.
+function deduplication.claim(now, job, op)
+  local unique = uniques.get(now, op.unique)
+  if unique and unique.jid ~= job.jid then
+    uniques.keep_next(unique, job.jid)
+    options.set(job, 'holder', unique.jid)
+    dependencies.wait_for(job, unique.jid)
+    return
+  end
+  uniques.sweep(now)
+  local ends = op.unique_ms and now + op.unique_ms or 0
+  uniques.hold(op.unique, op.unique_mode or 'pending', job, now, ends)
+end
+
+-- Let the delay of a job start again.
+local function delay(now, op, job, unique)
+  store.write_sorted()
+  jobs.lift(job)
+  concurrency.step_back(now, job)
+  local ready_at = now + op.delay_ms
+  if op.unique_max_ms then
+    ready_at = math.min(ready_at, unique.since + op.unique_max_ms)
+  end
+  job.ready_at = ready_at
+  local state = stages.begins(now, job)
+  store.emit(now, 'deduplicated', job.jid, job.queue, unique.key, 'debounce', state)
+  concurrency.place(now, job, state)
+end
+
+-- Do what becomes of a put for which another job stands.
+function deduplication.deduplicate(now, op, jid)
+  local job = jobs.get(jid)
+  local mode = op.unique_mode or 'pending'
+  if not job then
+    store.emit(now, 'deduplicated', jid, '', op.unique, mode, '')
+    return
+  end
+  local unique = uniques.get(now, op.unique)
+  local changes = (mode == 'debounce' or mode == 'again') and not_begun(unique, jid)
+  if changes then
+    records.set_data(job, op.data)
+  end
+  if changes and mode == 'debounce' and job.state ~= 'throttled' then
+    delay(now, op, job, unique)
+  else
+    store.emit(now, 'deduplicated', jid, job.queue, op.unique, mode, job.state)
+  end
+end
+
+-- ---- the end
+
+-- Let a job that has ended, or begins anew, hold its key no longer; the job that was kept for after it goes on.
+function deduplication.let_go(now, job)
+  local key = options.get(job, 'unique')
+  local unique = key and uniques.load(key)
+  if not unique then
+    return
+  end
+  if unique.next == job.jid then
+    options.drop(job, 'holder')
+    dependencies.unlink(job, {unique.jid})
+    uniques.keep_next(unique, '')
+  elseif unique.jid == job.jid and unique.next ~= '' then
+    local next_job = jobs.load(unique.next)
+    uniques.hold(unique.key, 'again', next_job, now, 0)
+    deduplication.go_on(now, next_job, job.jid)
+  elseif unique.jid == job.jid and unique.mode ~= 'window' then
+    uniques.remove(unique)
+  end
+end

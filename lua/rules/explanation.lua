@@ -1,0 +1,92 @@
+-- Why a job does not run: its state, its throttles, its queue.
+
+local explanation = {}
+
+local FEW = 3
+local SILENT_MS = 60000
+
+-- The first of some jobs, as text.
+local function some(jids)
+  local few = {}
+  for i = 1, math.min(#jids, FEW) do
+    few[i] = jids[i]
+  end
+  return table.concat(few, ' ')
+end
+
+-- What its state says.
+local function of_state(now, job, state)
+  local found = {}
+  if state == 'complete' then
+    found[#found + 1] = {'complete', job.ended_at}
+  elseif state == 'failed' then
+    found[#found + 1] = {'failed', job.group}
+  elseif state == 'running' then
+    found[#found + 1] = {'running', job.worker, job.expires_at}
+  elseif state == 'scheduled' then
+    found[#found + 1] = {'scheduled', job.ready_at}
+  elseif state == 'depends' then
+    found[#found + 1] = {'depends', job.waits, some(dependencies.of(job))}
+  elseif state == 'stalled' then
+    local free_at = job.state == 'running' and job.expires_at + config.value('grace-period') or 0
+    if free_at > now then
+      found[#found + 1] = {'lapsed', job.worker, free_at}
+    end
+  elseif concurrency_keys.is_parked(job) then
+    found[#found + 1] = {'ordered', concurrency_keys.of(job), some(concurrency_keys.holders(concurrency_keys.of(job), FEW))}
+  end
+  return found
+end
+
+-- Which of its throttles are closed to it, and who is before it at its gate.
+local function of_throttles(found, now, job)
+  for _, name in ipairs(throttles.passed_by(job)) do
+    local opens = throttles.opens_at(now, name, throttles.cost(job), {0, 0}, false)
+    if opens == throttles.NEVER then
+      local throttle = throttles.of(name)
+      found[#found + 1] = {'full', name, throttles.running(name), throttle.concurrency, some(throttles.holders(name, FEW))}
+    elseif opens > now then
+      found[#found + 1] = {'spent', name, opens}
+    end
+  end
+  local ahead = parked.ahead(job)
+  if ahead > 0 then
+    found[#found + 1] = {'turn', options.get(job, 'gate'), ahead}
+  end
+end
+
+-- What its queue says: pauses, the jobs before it, and whether anybody asks.
+local function of_queue(found, now, job)
+  for _, pause in ipairs(pauses.lasting(now, job.queue)) do
+    found[#found + 1] = {'paused', job.queue, pause[1], pause[2]}
+  end
+  local ahead = queues.ahead(job)
+  if ahead > 0 then
+    found[#found + 1] = {'behind', job.queue, ahead}
+  end
+  local last = workers.last_seen()
+  if last < now - SILENT_MS then
+    found[#found + 1] = {'unattended', last}
+  end
+end
+
+-- List the reasons why a job does not run, or that it runs.
+function explanation.reasons(now, job)
+  local state = jobs.seen_at(now, job)
+  local found = of_state(now, job, state)
+  if state == 'waiting' or state == 'throttled' then
+    of_throttles(found, now, job)
+  end
+  if state == 'waiting' or state == 'throttled' or state == 'stalled' then
+    of_queue(found, now, job)
+  end
+  local shown = {}
+  for i, reason in ipairs(found) do
+    local facts = {}
+    for k = 2, #reason do
+      facts[k - 1] = type(reason[k]) == 'number' and store.text(reason[k]) or reason[k]
+    end
+    shown[i] = {reason[1], facts}
+  end
+  return shown
+end

@@ -1,0 +1,148 @@
+-- How a job fails, whoever says so.
+
+local failure = {}
+
+local SWEEP = 3
+
+local OF_LETTER = {'lifo', 'lease_ms', 'timeout_ms'}
+
+-- Let a dead letter be what its job was.
+local function copy(job, letter_job)
+  letter_job.klass = job.klass
+  records.set_data(letter_job, job.apart == '1' and records.data(job) or job.data)
+  letter_job.priority = job.priority
+  letter_job.retries = job.retries
+  records.set_failure(letter_job, job.group, job.message, tonumber(job.failed_at), job.failed_worker)
+  for _, name in ipairs(OF_LETTER) do
+    local given = options.get(job, name)
+    if given then
+      options.set(letter_job, name, given)
+    end
+  end
+  options.set(letter_job, 'origin', job.jid)
+  options.set(letter_job, 'origin_queue', job.queue)
+  options.set(letter_job, 'origin_dead_queue', options.get(job, 'dead_queue'))
+end
+
+-- Put a dead letter of a failed job, if it has a queue for that. It has none itself, so letters come to an end.
+local function write_letter(now, job)
+  local to = options.get(job, 'dead_queue')
+  local jid = string.sub(job.jid, 1, 100) .. '-dead-' .. store.text(job.seq)
+  if not to or jobs.get(jid) then
+    return
+  end
+  store.emit(now, 'dead_lettered', job.jid, job.queue, jid, to)
+  local letter_job = jobs.create(jid)
+  copy(job, letter_job)
+  queues.register(now, to)
+  local state = stages.enter(now, letter_job, to, 0)
+  store.emit(now, 'put', jid, to, job.klass, state)
+  tags.assign(letter_job, tags.of(job))
+  jobs.place(letter_job, state)
+end
+
+-- Delete a job that is kept no longer, unless there is more to come of it.
+local function delete(now, job)
+  if job.waited_for ~= '0' or job.waits ~= '0' then
+    failures.keep(job)
+    return
+  end
+  store.emit(now, 'retired', job.jid)
+  if job.state == 'failed' then
+    stats.recovered(job.ended_at, job.queue)
+  end
+  jobs.remove(job)
+end
+
+-- Delete failed jobs that are kept no longer: more than fail, so that they come down to a lower limit.
+local function retire(now)
+  for _, job in ipairs(failures.expired(now, SWEEP)) do
+    delete(now, job)
+  end
+end
+
+-- Delete ended jobs that were to be kept until now by their own word, up to so many; say whether there were any.
+function failure.retire_due(now, most)
+  local found = retention.due(now, most)
+  for i = 1, #found do
+    delete(now, found[i])
+  end
+  return #found > 0
+end
+
+-- Fail a lifted job into a group. `ended` is the token of the lease that ended so by its holder's own word, if any: a
+-- holder who lost the lease must not be told that it failed the job.
+function failure.fail_job(now, job, group, message, ended)
+  store.emit(now, 'failed', job.jid, job.queue, job.worker, job.token, group)
+  history.add(now, job, 'failed', ended or 0, group)
+  stats.failed(now, job.queue)
+  records.set_failure(job, group, message, now, job.worker)
+  job.worker, job.grant = '', ''
+  job.expires_at = 0
+  job.ended_at = now
+  if job.options ~= '' then
+    options.drop(job, 'ttl_ms')
+    options.drop(job, 'revoked')
+  end
+  jobs.place(job, 'failed')
+  if job.waited_for ~= '0' then
+    cascade.push(job)
+  end
+  cleanup.clean_up(now, job)
+  if job.options ~= '' then
+    write_letter(now, job)
+  end
+  retire(now)
+  failure.retire_due(now, SWEEP)
+end
+
+-- Whether somebody called a job off while it was running.
+function failure.is_revoked(job)
+  return options.get(job, 'revoked') ~= nil
+end
+
+-- Fail a lifted job that was called off, whatever else would have become of it.
+function failure.fail_revoked(now, job, message, ended)
+  local said = message and message ~= '' and message or 'It was revoked.'
+  failure.fail_job(now, job, 'revoked-' .. job.queue, said, ended)
+end
+
+local function expire(now, job)
+  failure.fail_job(now, job, 'expired-' .. job.queue, 'It did not begin within its time to live.')
+end
+
+-- Fail the jobs of a queue that may no longer begin, up to so many; end as many dependencies.
+function failure.expire_due(now, queue, most)
+  local room = most
+  for _, job in ipairs(ttl.due(queue, now, most)) do
+    if job.waits ~= '0' then
+      local ended = dependencies.of(job)
+      ended = {unpack(ended, 1, math.min(#ended, room))}
+      dependencies.unlink(job, ended)
+      room = room - #ended
+    end
+    if job.waits == '0' then
+      jobs.lift(job)
+      expire(now, job)
+    end
+  end
+end
+
+-- Fail those of some lifted jobs that may no longer begin; give the others.
+function failure.expire_taken(now, taken)
+  if not options.of_any(taken) then
+    return taken
+  end
+  local left = {}
+  for i = 1, #taken do
+    local job = taken[i]
+    if job.options ~= '' and ttl.is_over(now, job) then
+      parked.unreserve(job)
+      parked.forget_gate(job)
+      expire(now, job)
+    else
+      left[#left + 1] = job
+    end
+  end
+  return left
+end

@@ -1,0 +1,108 @@
+-- What follows from a failure: each dependent does what its edge says. What holds of that is told in
+-- qmodel/model/rules/propagation.py.
+
+local propagation = {}
+
+local function fail(now, job, message)
+  if job.state == 'depends' then
+    jobs.lift(job)
+    failure.fail_job(now, job, 'failed-dependencies-' .. job.queue, message)
+  end
+end
+
+local function ignore(now, job, other_job, state, message)
+  dependencies.ignore(job, other_job, state, message)
+  if job.state == 'depends' and job.waits == '0' then
+    stages.unblock(now, job)
+  end
+end
+
+local function doom(now, job, message, doomed)
+  if #dependencies.under(job, 'block') > 0 then
+    fail(now, job, message)
+  else
+    doomed[#doomed + 1] = job.jid
+  end
+end
+
+-- Let the dependents of a failed job follow, but those that are to be canceled; give how much there was to do.
+local function follow(now, job, doomed)
+  local failing, ignoring = dependencies.under(job, 'fail'), dependencies.under(job, 'ignore')
+  for _, jid in ipairs(failing) do
+    fail(now, jobs.load(jid), 'Its dependency ' .. job.jid .. ' failed.')
+  end
+  for _, jid in ipairs(ignoring) do
+    ignore(now, jobs.load(jid), job, 'failed', job.message)
+  end
+  for _, jid in ipairs(dependencies.under(job, 'cancel')) do
+    doom(now, jobs.load(jid), 'Its dependency ' .. job.jid .. ' failed.', doomed)
+  end
+  local size = #failing + #ignoring
+  return (size > 0 or #doomed > 0) and size or 1
+end
+
+-- Let those that wait for a job that is canceled go their ways.
+local function leave(now, job, doomed)
+  for _, jid in ipairs(dependencies.under(job, 'ignore')) do
+    ignore(now, jobs.load(jid), job, 'canceled', '')
+  end
+  local message = 'Its dependency ' .. job.jid .. ' was canceled.'
+  for _, jid in ipairs(dependencies.under(job, 'fail')) do
+    dependencies.unlink(jobs.load(jid), {job.jid})
+    fail(now, jobs.load(jid), message)
+  end
+  for _, jid in ipairs(dependencies.under(job, 'cancel')) do
+    dependencies.unlink(jobs.load(jid), {job.jid})
+    doom(now, jobs.load(jid), message, doomed)
+  end
+end
+
+-- Cancel the last of those that are to be, and let its dependents follow; give how much there was to do.
+local function cancel(now, doomed)
+  local job = jobs.get(table.remove(doomed))
+  if not job or #dependencies.under(job, 'block') > 0 then -- two ways led to it; or somebody came to wait for it
+    return 1
+  end
+  local canceled = #dependencies.under(job, 'cancel')
+  local size = job.waited_for - canceled + math.max(tonumber(job.waits), 1)
+  leave(now, job, doomed)
+  if tonumber(job.waits) > catalogue.most then
+    dependencies.unlink(job, dependencies.of(job))
+    doomed[#doomed + 1] = job.jid
+  else
+    deletion.delete(now, job)
+  end
+  return size
+end
+
+-- Leave it to the next operation to cancel a job.
+local function put_off(now, jid)
+  local job = jobs.get(jid)
+  if job then
+    fail(now, job, 'It is about to be canceled, as its dependency was, or failed.')
+    cascade.push(job, true)
+  end
+end
+
+-- See to the dependents of jobs that failed, the last one first, as far as an operation goes.
+function propagation.go_on(now)
+  store.gather_no_more()
+  local room, doomed = catalogue.most, {}
+  while room > 0 and (#doomed > 0 or cascade.is_left()) do
+    if #doomed > 0 then
+      room = room - cancel(now, doomed)
+    else
+      local job, cancels = cascade.take()
+      if not job then
+        room = room - 1
+      elseif cancels then
+        doomed[1] = job.jid
+      else
+        room = room - follow(now, job, doomed)
+      end
+    end
+  end
+  for _, jid in ipairs(doomed) do
+    put_off(now, jid)
+  end
+end

@@ -1,0 +1,57 @@
+-- Recurring jobs that stood still and go on, or are over.
+
+local recurrence = {}
+
+-- Delete one that is in no list, and say why.
+function recurrence.stop(now, schedule, cause)
+  store.emit(now, 'unrecurred', schedule.jid, schedule.queue, cause)
+  schedules.delete(schedule)
+end
+
+-- Enter one that was taken out of its list, unless it has no more runs.
+function recurrence.keep(now, schedule)
+  local cause = schedules.over(schedule)
+  if cause then
+    recurrence.stop(now, schedule, cause)
+  else
+    schedules.enter(schedule)
+  end
+end
+
+-- Pass over what was due while one stood still that is in no list, and keep it.
+function recurrence.go_on(now, schedule, event)
+  if not schedules.stands_still(schedule) then
+    local passed = schedules.before(schedule, now + 1)
+    schedules.skip(schedule, passed)
+    if passed > 0 then
+      store.emit(now, event, schedule.jid, schedule.queue, passed, schedules.next_due(schedule))
+    end
+    schedule.next_at = math.max(schedule.next_at, now) -- of the kind `after`; all others are passed over by now
+  end
+  recurrence.keep(now, schedule)
+end
+
+-- Tell the recurring job that waits for it of the end of a run.
+function recurrence.run_ended(now, job)
+  local said = options.get(job, 'schedule')
+  if not said then
+    return
+  end
+  options.drop(job, 'schedule')
+  local jid, since = string.match(said, '^(%S+) (%d+)$')
+  local schedule = schedules.get(jid)
+  if not schedule or schedule.since ~= tonumber(since) then
+    return
+  end
+  local stood_still = schedules.stands_still(schedule) -- not if it was changed since, and allows runs beside each other
+  schedules.leave(schedule)
+  schedule.open = schedule.open - 1
+  if schedule.kind == 'after' and schedule.open == 0 and schedule.next_at == queues.NO_TIME then
+    schedule.next_at = now + schedule.interval_ms
+  end
+  if stood_still then
+    recurrence.go_on(now, schedule, 'skipped')
+  else
+    recurrence.keep(now, schedule)
+  end
+end

@@ -1,0 +1,123 @@
+-- Making the runs of recurring jobs: {schedule, jid, due at, whether the id is free}. What holds of runs is told in
+-- qmodel/model/state/schedules.py.
+
+local runs = {}
+
+local function is_due(now, schedule)
+  return schedule.next_at <= now and not schedules.stands_still(schedule) and not schedules.over(schedule)
+end
+
+function runs.next_run(schedule, due_at)
+  schedule.runs = schedule.runs + 1
+  local jid = schedule.jid .. '-' .. schedule.runs
+  return {schedule = schedule, jid = jid, due_at = due_at, free = not jobs.get(jid)}
+end
+
+-- Let a job be a run; give the state in which it begins.
+local function begin(job, run)
+  local schedule = run.schedule
+  job.klass = schedule.klass
+  records.set_data(job, schedule.data)
+  job.priority = schedule.priority
+  job.retries = schedule.retries
+  if schedule.overlap == 'skip' then
+    options.set(job, 'schedule', schedule.jid .. ' ' .. schedule.since)
+  end
+  history.add(run.due_at, job, 'spawned', schedule.jid)
+  return stages.enter(run.due_at, job, schedule.queue, 0)
+end
+
+-- Put a run, as of the moment at which it was due.
+function runs.make(now, run)
+  local schedule = run.schedule
+  store.emit(now, 'fired', schedule.jid, schedule.queue, run.jid, run.due_at)
+  local job = jobs.create(run.jid)
+  local state = begin(job, run)
+  store.emit(now, 'put', run.jid, schedule.queue, schedule.klass, state)
+  tags.assign(job, schedule.tags)
+  jobs.place(job, state)
+end
+
+-- The next runs of drafts of schedules that are due, moving these on: one of each in turn.
+local function in_turn(now, found, most)
+  local made, turn = {}, {}
+  for _, schedule in ipairs(found) do
+    if is_due(now, schedule) then
+      turn[#turn + 1] = schedule
+    end
+  end
+  while #turn > 0 do
+    local again = {}
+    for i = 1, math.min(#turn, most - #made) do
+      local schedule = turn[i]
+      local run = runs.next_run(schedule, schedule.next_at)
+      made[#made + 1] = run
+      if run.free then
+        schedules.move_on(schedule)
+      end
+      if is_due(now, schedule) then
+        again[#again + 1] = schedule
+      end
+    end
+    turn = again
+  end
+  return made
+end
+
+-- Keep how far schedules of one queue have come; those that have no more runs are deleted.
+local function keep_all(now, found)
+  local kept = {}
+  for _, schedule in ipairs(found) do
+    if not schedules.over(schedule) then
+      kept[#kept + 1] = schedule
+    end
+  end
+  schedules.advance(kept)
+  for _, schedule in ipairs(found) do
+    local cause = schedules.over(schedule)
+    if cause then
+      schedules.leave(schedule)
+      recurrence.stop(now, schedule, cause)
+    end
+  end
+end
+
+-- Make runs that are due, of each schedule in turn, until none is due or so many were tried; give how many.
+function runs.fire_due(now, queue, most)
+  local found = schedules.due(queue, now, most)
+  for _, schedule in ipairs(found) do
+    local missed = schedules.pass_over(now, schedule)
+    if missed > 0 then
+      store.emit(now, 'missed', schedule.jid, queue, missed, schedules.next_due(schedule))
+    end
+  end
+  local made = 0
+  for _, run in ipairs(in_turn(now, found, most)) do
+    if run.free then
+      runs.make(now, run)
+      made = made + 1
+    else
+      store.emit(now, 'renumbered', run.schedule.jid, queue, run.jid)
+    end
+  end
+  keep_all(now, found)
+  return made
+end
+
+-- The jobs that the runs would be that a pop would make now; for a read.
+function runs.drafts(now, queue, most)
+  local found = schedules.due(queue, now, most)
+  for _, schedule in ipairs(found) do
+    schedules.pass_over(now, schedule)
+  end
+  local shown = {}
+  for _, run in ipairs(in_turn(now, found, most)) do
+    if run.free then
+      local job = jobs.draft(run.jid, 'waiting', #shown + 1)
+      begin(job, run)
+      tags.pretend(job, run.schedule.tags)
+      shown[#shown + 1] = job
+    end
+  end
+  return shown
+end

@@ -1,0 +1,118 @@
+-- Finding jobs by what they are.
+
+local selection = {}
+
+-- In which lists of its queue a job of each state may stand: one that is due is waiting already.
+local PARTS = {
+  waiting = {'ready', 'scheduled'}, scheduled = {'scheduled'}, throttled = {'throttled'}, depends = {'depends'},
+  running = {'locks'}, stalled = {'locks'},
+}
+
+local ALL = {'ready', 'scheduled', 'throttled', 'depends', 'locks', 'completed', 'group'}
+
+-- What jobs have to be, as the arguments of an operation say.
+function selection.filter(op, state, before)
+  return {
+    queue = op.queue, state = state, klass = op.klass, tag = op.tag, worker = op.worker, group = op.group, before = before,
+  }
+end
+
+-- The kinds of lists to walk through, the shortest that there are, and whose they are; none where none will do.
+local function kinds(wanted)
+  if wanted.worker then
+    return {'held'}, wanted.worker
+  elseif wanted.group then
+    return {'group'}, wanted.group
+  elseif wanted.tag then
+    return {'tag'}, wanted.tag
+  elseif wanted.state == 'complete' then
+    return {'completed'}, ''
+  elseif wanted.state == 'failed' then
+    return {'group'}, ''
+  elseif not wanted.queue then
+    return {}, ''
+  end
+  return wanted.state and PARTS[wanted.state] or ALL, wanted.queue
+end
+
+-- The lists from the cursor on: kind, and whose.
+local function lists(of, name, group, at)
+  local found, begun = {}, not at
+  for _, kind in ipairs(of) do
+    begun = begun or kind == at.kind
+    if begun and kind == 'group' and not group then
+      local first = at and at.kind == 'group' and at.name or ''
+      for _, one in ipairs(failures.names(first, catalogue.most)) do
+        found[#found + 1] = {kind, one}
+      end
+    elseif begun then
+      found[#found + 1] = {kind, name}
+    end
+  end
+  return found
+end
+
+local function begins(op, operation, of)
+  if #of == 0 then
+    refusals.refuse('TOO_WIDE', operation)
+  end
+  local at = cursors.read(op.cursor)
+  local known = false
+  for _, kind in ipairs(of) do
+    known = known or at ~= nil and kind == at.kind
+  end
+  if op.cursor ~= '' and not known then
+    refusals.refuse('BAD_ARGUMENT', operation, 'cursor')
+  end
+  return at
+end
+
+-- Whether a job, and all behind it in its list, ended after the moment that is wanted.
+local function is_over(kind, key, wanted)
+  return wanted.before and (kind == 'completed' or kind == 'group') and key[1] > wanted.before
+end
+
+-- The jobs that fit, up to `count`, among at most 1000 behind the cursor, and the cursor then; or refuse.
+function selection.find(now, operation, op, wanted)
+  local of, name = kinds(wanted)
+  local at = begins(op, operation, of)
+
+  local found, seen = {}, 0
+  for _, list in ipairs(lists(of, name, wanted.group, at)) do
+    local kind, whose = list[1], list[2]
+    local after = at and kind == at.kind and (kind ~= 'group' or whose == at.name) and at.behind or nil
+    local page
+    repeat
+      page = cursors.page(kind, whose, after, catalogue.most - seen)
+      for _, one in ipairs(page) do
+        if is_over(kind, one[1], wanted) then
+          page = {}
+          break
+        end
+        local job = jobs.load(one[2])
+        after, seen = one[1], seen + 1
+        if jobs.fits(now, job, wanted) then
+          found[#found + 1] = job
+        end
+        if #found == op.count or seen == catalogue.most then
+          return found, cursors.write(kind, whose, after)
+        end
+      end
+    until #page == 0
+  end
+  return found, ''
+end
+
+-- Do something to jobs, or only count them; it says of each whether it was done. That may end another one, too.
+function selection.bulk(preview, found, cursor, act)
+  if preview then
+    return {#found, 0, cursor}
+  end
+  local done = 0
+  for _, job in ipairs(found) do
+    if jobs.get(job.jid) == job and act(job) then
+      done = done + 1
+    end
+  end
+  return {done, #found - done, cursor}
+end

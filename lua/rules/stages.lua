@@ -1,0 +1,38 @@
+-- The stages of a job: how one begins in a queue, and how a blocked job goes on.
+
+local stages = {}
+
+-- The state of a job that nothing holds but its dependencies, its time, and its line.
+function stages.begins(now, job)
+  if job.waits ~= '0' then
+    if job.options ~= '' then
+      concurrency.give_up(now, job)
+    end
+    return 'depends'
+  end
+  if tonumber(job.ready_at) > now then
+    return 'scheduled'
+  end
+  return job.options ~= '' and concurrency.admit(job) or 'waiting'
+end
+
+-- Begin a lifted job's stage in a queue; give the state in which it begins.
+function stages.enter(now, job, queue, delay_ms)
+  job.queue = queue
+  job.worker, job.grant = '', ''
+  job.expires_at, job.ended_at = 0, 0
+  job.remaining = job.retries
+  job.put_at = now
+  job.ready_at = now + delay_ms
+  history.add(now, job, 'put', queue)
+  return stages.begins(now, job)
+end
+
+-- Let a job go on that waits for nothing more, when its time has come.
+function stages.unblock(now, job)
+  jobs.lift(job)
+  job.ready_at = math.max(tonumber(job.ready_at), now)
+  local state = stages.begins(now, job)
+  store.emit(now, 'unblocked', job.jid, job.queue, state)
+  concurrency.place(now, job, state)
+end

@@ -1,0 +1,116 @@
+-- Lines: jobs that start one after the other, or only so many at a time. What holds of lines is told in
+-- qmodel/model/state/concurrency_keys.py.
+--
+-- A line is one sorted set. Those that have a place stand before all others, at -inf; those that are parked stand as in
+-- their queue, by the moment at which they became ready and by sequence.
+
+local concurrency_keys = {}
+
+local FIRST = '-inf'
+local ORDERED = 'ordered:'
+local REQUEST = 'request:'
+
+-- The name of the line that a job is to stand in, or nil.
+function concurrency_keys.of(job)
+  local key = options.get(job, 'ordered')
+  if key then
+    return ORDERED .. key
+  end
+  local request = options.get(job, 'request')
+  return request and REQUEST .. request
+end
+
+-- The request whose line it is, or nil.
+local function request_of(name)
+  return string.sub(name, 1, #REQUEST) == REQUEST and string.sub(name, #REQUEST + 1) or nil
+end
+
+-- How many jobs of a line may have a place.
+function concurrency_keys.limit(name)
+  local id = request_of(name)
+  return id and requests.limit(id) or 1
+end
+
+-- Whether a job has a place in its line.
+function concurrency_keys.has_place(job)
+  return options.get(job, 'line') ~= nil
+end
+
+-- Whether a job that has a place was ever handed out since it got it.
+function concurrency_keys.has_begun(job)
+  return tonumber(job.token) > tonumber(options.get(job, 'line') or 0)
+end
+
+-- Whether a ready job waits in a line.
+function concurrency_keys.is_parked(job)
+  return concurrency_keys.of(job) ~= nil and not concurrency_keys.has_place(job)
+end
+
+-- How many places of a line are free; below 0 where the limit was lowered.
+function concurrency_keys.room(name)
+  return concurrency_keys.limit(name) - store.sorted('ZCOUNT', keys.line(name), FIRST, FIRST)
+end
+
+-- The jobs that have been parked for longest.
+function concurrency_keys.first(name, most)
+  local found = {}
+  if most > 0 then
+    for i, member in ipairs(store.sorted('ZRANGEBYSCORE', keys.line(name), 0, '+inf', 'LIMIT', 0, most)) do
+      found[i] = jobs.load(keys.jid_of(member))
+    end
+  end
+  return found
+end
+
+-- The first jobs that have a place in a line, by id.
+function concurrency_keys.holders(name, most)
+  local jids = {}
+  for i, member in ipairs(store.sorted('ZRANGEBYSCORE', keys.line(name), FIRST, FIRST, 'LIMIT', 0, most)) do
+    jids[i] = keys.jid_of(member)
+  end
+  return jids
+end
+
+-- The jobs that have a place, by id.
+function concurrency_keys.active(name)
+  local jids = concurrency_keys.holders(name, catalogue.most)
+  records.prefetch(jids)
+  local found = {}
+  for i, jid in ipairs(jids) do
+    found[i] = jobs.load(jid)
+  end
+  return found
+end
+
+-- The priority that a job has when it has got a place.
+function concurrency_keys.priority(name, job)
+  local id = request_of(name)
+  if not id then
+    return job.priority
+  end
+  local request = requests.load(id)
+  return request.priority
+end
+
+-- Give a job a place; it keeps the sequence as of which it has it. A sub-request has the priority of its request.
+function concurrency_keys.enter(name, job)
+  job.priority = concurrency_keys.priority(name, job)
+  store.add(keys.line(name), FIRST, keys.member(0, job.jid))
+  options.set(job, 'line', store.last())
+end
+
+-- Take a job's place away.
+function concurrency_keys.leave(name, job)
+  store.remove(keys.line(name), keys.member(0, job.jid))
+  options.drop(job, 'line')
+end
+
+-- Let a job wait in a line.
+function concurrency_keys.park(name, job)
+  store.add(keys.line(name), job.ready_at, keys.member(job.seq, job.jid))
+end
+
+-- Let a job no longer wait in a line.
+function concurrency_keys.unpark(name, job)
+  store.remove(keys.line(name), keys.member(job.seq, job.jid))
+end

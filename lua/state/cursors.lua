@@ -1,0 +1,139 @@
+-- Walks through the lists in which jobs stand, a bounded part at a time.
+--
+-- A cursor is the place of the job that was looked at last: its list, and the numbers that order it there. So a walk goes on
+-- behind that place, whatever has come or gone since; a position would pass over jobs when earlier ones are gone.
+
+local cursors = {}
+
+local CHUNK = 100 -- records that are read with one command
+
+-- Every kind of list, and how many numbers order the jobs in it.
+local NUMBERS = {
+  held = 1, tag = 1, ready = 3, scheduled = 2, throttled = 2, depends = 2, locks = 2, completed = 2, group = 2,
+}
+
+local PARTS = {
+  ready = '-work', scheduled = '-scheduled', throttled = '-throttled', depends = '-depends', locks = '-locks',
+}
+
+-- A cursor as text.
+function cursors.write(kind, name, key)
+  local words = {kind}
+  for _, number in ipairs(key) do
+    words[#words + 1] = number == -math.huge and '-inf' or store.text(number)
+  end
+  if kind == 'group' then
+    words[#words + 1] = name
+  end
+  return table.concat(words, ' ')
+end
+
+-- The first words of a text, and the rest of it as the last.
+local function split(text, most)
+  local words, at = {}, 1
+  local stop = string.find(text, ' ', at, true)
+  while stop and #words < most do
+    words[#words + 1] = string.sub(text, at, stop - 1)
+    at = stop + 1
+    stop = string.find(text, ' ', at, true)
+  end
+  words[#words + 1] = string.sub(text, at)
+  return words
+end
+
+local function number_of(word)
+  return word == '-inf' and -math.huge or arguments.whole(word, -99999999999999, 99999999999999)
+end
+
+-- A cursor from text, or nil where it is none.
+function cursors.read(text)
+  local kind = split(text, 1)[1]
+  local count = NUMBERS[kind]
+  local words = split(text, (count or 0) + 1)
+  local name = words[(count or 0) + 2]
+  if not count or #words <= count or (kind == 'group') ~= (name ~= nil) or name == '' then
+    return nil
+  end
+  local key = {}
+  for i = 1, count do
+    key[i] = number_of(words[i + 1])
+    if not key[i] then
+      return nil
+    end
+  end
+  return {kind = kind, name = name, behind = key}
+end
+
+local function is_behind(key, other)
+  for i = 1, #key do
+    if key[i] ~= other[i] then
+      return key[i] > other[i]
+    end
+  end
+  return false
+end
+
+-- The key and the id of a job in a sorted set.
+local function place(kind, member, score)
+  local moment = score == '-inf' and -math.huge or tonumber(score)
+  if kind == 'tag' then
+    return {moment}, member
+  elseif kind == 'ready' then
+    return {moment, keys.ready_rank(member)}, keys.ready_jid_of(member)
+  end
+  return {moment, tonumber(string.sub(member, 1, 14))}, keys.jid_of(member)
+end
+
+local function key_of(kind, name)
+  if kind == 'tag' then
+    return keys.tag(name)
+  elseif kind == 'group' then
+    return keys.group(name)
+  end
+  return kind == 'completed' and keys.completed or keys.queue(name, PARTS[kind])
+end
+
+-- How many places of a sorted set lie up to a key.
+local function rank(kind, set, after)
+  local first, last = 0, store.sorted('ZCARD', set)
+  while first < last do
+    local middle = math.floor((first + last) / 2)
+    local found = store.sorted('ZRANGE', set, middle, middle, 'WITHSCORES')
+    if is_behind(place(kind, found[1], found[2]), after) then
+      last = middle
+    else
+      first = middle + 1
+    end
+  end
+  return first
+end
+
+-- The same of the jobs that a worker holds, which are not in a sorted set.
+local function held(name, after, most)
+  local page, jids = {}, workers.held(name)
+  records.prefetch(jids)
+  for _, jid in ipairs(jids) do
+    local job = jobs.load(jid)
+    local key = {tonumber(job.seq)}
+    if #page < most and (not after or is_behind(key, after)) then
+      page[#page + 1] = {key, jid}
+    end
+  end
+  return page
+end
+
+-- The first jobs of a list behind a key: the key of each, and its id; a part of them, when there are many.
+function cursors.page(kind, name, after, most)
+  if kind == 'held' then
+    return held(name, after, most)
+  end
+  local set, page, jids = key_of(kind, name), {}, {}
+  local first = after and rank(kind, set, after) or 0
+  local found = store.sorted('ZRANGE', set, first, first + math.min(most, CHUNK) - 1, 'WITHSCORES')
+  for i = 1, #found, 2 do
+    local key, jid = place(kind, found[i], found[i + 1])
+    page[#page + 1], jids[#jids + 1] = {key, jid}, jid
+  end
+  records.prefetch(jids)
+  return page
+end

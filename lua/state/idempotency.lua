@@ -1,0 +1,50 @@
+-- What the last requests were replied: for operations whose resend nothing else recognises. Their replies are one number,
+-- one text, or a list of either; they are kept as text, with a line end after each part.
+
+local idempotency = {}
+
+local KEPT = 1000
+
+local function pack(reply)
+  if type(reply) ~= 'table' then
+    return type(reply) == 'number' and '#' .. reply or '$' .. reply
+  end
+  local parts = {}
+  for i, part in ipairs(reply) do
+    parts[i] = pack(part) .. '\n'
+  end
+  return '*' .. table.concat(parts)
+end
+
+local function unpack_(text)
+  local kind, rest = string.sub(text, 1, 1), string.sub(text, 2)
+  if kind == '#' then
+    return tonumber(rest)
+  elseif kind == '$' then
+    return rest
+  end
+  local reply = {}
+  for part in string.gmatch(rest, '([^\n]*)\n') do
+    reply[#reply + 1] = unpack_(part)
+  end
+  return reply
+end
+
+-- The reply to a request, or nil.
+function idempotency.recall(request)
+  local text = redis.call('HGET', keys.requests, request)
+  if text then
+    return unpack_(text)
+  end
+end
+
+-- Keep the reply to a request, and forget the oldest beyond 1000.
+function idempotency.remember(request, reply)
+  local order = keys['requests-order']
+  local last = redis.call('ZRANGE', order, -1, -1, 'WITHSCORES')
+  redis.call('HSET', keys.requests, request, pack(reply))
+  redis.call('ZADD', order, (last[2] or 0) + 1, request)
+  if redis.call('ZCARD', order) > KEPT then
+    redis.call('HDEL', keys.requests, redis.call('ZPOPMIN', order)[1])
+  end
+end

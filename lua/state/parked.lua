@@ -1,0 +1,223 @@
+-- Gates: a throttle as a queue sees it, with the jobs of the queue that are parked there. What holds of them is told in
+-- qmodel/model/state/parked.py.
+--
+-- The gates of a queue are one sorted set, by the moment at which each is to be looked at. The first of these moments
+-- stands in the queue's state: so where nothing is parked nothing is asked.
+--
+-- These sets are written at once, also where an operation gathers its writes: a job may come and go within one step.
+
+local parked = {}
+
+-- Let a leased job hold a place in each throttle that it names.
+function parked.hold(job)
+  for _, name in ipairs(throttles.named(job)) do
+    redis.call('ZADD', keys.throttle(name, '-held'), job.token, job.jid)
+  end
+end
+
+-- Let it hold them no more.
+function parked.let_go(job)
+  for _, name in ipairs(throttles.named(job)) do
+    redis.call('ZREM', keys.throttle(name, '-held'), job.jid)
+    local throttle = throttles.of(name)
+    if throttle.concurrency > 0 then
+      parked.free(name)
+    end
+  end
+  local mine = throttles.own(job.queue)
+  if mine then
+    local throttle = throttles.of(mine)
+    if throttle.concurrency > 0 then
+      parked.free(mine)
+    end
+  end
+end
+
+-- Let the queues that wait for a throttle look at it again, and wake a worker of each.
+function parked.free(name)
+  local queue = throttles.queue_of(name)
+  if queue then
+    queues.wake_if_ready(queue)
+    return
+  end
+  for _, waiting in ipairs(redis.call('ZRANGE', keys.throttle(name, '-queues'), 0, catalogue.most - 1)) do
+    parked.expect(waiting, name, 0)
+    queues.wake_one(waiting)
+  end
+end
+
+-- The throttles at which a pop has to look, by the moment since when.
+function parked.due(name, now, most)
+  local queue = queues.of(name)
+  if queue.gates and queue.gates <= now then
+    return redis.call('ZRANGEBYSCORE', keys.queue(name, '-gates'), '-inf', now, 'LIMIT', 0, most)
+  end
+  return {}
+end
+
+-- The first moment at which a pop has to look at any.
+function parked.open_at(name)
+  local queue = queues.of(name)
+  return queue.gates or throttles.NEVER
+end
+
+-- Tell the queue of the first of these moments.
+local function tell(queue)
+  local first = redis.call('ZRANGE', keys.queue(queue, '-gates'), 0, 0, 'WITHSCORES')
+  queues.expect_gates(queue, first[2] and tonumber(first[2]) or false)
+end
+
+local function size(queue, name, part)
+  return redis.call('ZCARD', keys.gate(queue, name, part))
+end
+
+-- The moment at which a gate is looked at, or nil where there is no gate.
+local function moment_of(queue, name)
+  return queues.has_gates(queue) and redis.call('ZSCORE', keys.queue(queue, '-gates'), name) or nil
+end
+
+local function look(queue, name, moment)
+  redis.call('ZADD', keys.queue(queue, '-gates'), moment, name)
+  tell(queue)
+end
+
+-- Have a gate.
+local function gate(queue, name)
+  if not moment_of(queue, name) then
+    look(queue, name, throttles.NEVER)
+  end
+end
+
+-- Let pops look at a gate from a moment on, if anyone is parked at it.
+function parked.expect(queue, name, moment)
+  if moment_of(queue, name) then
+    look(queue, name, size(queue, name, '-parked') > 0 and moment or throttles.NEVER)
+  end
+end
+
+-- Let pops look at a gate from a moment on, or from an earlier one as before.
+function parked.lower(queue, name, moment)
+  parked.expect(queue, name, math.min(moment, tonumber(moment_of(queue, name))))
+end
+
+-- See to a gate that someone has left: another one is the first now, perhaps, and needs less; or nobody is left.
+local function changed(queue, name)
+  parked.expect(queue, name, 0)
+  if size(queue, name, '-parked') == 0 then
+    redis.call('ZREM', keys.throttle(name, '-queues'), queue)
+    if size(queue, name, '-let') == 0 then
+      redis.call('ZREM', keys.queue(queue, '-gates'), name)
+      tell(queue)
+    end
+  end
+end
+
+local function parked_at(job)
+  return keys.member(options.get(job, 'parked'), job.jid)
+end
+
+local function let_at(job)
+  return string.sub('000000' .. throttles.cost(job), -7) .. job.jid
+end
+
+-- Park a job at the throttle that its option `gate` names, if that is what it waits for.
+function parked.park(job)
+  local name = options.get(job, 'gate')
+  if name then
+    gate(job.queue, name)
+    redis.call('ZADD', keys.gate(job.queue, name, '-parked'), job.priority, parked_at(job))
+    redis.call('ZADD', keys.throttle(name, '-queues'), 0, job.queue)
+  end
+end
+
+-- Park it no more.
+function parked.unpark(job)
+  local name = options.get(job, 'gate')
+  if name then
+    redis.call('ZREM', keys.gate(job.queue, name, '-parked'), parked_at(job))
+    changed(job.queue, name)
+  end
+end
+
+-- Let the next pop look at the gate at which a job is parked: it stands elsewhere there.
+function parked.look_again(job)
+  local name = options.get(job, 'gate')
+  if name then
+    parked.expect(job.queue, name, 0)
+  end
+end
+
+-- Remember of a ready job that a throttle has let it go on, if one has.
+function parked.reserve(job)
+  local name = options.get(job, 'gate')
+  if name then
+    gate(job.queue, name)
+    redis.call('ZADD', keys.gate(job.queue, name, '-let'), job.priority, let_at(job))
+  end
+end
+
+-- Remember it no more.
+function parked.unreserve(job)
+  local name = options.get(job, 'gate')
+  if name then
+    redis.call('ZREM', keys.gate(job.queue, name, '-let'), let_at(job))
+    changed(job.queue, name)
+  end
+end
+
+-- Let a job that has left its place say no more at which gate it was.
+function parked.forget_gate(job)
+  options.drop(job, 'gate')
+  options.drop(job, 'parked')
+end
+
+-- The first jobs of a queue that are parked at a throttle.
+function parked.parked(queue, name, most)
+  local jids = {}
+  for i, member in ipairs(redis.call('ZRANGE', keys.gate(queue, name, '-parked'), 0, most - 1)) do
+    jids[i] = keys.jid_of(member)
+  end
+  records.prefetch(jids)
+  for i, jid in ipairs(jids) do
+    jids[i] = records.get(jid)
+  end
+  return jids
+end
+
+-- How many jobs of a queue a throttle has let go on that still wait, up to a priority, and what they cost.
+function parked.let(queue, name, priority)
+  if not queues.has_gates(queue) then
+    return {0, 0}
+  end
+  local found =
+    redis.call('ZRANGEBYSCORE', keys.gate(queue, name, '-let'), '-inf', priority, 'LIMIT', 0, catalogue.most)
+  local spent = 0
+  for _, member in ipairs(found) do
+    spent = spent + tonumber(string.sub(member, 1, 7))
+  end
+  return {#found, spent}
+end
+
+-- Whether jobs of its queue of the same priority, or a better one, are parked at a throttle.
+function parked.is_behind(job, name)
+  return queues.has_gates(job.queue)
+    and redis.call('ZCOUNT', keys.gate(job.queue, name, '-parked'), '-inf', job.priority) > 0
+end
+
+-- How many jobs of its queue are before a job at the gate at which it is parked, if it is at one.
+function parked.ahead(job)
+  local name = options.get(job, 'gate')
+  if not name or job.state ~= 'throttled' then
+    return 0
+  end
+  return redis.call('ZRANK', keys.gate(job.queue, name, '-parked'), parked_at(job))
+end
+
+-- How many jobs are parked at a throttle, in the first 1000 of its queues.
+function parked.count_parked(name)
+  local count = 0
+  for _, queue in ipairs(redis.call('ZRANGE', keys.throttle(name, '-queues'), 0, catalogue.most - 1)) do
+    count = count + size(queue, name, '-parked')
+  end
+  return count
+end

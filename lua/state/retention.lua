@@ -1,0 +1,60 @@
+-- How long single jobs are kept that have ended, where their put said so. What holds of it is told in
+-- qmodel/model/state/retention.py.
+--
+-- The counters hold a moment before which none of them is due, plus one; 0 where there is none. So where no put says so
+-- nothing is asked.
+
+local retention = {}
+
+local NONE = {} -- of jobs
+
+local OF_STATE = {complete = 'keep_complete_ms', failed = 'keep_failed_ms'}
+
+-- The moment until which a job that has ended is kept, if it says so.
+local function moment_of(job)
+  local said = options.get(job, OF_STATE[job.state])
+  if not said or options.get(job, 'kept') then
+    return nil
+  end
+  return said ~= '0' and job.ended_at + said or 0
+end
+
+-- Enter a job that has ended, if it says how long it is kept.
+function retention.enter(job)
+  local moment = moment_of(job)
+  if not moment then
+    return
+  end
+  store.add(keys.keeping, moment, keys.member(job.seq, job.jid))
+  local first = store.bounds().keeping
+  if first == 0 or moment + 1 < first then
+    store.bound('keeping', moment + 1)
+  end
+end
+
+-- Strike a job, if it stands here. It may have been entered in this very step, so what was gathered is written before.
+function retention.leave(job)
+  if moment_of(job) then
+    store.sorted('ZREM', keys.keeping, keys.member(job.seq, job.jid))
+  end
+end
+
+-- The jobs that are to be kept no longer, by the moments until which they were.
+function retention.due(now, most)
+  local first = store.bounds().keeping
+  if first == 0 or now + 1 < first then
+    return NONE
+  end
+  local oldest = store.sorted('ZRANGE', keys.keeping, 0, most, 'WITHSCORES')
+  local found, at = {}, 1
+  while #found < most and oldest[at] and tonumber(oldest[at + 1]) <= now do
+    found[#found + 1] = keys.jid_of(oldest[at])
+    at = at + 2
+  end
+  store.bound('keeping', oldest[at] and oldest[at + 1] + 1 or 0)
+  records.prefetch(found)
+  for i, jid in ipairs(found) do
+    found[i] = jobs.load(jid)
+  end
+  return found
+end

@@ -1,0 +1,100 @@
+-- Places: which sorted list a job stands in, by its state. The keys and members are in keys.lua.
+
+local state_index = {}
+
+local function push(job)
+  queues.push(job)
+  parked.reserve(job)
+end
+
+local function pull(job)
+  queues.pull(job)
+  parked.unreserve(job)
+end
+
+local function hold_back(job)
+  queues.hold_back(job)
+  if concurrency_keys.is_parked(job) then
+    concurrency_keys.park(concurrency_keys.of(job), job)
+  else
+    parked.park(job)
+  end
+end
+
+local function let_on(job)
+  queues.let_on(job)
+  if concurrency_keys.is_parked(job) then
+    concurrency_keys.unpark(concurrency_keys.of(job), job)
+  else
+    parked.unpark(job)
+  end
+end
+
+local function lock(job)
+  queues.lock(job)
+  parked.hold(job)
+end
+
+local function unlock(job)
+  queues.unlock(job)
+  if job.options ~= '' or store.config then
+    parked.let_go(job)
+  end
+end
+
+local function begin_lease(job)
+  lock(job)
+  workers.hold(job)
+end
+
+local function begin_plain_lease(job)
+  queues.lock(job)
+  workers.hold(job)
+end
+
+local function end_lease(job)
+  unlock(job)
+  workers.let_go(job)
+end
+
+local function end_plain_lease(job)
+  queues.unlock(job)
+  if store.config then
+    parked.let_go(job)
+  end
+  workers.let_go(job)
+end
+
+-- For each state, how a job enters its place and how it leaves it.
+local PLACES = {
+  waiting = {push, pull},
+  scheduled = {queues.schedule, queues.unschedule},
+  depends = {queues.park, queues.unpark},
+  throttled = {hold_back, let_on},
+  running = {begin_lease, end_lease},
+  stalled = {lock, unlock},
+  complete = {completed.add, completed.discard},
+  failed = {failures.add, failures.discard},
+}
+
+-- What is shorter for a job without options: nothing was let on by a gate, and no throttle is named.
+local PLAIN = {
+  waiting = {queues.push, queues.pull},
+  running = {begin_plain_lease, end_plain_lease},
+  stalled = {queues.lock, unlock},
+}
+
+-- Put a job into the place that its state says.
+function state_index.enter(job)
+  local ways = job.options == '' and PLAIN[job.state] or PLACES[job.state]
+  ways[1](job)
+end
+
+-- Take a job out of the place that its state says.
+function state_index.leave(job)
+  if store.many and tonumber(job.seq) > store.began then
+    store.write_sorted()
+  end
+  local ways = job.options == '' and PLAIN[job.state] or PLACES[job.state]
+  ways[2](job)
+end

@@ -1,0 +1,190 @@
+-- Arguments from the wire: required ones by position, then `name value` pairs; a list repeats its name, and `no <name>`
+-- is a list that is empty on purpose; an operation within another is its name, the number of its strings, and those.
+-- What may stand where is in catalogue.lua, which is generated; the checks are those of qmodel/contract/arguments.py.
+
+local arguments = {}
+
+local RESERVED = {'-data', '-dependencies', '-dependents', '-results'}
+
+arguments.reserved = RESERVED
+
+local MOST = 200 -- names that are kept
+local SHORT = 64 -- bytes of a name that is kept: less than any name may have
+
+local accept = {}
+
+function accept.text(kind, value)
+  return #value <= kind.most and value or nil
+end
+
+-- Names that were accepted: the same few come again with every call.
+arguments.names = {}
+
+local count = 0
+
+-- Whether a text, or nothing, is a name.
+function arguments.is_name(value, most)
+  if not value or #value > most or not string.find(value, '^%C+$') then
+    return false
+  end
+  if count == MOST then
+    arguments.names, count = {}, 0
+  end
+  if #value <= SHORT then
+    arguments.names[value], count = true, count + 1
+  end
+  return true
+end
+
+function accept.name(kind, value)
+  return arguments.is_name(value, kind.most) and value or nil
+end
+
+-- Whether a text, or nothing, is an id.
+function arguments.is_id(value, most)
+  if not value or #value > most or not string.find(value, '^[!-~]+$') then
+    return false
+  end
+  local last = string.byte(value, -1)
+  if last == 97 or last == 115 then -- an a or an s, as the reserved endings have
+    for _, ending in ipairs(RESERVED) do
+      if string.sub(value, -#ending) == ending then
+        return false
+      end
+    end
+  end
+  return true
+end
+
+function accept.label(kind, value)
+  return value and #value <= kind.most and string.find(value, '^[%w.:_-]+$') and value or nil
+end
+
+function accept.id(kind, value)
+  return arguments.is_id(value, kind.most) and value or nil
+end
+
+-- What the failure of a dependency does, and the number by which that is kept.
+arguments.policies = {block = 0, fail = 1, ignore = 2, cancel = 3}
+
+-- An edge: a job id, what the failure of that job does, and a name or nothing; or nil.
+function arguments.edge(value)
+  local jid, policy, name = string.match(value, '^([!-~]+) ([a-z]+) ?([!-~]*)$')
+  local spaced = name and name == '' and string.sub(value, -1) == ' '
+  if not jid or spaced or #name > 64 or not arguments.policies[policy] then
+    return nil
+  end
+  return jid, policy, name
+end
+
+function accept.edge(_, value)
+  local jid = string.find(value, ' ', 1, true) and arguments.edge(value) or value
+  return arguments.is_id(jid, catalogue.id.most) and value or nil
+end
+
+-- The whole number that a text says, if it is one and within these bounds.
+function arguments.whole(value, low, high)
+  if value and #value <= 15 and (value == '0' or string.find(value, '^%-?[1-9]%d*$')) then
+    local number = tonumber(value)
+    return number >= low and number <= high and number or nil
+  end
+end
+
+function accept.whole(kind, value)
+  return arguments.whole(value, kind.low, kind.high)
+end
+
+function accept.flag(_, value)
+  if value == '1' or value == '0' then
+    return value == '1'
+  end
+end
+
+function accept.choice(kind, value)
+  return value and kind.words[value] and value or nil
+end
+
+function arguments.accept(kind, value)
+  return accept[kind.kind](kind, value)
+end
+
+function arguments.refuse(operation, argument)
+  refusals.refuse('BAD_ARGUMENT', operation, argument)
+end
+
+-- Arguments up to the last; what stands behind it belongs to another operation.
+function arguments.only(args, at, last)
+  local own = {}
+  for i = at, last do
+    own[i] = args[i]
+  end
+  return own
+end
+
+-- The patterns are anchored at both ends: one that is not is tried anew at every character, for ten times the cost.
+local function take(operation, name, kind, value)
+  local accepted = accept[kind.kind](kind, value)
+  if accepted == nil then
+    arguments.refuse(operation, name)
+  end
+  return accepted
+end
+
+-- Take the operations that follow each other from `at` on into a list; give where the first other thing begins.
+local function take_operations(operation, name, decode, list, args, at, last)
+  local text, size
+  local count = #list
+  repeat
+    if args[at + 1] ~= text then
+      text = args[at + 1]
+      size = accept.whole(catalogue.size, text)
+    end
+    if not size or at + 1 + size > last then
+      arguments.refuse(operation, name)
+    end
+    count = count + 1
+    list[count] = decode(operation, args, at + 2, at + 1 + size)
+    at = at + 2 + size
+  until at >= last or args[at] ~= name
+  return at
+end
+
+-- Take one `name value` pair at `at` into `op`; give where the next one begins.
+local function take_pair(operation, spec, op, args, at, last)
+  local name = args[at]
+  local kind = spec.arguments[name == 'no' and args[at + 1] or name]
+  if not kind or at == last or (name == 'no' and kind.kind ~= 'list') then
+    arguments.refuse(operation, kind and name or 'option')
+  end
+  if name == 'no' then
+    op[args[at + 1]] = {}
+  elseif kind.kind == 'list' then
+    local list = op[name]
+    if not list or #list == 0 then
+      list = {}
+      op[name] = list
+    end
+    list[#list + 1] = take(operation, name, kind.item, args[at + 1])
+  elseif kind.kind == 'operations' then
+    op[name] = op[name] or {}
+    return take_operations(operation, name, catalogue.operations[kind.of].decode, op[name], args, at, last)
+  else
+    op[name] = take(operation, name, kind, args[at + 1])
+  end
+  return at + 2
+end
+
+-- Take the `name value` pairs in args[at..last] into `op`; refuse the first that is not what it may be.
+function arguments.named(operation, spec, op, args, at, last)
+  op.named = true
+  while at <= last do
+    at = take_pair(operation, spec, op, args, at, last)
+  end
+  for i = 1, #spec.lists do
+    local name = spec.lists[i]
+    local kind, list = spec.arguments[name], op[name]
+    if list and (#list > (kind.most or catalogue.most) or #list < kind.least) or not (list or kind.optional) then
+      arguments.refuse(operation, name)
+    end
+  end
+end

@@ -1,0 +1,1 @@
+"""The clients: the catalogue as Python objects. The synchronous client is generated from the asynchronous one."""

@@ -1,0 +1,180 @@
+"""Requests, asynchronously: sets of jobs of which only so many run at a time."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from qmodel.client.fields import LONGEST_SLEEP, Duration, HasJid, Listing, new_job, seconds_of
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.contract.arguments import MOST
+from qmodel.contract.refusals import Refusal
+from qmodel.errors import RequestNotEnded, RequestNotFound
+
+if TYPE_CHECKING:
+    from qmodel.client.aio import AsyncClient
+
+
+class AsyncRequest:
+    """One request.
+
+    As a context manager it is opened at the beginning of the block and closed at its end; it is canceled when an
+    exception leaves the block.
+
+        async with client.request("album-7", "images", limit=3) as request:
+            for file in files:
+                await request.add("Thumbnail", {"file": file})
+        print((await request.wait()).done)
+    """
+
+    def __init__(self, client: AsyncClient, id: str, opening: ops.RequestOpen | None = None) -> None:
+        self.client = client
+        self.id = id
+        self._opening = opening
+        self._queue = opening.queue if opening is not None else ""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id}>"
+
+    async def get(self) -> replies.Request:
+        """How far it has come. Raises RequestNotFound."""
+        known: replies.Request | None = await self.client.execute(ops.RequestGet(self.id))
+        if known is None:
+            raise RequestNotFound(Refusal("REQUEST_NOT_FOUND", (self.id,)))
+        self._queue = known.queue
+        return known
+
+    async def add(
+        self,
+        klass: str,
+        data: object = None,
+        *,
+        name: str | None = None,
+        text: str | None = None,
+        delay: Duration = 0,
+        retries: int | None = None,
+        tags: Iterable[str] | None = None,
+        depends: Iterable[HasJid | str] | HasJid | str | None = None,
+    ) -> str:
+        """Add a sub-request, with the arguments of `Queue.put`; give its jid, `<id>:<name>`.
+
+        `name`: by default a new random one. One that was added before is passed over: so a program that is begun again
+        may add them all again. Refused with RequestNotFound, RequestState, JobExists.
+        """
+        op = new_job(
+            self._queue or (await self.get()).queue,
+            klass,
+            data,
+            text=text,
+            delay=delay,
+            retries=retries,
+            tags=tags,
+            depends=depends,
+            jid=f"{self.id}:{os.urandom(16).hex() if name is None else name}",
+        )
+        await self.add_many([op])
+        return op.jid
+
+    async def add_many(self, jobs: Iterable[ops.Put]) -> int:
+        """Add sub-requests, made by `Queue.new`, a thousand in a step; give how many are new."""
+        puts, new = tuple(jobs), 0
+        for start in range(0, len(puts), MOST):
+            new += int(await self.client.execute(ops.RequestAdd(self.id, puts[start : start + MOST])))
+        return new
+
+    async def close(self) -> str:
+        """Let it end with its last sub-request; give its state. Refused with RequestNotFound."""
+        state: str = await self.client.execute(ops.RequestClose(self.id))
+        return state
+
+    async def tune(self, *, limit: int | None = None, priority: int | None = None) -> None:
+        """Change how many of its sub-requests run at a time, or its priority. Refused with RequestState."""
+        await self.client.execute(ops.RequestTune(self.id, priority, limit))
+
+    async def cancel(self) -> None:
+        """Call it off: what nobody runs is deleted, and what is running is revoked. Refused with RequestNotFound."""
+        while await self.client.execute(ops.RequestCancel(self.id)):
+            pass
+
+    async def forget(self) -> None:
+        """Forget it, once it has ended; its jobs stay. Refused with RequestNotFound, RequestState."""
+        while await self.client.execute(ops.RequestForget(self.id)):
+            pass
+
+    async def wait(self, timeout: Duration = math.inf) -> replies.Request:
+        """Sleep until it has ended, whoever ends it and whenever that was; give how it ended.
+
+        Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound.
+        """
+        until = time.monotonic() + seconds_of(timeout)
+        while True:
+            after = await self.client.newest()
+            known = await self.get()
+            if known.ended_at:
+                return known
+            woken = True
+            while woken:  # when nothing happened for long, look at the request itself
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise RequestNotEnded(self.id, seconds_of(timeout))
+                woken = await self.client.backend.wait_events(after, min(left, LONGEST_SLEEP))
+                async for event in self.client.events(after):
+                    after = event.seq
+                    if event.event == "request_done" and event.facts[0] == self.id:
+                        return await self.get()
+
+    async def __aenter__(self) -> Self:
+        if self._opening is not None:
+            await self.client.execute(self._opening)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            await self.close()
+        else:
+            await self.cancel()
+
+
+class AsyncRequests:
+    """The requests, by id: `client.requests["album-7"]`."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    def __getitem__(self, id: str) -> AsyncRequest:
+        """A request by id, whether or not it is there."""
+        return AsyncRequest(self._client, id)
+
+    async def open(self, id: str, queue: str, *, limit: int, priority: int = 0) -> AsyncRequest:
+        """Open a request: sub-requests of a queue, at most `limit` of which run at a time.
+
+        One that is there already, opened alike, is opened no more. Refused with RequestConflict.
+        """
+        op = ops.RequestOpen(id, queue, limit, priority)
+        await self._client.execute(op)
+        return AsyncRequest(self._client, id, op)
+
+    async def put(self, id: str, queue: str, jobs: Iterable[ops.Put], *, limit: int, priority: int = 0) -> AsyncRequest:
+        """Open a request with up to 1000 sub-requests, made by `Queue.new`, and close it, in one step."""
+        await self._client.execute(ops.RequestPut(id, queue, limit, tuple(jobs), priority))
+        return AsyncRequest(self._client, id)
+
+    async def get(self, id: str) -> replies.Request | None:
+        """How far a request has come, or None when there is none."""
+        known: replies.Request | None = await self._client.execute(ops.RequestGet(id))
+        return known
+
+    async def page(self, state: str = "open", offset: int = 0, count: int = 25) -> Listing[AsyncRequest]:
+        """List the requests that are open, closed, canceling, done or canceled, longest so first."""
+        found: Any = await self._client.execute(ops.Requests(state, offset, count))
+        return Listing([self[id] for id in found.jids], found.total)

@@ -1,0 +1,184 @@
+"""Requests: sets of jobs of which only so many run at a time.
+
+Made from `qmodel/client/aio_requests.py` by `tests/client/derive_sync.py`, which takes the
+`await`s out. Edit that file, not this one.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from qmodel.client.fields import LONGEST_SLEEP, Duration, HasJid, Listing, new_job, seconds_of
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.contract.arguments import MOST
+from qmodel.contract.refusals import Refusal
+from qmodel.errors import RequestNotEnded, RequestNotFound
+
+if TYPE_CHECKING:
+    from qmodel.client.sync import Client
+
+
+class Request:
+    """One request.
+
+    As a context manager it is opened at the beginning of the block and closed at its end; it is canceled when an
+    exception leaves the block.
+
+        with client.request("album-7", "images", limit=3) as request:
+            for file in files:
+                request.add("Thumbnail", {"file": file})
+        print((request.wait()).done)
+    """
+
+    def __init__(self, client: Client, id: str, opening: ops.RequestOpen | None = None) -> None:
+        self.client = client
+        self.id = id
+        self._opening = opening
+        self._queue = opening.queue if opening is not None else ""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id}>"
+
+    def get(self) -> replies.Request:
+        """How far it has come. Raises RequestNotFound."""
+        known: replies.Request | None = self.client.execute(ops.RequestGet(self.id))
+        if known is None:
+            raise RequestNotFound(Refusal("REQUEST_NOT_FOUND", (self.id,)))
+        self._queue = known.queue
+        return known
+
+    def add(
+        self,
+        klass: str,
+        data: object = None,
+        *,
+        name: str | None = None,
+        text: str | None = None,
+        delay: Duration = 0,
+        retries: int | None = None,
+        tags: Iterable[str] | None = None,
+        depends: Iterable[HasJid | str] | HasJid | str | None = None,
+    ) -> str:
+        """Add a sub-request, with the arguments of `Queue.put`; give its jid, `<id>:<name>`.
+
+        `name`: by default a new random one. One that was added before is passed over: so a program that is begun again
+        may add them all again. Refused with RequestNotFound, RequestState, JobExists.
+        """
+        op = new_job(
+            self._queue or (self.get()).queue,
+            klass,
+            data,
+            text=text,
+            delay=delay,
+            retries=retries,
+            tags=tags,
+            depends=depends,
+            jid=f"{self.id}:{os.urandom(16).hex() if name is None else name}",
+        )
+        self.add_many([op])
+        return op.jid
+
+    def add_many(self, jobs: Iterable[ops.Put]) -> int:
+        """Add sub-requests, made by `Queue.new`, a thousand in a step; give how many are new."""
+        puts, new = tuple(jobs), 0
+        for start in range(0, len(puts), MOST):
+            new += int(self.client.execute(ops.RequestAdd(self.id, puts[start : start + MOST])))
+        return new
+
+    def close(self) -> str:
+        """Let it end with its last sub-request; give its state. Refused with RequestNotFound."""
+        state: str = self.client.execute(ops.RequestClose(self.id))
+        return state
+
+    def tune(self, *, limit: int | None = None, priority: int | None = None) -> None:
+        """Change how many of its sub-requests run at a time, or its priority. Refused with RequestState."""
+        self.client.execute(ops.RequestTune(self.id, priority, limit))
+
+    def cancel(self) -> None:
+        """Call it off: what nobody runs is deleted, and what is running is revoked. Refused with RequestNotFound."""
+        while self.client.execute(ops.RequestCancel(self.id)):
+            pass
+
+    def forget(self) -> None:
+        """Forget it, once it has ended; its jobs stay. Refused with RequestNotFound, RequestState."""
+        while self.client.execute(ops.RequestForget(self.id)):
+            pass
+
+    def wait(self, timeout: Duration = math.inf) -> replies.Request:
+        """Sleep until it has ended, whoever ends it and whenever that was; give how it ended.
+
+        Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound.
+        """
+        until = time.monotonic() + seconds_of(timeout)
+        while True:
+            after = self.client.newest()
+            known = self.get()
+            if known.ended_at:
+                return known
+            woken = True
+            while woken:  # when nothing happened for long, look at the request itself
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise RequestNotEnded(self.id, seconds_of(timeout))
+                woken = self.client.backend.wait_events(after, min(left, LONGEST_SLEEP))
+                for event in self.client.events(after):
+                    after = event.seq
+                    if event.event == "request_done" and event.facts[0] == self.id:
+                        return self.get()
+
+    def __enter__(self) -> Self:
+        if self._opening is not None:
+            self.client.execute(self._opening)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self.cancel()
+
+
+class Requests:
+    """The requests, by id: `client.requests["album-7"]`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getitem__(self, id: str) -> Request:
+        """A request by id, whether or not it is there."""
+        return Request(self._client, id)
+
+    def open(self, id: str, queue: str, *, limit: int, priority: int = 0) -> Request:
+        """Open a request: sub-requests of a queue, at most `limit` of which run at a time.
+
+        One that is there already, opened alike, is opened no more. Refused with RequestConflict.
+        """
+        op = ops.RequestOpen(id, queue, limit, priority)
+        self._client.execute(op)
+        return Request(self._client, id, op)
+
+    def put(self, id: str, queue: str, jobs: Iterable[ops.Put], *, limit: int, priority: int = 0) -> Request:
+        """Open a request with up to 1000 sub-requests, made by `Queue.new`, and close it, in one step."""
+        self._client.execute(ops.RequestPut(id, queue, limit, tuple(jobs), priority))
+        return Request(self._client, id)
+
+    def get(self, id: str) -> replies.Request | None:
+        """How far a request has come, or None when there is none."""
+        known: replies.Request | None = self._client.execute(ops.RequestGet(id))
+        return known
+
+    def page(self, state: str = "open", offset: int = 0, count: int = 25) -> Listing[Request]:
+        """List the requests that are open, closed, canceling, done or canceled, longest so first."""
+        found: Any = self._client.execute(ops.Requests(state, offset, count))
+        return Listing([self[id] for id in found.jids], found.total)

@@ -1,0 +1,1 @@
+"""Campaigns: many histories, in one process or several, and what they reached."""

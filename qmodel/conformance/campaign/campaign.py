@@ -1,0 +1,106 @@
+"""Campaigns: many histories against one subject. `qmodel conformance run` is this.
+
+Every history has a number, and is drawn from the campaign's seed and that number alone. So it is the same in whichever
+process it is run, and parts of a campaign may be run anywhere, in any order (`parts.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from qmodel.conformance.campaign.reached import Reached, tell
+from qmodel.conformance.compare import runner
+from qmodel.conformance.compare.report import Failure
+from qmodel.conformance.compare.shrink import MOST_TRIES, shrink
+from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.conformance.subjects.base import Step, Subject
+
+STEPS = 60
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a campaign has come."""
+
+    subject: str
+    histories: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    failures: list[Any] = field(default_factory=list)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no difference was found."""
+        return not self.failures
+
+    def __str__(self) -> str:
+        rate = self.steps / self.seconds if self.seconds else 0
+        found = f"{len(self.failures)} differences" if self.failures else "no difference"
+        return (
+            f"{self.subject}: {self.histories} histories, {self.steps} steps in {self.seconds:.1f} s"
+            f" ({rate:.0f} a second): {found}"
+        )
+
+
+@dataclass(slots=True)
+class Summary(Progress):
+    """What a campaign did and found."""
+
+    failures: list[Failure] = field(default_factory=list)
+    reached: Counter[Reached] = field(default_factory=Counter)
+
+
+def run(
+    examples: int,
+    seed: int | str,
+    subject: Subject,
+    progress: Callable[[Summary], None] = lambda summary: None,
+    *,
+    steps: int = STEPS,
+    every: int = 1,
+    typed: bool = True,
+    most_failures: int = 1,
+) -> Summary:
+    """Run `examples` histories of `steps` steps, drawn from a seed, against a subject.
+
+    `progress` is called after each. Ends early with `most_failures` failures, each of them shrunk.
+    The state is compared after every `every`-th step. `typed`: see Generator.
+    """
+    summary = Summary(subject.name)
+    began = time.monotonic()
+    for number in range(examples):
+        name = f"{seed}.{number}"
+        history = drawn(name, steps, typed)
+        difference = runner.first_difference(history, subject, every)
+        summary.histories += 1
+        summary.steps += len(history)
+        tell(history, summary.reached)
+        if difference is not None:
+            summary.failures.append(failure(subject, name, history, difference))
+        summary.seconds = time.monotonic() - began
+        progress(summary)
+        if len(summary.failures) >= most_failures:
+            break
+    return summary
+
+
+def drawn(name: str, steps: int, typed: bool = True) -> list[Step]:
+    """The history of a name, which is a campaign's seed and the history's number: `seed.number`."""
+    return runner.draw(RandomChooser(name), steps, typed=typed)
+
+
+def failure(
+    subject: Subject, seed: str, history: list[Step], difference: runner.Difference, tries: int = MOST_TRIES
+) -> Failure:
+    """Shrink a history that fails, by at most so many tries."""
+
+    def fails(candidate: list[Step]) -> bool:
+        return runner.first_difference(candidate, subject) is not None
+
+    short = shrink(history[: difference.at + 1], fails, tries)
+    again = runner.first_difference(short, subject) or difference
+    return Failure(subject.name, seed, history, short, again)

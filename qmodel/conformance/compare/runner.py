@@ -1,0 +1,100 @@
+"""The runner: executes a history on the model and on a subject, and tells the first difference.
+
+Compared after every step: the reply or refusal, the events, and the whole state. A history is drawn
+whole, by looking at the model alone, so a subject may execute it in one round trip; nothing that a
+subject replies changes what is asked of it next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container
+from typing import Any, NamedTuple
+
+from qmodel.conformance.histories.choose import Chooser
+from qmodel.conformance.histories.generate import Generator
+from qmodel.conformance.subjects.base import (
+    Crash,
+    History,
+    ModelSubject,
+    Seen,
+    Step,
+    Subject,
+    observe,
+)
+from qmodel.model import snapshot
+
+
+class Difference(NamedTuple):
+    """The first step after which a subject differs from the model, in what, and where.
+
+    `what` is `reply`, `events` or `state`; each of `paths` reads `path: model's != subject's`.
+    """
+
+    at: int
+    what: str
+    paths: tuple[str, ...]
+    expected: Seen
+    found: Seen
+
+
+def draw(chooser: Chooser, steps: int, *, typed: bool = True, only: Container[str] | None = None) -> list[Step]:
+    """Draw a history of at most so many steps, on a model of its own; of these operations only, if they are named."""
+    model = ModelSubject()
+    generator = Generator(chooser, typed=typed)
+    drawn = []
+    for _ in range(steps):
+        step = generator.step(model.store)
+        if step is not None and (only is None or step.op.spec.name in only):
+            drawn.append(step)
+            try:
+                model.step(*step)
+            except Exception:  # the history ends where the model is wrong: whoever runs it will see
+                break
+    return drawn
+
+
+def first_difference(history: History, subject: Subject, every: int = 1) -> Difference | None:
+    """Execute a history on the model and on a subject; give the first difference.
+
+    The state is compared after every `every`-th step and the last one.
+    """
+    expected = observe(ModelSubject(), history, every)
+    try:
+        found = subject.run(history, every)
+    except Exception:  # one by one, to see where
+        found = observe(subject, history, every)
+    for at, (one, other) in enumerate(zip(expected, found, strict=False)):
+        difference = compare(at, one, other)
+        if difference is not None:
+            return difference
+    assert len(found) == len(history), "the subject did not execute the whole history"
+    return None
+
+
+def compare(at: int, expected: Seen, found: Seen) -> Difference | None:
+    """In what a subject's step differs from the model's, if in anything."""
+    one, other = expected.outcome, found.outcome
+    if one != other or isinstance(one, Crash) or not _same_types(one, other):
+        what, paths = "reply", tuple(snapshot.compare("reply", one, other))
+        paths = paths or (f"reply: {one!r} != {other!r}",)
+    elif expected.events != found.events:
+        what, paths = "events", tuple(snapshot.compare("events", expected.events, found.events))
+    elif expected.snapshot is not None and found.snapshot is not None:
+        what, paths = "state", tuple(snapshot.difference(expected.snapshot, found.snapshot))
+    else:
+        return None
+    return Difference(at, what, paths, expected, found) if paths else None
+
+
+def _same_types(one: Any, other: Any) -> bool:
+    """Whether equal replies are so without 1 == True and 1 == 1.0."""
+    return type(one) is type(other) and (not isinstance(one, tuple) or json.dumps(one) == json.dumps(other))
+
+
+def agree(subject: Subject, history: History) -> None:
+    """Assert that a subject does with a history as the model does; or say where it does not."""
+    from qmodel.conformance.compare import report
+
+    difference = first_difference(history, subject)
+    assert difference is None, "\n" + report.transcript(history, difference, subject.name)

@@ -1,0 +1,357 @@
+"""Shrinking: from a history that fails to a short and simple one that still does.
+
+Four kinds of simplification, to a fixpoint: leave out steps (in chunks that halve, from the end),
+lower arguments (to their defaults, to zero, to fewer), rename (everything of a kind to its first
+names), and lower time (stand still; start at zero; take rounder steps).
+
+A token is the sequence of an event, so leaving out any step that caused one would change every
+token after it. Therefore tokens are written while shrinking as whose they are: of the job's last
+lease, of the one before it, and so on; and numbered anew, by running the model, before each try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from typing import Any, NamedTuple
+
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import Choice, Flag, ListOf, Name, Text, Whole
+from qmodel.contract.arguments import Operations as OperationsKind
+from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine
+from qmodel.model.state.store import Store, events_after
+
+Fails = Callable[[list[Step]], bool]
+MOST_TRIES = 3000
+
+
+class Lease(NamedTuple):
+    """A token by whose it is: of the last lease of a job that there was, or of one before that."""
+
+    jid: str
+    back: int
+
+
+def shrink(history: Sequence[Step], fails: Fails, most: int = MOST_TRIES) -> list[Step]:
+    """Give a simpler history that fails, too. `fails` is asked at most `most` times."""
+    found = _Shrinker(fails, most)
+    found.best = _symbolic(history)
+    if not found.accept(found.best):
+        return list(history)
+    size = None
+    while size != (size := _size(found.best)):
+        _delete(found)
+        _lower_arguments(found)
+        _rename(found)
+        _lower_time(found)
+    return _numbered(found.best)
+
+
+class _Shrinker:
+    """The best history so far, and the tries that are left."""
+
+    def __init__(self, fails: Fails, left: int) -> None:
+        self._fails = fails
+        self._left = left
+        self._tried: set[str] = set()
+        self.best: list[Step] = []
+
+    def accept(self, candidate: list[Step]) -> bool:
+        """Take a candidate for the best if it fails."""
+        key = repr(candidate)
+        if self._left <= 0 or key in self._tried:
+            return False
+        self._tried.add(key)
+        self._left -= 1
+        if not self._fails(_numbered(candidate)):
+            return False
+        self.best = candidate
+        return True
+
+
+def _size(history: list[Step]) -> tuple[int, str]:
+    return len(history), repr(history)
+
+
+# ---- tokens
+
+
+def _with_tokens(op: Any, change: Callable[[Any], Any]) -> Any:
+    """An operation with its tokens, and those of operations inside it, changed; what is none is left as it is."""
+    if not isinstance(op, Operation):
+        return op  # an argument of another type, drawn to be refused
+    names = {argument.name for argument in op.spec.arguments}
+    if "token" in names:
+        token = change(op.token)  # type: ignore[attr-defined]
+        return op if token == op.token else _replaced(op, "token", token)  # type: ignore[attr-defined]
+    if op.spec.name == "complete_many" and isinstance(op.jobs, tuple):  # type: ignore[attr-defined]
+        jobs = tuple(_with_tokens(one, change) for one in op.jobs)  # type: ignore[attr-defined]
+        return _replaced(op, "jobs", jobs)
+    return op
+
+
+def _replaced(op: Operation, name: str, value: Any) -> Operation:
+    """An operation with another value: dataclasses.replace, without asking whether it is allowed."""
+    changed = copy(op)
+    setattr(changed, name, value)
+    return changed
+
+
+class _Leases:
+    """The leases there were so far, while the model runs."""
+
+    def __init__(self) -> None:
+        self._store = Store()
+        self._tokens: dict[str, list[int]] = {}
+        self._owner: dict[int, str] = {}
+
+    def step(self, step: Step) -> None:
+        """Execute a step, and note the leases that it grants."""
+        before = self._store.seq
+        try:
+            engine.step(self._store, *step)
+        except Exception:
+            return
+        for event in events_after(self._store, before, self._store.seq - before):
+            if event.event == "popped":
+                jid = str(event.facts[0])
+                self._tokens.setdefault(jid, []).append(event.seq)
+                self._owner[event.seq] = jid
+
+    def symbol(self, token: Any) -> Any:
+        """What a number says as a token."""
+        jid = self._owner.get(token) if type(token) is int else None
+        if jid is None:
+            return token
+        tokens = self._tokens[jid]
+        return Lease(jid, len(tokens) - 1 - tokens.index(token))
+
+    def number(self, token: Any) -> Any:
+        """The number of a token; of one that there is not, 0."""
+        if not isinstance(token, Lease):
+            return token
+        tokens = self._tokens.get(token.jid, [])
+        return tokens[-1 - token.back] if token.back < len(tokens) else 0
+
+
+def _symbolic(history: Iterable[Step]) -> list[Step]:
+    leases, found = _Leases(), []
+    for now, op in history:
+        found.append(Step(now, _with_tokens(op, leases.symbol)))
+        leases.step(Step(now, op))
+    return found
+
+
+def _numbered(history: Iterable[Step]) -> list[Step]:
+    leases, found = _Leases(), []
+    for now, op in history:
+        step = Step(now, _with_tokens(op, leases.number))
+        leases.step(step)
+        found.append(step)
+    return found
+
+
+# ---- leaving out
+
+
+def _delete(found: _Shrinker) -> None:
+    size = max(len(found.best) // 2, 1)
+    while True:
+        end = len(found.best)
+        while end > 0:
+            start = max(end - size, 0)
+            found.accept(found.best[:start] + found.best[end:])
+            end = start
+        if size == 1:
+            return
+        size //= 2
+
+
+# ---- lowering arguments
+
+
+def _lower_arguments(found: _Shrinker) -> None:
+    for at in range(len(found.best)):
+        lowered = True
+        while lowered:
+            now, op = found.best[at]
+            lowered = any(
+                found.accept([*found.best[:at], Step(now, simpler), *found.best[at + 1 :]]) for simpler in _simpler(op)
+            )
+
+
+_PACES = ("interval_ms", "backlog")
+"""Arguments that keep the runs of a recurring job few: lower ones would make a history longer, not simpler."""
+
+
+def _simpler(op: Operation) -> Iterator[Operation]:
+    """A part of the operation that is one itself; or the same operation, each time with one argument simpler."""
+    if isinstance(op, ops.PutMany | ops.PutNew | ops.CompleteMany) and len(op.jobs) == 1:
+        yield op.jobs[0]
+    elif isinstance(op, ops.PopAny) and len(op.queues) == 1:
+        yield ops.Pop(op.queues[0], op.worker, op.count, op.wait, op.request)
+    elif isinstance(op, ops.CompleteAndPop):
+        yield ops.Complete(op.jid, op.token, op.result, op.data, op.next, op.delay_ms, op.depends)
+    for argument in op.spec.arguments:
+        value = getattr(op, argument.name)
+        if argument.name in _PACES:
+            continue
+        if argument.required or value != argument.default:
+            if not argument.required:
+                yield _replaced(op, argument.name, argument.default)
+            for lower in _lower(argument.kind, value):
+                yield _replaced(op, argument.name, lower)
+
+
+def _lower(kind: Any, value: Any) -> Iterator[Any]:
+    """Values simpler than one, simplest first."""
+    if isinstance(value, tuple) and isinstance(kind, ListOf | OperationsKind):
+        if len(value) > 20:
+            yield from (value[:20], value[: len(value) // 2])
+        for at in range(len(value[:20]) if len(value) > 1 else 0):
+            yield value[:at] + value[at + 1 :]
+        for at, one in enumerate(value[:20]):
+            inner = _simpler(one) if isinstance(one, Operation) else _lower(getattr(kind, "item", kind), one)
+            yield from ((*value[:at], lower, *value[at + 1 :]) for lower in inner)
+    elif not kind.accepts(value):
+        return  # hostile: it is what it is
+    elif isinstance(kind, Whole) and type(value) is int:
+        steps = (0, 1, 2, 3, 10, 100, 1000, 10_000, *_nearer(value))
+        yield from (n for n in steps if kind.low <= n and abs(n) < abs(value))
+        if value < 0:
+            yield from (n for n in (-1, -2, value // 2) if n > value)
+    elif isinstance(kind, Choice):
+        yield from kind.words[: kind.words.index(value)]
+    elif isinstance(kind, Flag):
+        if value is True:
+            yield False
+    elif isinstance(kind, Text) and value:
+        yield from dict.fromkeys(("", "x", value[: len(value) // 2]))
+    elif isinstance(kind, Name) and len(value) > 20:
+        yield "n"
+
+
+def _nearer(value: int) -> Iterator[int]:
+    """Values below one: less by half of it, by a quarter, and so on to 1, for one by one would use up all tries."""
+    return (value - (value >> by) for by in range(1, max(value.bit_length(), 2)))
+
+
+# ---- renaming
+
+
+_SORTS: dict[str, tuple[str, str]] = {
+    "jid": ("jid", "abcdefgh"),
+    "jids": ("jid", "abcdefgh"),
+    "depends": ("jid", "abcdefgh"),
+    "dependencies": ("jid", "abcdefgh"),
+    "queue": ("queue", "qrst"),
+    "queues": ("queue", "qrst"),
+    "next": ("queue", "qrst"),
+    "worker": ("worker", "uvwx"),
+    "workers": ("worker", "uvwx"),
+    "klass": ("klass", "kl"),
+    "group": ("group", "ghij"),
+    "tag": ("tag", "mnop"),
+    "tags": ("tag", "mnop"),
+    "request": ("request", "123456789"),
+}
+"""Of which sort the names in an argument are, and what names of that sort are called."""
+
+
+def _names(op: Operation) -> Iterator[tuple[str, str]]:
+    for argument in op.spec.arguments:
+        value = getattr(op, argument.name)
+        if isinstance(value, Lease):
+            yield "jid", value.jid
+        elif isinstance(argument.kind, OperationsKind) and isinstance(value, tuple):
+            for one in value:
+                yield from _names(one)
+        elif argument.name in _SORTS and not isinstance(argument.kind, Whole):
+            sort = _SORTS[argument.name][0]
+            for name in value if isinstance(value, tuple) else (value,):
+                if isinstance(name, str) and 0 < len(name) <= 20:
+                    yield sort, name.partition(" ")[0] if sort == "jid" else name
+
+
+def _called(sort: str, name: str, names: dict[tuple[str, str], str]) -> str:
+    """Another name; of an edge, the id in it."""
+    first, blank, rest = name.partition(" ") if sort == "jid" else (name, "", "")
+    return names.get((sort, first), first) + blank + rest
+
+
+def _renamed(op: Operation, names: dict[tuple[str, str], str]) -> Operation:
+    for argument in op.spec.arguments:
+        value = new = getattr(op, argument.name)
+        if isinstance(value, Lease):
+            new = Lease(names.get(("jid", value.jid), value.jid), value.back)
+        elif isinstance(argument.kind, OperationsKind) and isinstance(value, tuple):
+            new = tuple(_renamed(one, names) for one in value)
+        elif argument.name in _SORTS:
+            sort = _SORTS[argument.name][0]
+            if isinstance(value, str):
+                new = names.get((sort, value), value)
+            elif isinstance(value, tuple) and isinstance(argument.kind, ListOf):
+                new = tuple(_called(sort, n, names) if isinstance(n, str) else n for n in value)
+        if new != value:
+            op = _replaced(op, argument.name, new)
+    return op
+
+
+def _rename(found: _Shrinker) -> None:
+    """Call everything by the first names of its sort, all at once or one by one; merge names."""
+    calls = {sort: calls for sort, calls in _SORTS.values()}
+    seen = dict.fromkeys(pair for step in found.best for pair in _names(step.op))
+    wanted: dict[tuple[str, str], str] = {}
+    for sort, name in seen:
+        number = sum(1 for other, _ in wanted if other == sort)
+        wanted[sort, name] = calls[sort][number] if number < len(calls[sort]) else name
+    if not _try_names(found, wanted):
+        for sort in calls:
+            _try_names(found, {pair: name for pair, name in wanted.items() if pair[0] == sort})
+    for sort in calls:
+        names = list(dict.fromkeys(n for step in found.best for s, n in _names(step.op) if s == sort))
+        for at, name in enumerate(names):
+            if at == 0 or not _try_names(found, {(sort, name): names[0]}):
+                _try_names(found, {(sort, name): name[0]})
+
+
+def _try_names(found: _Shrinker, names: dict[tuple[str, str], str]) -> bool:
+    if all(old == new for (_, old), new in names.items()):
+        return False
+    return found.accept([Step(now, _renamed(op, names)) for now, op in found.best])
+
+
+# ---- lowering time
+
+
+def _lower_time(found: _Shrinker) -> None:
+    """Start at zero, or failing that at a round moment; stand still, or take rounder steps."""
+    for start in (0, 1000, 86_400_000):
+        if found.best and found.best[0].now > start and _shift(found, 0, start - found.best[0].now):
+            break
+    for at in range(1, len(found.best)):
+        gap = found.best[at].now - found.best[at - 1].now
+        for lower in (0, 1, 1000, 60_000, 86_400_000, *_nearer(gap)):
+            if 0 <= lower < gap and _shift(found, at, lower - gap):
+                break
+        if gap < 0:
+            _shift(found, at, -gap)
+
+
+def _shift(found: _Shrinker, start: int, by: int) -> bool:
+    """Move all steps from one on in time; or that one alone."""
+    best = found.best
+    rest = [Step(now + by, op) for now, op in best[start:]]
+    alone = [Step(best[start].now + by, best[start].op), *best[start + 1 :]]
+    return found.accept(best[:start] + rest) or found.accept(best[:start] + alone)
+
+
+def refusal_of(history: Sequence[Step]) -> str:
+    """The code by which the model refuses the last step of a history, or nothing."""
+    store, outcome = Store(), None
+    for step in history:
+        outcome = engine.step(store, *step)
+    return outcome.code if isinstance(outcome, Refusal) else ""

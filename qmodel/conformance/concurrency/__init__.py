@@ -1,0 +1,1 @@
+"""Many clients at once: recorded calls, and the check that they are linearizable."""

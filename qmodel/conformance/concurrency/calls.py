@@ -1,0 +1,166 @@
+"""Calls: what many clients asked of a queue, when, and what they were told.
+
+Besides the record itself, this is what a search for an order needs to know of a history before it looks at the model:
+what may come next, and what the replies give away of the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from qmodel.contract.events import Event
+from qmodel.contract.operations import CompleteAndPop, Events, Operation, Pop, PopAny
+from qmodel.contract.refusals import Refusal
+from qmodel.contract.replies import CompletedAndPopped, Job
+
+
+class Lost(NamedTuple):
+    """What stands in place of a reply that never came."""
+
+    why: str = ""
+
+
+LOST: Final = Lost()
+
+
+class Skipped(NamedTuple):
+    """What stands in place of a reply when the operation was not even tried."""
+
+    why: str
+
+
+class Call(NamedTuple):
+    """One operation of one client.
+
+    `called` and `returned` are moments of one clock that all clients share, in nanoseconds; `returned` is None when the
+    reply was lost. `now` is the operation's own time in milliseconds, and `outcome` its reply, a Refusal, or a Lost.
+    """
+
+    client: str
+    called: int
+    returned: int | None
+    now: int
+    op: Operation
+    outcome: Any
+    namespace: str = ""
+
+
+class Line:
+    """Calls and returns in order of time, without those of the operations that are placed: a linked list.
+
+    At one moment calls come before returns: what touches counts as overlapping. A call without a return is no hurdle.
+    """
+
+    def __init__(self, history: Sequence[Call]) -> None:
+        marks = [(call.called, 0, n) for n, call in enumerate(history)]
+        marks += [(call.returned, 1, n) for n, call in enumerate(history) if call.returned is not None]
+        marks.sort()
+        self._op: list[int] = [-1, *(n for _, _, n in marks)]
+        self._returns = [True, *(kind == 1 for _, kind, _ in marks)]
+        self._next: list[int] = [*range(1, len(marks) + 1), 0]
+        self._previous = [len(marks), *range(len(marks))]
+        self._marks: list[list[int]] = [[] for _ in history]
+        for mark, (_, _, n) in enumerate(marks, 1):
+            self._marks[n].append(mark)
+
+    def take(self, n: int) -> None:
+        """Take an operation out."""
+        for mark in self._marks[n]:
+            self._next[self._previous[mark]] = self._next[mark]
+            self._previous[self._next[mark]] = self._previous[mark]
+
+    def put_back(self, n: int) -> None:
+        """Put back the operation that was taken out last of those that are out."""
+        for mark in reversed(self._marks[n]):
+            self._next[self._previous[mark]] = self._previous[self._next[mark]] = mark
+
+    def called(self) -> Iterator[int]:
+        """The operations that were called before any other that is left returned."""
+        mark = self._next[0]
+        while not self._returns[mark]:
+            yield self._op[mark]
+            mark = self._next[mark]
+
+    def first_return(self) -> int:
+        """The operation that returned first of those that are left, or -1."""
+        mark = self._next[0]
+        while not self._returns[mark]:
+            mark = self._next[mark]
+        return self._op[mark]
+
+
+class Makers:
+    """Which operations may have made an event, as far as replies say so: by its sequence number.
+
+    The token of a lease is the number of the event that made it, so whoever was granted it made that event; or another
+    one with the same request, whose reply was lost. Whoever was shown an event knows its moment, which is that of the
+    operation that made it, and its kind. The model says both; so an order in which another operation makes the event
+    would be found out later, by that reply.
+    """
+
+    def __init__(self, history: Sequence[Call], start: int) -> None:
+        """`start` is the number of the last event before the history."""
+        self._start = start
+        self._of: dict[int, frozenset[int]] = {}
+        self.made: set[int] = set()
+        asked: dict[tuple[str, str], list[int]] = {}
+        at: dict[int, list[int]] = {}
+        for n, call in enumerate(history):
+            if not isinstance(call.outcome, Refusal):
+                at.setdefault(call.now, []).append(n)
+            if isinstance(call.op, Pop | PopAny | CompleteAndPop) and call.op.request:
+                asked.setdefault((call.op.worker, call.op.request), []).append(n)
+        for n, call in enumerate(history):
+            for token in granted(call):
+                op = call.op
+                self._keep(token, asked.get((op.worker, op.request), (n,)))  # type: ignore[attr-defined]
+        for event in {event for call in history for event in shown(call)}:
+            able = (n for n in at.get(event.at, ()) if event.event in history[n].op.spec.events)
+            self._keep(event.seq, tuple(able))
+        self._events: list[list[int]] = [[] for _ in history]
+        for seq, makers in self._of.items():
+            for n in makers:
+                self._events[n].append(seq)
+
+    def _keep(self, seq: int, makers: Sequence[int]) -> None:
+        if seq <= self._start:
+            return
+        self._of[seq] = self._of.get(seq, frozenset(makers)) & frozenset(makers)
+        if len(makers) == 1:
+            self.made.update(makers)
+
+    def taken(self, n: int, before: int, after: int) -> int | None:
+        """The first event after one number, up to another, that an operation cannot have made."""
+        return next((seq for seq in range(before + 1, after + 1) if seq in self._of and n not in self._of[seq]), None)
+
+    def strands(self, n: int, seq: int, placed: Sequence[bool]) -> bool:
+        """Whether an event after a number is left that only an operation and others that are placed can have made."""
+        return any(all(placed[one] or one == n for one in self._of[left]) for left in self._events[n] if left > seq)
+
+    def of(self, seq: int) -> frozenset[int]:
+        """The operations that may have made an event."""
+        return self._of.get(seq, frozenset())
+
+    def rank(self, n: int, seq: int) -> int:
+        """When to try an operation after this number: 0 early, for it makes no event or fits nowhere; 1; 2 late."""
+        following = self._of.get(seq + 1)
+        return 2 if following is None else int(n in following)
+
+    def must_wait(self, n: int, seq: int) -> bool:
+        """Whether an operation is known to have made an event, and cannot make the one after this number."""
+        return n in self.made and seq + 1 in self._of and n not in self._of[seq + 1]
+
+
+def granted(call: Call) -> list[int]:
+    """The tokens that an operation's reply grants, in order. A wrong reply may be anything."""
+    reply = call.outcome.jobs if isinstance(call.outcome, CompletedAndPopped) else call.outcome
+    if not isinstance(call.op, Pop | PopAny | CompleteAndPop) or not isinstance(reply, tuple):
+        return []
+    return [job.token for job in reply if isinstance(job, Job)]
+
+
+def shown(call: Call) -> list[Event]:
+    """The events that a reply shows."""
+    reply = call.outcome if isinstance(call.op, Events) and isinstance(call.outcome, tuple) else ()
+    return [event for event in reply if isinstance(event, Event)]

@@ -1,0 +1,199 @@
+"""Runs of many clients at once, recorded as calls: who asked for what, when, and what came back.
+
+Every operation carries its own moment, on one logical clock that all clients share: a tick of it is 0.1 ms, divided
+among the clients, so that no two operations have the same. That makes a history that can be checked without knowing
+what a server's clock said, and lets `events` tell which operation made which event (`calls.Makers`).
+
+When a reply is lost, the client knows nothing. It goes on, mostly by sending the same again, which is a call of its
+own; so a resend is judged by what the model says of a resend, and each may have happened or not.
+
+At the end a watcher reads all events, jobs and queues: what nobody was told is seen then.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, NamedTuple, Protocol
+
+from qmodel.conformance.concurrency.calls import LOST, Call, Lost, Skipped
+from qmodel.conformance.histories.blind import Asker
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import Operation
+from qmodel.errors import ConnectError
+
+TICK_NS = 100_000
+JOBS = 5
+AGAIN = 0.8
+"""How many of the operations whose reply was lost are sent again."""
+
+SETTINGS = (("max-events", 10**6), ("heartbeat", 4000), ("grace-period", 500))
+"""Events are all kept; leases run out quickly, for some to do so within a run."""
+
+PAGE = 1000
+
+
+class Executor(Protocol):
+    """What a client executes operations with."""
+
+    def execute(self, op: Operation, now: int) -> Any:
+        """Execute one operation; give its reply, a Refusal, a Lost, or a Skipped."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+Opener = Callable[[], Executor]
+
+
+class ByBackend:
+    """Executes on a backend that sends nothing again by itself; it is opened at once, or at the last of some tries."""
+
+    def __init__(self, url: str, tries: int = 1) -> None:
+        from qmodel.backends import open_backend
+
+        for left in reversed(range(tries)):
+            try:
+                self._backend = open_backend(url)
+                break
+            except ConnectError:
+                if not left:
+                    raise
+
+    def execute(self, op: Operation, now: int) -> Any:
+        """Execute one operation."""
+        try:
+            return self._backend.execute(op, now)
+        except ConnectError as error:
+            if getattr(error, "code", ""):
+                raise
+            return LOST
+
+    def close(self) -> None:
+        """Hang up."""
+        self._backend.close()
+
+
+class Run(NamedTuple):
+    """What a run is made of: how many operations each client asks for, drawn from what, about how many jobs."""
+
+    operations: int
+    seed: str = "0"
+    jobs: int = JOBS
+    began: int = 0
+
+
+class Client:
+    """One of `among` clients: it asks, and writes down what it was told."""
+
+    def __init__(self, executor: Executor, number: int, among: int, run: Run) -> None:
+        self.calls: list[Call] = []
+        self.asked = 0
+        self._executor = executor
+        self._number, self._among = number, among
+        self._run = run
+        self._asker = Asker(f"w{number}", run.jobs, run.seed)
+        self._random = random.Random(f"{run.seed} {number}")
+        self._now = 0
+
+    def work(self) -> None:
+        """Ask for all operations, one after the other."""
+        op = self._asker.draw()
+        while self.asked < self._run.operations:
+            lost = self.ask(op, self._tick())
+            while lost and self._random.random() < AGAIN:
+                lost = self.ask(op, self._now)
+            op = self._asker.draw()
+
+    def ask(self, op: Operation, now: int) -> bool:
+        """Execute one operation, and write it down; say whether its reply was lost."""
+        called = time.monotonic_ns()
+        outcome = self._executor.execute(op, now)
+        self.asked += 1
+        if isinstance(outcome, Skipped):
+            return False
+        lost = isinstance(outcome, Lost)
+        returned = None if lost else time.monotonic_ns()
+        self.calls.append(Call(self._asker.name, called, returned, now, op, outcome))
+        self._asker.learn(op, outcome)
+        return lost
+
+    def _tick(self) -> int:
+        """A moment that no other operation has."""
+        at = (time.monotonic_ns() - self._run.began) // TICK_NS * self._among + self._number
+        self._now = max(at, self._now + self._among)
+        return self._now
+
+
+def threads(openers: Sequence[Opener], run: Run, first: int = 0, among: int = 0) -> list[Call]:
+    """Let clients work at once, a thread each; their numbers begin at `first`, of `among` in all."""
+    clients = [Client(opener(), n, among or len(openers), run) for n, opener in enumerate(openers, first)]
+    failed: list[BaseException] = []
+    running = [threading.Thread(target=_guarded, args=(client.work, failed)) for client in clients]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    if failed:
+        raise failed[0]
+    return [call for client in clients for call in client.calls]
+
+
+def _guarded(work: Callable[[], None], failed: list[BaseException]) -> None:
+    try:
+        work()
+    except BaseException as error:
+        failed.append(error)
+
+
+def _process(url: str, run: Run, first: int, count: int, among: int) -> list[Call]:
+    return threads([lambda: ByBackend(url, 20)] * count, run, first, among)
+
+
+def processes(url: str, clients: int, among: int, run: Run) -> list[Call]:
+    """Let clients of a backend work at once, in two processes with a thread for each."""
+    sizes = [clients - clients // 2, clients // 2] if clients > 1 else [clients]
+    with ProcessPoolExecutor(len(sizes)) as pool:
+        parts = [pool.submit(_process, url, run, sum(sizes[:n]), size, among) for n, size in enumerate(sizes)]
+        return [call for part in parts for call in part.result()]
+
+
+# ---- before and after
+
+
+def prepare(executor: Executor) -> list[Call]:
+    """Set the options of a run in an empty namespace."""
+    return [_told(executor, ops.ConfigSet(option, value), n) for n, (option, value) in enumerate(SETTINGS)]
+
+
+def watch(executor: Executor, jobs: int, now: int) -> list[Call]:
+    """Read everything at the end: all events, all jobs, the queues."""
+    calls, after = [], 0
+    while True:
+        calls.append(_told(executor, ops.Events(after, PAGE), now))
+        events = calls[-1].outcome
+        if not isinstance(events, tuple) or not events:
+            break
+        after = events[-1].seq
+    calls.append(_told(executor, ops.Multiget(tuple(f"j{n}" for n in range(jobs))), now))
+    calls += [_told(executor, op, now) for op in (ops.Queues(), ops.Peek("q", 10), ops.Peek("r", 10), ops.Completed())]
+    return calls
+
+
+def _told(executor: Executor, op: Operation, now: int) -> Call:
+    called = time.monotonic_ns()
+    outcome = executor.execute(op, now)
+    returned = None if isinstance(outcome, Lost | Skipped) else time.monotonic_ns()
+    return Call("watcher", called, returned, now, op, outcome)
+
+
+def record(watcher: Executor, work: Callable[[Run], list[Call]], run: Run) -> list[Call]:
+    """A whole history: the options set, the clients' work, and what the watcher sees at the end; in order of calls."""
+    before = prepare(watcher)
+    began = time.monotonic_ns() - TICK_NS * len(SETTINGS)
+    calls = work(run._replace(began=began))
+    last = max((call.now for call in calls), default=0)
+    return sorted([*before, *calls, *watch(watcher, run.jobs, last + 1)], key=lambda call: call.called)

@@ -1,0 +1,310 @@
+"""A picture of a history: a page with a lane for each client, and what cannot be explained in red.
+
+Bars are operations, from call to return; those without a reply fade out. The numbers are places in the longest order
+that was found; a dot marks each operation that has none. Hovering over a bar shows what was asked, what the client was
+told, and, where the search ended, what the model would have said. The page needs nothing but itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+from qmodel.conformance.concurrency.calls import Call
+from qmodel.conformance.concurrency.linearizability import Verdict
+from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.contract.replies import CompletedAndPopped, Job
+
+LEFT, TOP, LANE, BAR, FOOT = 92, 86, 46, 28, 44
+WIDEST, WIDE = 5200, 1180
+LEAST, MOST = 52, 100
+"""How wide the shortest bar is, in pixels, if that makes no picture wider than WIDEST."""
+
+AROUND = 8
+"""How many operations before the one that cannot be placed are drawn, and those that overlap them."""
+
+STYLE = """
+  text { font: 12px system-ui, sans-serif; fill: #1f2933; }
+  .title { font-size: 15px; font-weight: 600; }
+  .note, .time { fill: #52606d; }
+  .wrong { fill: #9b2c2c; }
+  .client { font-weight: 600; text-anchor: end; }
+  .lane { stroke: #e4e7eb; }
+  .tick { stroke: #e4e7eb; stroke-dasharray: 2 4; }
+  .bar rect { fill: #e8f1fb; stroke: #3e6fa3; stroke-width: 1.2; }
+  .bar .place { font-weight: 600; fill: #3e6fa3; }
+  .read rect { fill: #f4f5f7; stroke: #7b8794; }
+  .refused rect { fill: #fff6e0; stroke: #b7791f; }
+  .open rect { fill: #fff; stroke-dasharray: 4 3; }
+  .lost rect { fill: url(#fade); stroke: none; }
+  .stuck rect { fill: #fdecea; stroke: #c53030; stroke-width: 2.2; }
+  .stuck text { fill: #9b2c2c; font-weight: 600; }
+  .bar:hover rect { stroke-width: 2.6; }
+  .limit { stroke: #c53030; stroke-dasharray: 5 4; }
+"""
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<style>
+ body {{ font: 14px system-ui, sans-serif; color: #1f2933; margin: 24px; background: #fff; }}
+ .picture {{ overflow-x: auto; border: 1px solid #e4e7eb; border-radius: 10px; }}
+ table {{ border-collapse: collapse; margin-top: 20px; }}
+ td, th {{ text-align: left; vertical-align: top; padding: 5px 14px 5px 0; border-top: 1px solid #e4e7eb; }}
+ td.said {{ font-family: ui-monospace, monospace; font-size: 12px; max-width: 46em; overflow-wrap: anywhere; }}
+ .wrong {{ color: #9b2c2c; }}
+</style></head><body>
+<h1 style="font-size: 19px">{title}</h1>
+<p>{sentence}</p>
+<div class="picture">
+{svg}</div>
+{table}</body></html>
+"""
+
+
+class Bar(NamedTuple):
+    """An operation in the picture: its place in the history, and where it is drawn."""
+
+    n: int
+    lane: int
+    left: float
+    right: float
+
+
+def page(verdict: Verdict) -> str:
+    """The whole page."""
+    title = {"linearizable": "A linearizable history", "violation": "Not linearizable", "undecided": "Undecided"}
+    return PAGE.format(
+        title=title[verdict.answer], sentence=escape(str(verdict)), svg=svg(verdict), table=_table(verdict)
+    )
+
+
+def svg(verdict: Verdict) -> str:
+    """The picture alone: of the end of the longest order, where the history is long."""
+    shown = _shown(verdict)
+    clients = list(dict.fromkeys(verdict.history[n].client for n in shown))
+    clients.sort(key=_natural)
+    scale = _Scale(verdict.history, shown)
+    bars = _bars(verdict, shown, clients, scale)
+    width = max(scale.width, 32 + 7.8 * len(headline(verdict).partition("\n")[0]))
+    height = TOP + LANE * len(clients) + FOOT
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height}" width="{width:g}" '
+        f'height="{height}" role="img">',
+        f"<title>{escape(headline(verdict))}</title><style>{STYLE}</style>",
+        '<defs><linearGradient id="fade"><stop offset="0" stop-color="#e8f1fb"/>'
+        '<stop offset="1" stop-color="#fff"/></linearGradient></defs>',
+        f'<rect width="{width:g}" height="{height}" rx="10" fill="#fff"/>',
+        *_heading(verdict),
+        *scale.ticks(height),
+        *(_lane(client, number, width) for number, client in enumerate(clients)),
+        *_limit(verdict, scale, height),
+        *(_bar(verdict, bar) for bar in bars),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _natural(client: str) -> tuple[str, int]:
+    name = client.rstrip("0123456789")
+    return name, int(client[len(name) :] or 0)
+
+
+def _shown(verdict: Verdict) -> list[int]:
+    """The last operations of the order, the one that is stuck, and what overlaps any of them."""
+    history = verdict.history
+    if verdict.stuck is None:
+        chosen = set(verdict.order[: 4 * AROUND])
+    else:
+        last = [n for n in verdict.order if history[n].returned is not None][-AROUND:]
+        chosen = {*last, verdict.stuck, *verdict.instead}
+    first = min((history[n].called for n in chosen), default=0)
+    end = max((history[n].returned or history[n].called for n in chosen), default=0)
+    lost = {n for n, call in enumerate(history) if call.returned is None and first <= call.called <= end}
+    return sorted(chosen | lost, key=lambda n: history[n].called)
+
+
+class _Scale:
+    """Where moments are drawn. Where nothing begins or ends, time is drawn shorter than where much does."""
+
+    def __init__(self, history: Sequence[Call], shown: Sequence[int]) -> None:
+        moments = {history[n].called for n in shown} | {history[n].returned or history[n].called for n in shown}
+        self._moments = sorted(moments) or [0]
+        self._gap = min(max(LEAST, WIDE / len(self._moments)), MOST, WIDEST / len(self._moments))
+        self._places = {moment: LEFT + 16 + self._gap * i for i, moment in enumerate(self._moments)}
+        self.width = max(LEFT + 32 + self._gap * len(self._moments), 720)
+
+    def at(self, moment: int) -> float:
+        """Where a moment is drawn."""
+        return self._places[moment]
+
+    @property
+    def end(self) -> float:
+        """Where what never ended ends."""
+        return self.width - 16
+
+    def ticks(self, height: int) -> list[str]:
+        """Lines at some moments, with the microseconds since the first one."""
+        step = max(1, round(120 / self._gap))
+        first, bottom = self._moments[0], height - FOOT + 4
+        return [
+            f'<path class="tick" d="M{self.at(moment):.1f} {TOP - 4} V{bottom}"/>'
+            f'<text class="time" x="{self.at(moment):.1f}" y="{bottom + 18}" text-anchor="middle">'
+            f"{(moment - first) / 1000:,.0f} µs</text>"
+            for moment in self._moments[::step]
+        ]
+
+
+def _bars(verdict: Verdict, shown: Sequence[int], clients: Sequence[str], scale: _Scale) -> list[Bar]:
+    found = []
+    for n in shown:
+        call = verdict.history[n]
+        right = scale.end if call.returned is None else scale.at(call.returned)
+        found.append(Bar(n, clients.index(call.client), scale.at(call.called), right))
+    return found
+
+
+# ---- parts of the picture
+
+
+LEGEND = "numbers: the longest order that the model agrees with;   dashed: not in it;   grey: reads;   yellow: refused"
+
+
+def _heading(verdict: Verdict) -> list[str]:
+    first, _, second = headline(verdict).partition("\n")
+    return [
+        f'<text class="title" x="16" y="24">{escape(first)}</text>',
+        f'<text class="wrong" x="16" y="44">{escape(second)}</text>',
+        f'<text class="note" x="16" y="64">{escape(LEGEND)}</text>',
+    ]
+
+
+def headline(verdict: Verdict) -> str:
+    """What is wrong, in two lines; or that nothing is."""
+    if verdict.stuck is None:
+        return "Each operation can be given a moment of its own."
+    call = verdict.history[verdict.stuck]
+    model = told(verdict.instead[verdict.stuck]) + _against(verdict, verdict.stuck)
+    return (
+        f"{call.client}: {asked(call.op)} was told {told(call.outcome)}.\n"
+        f"No order of what came before explains that. After the longest one the model says {model}."
+    )
+
+
+def _lane(client: str, number: int, width: float) -> str:
+    y = TOP + LANE * number + LANE / 2
+    return (
+        f'<path class="lane" d="M{LEFT} {y:g} H{width - 12:g}"/>'
+        f'<text class="client" x="{LEFT - 10}" y="{y + 4:g}">{escape(client)}</text>'
+    )
+
+
+def _limit(verdict: Verdict, scale: _Scale, height: int) -> list[str]:
+    """The return of the operation that is stuck: by then it must have happened."""
+    if verdict.stuck is None:
+        return []
+    x = scale.at(verdict.history[verdict.stuck].returned or 0)
+    return [f'<path class="limit" d="M{x:.1f} {TOP - 6} V{height - FOOT + 4}"/>']
+
+
+def _bar(verdict: Verdict, bar: Bar) -> str:
+    call = verdict.history[bar.n]
+    y = TOP + LANE * bar.lane + (LANE - BAR) / 2
+    width = max(bar.right - bar.left - 3, 6)
+    place = verdict.order.index(bar.n) + 1 if bar.n in verdict.order else None
+    label = (f"{place} " if place else "") + asked(call.op)
+    room = int((width - 10) / 6.4)
+    text = label if len(label) <= room else label[: max(room - 1, 0)] + "…"
+    number, rest = (text[: len(str(place))], text[len(str(place)) :]) if place else ("", text)
+    return (
+        f'<g class="{" ".join(_classes(verdict, bar.n))}" data-operation="{bar.n}">'
+        f"<title>{escape(_hover(verdict, bar.n))}</title>"
+        f'<rect x="{bar.left:.1f}" y="{y:g}" width="{width:.1f}" height="{BAR}" rx="5"/>'
+        f'<text x="{bar.left + 6:.1f}" y="{y + 18:g}"><tspan class="place">{escape(number)}</tspan>'
+        f"{escape(rest)}</text></g>"
+    )
+
+
+def _classes(verdict: Verdict, n: int) -> list[str]:
+    call = verdict.history[n]
+    found = ["bar"]
+    if call.op.spec.reads:
+        found.append("read")
+    if isinstance(call.outcome, Refusal):
+        found.append("refused")
+    if n not in verdict.order:
+        found.append("open")
+    if call.returned is None:
+        found.append("lost")
+    return [*found, "stuck"] if n == verdict.stuck else found
+
+
+def _hover(verdict: Verdict, n: int) -> str:
+    call = verdict.history[n]
+    lines = [f"{call.client} at {call.now}: {call.op}"]
+    lines.append("no reply came" if call.returned is None else f"told: {call.outcome!r}")
+    if n in verdict.order:
+        lines.append(f"number {verdict.order.index(n) + 1} in the order")
+    if n in verdict.instead:
+        lines.append(f"the model, if it came next: {verdict.instead[n]!r}{_against(verdict, n)}")
+    return "\n".join(lines)
+
+
+def _against(verdict: Verdict, n: int) -> str:
+    """Why an operation cannot come next although the model says what it was told."""
+    if n not in verdict.taken or verdict.instead[n] != verdict.history[n].outcome:
+        return ""
+    seq, makers = verdict.taken[n]
+    by = " or ".join(f"{asked(verdict.history[one].op)} of {verdict.history[one].client}" for one in makers[:2])
+    return f", but it would make event {seq}, which {by or 'none of all operations'} made"
+
+
+def _table(verdict: Verdict) -> str:
+    """What could come next, and what the model says to each."""
+    if verdict.stuck is None:
+        return ""
+    rows = []
+    for n, outcome in sorted(verdict.instead.items(), key=lambda item: item[0] != verdict.stuck):
+        call = verdict.history[n]
+        style = ' class="wrong"' if n == verdict.stuck else ""
+        said = told(outcome) + _against(verdict, n)
+        rows.append(
+            f"<tr{style}><td>{escape(call.client)}</td><td>{escape(asked(call.op))}</td>"
+            f'<td class="said">{escape(told(call.outcome))}</td><td class="said">{escape(said)}</td></tr>'
+        )
+    head = "<tr><th>client</th><th>could come next</th><th>was told</th><th>the model says</th></tr>"
+    return f"<table>{head}{''.join(rows)}</table>\n"
+
+
+# ---- words
+
+
+def asked(op: Operation) -> str:
+    """An operation in a few words: its name, and what it is about."""
+    given = []
+    for argument in op.spec.arguments:
+        value = getattr(op, argument.name)
+        if argument.required and argument.name not in ("klass", "data", "message", "group"):
+            given.append(_value(value))
+    return f"{op.spec.name} {' '.join(given)}".strip()
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "+".join(_value(one) for one in value)
+    return str(getattr(value, "jid", value))
+
+
+def told(outcome: Any) -> str:
+    """A reply in a few words: jobs by their ids and tokens."""
+    if isinstance(outcome, Refusal):
+        return f"{outcome.code} {' '.join(outcome.facts)}".strip()
+    if isinstance(outcome, Job):
+        lease = f" #{outcome.token} of {outcome.worker}" if outcome.state == "running" else ""
+        return f"{outcome.jid} {outcome.state}{lease} in {outcome.queue}"
+    if isinstance(outcome, CompletedAndPopped):
+        return f"{outcome.state}, {told(outcome.jobs)}"
+    if isinstance(outcome, tuple) and not hasattr(outcome, "_fields"):
+        return "[" + ", ".join(map(told, outcome)) + "]"
+    return "nothing" if outcome is None else str(outcome)

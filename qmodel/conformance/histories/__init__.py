@@ -1,0 +1,1 @@
+"""Histories: generated, directed, enumerated by the matrix, and written by hand."""

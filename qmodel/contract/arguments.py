@@ -1,0 +1,377 @@
+"""Kinds of argument: what a value must be, and how it is written on the wire.
+
+Every check here exists once more in `lua/wire/arguments.lua`; `lua/contract/catalogue.lua`, which says which argument
+is of which kind, is generated. A value that fails its check is refused with BAD_ARGUMENT before anything is read.
+
+Limits are bounds on work (law 8): names and ids become part of keys, counts bound loops, texts bound memory. Whole
+numbers stay under 10^14 because Lua prints at most fourteen digits.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
+
+from qmodel.contract.lifecycle import STATES
+
+MOST = 1000
+"""The most of anything that one operation takes or gives."""
+
+TEXT_BYTES = 1 << 20
+NAME_BYTES = 128
+TIME_END = 9 * 10**13
+"""Times are whole milliseconds since the epoch, below this one in the year 4821: ten years later has 14 digits yet."""
+
+LONGEST_MS = 10 * 366 * 86_400_000
+RESERVED = ("-data", "-dependencies", "-dependents", "-results")
+"""Endings that a job id may not have: `ql:j:<jid>-data` would be two jobs' key."""
+
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
+_LABEL = re.compile("[A-Za-z0-9.:_-]+")
+
+
+def _bytes(text: str) -> int:
+    """The length of a text in UTF-8, or one too many when it cannot be encoded (a lone surrogate)."""
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError:
+        return TEXT_BYTES + 1
+
+
+NAMES: Final[set[str]] = set()
+"""Names that were accepted: the same few come again with every call."""
+
+_NAMES_MOST = 200
+_NAME_SHORT = 64
+"""The most bytes of a name that is kept: less than any name may have."""
+
+
+def _keep_name(name: str) -> bool:
+    if len(name) <= _NAME_SHORT and name.isascii():
+        if len(NAMES) == _NAMES_MOST:
+            NAMES.clear()
+        NAMES.add(name)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What an argument may be. `expected` completes the sentence "it must be ..."."""
+
+    wire: ClassVar[str] = "text"
+
+    def accepts(self, value: Any) -> bool:
+        raise NotImplementedError
+
+    @property
+    def plain(self) -> str:
+        """Python that is true of many a `value` that is accepted, and of no other. The engine writes it into the checks
+        of operations, where it saves a call for most arguments. It may name NAMES.
+        """
+        return "False"
+
+    @property
+    def expected(self) -> str:
+        raise NotImplementedError
+
+    def encode(self, value: Any) -> str:
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Kind):
+    """Opaque text: stored, never parsed."""
+
+    wire: ClassVar[str] = "text"
+    most: int = TEXT_BYTES
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is str and (len(value) if value.isascii() else _bytes(value)) <= self.most
+
+    @property
+    def plain(self) -> str:
+        return f"type(value) is str and len(value) <= {self.most} and value.isascii()"
+
+    @property
+    def expected(self) -> str:
+        return f"text of at most {self.most} bytes in UTF-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Kind):
+    """A name of a queue, worker, klass, tag or group: any text without control characters."""
+
+    wire: ClassVar[str] = "name"
+    most: int = NAME_BYTES
+
+    def accepts(self, value: Any) -> bool:
+        if type(value) is not str:
+            return False
+        if value.isascii():
+            return 1 <= len(value) <= self.most and value.isprintable() and _keep_name(value)
+        return _bytes(value) <= self.most and not _CONTROL.search(value)
+
+    @property
+    def plain(self) -> str:
+        return "type(value) is str and value in NAMES"
+
+    @property
+    def expected(self) -> str:
+        return f"1 to {self.most} bytes without control characters"
+
+
+@dataclass(frozen=True, slots=True)
+class Id(Kind):
+    """A job id or request id: visible ASCII without spaces."""
+
+    wire: ClassVar[str] = "id"
+    most: int = NAME_BYTES
+
+    def accepts(self, value: Any) -> bool:
+        return (
+            type(value) is str
+            and 1 <= len(value) <= self.most
+            and value.isascii()
+            and value.isprintable()
+            and " " not in value
+            and not value.endswith(RESERVED)
+        )
+
+    @property
+    def plain(self) -> str:
+        ascii = f"type(value) is str and len(value) <= {self.most} and value.isascii()"
+        visible = "value.isprintable() and value and ' ' not in value and '-d' not in value and '-r' not in value"
+        return f"{ascii} and (value.encode().isalnum() or {visible})"
+
+    @property
+    def expected(self) -> str:
+        return f"1 to {self.most} visible ASCII characters, not ending in " + ", ".join(RESERVED)
+
+
+@dataclass(frozen=True, slots=True)
+class Label(Kind):
+    """An id of which other ids are made: letters, digits, and a few signs."""
+
+    wire: ClassVar[str] = "label"
+    most: int
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is str and len(value) <= self.most and _LABEL.fullmatch(value) is not None
+
+    @property
+    def expected(self) -> str:
+        return f"1 to {self.most} characters of A-Z, a-z, 0-9, dot, colon, hyphen and underscore"
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Kind):
+    """A whole number in a closed range."""
+
+    wire: ClassVar[str] = "whole"
+    low: int
+    high: int
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is int and self.low <= value <= self.high
+
+    @property
+    def plain(self) -> str:
+        return f"type(value) is int and {self.low} <= value <= {self.high}"
+
+    @property
+    def expected(self) -> str:
+        return f"a whole number from {self.low} to {self.high}"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag(Kind):
+    """Yes or no; `1` or `0` on the wire."""
+
+    wire: ClassVar[str] = "flag"
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is bool
+
+    @property
+    def expected(self) -> str:
+        return "true or false, written 1 or 0"
+
+    def encode(self, value: Any) -> str:
+        return {True: "1", False: "0"}.get(value, str(value)) if type(value) is bool else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Kind):
+    """One of a few words."""
+
+    wire: ClassVar[str] = "choice"
+    words: tuple[str, ...]
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is str and value in self.words
+
+    @property
+    def expected(self) -> str:
+        return "one of " + ", ".join(self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(Kind):
+    """Several values of one kind, in order. On the wire the argument's name is repeated before each."""
+
+    wire: ClassVar[str] = "list"
+    item: Kind
+    least: int = 0
+    most: int = MOST
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is tuple and self.least <= len(value) <= self.most and all(map(self.item.accepts, value))
+
+    @property
+    def expected(self) -> str:
+        return f"{self.least} to {self.most} values, each {self.item.expected}"
+
+
+POLICIES = ("block", "fail", "ignore", "cancel")
+"""What the failure of a dependency does to the job that waits for it: nothing, so that it waits on; it fails too; the
+dependency counts as met; it is canceled."""
+
+_EDGE_NAME = re.compile("[!-~]{1,64}")
+
+
+class Edge(NamedTuple):
+    """A dependency: the job that is waited for, what its failure does, and a name under which its result is kept.
+
+    >>> Edge("a", "fail", "page").text, Edge.parse("a")
+    ('a fail page', Edge(jid='a', on_failure='block', name=''))
+    """
+
+    jid: str
+    on_failure: str = "block"
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        """As an argument: `<jid>`, `<jid> <on_failure>` or `<jid> <on_failure> <name>`."""
+        if self.name:
+            return f"{self.jid} {self.on_failure} {self.name}"
+        return self.jid if self.on_failure == "block" else f"{self.jid} {self.on_failure}"
+
+    @classmethod
+    def parse(cls, text: str) -> Edge:
+        """An edge from its text."""
+        return cls(*text.split(" "))
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency(Kind):
+    """A job id, or an edge: the id, what the failure of that job does, and perhaps a name, with spaces between."""
+
+    wire: ClassVar[str] = "edge"
+
+    def accepts(self, value: Any) -> bool:
+        if type(value) is not str or " " not in value:
+            return _JID.accepts(value)
+        jid, on_failure, *name = value.split(" ")
+        return _JID.accepts(jid) and on_failure in POLICIES and len(name) <= 1 and all(map(_EDGE_NAME.fullmatch, name))
+
+    @property
+    def expected(self) -> str:
+        return (
+            f"a job id ({_JID.expected}), alone or with one of {', '.join(POLICIES)}, "
+            "and then perhaps a name of 1 to 64 visible ASCII characters, with spaces between"
+        )
+
+
+_JID = Id()
+
+
+@dataclass(frozen=True, slots=True)
+class Operations(Kind):
+    """Several operations of one class, inside another one."""
+
+    wire: ClassVar[str] = "operations"
+    of: str
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is tuple and 1 <= len(value) <= MOST and all(type(o).__name__ == self.of for o in value)
+
+    @property
+    def expected(self) -> str:
+        return f"1 to {MOST} operations of class {self.of}"
+
+
+TIME = Whole(0, TIME_END - 1)
+REQUEST = Id(64)
+
+Jid = Annotated[str, Id()]
+Jids = Annotated[tuple[str, ...], ListOf(Id(), 1)]
+ScheduleId = Annotated[str, Id(112)]
+"""Shorter than a job's id: its runs are called `<jid>-<number>`."""
+AnyJids = Annotated[tuple[str, ...], ListOf(Id())]
+Dependencies = Annotated[tuple[str, ...], ListOf(Dependency(), 1)]
+AnyDependencies = Annotated[tuple[str, ...], ListOf(Dependency())]
+QueueName = Annotated[str, Name()]
+QueueNames = Annotated[tuple[str, ...], ListOf(Name(), 1)]
+WorkerName = Annotated[str, Name()]
+WorkerNames = Annotated[tuple[str, ...], ListOf(Name(), 1)]
+Klass = Annotated[str, Name()]
+LineKey = Annotated[str, Name()]
+RequestName = Annotated[str, Label(64)]
+"""Shorter than a job's id: sub-requests are called `<id>:<name>`."""
+LineLimit = Annotated[int, Whole(1, MOST)]
+RequestState = Annotated[str, Choice(("open", "closed", "canceling", "done", "canceled"))]
+Group = Annotated[str, Name(160)]
+"""Longer than other names, to hold `failed-retries-<queue>`."""
+Tag = Annotated[str, Name()]
+Tags = Annotated[tuple[str, ...], ListOf(Name(), 1)]
+AnyTags = Annotated[tuple[str, ...], ListOf(Name())]
+ThrottleName = Annotated[str, Name(NAME_BYTES + len("queue/"))]
+"""Longer than other names, to hold `queue/<queue>`."""
+ThrottleIds = Annotated[tuple[str, ...], ListOf(Id(), 0, 8)]
+Cost = Annotated[int, Whole(1, 1_000_000)]
+Concurrency = Annotated[int, Whole(1, 1_000_000)]
+Rate = Annotated[int, Whole(1, 10_000)]
+Capacity = Annotated[int, Whole(1, 1_000_000)]
+Refill = Annotated[int, Whole(1, 1_000_000)]
+Daily = Annotated[int, Whole(1, 86_400_000)]
+"""A time of up to a day: times a capacity it stays below 10^14."""
+Data = Annotated[str, Text()]
+Message = Annotated[str, Text(1 << 16)]
+LogLine = Annotated[str, Text(1024)]
+PriorityLevel = Annotated[int, Whole(-(2**31), 2**31 - 1)]
+Retries = Annotated[int, Whole(0, 1_000_000)]
+Backlog = Annotated[int, Whole(0, 1_000_000)]
+Token = Annotated[int, Whole(0, TIME_END - 1)]
+Milliseconds = Annotated[int, Whole(0, LONGEST_MS)]
+Interval = Annotated[int, Whole(1, LONGEST_MS)]
+IntervalOrNone = Annotated[int, Whole(0, LONGEST_MS)]
+"""0 where there is none."""
+Limit = Annotated[int, Whole(0, 10**9)]
+Cron = Annotated[str, Text(1024)]
+ScheduleKind = Annotated[str, Choice(("interval", "cron", "after"))]
+Missed = Annotated[str, Choice(("all", "one", "none"))]
+Overlap = Annotated[str, Choice(("allow", "skip"))]
+Count = Annotated[int, Whole(1, MOST)]
+Offset = Annotated[int, Whole(0, 10**9)]
+Instant = Annotated[int, TIME]
+Instants = Annotated[tuple[int, ...], ListOf(TIME)]
+Sequence = Annotated[int, Whole(0, TIME_END - 1)]
+Option = Annotated[str, Name(160)]
+Value = Annotated[int, Whole(0, TIME_END - 1)]
+Subject = Annotated[str, Name()]
+Patterns = Annotated[tuple[str, ...], ListOf(Name(), 1)]
+SubscriptionName = Annotated[str, Id(112)]
+"""Shorter than a job's id: its jobs are called `<subscription>:<number>`."""
+Reason = Annotated[str, Name()]
+MetadataKey = Annotated[str, Name()]
+MetadataValue = Annotated[str, Text(1024)]
+Amount = Annotated[int, Whole(-(10**14) + 1, 10**14 - 1)]
+State = Annotated[str, Choice(tuple(STATES))]
+Ended = Annotated[str, Choice(("complete", "failed"))]
+Cursor = Annotated[str, Text(256)]
+UniqueKey = Annotated[str, Id()]
+UniqueMode = Annotated[str, Choice(("pending", "window", "debounce", "again"))]
+Switch = Annotated[bool, Flag()]
+RequestId = Annotated[str, REQUEST]

@@ -1,0 +1,60 @@
+"""Changing jobs."""
+
+from __future__ import annotations
+
+from qmodel.contract.arguments import Data, Jid, LogLine, Milliseconds, PriorityLevel, RequestId, Token
+from qmodel.contract.operations.spec import HELD, Operation, operation
+
+
+@operation("jid", "memo", "JOB_NOT_FOUND", "updated")
+class Update(Operation):
+    """Replace a job's data."""
+
+    jid: Jid
+    data: Data
+    request: RequestId = ""
+
+
+@operation("number", "memo", "JOB_NOT_FOUND", "prioritized")
+class Priority(Operation):
+    """Change a job's priority; a waiting job keeps its place in time among its new equals."""
+
+    jid: Jid
+    priority: PriorityLevel
+    request: RequestId = ""
+
+
+@operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "delayed unthrottled throttled")
+class Delay(Operation):
+    """Make a scheduled, waiting or throttled job ready in `delay_ms` from now, or a dependent one not before then."""
+
+    jid: Jid
+    delay_ms: Milliseconds
+    request: RequestId = ""
+
+
+@operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "promoted throttled")
+class Promote(Operation):
+    """Make a scheduled job ready now."""
+
+    jid: Jid
+    request: RequestId = ""
+
+
+@operation("jid", "memo", "JOB_NOT_FOUND", "logged")
+class Log(Operation):
+    """Add a line to a job's history."""
+
+    jid: Jid
+    message: LogLine
+    request: RequestId = ""
+
+
+@operation("jid", "memo", HELD, "progressed")
+class Progress(Operation):
+    """Say how far a leased job has come."""
+
+    jid: Jid
+    token: Token
+    progress: LogLine
+    request: RequestId = ""

@@ -1,0 +1,109 @@
+"""Finishing jobs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from qmodel.contract.arguments import (
+    AnyDependencies,
+    Count,
+    Data,
+    Group,
+    Jid,
+    Message,
+    Milliseconds,
+    Operations,
+    QueueName,
+    RequestId,
+    Switch,
+    Token,
+    WorkerName,
+)
+from qmodel.contract.operations.spec import CASCADE, DEPENDENCY, ENDS, HELD, TAKEN, Operation, operation
+
+
+@operation("state", "lease", HELD + " " + DEPENDENCY, "completed advanced" + CASCADE + ENDS, finishes=True)
+class Complete(Operation):
+    """Complete a leased job, and release the jobs that waited for it; or send it on to a `next` queue.
+
+    `delay_ms` and `depends` are of use with `next` only: the job is put there as `put` would.
+    """
+
+    jid: Jid
+    token: Token
+    result: Data = ""
+    data: Data | None = None
+    next: QueueName | None = None
+    delay_ms: Milliseconds = 0
+    depends: AnyDependencies = ()
+
+
+@operation("names", "lease", HELD + " DUPLICATE_JID", "completed" + CASCADE + ENDS, finishes=True)
+class CompleteMany(Operation):
+    """Complete up to 1000 leased jobs in one step; all of them or none."""
+
+    jobs: Annotated[tuple[Complete, ...], Operations("Complete")]
+
+
+@operation(
+    "completed_and_popped",
+    "grant",
+    HELD + " " + DEPENDENCY,
+    "completed advanced " + TAKEN,
+)
+class CompleteAndPop(Operation):
+    """Complete a leased job as `complete` does, and lease the next ones as `pop` does, in one step."""
+
+    jid: Jid
+    token: Token
+    queue: QueueName
+    worker: WorkerName
+    count: Count = 1
+    wait: Switch = False
+    result: Data = ""
+    data: Data | None = None
+    next: QueueName | None = None
+    delay_ms: Milliseconds = 0
+    depends: AnyDependencies = ()
+    request: RequestId = ""
+
+
+@operation("jid", "lease", HELD, CASCADE + ENDS, finishes=True)
+class Fail(Operation):
+    """Fail a leased job: it waits in a failure group for a person or a policy."""
+
+    jid: Jid
+    token: Token
+    group: Group
+    message: Message
+    data: Data | None = None
+
+
+@operation("number", "lease", HELD, "retried" + CASCADE + ENDS, finishes=True)
+class Retry(Operation):
+    """Give a leased job back to be tried again, now or after a delay; it counts.
+
+    Replies the retries that remain, or -1 when there were none left: then the job has failed, in `group` or else in
+    `failed-retries-<queue>`.
+    """
+
+    jid: Jid
+    token: Token
+    delay_ms: Milliseconds = 0
+    group: Group | None = None
+    message: Message = ""
+
+
+@operation("state", "lease", HELD + " " + DEPENDENCY, "released" + CASCADE + ENDS, finishes=True)
+class Release(Operation):
+    """Give a leased job back, now or for later, without counting it as a retry (step jobs).
+
+    With `depends` it waits for those jobs, its children say, and is handed out again after them. These may be edges, as
+    with `put`.
+    """
+
+    jid: Jid
+    token: Token
+    delay_ms: Milliseconds = 0
+    data: Data | None = None
+    depends: AnyDependencies = ()

@@ -1,0 +1,803 @@
+"""What holds after every step, one named predicate each.
+
+They look at a snapshot, so they hold for the model and for the keys of a live server alike. Each
+yields what breaks it; its docstring is the claim. Two things a snapshot cannot show are laws of
+tests/property instead: what a step may do, and what it must leave alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from qmodel.contract.arguments import POLICIES
+from qmodel.contract.lifecycle import STATES
+from qmodel.contract.replies import HISTORY
+from qmodel.model.state.config import OPTIONS, PER_QUEUE
+from qmodel.model.state.queues import NO_TIME
+from qmodel.model.state.throttles import NEVER
+
+if TYPE_CHECKING:
+    from qmodel.model.snapshot import Record, Snapshot
+
+Predicate = Callable[["Snapshot"], Iterator[str]]
+
+DAY_MS = 86_400_000
+PLACES = ("ready", "scheduled", "depends", "locks", "throttled", "expires", "recur")
+"""The sorted lists of a queue."""
+MOST = 1000
+
+
+class Broken(NamedTuple):
+    """An invariant that does not hold, and a detail that shows it."""
+
+    name: str
+    detail: str
+
+
+INVARIANTS: dict[str, Predicate] = {}
+
+
+def invariant(predicate: Predicate) -> Predicate:
+    """Enter a predicate by its name."""
+    INVARIANTS[predicate.__name__] = predicate
+    return predicate
+
+
+def check(snapshot: Snapshot) -> list[Broken]:
+    """Every invariant that a state breaks."""
+    return [Broken(name, detail) for name, predicate in INVARIANTS.items() for detail in predicate(snapshot)]
+
+
+# ---- places
+
+
+def _places(s: Snapshot) -> Iterator[tuple[str, str, str, tuple[Any, ...]]]:
+    """Everything that stands in a sorted list: jid, list, whose list, entry."""
+    for name, queue in s.queues.items():
+        for place in ("ready", "scheduled", "depends", "locks", "throttled"):
+            yield from ((entry[-1], place, name, entry) for entry in queue[place])
+    yield from ((entry[-1], "completed", "", entry) for entry in s.completed)
+    for group, entries in s.groups.items():
+        yield from ((entry[-1], "group", group, entry) for entry in entries)
+
+
+def _where(job: Record, jid: str) -> tuple[str, str, tuple[Any, ...]] | None:
+    """The list in which a job must stand by its own word, whose list, and its entry there."""
+    state, queue, seq = job["state"], job["queue"], job["seq"]
+    if state == "waiting":
+        if ("lifo", "1") in job["options"]:
+            return "ready", queue, (job["priority"], -1 - job["ready_at"], -seq, jid)
+        return "ready", queue, (job["priority"], job["ready_at"], seq, jid)
+    if state == "scheduled":
+        return "scheduled", queue, (job["ready_at"], seq, jid)
+    if state == "depends":
+        return "depends", queue, (job["put_at"], seq, jid)
+    if state == "running":
+        return "locks", queue, (job["expires_at"], seq, jid)
+    if state == "stalled":
+        return "locks", queue, (float("-inf"), seq, jid)
+    if state == "throttled":
+        return "throttled", queue, (job["ready_at"], seq, jid)
+    if state == "complete":
+        return "completed", "", (job["ended_at"], seq, jid)
+    if state == "failed" and job["failure"]:
+        return "group", job["failure"][0], (job["ended_at"], seq, jid)
+    return None
+
+
+@invariant
+def each_job_is_in_exactly_one_place(s: Snapshot) -> Iterator[str]:
+    """A job stands in one sorted list, no more and no less."""
+    counts = Counter(jid for jid, _, _, _ in _places(s))
+    yield from (f"{jid} stands in {counts[jid]} places" for jid in s.jobs if counts[jid] != 1)
+
+
+@invariant
+def its_state_says_which(s: Snapshot) -> Iterator[str]:
+    """A job's state is one of the lifecycle, and names the list it stands in, and its key there."""
+    found = {jid: (place, whose, entry) for jid, place, whose, entry in _places(s)}
+    for jid, job in s.jobs.items():
+        if job["state"] not in STATES:
+            yield f"{jid} has the state {job['state']!r}"
+        elif found.get(jid) != (wanted := _where(job, jid)):
+            yield f"{jid} stands in {found.get(jid)}, and its record says {wanted}"
+
+
+@invariant
+def places_hold_only_jobs_that_exist(s: Snapshot) -> Iterator[str]:
+    """No list, lease or index names a job that is gone; tracking alone outlives a job."""
+    named = [(jid, place) for jid, place, _, _ in _places(s)]
+    named += [(jid, "tag") for entries in s.tags.values() for _, jid in entries]
+    for worker in s.workers.values():
+        named += [(jid, "held") for jid in worker["held"]]
+        named += [(jid, "grants") for jids in worker["grants"].values() for jid in jids]
+    yield from (f"{jid} is in {place} and gone" for jid, place in named if jid not in s.jobs)
+
+
+@invariant
+def places_are_in_order(s: Snapshot) -> Iterator[str]:
+    """Every sorted list is sorted."""
+    lists: list[tuple[str, tuple[Any, ...]]] = [("completed", s.completed), ("failed", s.failed)]
+    lists.append(("keeping", s.keeping))
+    lists += s.groups.items()
+    lists += s.tags.items()
+    for name, queue in s.queues.items():
+        lists += ((f"{name}.{p}", queue[p]) for p in PLACES)
+    yield from (f"{name} is not sorted" for name, found in lists if list(found) != sorted(found))
+
+
+@invariant
+def a_queue_with_jobs_is_on_the_list(s: Snapshot) -> Iterator[str]:
+    """A queue that has a job in any of its places, or in which one recurs, was first seen at some moment."""
+    for name, queue in s.queues.items():
+        if queue["first_seen"] is None and any(queue[place] for place in PLACES):
+            yield f"{name} has jobs and is not on the list"
+
+
+@invariant
+def pauses_are_bounded(s: Snapshot) -> Iterator[str]:
+    """A queue has at most ten pauses, and none ends before time began."""
+    for name, queue in s.queues.items():
+        if len(queue["pauses"]) > 10 or min(queue["pauses"].values(), default=0) < 0:
+            yield f"{name} is paused for {queue['pauses']}"
+
+
+@invariant
+def nothing_is_kept_empty(s: Snapshot) -> Iterator[str]:
+    """No group, tag, worker or queue is kept of which there is nothing to say."""
+    yield from (f"group {name} is empty" for name, entries in s.groups.items() if not entries)
+    yield from (f"tag {name} is empty" for name, entries in s.tags.items() if not entries)
+    yield from (f"klass {name} has no metadata" for name, notes in s.metadata.items() if not notes)
+    for name, worker in s.workers.items():
+        if worker["seen_at"] is None and not worker["held"]:
+            yield f"worker {name} is not on the list and holds nothing"
+    for name, queue in s.queues.items():
+        if queue["first_seen"] is None and not any(v for k, v in queue.items() if k != "first_seen"):
+            yield f"queue {name} has nothing"
+
+
+# ---- sequences
+
+
+@invariant
+def sequences_are_unique_and_past(s: Snapshot) -> Iterator[str]:
+    """No two jobs, recurring or not, have the same sequence, and none is beyond the last event's."""
+    counts = Counter(job["seq"] for job in s.jobs.values())
+    for jid, job in s.jobs.items():
+        if counts[job["seq"]] > 1 or not 0 < job["seq"] <= s.seq:
+            yield f"{jid} has sequence {job['seq']} of {s.seq}"
+    schedules = Counter(one["seq"] for one in s.schedules.values())
+    yield from (f"recurs from sequence {n}" for n, c in schedules.items() if c > 1 or not 0 < n <= s.seq or n in counts)
+    tracked = Counter(s.tracked.values())
+    yield from (f"tracked {n} twice" for n, c in tracked.items() if c > 1 or not 0 < n <= s.seq)
+
+
+@invariant
+def tokens_are_unique_and_past(s: Snapshot) -> Iterator[str]:
+    """Every token is the sequence of a claim: no two jobs share one, and none is yet to come."""
+    counts = Counter(job["token"] for job in s.jobs.values() if job["token"])
+    for jid, job in s.jobs.items():
+        if counts[job["token"]] > 1 or not 0 <= job["token"] <= s.seq:
+            yield f"{jid} has token {job['token']} of {s.seq}"
+        if job["state"] == "running" and job["token"] != job["seq"]:
+            yield f"{jid} runs under token {job['token']} from sequence {job['seq']}"
+
+
+@invariant
+def events_are_kept_within_bounds(s: Snapshot) -> Iterator[str]:
+    """As many events are kept as there were, up to max-events."""
+    most = s.config.get("max-events", OPTIONS["max-events"].default)
+    if s.events > min(most, s.seq) or (s.seq and not s.events):
+        yield f"{s.events} events are kept of {s.seq}, and max-events is {most}"
+
+
+# ---- leases
+
+
+@invariant
+def a_lease_is_what_a_running_job_has(s: Snapshot) -> Iterator[str]:
+    """Worker and expiry are those of a running job; a job in any other state has none."""
+    for jid, job in s.jobs.items():
+        running = job["state"] == "running"
+        if running is not bool(job["worker"]) or running is not (job["expires_at"] > 0):
+            yield f"{jid} is {job['state']}: worker {job['worker']!r}, expires {job['expires_at']}"
+        if job["grant"] and not running:
+            yield f"{jid} is {job['state']} and was granted under {job['grant']}"
+
+
+@invariant
+def a_leased_job_is_held_by_its_worker_alone(s: Snapshot) -> Iterator[str]:
+    """The jobs that workers hold are the running ones, each held by the worker it names."""
+    held = [(jid, name, n) for name, w in s.workers.items() for jid, n in w["held"].items()]
+    wanted = [(j, job["worker"], job["seq"]) for j, job in s.jobs.items() if job["state"] == "running"]
+    yield from (f"{jid} is held by {name} as of {n}" for jid, name, n in set(held) - set(wanted))
+    yield from (f"{jid} is not held by {name}" for jid, name, n in set(wanted) - set(held))
+    yield from (f"{jid} is held twice" for jid, c in Counter(j for j, _, _ in held).items() if c > 1)
+
+
+@invariant
+def grants_are_held(s: Snapshot) -> Iterator[str]:
+    """What a worker remembers of a grant it still holds whole, under that very request."""
+    for name, worker in s.workers.items():
+        for request, jids in worker["grants"].items():
+            if not jids or len(set(jids)) != len(jids):
+                yield f"{name} was granted {jids} under {request}"
+            for jid in jids:
+                grant = s.jobs[jid]["grant"] if jid in s.jobs else None
+                if jid not in worker["held"] or grant != request:
+                    yield f"{name} does not hold {jid} under {request}"
+
+
+# ---- dependencies
+
+
+@invariant
+def edges_stand_on_both_sides(s: Snapshot) -> Iterator[str]:
+    """A job names those it waits for, and they name it."""
+    for one, other in (("dependencies", "dependents"), ("dependents", "dependencies")):
+        for jid, job in s.jobs.items():
+            for far in job[one]:
+                if far not in s.jobs or jid not in s.jobs[far][other]:
+                    yield f"{jid} names {far} among its {one}, which does not name it"
+
+
+@invariant
+def edges_lead_to_unfinished_jobs(s: Snapshot) -> Iterator[str]:
+    """Nobody waits for a job that is complete."""
+    for jid, job in s.jobs.items():
+        if job["state"] == "complete" and (job["dependents"] or job["dependencies"]):
+            yield f"{jid} is complete, and still has dependencies or dependents"
+
+
+@invariant
+def a_job_waits_for_others_iff_it_has_dependencies(s: Snapshot) -> Iterator[str]:
+    """The state is `depends` exactly while there is something to wait for; a failed job may have it, too."""
+    for jid, job in s.jobs.items():
+        if job["state"] != "failed" and (job["state"] == "depends") is not bool(job["dependencies"]):
+            yield f"{jid} is {job['state']} and waits for {job['dependencies']}"
+
+
+@invariant
+def nobody_waits_for_itself(s: Snapshot) -> Iterator[str]:
+    """The dependencies have no cycle."""
+    left = {jid: set(job["dependencies"]) & s.jobs.keys() for jid, job in s.jobs.items()}
+    while free := [jid for jid, others in left.items() if not others & left.keys()]:
+        for jid in free:
+            del left[jid]
+    if left:
+        yield f"{sorted(left)} wait for each other"
+
+
+@invariant
+def edges_that_follow_a_failure_have_followed(s: Snapshot) -> Iterator[str]:
+    """Nobody waits for a failed job whose failure it ignores, unless that job is yet to be seen to."""
+    left = {jid for _, jid, _ in s.cascade}
+    for jid, job in s.jobs.items():
+        for other, mark in job["marks"]:
+            if not 0 < mark < 2 * len(POLICIES) or other not in job["dependencies"]:
+                yield f"{jid} has an edge to {other} with the mark {mark}"
+            elif POLICIES[mark // 2] == "ignore" and s.jobs[other]["state"] == "failed" and other not in left:
+                yield f"{jid} waits for {other}, which failed, and was to be ignored"
+
+
+@invariant
+def results_are_those_of_named_edges(s: Snapshot) -> Iterator[str]:
+    """A job keeps a result, or expects one, for each of its named edges, and says how many it was given."""
+    for jid, kept in s.results.items():
+        named = {other for other, mark in s.jobs[jid]["marks"] if mark % 2} if jid in s.jobs else set()
+        expected = {other for other, _, state, _ in kept if not state}
+        given = int(dict(s.jobs[jid]["options"]).get("results", 0)) if jid in s.jobs else 0
+        if expected != named or len(kept) > given or given > MOST:
+            yield f"{jid} expects {sorted(expected)} of {sorted(named)}, and keeps {len(kept)} of {given}"
+    for jid, job in s.jobs.items():
+        if jid not in s.results and any(mark % 2 for _, mark in job["marks"]):
+            yield f"{jid} expects nothing of {job['marks']}"
+
+
+@invariant
+def the_cascade_is_of_the_past(s: Snapshot) -> Iterator[str]:
+    """What is left of a cascade failed by events that happened."""
+    for seq, jid, _ in s.cascade:
+        if not 0 < seq <= s.seq:
+            yield f"{jid} failed at {seq} of {s.seq}"
+
+
+@invariant
+def dependents_are_bounded(s: Snapshot) -> Iterator[str]:
+    """A job has at most 1000 dependents, so that its completion is bounded."""
+    for jid, job in s.jobs.items():
+        if len(job["dependents"]) > MOST:
+            yield f"{jid} has {len(job['dependents'])} dependents"
+
+
+# ---- a job's own fields
+
+
+@invariant
+def retries_remain_within_bounds(s: Snapshot) -> Iterator[str]:
+    """From none to all of a job's retries remain."""
+    for jid, job in s.jobs.items():
+        if not 0 <= job["remaining"] <= job["retries"]:
+            yield f"{jid} has {job['remaining']} of {job['retries']} retries"
+
+
+@invariant
+def an_ended_job_says_when(s: Snapshot) -> Iterator[str]:
+    """Only a complete or failed job has ended, and a failed one failed just then."""
+    for jid, job in s.jobs.items():
+        if job["ended_at"] and job["state"] not in ("complete", "failed"):
+            yield f"{jid} is {job['state']} and ended at {job['ended_at']}"
+        if job["state"] == "failed" and (not job["failure"] or job["failure"][2] != job["ended_at"]):
+            yield f"{jid} failed at {job['ended_at']}, and its failure is {job['failure']}"
+        if job["state"] == "complete" and job["failure"]:
+            yield f"{jid} is complete, and keeps the failure {job['failure']}"
+
+
+@invariant
+def every_job_was_put(s: Snapshot) -> Iterator[str]:
+    """Every job has been put at some moment into some queue, as some klass."""
+    for jid, job in s.jobs.items():
+        if not job["queue"] or not job["klass"] or job["put_at"] < 0 or job["ready_at"] < 0:
+            yield f"{jid}: {job['queue']!r} {job['klass']!r} {job['put_at']} {job['ready_at']}"
+
+
+@invariant
+def history_is_bounded_and_well_formed(s: Snapshot) -> Iterator[str]:
+    """A history begins with the first put, after whose run the job is; stages have the facts of their kind."""
+    most = max(o.high for name, o in OPTIONS.items() if name == "max-job-history")
+    for jid, job in s.jobs.items():
+        stages = job["history"]
+        begins = stages[1:] if stages[:1] and stages[0][0] == "spawned" else stages
+        if not stages or (begins == stages and stages[0][0] != "put") or len(stages) > most:
+            yield f"{jid} has {len(stages)} stages, the first {stages[:1]}"
+        for what, _, facts in stages:
+            if what not in HISTORY or len(facts) != len(HISTORY[what]):
+                yield f"{jid} has the stage {what} {facts}"
+
+
+@invariant
+def a_lease_ends_once(s: Snapshot) -> Iterator[str]:
+    """No token occurs in two stages that end a lease, but in `retried` and the failure it caused."""
+    ends = {"completed": 0, "retried": 0, "released": 0, "failed": 0, "lapsed": 1, "timed_out": 1}
+    for jid, job in s.jobs.items():
+        tokens = Counter(facts[ends[w]] for w, _, facts in job["history"] if w in ends)
+        yield from (f"{jid}: {t} ended {c} times" for t, c in tokens.items() if c > 1 and t)
+
+
+@invariant
+def failed_jobs_may_be_deleted_unless_they_are_kept(s: Snapshot) -> Iterator[str]:
+    """The list of failed jobs has each of them under the moment of its failure, but for those marked as kept."""
+    wanted = set()
+    for jid, job in s.jobs.items():
+        kept = ("kept", "1") in job["options"]
+        if kept and job["state"] != "failed":
+            yield f"{jid} is {job['state']}, and marked as kept"
+        if job["state"] == "failed" and not kept:
+            wanted.add((job["ended_at"], job["seq"], jid))
+    yield from (f"{place} is listed as failed, or should be" for place in sorted(wanted ^ set(s.failed)))
+
+
+@invariant
+def only_a_running_job_is_marked_as_revoked(s: Snapshot) -> Iterator[str]:
+    """A job that was called off is marked so while its worker has it; any other has failed at once."""
+    for jid, job in s.jobs.items():
+        if job["state"] != "running" and any(name == "revoked" for name, _ in job["options"]):
+            yield f"{jid} is {job['state']}, and marked as revoked"
+
+
+@invariant
+def who_may_expire_is_on_the_list(s: Snapshot) -> Iterator[str]:
+    """The jobs with a time to live have not begun, and stand in their queue's list under the last moment to do so."""
+    found = Counter((name, place) for name, queue in s.queues.items() for place in queue["expires"])
+    wanted: Counter[tuple[str, Any]] = Counter()
+    for jid, job in s.jobs.items():
+        for ttl in (int(value) for name, value in job["options"] if name == "ttl_ms"):
+            wanted[job["queue"], (job["put_at"] + ttl, job["seq"], jid)] += 1
+            if job["state"] not in ("scheduled", "depends", "waiting", "throttled"):
+                yield f"{jid} is {job['state']}, and may still expire"
+    yield from (f"{place} stands in {name}, wrongly" for name, place in found - wanted)
+    yield from (f"{place} does not stand in {name}" for name, place in wanted - found)
+
+
+@invariant
+def who_says_how_long_it_is_kept_is_on_the_list(s: Snapshot) -> Iterator[str]:
+    """The ended jobs that say how long they are kept are listed under the moment, but those that are kept anyway."""
+    wanted = set()
+    for jid, job in s.jobs.items():
+        said = dict(job["options"]).get(
+            {"complete": "keep_complete_ms", "failed": "keep_failed_ms"}.get(job["state"], "")
+        )
+        if said is not None and ("kept", "1") not in job["options"]:
+            wanted.add((job["ended_at"] + int(said) if said != "0" else 0, job["seq"], jid))
+    yield from (f"{place} is or is not to be kept" for place in wanted ^ set(s.keeping))
+
+
+# ---- throttles
+
+
+@invariant
+def a_place_in_a_throttle_is_what_a_leased_job_has(s: Snapshot) -> Iterator[str]:
+    """The holders of a throttle are the running and stalled jobs that name it, under their tokens."""
+    wanted: dict[str, list[tuple[int, str]]] = {}
+    for jid, job in s.jobs.items():
+        if job["state"] in ("running", "stalled"):
+            for name in set(dict(job["options"]).get("throttles", "").split()):
+                wanted.setdefault(name, []).append((job["token"], jid))
+    for name in wanted.keys() | s.throttles.keys():
+        held = s.throttles[name]["held"] if name in s.throttles else ()
+        if list(held) != sorted(wanted.get(name, [])):
+            yield f"{name} is held by {held}, and {sorted(wanted.get(name, []))} run"
+
+
+@invariant
+def each_gate_knows_its_jobs(s: Snapshot) -> Iterator[str]:
+    """A job is parked at the one gate that it names, or was let go on by it and waits; and no gate is kept empty."""
+    wanted: Counter[tuple[str, str, str, tuple[Any, ...]]] = Counter()
+    for jid, job in s.jobs.items():
+        options = dict(job["options"])
+        if ("gate" in options) is not ("parked" in options):
+            yield f"{jid} has the options {options}"
+        if "gate" in options:
+            throttled = job["state"] == "throttled"
+            if not throttled and job["state"] != "waiting":
+                yield f"{jid} is {job['state']}, and at the gate {options['gate']}"
+            place = (job["priority"], int(options["parked"] if throttled else options.get("cost", 1)), jid)
+            wanted[job["queue"], options["gate"], "parked" if throttled else "let", place] += 1
+    found = Counter(
+        (queue, name, which, place)
+        for queue, record in s.queues.items()
+        for name, gate in record["gates"].items()
+        for which in ("parked", "let")
+        for place in gate[which]
+    )
+    yield from (f"{entry} is at a gate, wrongly" for entry in found - wanted)
+    yield from (f"{entry} is at no gate" for entry in wanted - found)
+
+
+@invariant
+def gates_are_in_order(s: Snapshot) -> Iterator[str]:
+    """No gate is kept empty; where nobody is parked nobody looks; and a throttle knows the queues parked at it."""
+    queues: dict[str, set[str]] = {}
+    for name, queue in s.queues.items():
+        for throttle, gate in queue["gates"].items():
+            if not gate["parked"] and not gate["let"]:
+                yield f"{name} keeps the gate {throttle} empty"
+            if not gate["parked"] and gate["moment"] != NEVER:
+                yield f"{name} looks at the gate {throttle} from {gate['moment']} on, where nobody is parked"
+            if list(gate["parked"]) != sorted(gate["parked"]) or list(gate["let"]) != sorted(gate["let"]):
+                yield f"the gate {throttle} of {name} is not sorted"
+            if gate["parked"]:
+                queues.setdefault(throttle, set()).add(name)
+    for name in queues.keys() | s.throttles.keys():
+        known = s.throttles[name]["queues"] if name in s.throttles else ()
+        if list(known) != sorted(queues.get(name, ())):
+            yield f"{name} knows of {known}, and jobs of {sorted(queues.get(name, ()))} are parked"
+
+
+@invariant
+def throttles_are_within_bounds(s: Snapshot) -> Iterator[str]:
+    """A bucket holds from nothing to its capacity, a window as many claims as were ever allowed, and none is empty."""
+    for name, one in s.throttles.items():
+        if not 0 <= one["level"] <= one["capacity"] * one["refill_ms"] or len(one["claims"]) > 10_000:
+            yield f"{name}: {one['level']} in the bucket, {len(one['claims'])} claims"
+        if (one["claims"] and not one["rate"]) or list(one["claims"]) != sorted(one["claims"]):
+            yield f"{name} has the claims {one['claims']}"
+        limited = one["concurrency"] or one["rate"] or one["capacity"]
+        if not (limited or one["held"] or one["queues"]):
+            yield f"{name} is kept, and nothing is known of it"
+
+
+# ---- lines
+
+
+def _line(job: Record) -> str | None:
+    """The line that a job is to stand in."""
+    options = dict(job["options"])
+    key, request = options.get("ordered"), options.get("request")
+    return f"ordered:{key}" if key is not None else f"request:{request}" if request is not None else None
+
+
+@invariant
+def lines_hold_the_jobs_that_say_so(s: Snapshot) -> Iterator[str]:
+    """A job that has a place in its line stands there, and so does one that is throttled for want of a place."""
+    found = {(name, jid) for name, line in s.lines.items() for jid in line["active"]}
+    parked = {(name, place) for name, line in s.lines.items() for place in line["parked"]}
+    for jid, job in s.jobs.items():
+        name = _line(job)
+        if "line" in dict(job["options"]):
+            if (name, jid) not in found:
+                yield f"{jid} has no place in {name}, and says so"
+            found.discard((name, jid))
+        elif name is not None and job["state"] == "throttled":
+            place = (name, (job["ready_at"], job["seq"], jid))
+            if place not in parked:
+                yield f"{jid} is not parked in {name}"
+            parked.discard(place)
+    yield from (f"{jid} has a place in {name}, wrongly" for name, jid in found)
+    yield from (f"{place} is parked in {name}, wrongly" for name, place in parked)
+
+
+@invariant
+def nobody_starts_without_a_place(s: Snapshot) -> Iterator[str]:
+    """A job with an ordered key has a place when it is ready or leased, and none when it ended or waits for others."""
+    for jid, job in s.jobs.items():
+        had = "line" in dict(job["options"])
+        if (job["state"] in ("waiting", "running", "stalled") and _line(job) and not had) or (
+            job["state"] in ("depends", "complete", "failed") and had
+        ):
+            yield f"{jid} is {job['state']}, with the options {job['options']}"
+
+
+@invariant
+def nobody_waits_in_a_line_that_has_room(s: Snapshot) -> Iterator[str]:
+    """As many have a place as there may be before anybody waits; and a line in which nobody is, is gone."""
+    for name, line in s.lines.items():
+        kind, _, id = name.partition(":")
+        limit = 1
+        if kind == "request":
+            limit = s.requested[id]["limit"] if s.requested[id]["state"] in ("open", "closed") else 0
+        size = len(line["active"])
+        if (line["parked"] and size < limit) or (kind == "ordered" and size != 1) or not (size or line["parked"]):
+            yield f"{name}: {line}"
+
+
+# ---- requests
+
+
+@invariant
+def requests_count_their_jobs(s: Snapshot) -> Iterator[str]:
+    """Each sub-request that has not ended is a job that says so; the others are counted, each once."""
+    named = {(dict(job["options"]).get("request"), jid) for jid, job in s.jobs.items()}
+    for id, one in s.requested.items():
+        counted = one["done"] + one["failed"] + one["canceled"]
+        if one["total"] != counted + len(one["unfinished"]) or set(one["unfinished"]) & set(one["ended"]):
+            yield f"{id}: {one}"
+        if len(one["ended"]) > counted or (len(one["ended"]) < counted and not one["ended_at"]):
+            yield f"{id} has counted {counted}, and knows {one['ended']}"
+        yield from (f"{jid} is no sub-request of {id}" for jid in one["unfinished"] if (id, jid) not in named)
+    known = {(id, jid) for id, one in s.requested.items() for jid in one["unfinished"]}
+    yield from (f"{jid} is not known to {id}" for id, jid in named - known if id is not None)
+
+
+@invariant
+def each_request_stands_in_the_list_of_its_state(s: Snapshot) -> Iterator[str]:
+    """It stands there since when it is in that state, and in no other list."""
+    found = Counter((state, place) for state, places in s.request_states.items() for place in places)
+    wanted = Counter((one["state"], (one["state_at"], one["seq"], id)) for id, one in s.requested.items())
+    yield from (f"{place} is {state}, wrongly" for state, place in found - wanted)
+    yield from (f"{place} is not {state}" for state, place in wanted - found)
+
+
+@invariant
+def a_request_ends_with_its_last_job(s: Snapshot) -> Iterator[str]:
+    """It has ended exactly when nothing is to come any more, and says when."""
+    for id, one in s.requested.items():
+        ended = one["state"] in ("done", "canceled")
+        if ended is not (one["state"] != "open" and not one["unfinished"]) or (one["ended_at"] and not ended):
+            yield f"{id}: {one}"
+        if not 1 <= one["limit"] <= MOST:
+            yield f"{id} has the limit {one['limit']}"
+
+
+# ---- recurring jobs
+
+
+@invariant
+def each_recurring_job_stands_in_its_queue(s: Snapshot) -> Iterator[str]:
+    """It stands in the list of its queue and in no other, under its due time, or under none while it stands still."""
+    found = Counter((name, place) for name, queue in s.queues.items() for place in queue["recur"])
+    wanted = Counter(
+        (one["queue"], (NO_TIME if _stands_still(one) else one["next_at"], one["seq"], jid))
+        for jid, one in s.schedules.items()
+    )
+    yield from (f"{place} stands in {name}, wrongly" for name, place in found - wanted)
+    yield from (f"{place} does not stand in {name}" for name, place in wanted - found)
+
+
+@invariant
+def moments_are_wanted_where_a_list_goes_on(s: Snapshot) -> Iterator[str]:
+    """A list of moments is wanted for just those that have one which goes on, and go on themselves."""
+    wanted = sorted(
+        (one["last_at"], one["seq"], jid)
+        for jid, one in s.schedules.items()
+        if one["kind"] == "cron" and not _stands_still(one) and not 0 < one["end_at"] <= one["last_at"]
+    )
+    if list(s.crons) != wanted:
+        yield f"moments are wanted for {s.crons}, and should be for {wanted}"
+
+
+def _stands_still(one: Record) -> bool:
+    return bool(one["paused"] or (one["overlap"] == "skip" and one["open"]))
+
+
+@invariant
+def open_runs_are_counted(s: Snapshot) -> Iterator[str]:
+    """A recurring job knows how many of its runs it waits for; each of them is unfinished."""
+    said = {jid: dict(job["options"]).get("schedule") for jid, job in s.jobs.items()}
+    found = Counter(whose for whose in said.values() if whose is not None)
+    for jid, one in s.schedules.items():
+        unfinished = found[f"{jid} {one['since']}"]
+        if one["open"] != unfinished:
+            yield f"{jid} waits for {one['open']} runs, and {unfinished} are unfinished"
+    for jid, whose in said.items():
+        if whose is not None and s.jobs[jid]["state"] in ("complete", "failed"):
+            yield f"{jid} is {s.jobs[jid]['state']}, and {whose} waits for it"
+
+
+@invariant
+def recurring_jobs_are_within_bounds(s: Snapshot) -> Iterator[str]:
+    """Each has an interval, or a list of moments in order; nothing about it is negative, and none is over."""
+    for jid, one in s.schedules.items():
+        fields = ("backlog", "runs", "made", "open", "next_at", "last_at", "retries", "limit", "catchup_ms")
+        times = [one["next_at"], *one["later"]]
+        listed = one["kind"] == "cron" and times == sorted(set(times)) and len(times) <= 100
+        if (
+            min(one[name] for name in fields) < 0
+            or (one["interval_ms"] > 0) is (one["kind"] == "cron")
+            or len(set(one["tags"])) != len(one["tags"])
+            or not one["klass"]
+            or (one["later"] and not listed)
+            or 0 < one["limit"] <= one["made"]
+        ):
+            yield f"{jid}: {one}"
+
+
+@invariant
+def a_run_says_whose_it_is(s: Snapshot) -> Iterator[str]:
+    """The id of a run is that of its recurring job, with a number."""
+    for jid, job in s.jobs.items():
+        for _, _, (schedule,) in (stage for stage in job["history"] if stage[0] == "spawned"):
+            if not (jid.startswith(f"{schedule}-") and jid[len(schedule) + 1 :].isdigit()):
+                yield f"{jid} is a run of {schedule}"
+
+
+# ---- keys
+
+
+@invariant
+def a_key_is_held_by_a_job_that_has_not_ended(s: Snapshot) -> Iterator[str]:
+    """Who holds a key has it, and has not ended; but a window is kept to its end whatever became of the job."""
+    for key, one in s.uniques.items():
+        job = s.jobs.get(one["jid"])
+        ended = job is None or job["state"] in ("complete", "failed") or ("unique", key) not in job["options"]
+        if one["mode"] == "window" and not one["ends"]:
+            yield f"{key} is a window without an end"
+        if one["mode"] != "window" and (ended or (one["ends"] and one["mode"] != "pending")):
+            yield f"{key} is held by {one}"
+
+
+@invariant
+def who_comes_after_the_holder_says_so(s: Snapshot) -> Iterator[str]:
+    """The job that is kept until the holder has ended says so, and no other job does."""
+    wanted = {one["next"]: (key, one["jid"]) for key, one in s.uniques.items() if one["next"]}
+    for jid, job in s.jobs.items():
+        options = dict(job["options"])
+        said = (options.get("unique"), options["holder"]) if "holder" in options else None
+        if said != wanted.get(jid):
+            yield f"{jid} says {said}, and is kept for {wanted.get(jid)}"
+    yield from (f"{jid} is kept for {wanted[jid]}, and gone" for jid in wanted.keys() - s.jobs.keys())
+
+
+# ---- messages, and who subscribes to them
+
+
+@invariant
+def messages_are_in_order(s: Snapshot) -> Iterator[str]:
+    """Each message has a greater number than the one before it, and is not older."""
+    before = (0, 0)
+    for seq, at, due_at, subject, _ in s.messages:
+        if not before[0] < seq <= s.seq or at < before[1] or due_at < 0 or not subject:
+            yield f"message {seq} of {at}, due at {due_at}, about {subject!r}, stands behind {before}"
+        before = (seq, at)
+
+
+@invariant
+def subscriptions_are_within_bounds(s: Snapshot) -> Iterator[str]:
+    """There are at most 100, each since a moment of its own and with one to ten patterns."""
+    if len(s.subscriptions) > 100:
+        yield f"there are {len(s.subscriptions)} subscriptions"
+    counts = Counter(one["seq"] for one in s.subscriptions.values())
+    for name, one in s.subscriptions.items():
+        least = min(one["seq"] - 1, one["retries"], one["delay_ms"])
+        if counts[one["seq"]] > 1 or one["seq"] > s.seq or least < 0 or not (one["queue"] and one["klass"]):
+            yield f"{name}: {one}"
+        if not 1 <= len(one["patterns"]) <= 10 or len(set(one["patterns"])) != len(one["patterns"]):
+            yield f"{name} has the patterns {one['patterns']}"
+
+
+@invariant
+def who_is_behind_has_messages_to_get(s: Snapshot) -> Iterator[str]:
+    """A subscription has a position only while there is a message after it."""
+    last = s.messages[-1][0] if s.messages else 0
+    for name, one in s.subscriptions.items():
+        if one["position"] is not None and not 0 <= one["position"] < last:
+            yield f"{name} is at {one['position']}, and the last message is {last}"
+
+
+# ---- tags, tracking, statistics, options
+
+
+@invariant
+def the_index_of_tags_is_the_tags_of_jobs(s: Snapshot) -> Iterator[str]:
+    """A tag lists the jobs that have it, each since the same moment."""
+    listed = {(t, jid, seq) for t, entries in s.tags.items() for seq, jid in entries}
+    had = {(tag, jid, seq) for jid, job in s.jobs.items() for tag, seq in job["tags"]}
+    yield from (f"{tag} lists {jid} since {n}, wrongly" for tag, jid, n in sorted(listed - had))
+    yield from (f"{tag} does not list {jid} since {n}" for tag, jid, n in sorted(had - listed))
+
+
+@invariant
+def samples_add_up(s: Snapshot) -> Iterator[str]:
+    """A sample's count is the sum of its bins, and nothing about it is negative."""
+    for key, day in s.days.items():
+        for what in ("wait", "run"):
+            sample = day[what]
+            if sample["count"] != sum(sample["bins"].values()):
+                yield f"{key} {what}: {sample['count']} counted, {sample['bins']}"
+            if sample["mean"] < 0 or sample["squares"] < 0 or min(sample["bins"].values(), default=1) < 1:
+                yield f"{key} {what}: {sample}"
+        if key[0] % DAY_MS:
+            yield f"{key} does not begin a day"
+
+
+@invariant
+def failures_add_up(s: Snapshot) -> Iterator[str]:
+    """Of a day's failures no more are failed than there are failed jobs of that day and queue.
+
+    Fewer are when a clock went back to a day that had been struck, which then began anew.
+    """
+    failed = Counter(
+        (job["ended_at"] // DAY_MS * DAY_MS, job["queue"]) for job in s.jobs.values() if job["state"] == "failed"
+    )
+    for key, day in s.days.items():
+        if not day["failed"] <= min(failed[key], day["failures"]) or day["retries"] < 0:
+            yield f"{key}: {day['failed']} of {day['failures']}, and {failed[key]} jobs are failed"
+
+
+@invariant
+def minutes_are_part_of_their_day(s: Snapshot) -> Iterator[str]:
+    """What is counted by the minute is counted of the day as well; a minute in which nothing happened is not kept."""
+    for key, day in s.days.items():
+        if any(not 0 <= minute < 1440 or not any(counts) for minute, counts in day["minutes"].items()):
+            yield f"{key} has the minutes {day['minutes']}"
+        completed, failed, retried, run_ms = map(sum, zip((0, 0, 0, 0), *day["minutes"].values(), strict=True))
+        if completed > day["run"]["count"] or failed > day["failures"] or retried > day["retries"] or run_ms < 0:
+            yield f"{key}: {completed}, {failed}, {retried} by the minute, which is more than of the day"
+
+
+@invariant
+def options_are_in_their_range(s: Snapshot) -> Iterator[str]:
+    """Every option that is set exists and has a value that it may have."""
+    for name, value in s.config.items():
+        known = OPTIONS.get("heartbeat" if name.startswith(PER_QUEUE) else name)
+        if known is None or not known.low <= value <= known.high:
+            yield f"{name} is {value}"
+
+
+@invariant
+def the_journal_is_whole(s: Snapshot) -> Iterator[str]:
+    """The entries that are kept are the last ones, without a gap, and no more than max-journal."""
+    most = s.config.get("max-journal", OPTIONS["max-journal"].default)
+    numbers = [number for number, *_ in s.journal]
+    if len(numbers) > most or numbers != list(range(s.journaled - len(numbers) + 1, s.journaled + 1)):
+        yield f"the entries {numbers[:3]}... are kept of {s.journaled}, and max-journal is {most}"
+    if any(seq > s.seq for _, seq, *_ in s.journal):
+        yield f"an entry was recorded after an event that has not been: the last is {s.seq}"
+
+
+@invariant
+def metadata_are_bounded(s: Snapshot) -> Iterator[str]:
+    """A klass has at most 1000 keys."""
+    yield from (f"klass {name} has {len(notes)} keys" for name, notes in s.metadata.items() if len(notes) > MOST)
+
+
+@invariant
+def memories_are_bounded(s: Snapshot) -> Iterator[str]:
+    """At most 1000 requests are remembered, and at most 1000 workers wait at a queue."""
+    if len(s.requests) > MOST or len({request for request, _ in s.requests}) != len(s.requests):
+        yield f"{len(s.requests)} requests are remembered"
+    for name, queue in s.queues.items():
+        if min(queue["idle"], queue["wakes"]) < 0 or queue["idle"] + queue["wakes"] > MOST:
+            yield f"{name}: {queue['idle']} idle, {queue['wakes']} woken"

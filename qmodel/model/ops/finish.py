@@ -1,0 +1,230 @@
+"""Finishing leased jobs. Each of these ends a lease, and the job's history keeps its outcome for a resend."""
+
+from __future__ import annotations
+
+from qmodel.contract.arguments import MOST
+from qmodel.contract.operations import Complete, CompleteAndPop, CompleteMany, Fail, Release, Retry
+from qmodel.contract.refusals import refuse
+from qmodel.contract.replies import CompletedAndPopped, Failure
+from qmodel.model.ops import pop
+from qmodel.model.ops.put import check_distinct
+from qmodel.model.rules.cleanup import clean_up
+from qmodel.model.rules.concurrency import place
+from qmodel.model.rules.failure import fail_job, fail_revoked, is_revoked, retire_due
+from qmodel.model.rules.stages import begins, enter, unblock
+from qmodel.model.state import completed, dependencies, history, jobs, queues, stats, workers
+from qmodel.model.state.dependencies import NO_EDGES, Edges
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.store import Store, emit
+
+SWEEP = 100
+"""The most jobs that one completion retires: enough to come down quickly after a limit was lowered."""
+
+
+def complete(store: Store, now: int, op: Complete) -> str:
+    """Complete a leased job, or send it on to its next queue."""
+    job, outcome = jobs.held(store, op.jid, op.token, "completed")
+    if outcome is not None:
+        return outcome
+    depends = _check_next(store, op, "complete") if op.named else NO_EDGES
+
+    outcome = _complete(store, now, job, op, depends)
+    if _retire(store, now, SWEEP):
+        jobs.remember(store, job, "completed", outcome)
+    return outcome
+
+
+def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
+    """Complete several leased jobs, all or none."""
+    check_distinct(tuple(one.jid for one in op.jobs))
+    found = [jobs.held(store, one.jid, one.token, "completed") for one in op.jobs]
+    for one in op.jobs:
+        if one.named:
+            _check_one_of_many(store, one)
+
+    outcomes = tuple(
+        _complete(store, now, job, one, NO_EDGES) if outcome is None else outcome
+        for one, (job, outcome) in zip(op.jobs, found, strict=True)
+    )
+    if _retire(store, now, MOST):
+        for (job, before), outcome in zip(found, outcomes, strict=True):
+            if before is None:
+                jobs.remember(store, job, "completed", outcome)
+    return outcomes
+
+
+def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAndPopped:
+    """Complete a leased job, then lease the next ones."""
+    job, outcome = jobs.held(store, op.jid, op.token, "completed")
+    depends = _check_next(store, op, "complete_and_pop") if op.named and outcome is None else NO_EDGES
+    again = workers.granted(store, op.worker, op.request) if outcome is not None else ()
+
+    if outcome is None:
+        outcome = _complete(store, now, job, op, depends)
+        if _retire(store, now, SWEEP):
+            jobs.remember(store, job, "completed", outcome)
+    if again:
+        return CompletedAndPopped(outcome, tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again))
+    return CompletedAndPopped(outcome, pop.grant(store, now, op.queue, op.worker, op.count, op.wait, op.request))
+
+
+def _check_next(store: Store, op: Complete | CompleteAndPop, operation: str) -> Edges:
+    """The edges that the job is given for its next queue; or refuse."""
+    if op.next is None and (op.delay_ms or op.depends):
+        raise refuse("BAD_ARGUMENT", operation, "delay_ms" if op.delay_ms else "depends")
+    return dependencies.check_more(store, op.jid, op.depends) if op.depends else NO_EDGES
+
+
+def _check_one_of_many(store: Store, op: Complete) -> None:
+    """Refuse to send a job on that is completed with others."""
+    if op.next is not None:
+        raise refuse("BAD_ARGUMENT", "complete_many", "next")
+    _check_next(store, op, "complete_many")
+
+
+def _complete_revoked(store: Store, now: int, job: Job, op: Complete | CompleteAndPop) -> str:
+    """Keep what was done of a job that was called off, and fail it."""
+    jobs.lift(store, job)
+    job.result = op.result
+    if op.data is not None:
+        job.data = op.data
+    history.add(store, now, job, "completed", job.token, "failed")
+    fail_revoked(store, now, job)
+    return "failed"
+
+
+def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, depends: Edges) -> str:
+    if job.options and is_revoked(job):
+        return _complete_revoked(store, now, job, op)
+    queue, worker, token, run_ms = job.queue, job.worker, job.token, now - job.popped_at if now > job.popped_at else 0
+    jobs.lift(store, job)
+    stats.ran(store, now, queue, run_ms)
+    job.result = op.result
+    job.failure = None
+    job.worker = job.grant = ""
+    job.expires_at = 0
+    if op.data is not None:
+        job.data = op.data
+    if op.next is not None:
+        return _advance(store, now, job, op, depends, (queue, worker, token, run_ms))
+
+    emit(store, now, "completed", job.jid, queue, worker, token, run_ms)
+    history.add(store, now, job, "completed", token, "complete")
+    job.remaining = job.retries
+    job.ended_at = now
+    jobs.place(store, job, "complete")
+    if job.dependents:
+        for waiting in dependencies.resolve(store, job):
+            unblock(store, now, waiting)
+    if job.options:
+        clean_up(store, now, job)
+    return "complete"
+
+
+def _retire(store: Store, now: int, most: int) -> bool:
+    """Delete complete jobs that are kept no longer: at least as many as one operation completes, so none pile up. Say
+    whether there were any.
+    """
+    found = completed.expired(store, now, most)
+    for old in found:
+        emit(store, now, "retired", old.jid)
+        jobs.remove(store, old)
+    if store.keeping.size and retire_due(store, now, most):
+        return True
+    return bool(found)
+
+
+def _advance(
+    store: Store,
+    now: int,
+    job: Job,
+    op: Complete | CompleteAndPop,
+    depends: Edges,
+    lease: tuple[str, str, int, int],
+) -> str:
+    assert op.next is not None
+    if depends.given:
+        dependencies.link(store, job, depends)
+    job.ready_at = now + op.delay_ms
+    state = begins(store, now, job)
+    history.add(store, now, job, "completed", job.token, state)
+    enter(store, now, job, op.next, op.delay_ms)
+    queues.register(store, now, op.next)
+    emit(store, now, "advanced", job.jid, *lease, op.next, state)
+    place(store, now, job, state)
+    return state
+
+
+def fail(store: Store, now: int, op: Fail) -> str:
+    """Fail a leased job into a group."""
+    job, outcome = jobs.held(store, op.jid, op.token, "failed")
+    if outcome is not None:
+        return op.jid
+
+    jobs.lift(store, job)
+    if op.data is not None:
+        job.data = op.data
+    if is_revoked(job):
+        fail_revoked(store, now, job, op.message, job.token)
+    else:
+        fail_job(store, now, job, op.group, op.message, job.token)
+    jobs.remember(store, job, "failed", op.group)
+    return op.jid
+
+
+def retry(store: Store, now: int, op: Retry) -> int:
+    """Give a leased job back to be tried again, or bury it when no retries remain."""
+    job, outcome = jobs.held(store, op.jid, op.token, "retried")
+    if outcome is not None:
+        return int(outcome)
+
+    jobs.lift(store, job)
+    revoked = is_revoked(job)
+    history.add(store, now, job, "retried", job.token, -1 if revoked else job.remaining - 1)
+    if revoked or job.remaining == 0:
+        if revoked:
+            fail_revoked(store, now, job, op.message)
+        else:
+            fail_job(store, now, job, op.group or "failed-retries-" + job.queue, op.message or "No retries remained.")
+        jobs.remember(store, job, "retried", "-1")
+        return -1
+    job.remaining -= 1
+    stats.retried(store, now, job.queue)
+    state = _give_back(store, now, job, op.delay_ms)
+    emit(store, now, "retried", job.jid, job.queue, job.worker, job.token, job.remaining, state)
+    if op.group is not None:
+        job.failure = Failure(op.group, op.message, now, job.worker)
+    job.worker = job.grant = ""
+    jobs.place(store, job, state)
+    return job.remaining
+
+
+def release(store: Store, now: int, op: Release) -> str:
+    """Give a leased job back, uncounted; it may wait for others before it goes on."""
+    job, outcome = jobs.held(store, op.jid, op.token, "released")
+    if outcome is not None:
+        return outcome
+    depends = dependencies.check_more(store, op.jid, op.depends) if op.depends else NO_EDGES
+
+    jobs.lift(store, job)
+    if op.data is not None:
+        job.data = op.data
+    if is_revoked(job):
+        history.add(store, now, job, "released", job.token, "failed")
+        fail_revoked(store, now, job)
+        jobs.remember(store, job, "released", "failed")
+        return "failed"
+    if depends.given:
+        dependencies.link(store, job, depends)
+    state = _give_back(store, now, job, op.delay_ms)
+    history.add(store, now, job, "released", job.token, state)
+    emit(store, now, "released", job.jid, job.queue, job.worker, job.token, state)
+    job.worker = job.grant = ""
+    jobs.place(store, job, state)
+    return state
+
+
+def _give_back(store: Store, now: int, job: Job, delay_ms: int) -> str:
+    job.expires_at = 0
+    job.ready_at = now + delay_ms
+    return begins(store, now, job)

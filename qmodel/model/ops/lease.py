@@ -1,0 +1,88 @@
+"""Renewing leases, and taking them away."""
+
+from __future__ import annotations
+
+from qmodel.contract.arguments import MOST
+from qmodel.contract.operations import Heartbeat, Revoke, Timeout
+from qmodel.contract.refusals import refuse
+from qmodel.contract.replies import Lease
+from qmodel.model.rules.failure import fail_revoked, is_revoked
+from qmodel.model.state import config, dependencies, history, jobs, options, queues, workers
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.store import Store, emit
+
+
+def expiry(store: Store, now: int, job: Job) -> int:
+    """When a lease ends that is given, or renewed, now: never later than its claim and timeout_ms."""
+    if not job.options:
+        return now + config.heartbeat(store, job.queue)
+    own, longest = options.get(job, "lease_ms"), options.get(job, "timeout_ms")
+    ends = now + (int(own) if own is not None else config.heartbeat(store, job.queue))
+    return min(ends, job.popped_at + int(longest)) if longest is not None else ends
+
+
+def ran_too_long(job: Job) -> bool:
+    """Whether a lease that has run out did so because nothing could have renewed it."""
+    longest = options.get(job, "timeout_ms")
+    return longest is not None and job.expires_at >= job.popped_at + int(longest)
+
+
+def heartbeat(store: Store, now: int, op: Heartbeat) -> Lease:
+    """Renew a lease from now. A lapsed one too, as long as nobody has taken the job."""
+    job, _ = jobs.held(store, op.jid, op.token)
+
+    workers.seen(store, now, job.worker)
+    if op.data is not None:
+        job.data = op.data
+    queues.renew(store, job, expiry(store, now, job))
+    return Lease(job.expires_at, is_revoked(job))
+
+
+def timeout(store: Store, now: int, op: Timeout) -> tuple[str, ...]:
+    """Take leases away: the jobs are the next to be handed out."""
+    found = [jobs.find(store, jid) for jid in dict.fromkeys(op.jids)]
+    for job in found:
+        if job.state != "running":
+            raise refuse("WRONG_STATE", job.jid, job.state)
+
+    for job in found:
+        _take_away(store, now, job)
+    return tuple(job.jid for job in found)
+
+
+def _take_away(store: Store, now: int, job: Job) -> None:
+    """Take a lease away. A job that was called off fails."""
+    revoked = is_revoked(job)
+    emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "revoke" if revoked else "timeout")
+    jobs.lift(store, job)
+    history.add(store, now, job, "timed_out", job.worker, job.token)
+    if revoked:
+        fail_revoked(store, now, job)
+        return
+    job.worker = job.grant = ""
+    job.expires_at = 0
+    job.ready_at = now
+    jobs.place(store, job, "stalled")
+
+
+def revoke_one(store: Store, now: int, job: Job) -> str:
+    """Fail a job that nobody runs, or let who runs it know; give its state."""
+    if job.state in ("complete", "failed") or is_revoked(job):
+        return job.state
+    emit(store, now, "revoked", job.jid, job.queue, job.worker, job.token)
+    if job.state == "running":
+        options.set(job, "revoked", 1)
+        return "running"
+    dependencies.unlink(store, job, dependencies.of(job))
+    jobs.lift(store, job)
+    fail_revoked(store, now, job)
+    return "failed"
+
+
+def revoke(store: Store, now: int, op: Revoke) -> tuple[str, ...]:
+    """Fail jobs that nobody runs, and let those who run the others know."""
+    found = [jobs.find(store, jid) for jid in dict.fromkeys(op.jids)]
+    if sum(len(job.dependencies) for job in found) > MOST:
+        raise refuse("DEPENDENCY_LIMIT", found[0].jid)
+
+    return tuple([revoke_one(store, now, job) for job in found])

@@ -1,0 +1,234 @@
+"""Taking jobs out of queues: pop and peek."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+
+from qmodel.contract import replies
+from qmodel.contract.arguments import MOST
+from qmodel.contract.operations import Peek, Pop, PopAny
+from qmodel.model.ops.lease import expiry, ran_too_long
+from qmodel.model.rules import propagation
+from qmodel.model.rules.admission import Passed, admits, admitted, claimed, let_through, passes
+from qmodel.model.rules.concurrency import admit, place, preview
+from qmodel.model.rules.failure import expire_due, expire_taken, fail_job, fail_revoked, is_revoked
+from qmodel.model.rules.runs import drafts, fire_due
+from qmodel.model.rules.suspension import holds
+from qmodel.model.state import config, history, jobs, options, parked, queues, stats, throttles, ttl, workers
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.queues import Queue
+from qmodel.model.state.store import Store, emit
+
+LAPSED = "Its lease ran out, and no retries remained."
+JID = attrgetter("jid")
+TOO_LONG = "It ran for longer than its timeout, and no retries remained."
+
+
+def pop(store: Store, now: int, op: Pop) -> tuple[replies.Job, ...]:
+    """Lease the next jobs of a queue to a worker."""
+    again = workers.granted(store, op.worker, op.request)
+    if again:
+        return tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again)
+
+    return grant(store, now, op.queue, op.worker, op.count, op.wait, op.request)
+
+
+def _distinct(names: tuple[str, ...]) -> list[str]:
+    """These names, each once."""
+    return list(dict.fromkeys(names))
+
+
+def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
+    """Lease the next jobs of several queues to a worker. What one queue may cost is bounded, so the events are too."""
+    again = workers.granted(store, op.worker, op.request)
+    if again:
+        return tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again)
+
+    workers.seen(store, now, op.worker)
+    names = _distinct(op.queues)
+    most = store.seq + MOST
+    granted: list[Job] = []
+    for name in names:
+        if len(granted) < op.count and store.seq < most:
+            granted += _lease(store, now, name, op.worker, op.count - len(granted), op.request)
+    if granted:
+        workers.remember(store, op.worker, op.request, tuple(map(JID, granted)))
+    elif op.wait:
+        for name in names:
+            _await_work(store, name, most)
+    return _concluded(store, now, granted)
+
+
+def grant(
+    store: Store, now: int, queue: str, worker: str, count: int, wait: bool, request: str
+) -> tuple[replies.Job, ...]:
+    """Lease up to `count` jobs, and remember under which request."""
+    workers.seen(store, now, worker)
+    most = store.seq + MOST
+    granted = _lease(store, now, queue, worker, count, request)
+    if granted:
+        workers.remember(store, worker, request, tuple(map(JID, granted)))
+    elif wait:
+        _await_work(store, queue, most)
+    return _concluded(store, now, granted)
+
+
+def _concluded(store: Store, now: int, granted: list[Job]) -> tuple[replies.Job, ...]:
+    """Let what follows from the jobs that failed on the way happen, then show what was granted: a resend repeats it."""
+    if store.cascade:
+        propagation.go_on(store, now)
+    return jobs.views(store, now, granted)
+
+
+def _await_work(store: Store, queue: str, most: int) -> None:
+    """Count the caller as idle; and wake one, if this took so many events that it looked at a part of the jobs only."""
+    queues.await_work(store, queue)
+    if store.seq >= most:
+        queues.wake_if_ready(store, queue)
+
+
+def _lease(store: Store, now: int, queue: str, worker: str, count: int, request: str) -> list[Job]:
+    """Take the next jobs of a queue, unless it is paused, and lease them."""
+    places = queues.of(store, queue)
+    if places.pauses and holds(store, now, queue):
+        return []
+    granted = _next(store, now, queue, places, count)
+    for job in granted:
+        _claim(store, now, job, worker, request)
+    return granted
+
+
+def _next(store: Store, now: int, queue: str, places: Queue, count: int) -> list[Job]:
+    """Take the next jobs out of their places: stalled ones, then those in order, due ones and due runs among them."""
+    if not queues.is_due(places, now):
+        return _ready(store, now, queue, places, count, {})
+    until = now - config.value(store, "grace-period")
+    taken: list[Job] = []
+    passed: Passed = {}
+    for job in queues.lapsed(store, places, until, count):
+        if not admits(store, now, queue, job, passed, True):
+            break
+        if _take_back(store, now, job) and passes(store, now, job, passed, True):
+            taken.append(job)
+    if places.expires.size:
+        expire_due(store, now, queue, MOST)
+    if places.recur.size:
+        fire_due(store, now, queue, MOST)
+    for job in queues.due(store, places, now, MOST):
+        emit(store, now, "promoted", job.jid, job.queue)
+        _promote(store, now, job)
+    found = _ready(store, now, queue, places, count - len(taken), passed)
+    return taken + found if taken else found
+
+
+def _ready(store: Store, now: int, queue: str, places: Queue, count: int, passed: Passed) -> list[Job]:
+    """Take ready jobs out of the order: those that live and pass their throttles. It meets about 1000 others."""
+    own = throttles.own(store, queue) if store.throttles else ""
+    taken: list[Job] = []
+    closed = through = 0
+    if not (own or places.gates or places.expires.size):
+        found = queues.take(store, places, count)
+        for job in found:
+            if not job.options or passes(store, now, job, passed, False):
+                taken.append(job)
+        closed = len(found) - len(taken)
+        if closed == 0:
+            return taken
+    left = count - len(taken)
+    while left > 0 and closed < MOST:
+        if places.gates:
+            through += let_through(store, now, queue, passed, MOST - through)
+        wanted = admitted(store, now, queue, passed) if own else left
+        mortal = places.expires.size
+        found = queues.take(store, places, wanted)
+        before = left
+        for job in expire_taken(store, now, found) if mortal else found:
+            if not (job.options or own) or passes(store, now, job, passed, False):
+                taken.append(job)
+        left = count - len(taken)
+        closed += len(found) - (before - left)
+        if left > 0 and len(found) < max(wanted, 1) and (through == MOST or not parked.due(places, now, 1)):
+            break
+    return taken
+
+
+def _promote(store: Store, now: int, job: Job) -> None:
+    """Move a job whose time has come into the order, or let it wait in its line."""
+    if job.options and admit(store, job) != "waiting":
+        jobs.lift(store, job)
+        place(store, now, job, "throttled")
+    else:
+        queues.promote(store, job)
+
+
+def _take_back(store: Store, now: int, job: Job) -> bool:
+    """Take a stalled job out of its place; say whether it may run again, or bury it. A lapse counts as a retry."""
+    if job.state == "stalled":
+        jobs.lift(store, job)
+        return True
+    worker, token = job.worker, job.token
+    too_long = ran_too_long(job)
+    emit(store, now, "lock_lost", job.jid, job.queue, worker, token, "timeout" if too_long else "lapsed")
+    jobs.lift(store, job)
+    history.add(store, now, job, "timed_out" if too_long else "lapsed", worker, token)
+    job.ready_at = job.expires_at
+    if is_revoked(job):
+        fail_revoked(store, now, job)
+        return False
+    if job.remaining == 0:
+        fail_job(store, now, job, "failed-retries-" + job.queue, TOO_LONG if too_long else LAPSED)
+        return False
+    job.remaining -= 1
+    stats.retried(store, now, job.queue)
+    return True
+
+
+def _claim(store: Store, now: int, job: Job, worker: str, request: str) -> None:
+    wait_ms = now - job.ready_at if now > job.ready_at else 0
+    job.token = emit(store, now, "popped", job.jid, job.queue, worker, wait_ms)
+    if store.throttles:
+        claimed(store, now, job)
+    job.worker = worker
+    job.grant = request
+    job.popped_at = now
+    if job.options:
+        job.expires_at = expiry(store, now, job)
+        options.drop(job, "ttl_ms")
+    else:
+        job.expires_at = now + config.heartbeat(store, job.queue)
+    history.add(store, now, job, "popped", worker, job.token)
+    stats.waited(store, now, job.queue, wait_ms)
+    jobs.place(store, job, "running")
+
+
+def _without(gone: set[str], found: Iterable[Job], most: int) -> list[Job]:
+    """Jobs that are not among some, up to so many."""
+    return [job for job in found if job.jid not in gone][:most]
+
+
+def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> list[Job]:
+    """What would be ready after some jobs ended, in order: due jobs and due runs too, without what a pop would fail."""
+    places = queues.of(store, queue)
+    over = ttl.due(store, queue, now, MOST)
+    gone = {job.jid for job in over}
+    order = _without(gone, queues.next_ready(store, places, count + len(gone)), count)
+    due = _without(gone, queues.due(store, places, now, MOST + len(gone)), MOST)
+    order += preview(store, now, queue, [*ended, *over], due)
+    for job in drafts(store, now, queue, MOST):
+        job.seq += 2 * MOST  # those that are let through come before
+        order.append(job)
+    order.sort(key=queues.rank)
+    return order
+
+
+def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
+    """Show the jobs that a pop would give next. What is parked is left out, and no throttle is asked."""
+    until = now - config.value(store, "grace-period")
+    lapsed = queues.lapsed(store, queues.of(store, op.queue), until, op.count)
+    shown = [job for job in lapsed if job.state == "stalled" or (job.remaining > 0 and not is_revoked(job))]
+    ended = [job for job in lapsed if job not in shown]
+    for job in _order(store, now, op.queue, op.count, ended)[: op.count - len(shown)]:
+        if not ttl.is_over(now, job):
+            shown.append(job)
+    return tuple(jobs.view(store, now, job) for job in shown)

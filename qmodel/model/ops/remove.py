@@ -1,0 +1,201 @@
+"""Deleting jobs before they are done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from qmodel.contract.arguments import MOST
+from qmodel.contract.operations import Cancel, CancelMany, Clean, Drain, Obliterate
+from qmodel.contract.refusals import refuse
+from qmodel.contract.replies import Bulk, Drained
+from qmodel.model.rules import deduplication
+from qmodel.model.rules.deletion import delete
+from qmodel.model.rules.recurrence import stop
+from qmodel.model.rules.selection import bulk, filter, find
+from qmodel.model.state import jobs, queues, schedules, throttles
+from qmodel.model.state.jobs import Filter, Job
+from qmodel.model.state.store import Store, emit
+
+
+def cancel(store: Store, now: int, op: Cancel) -> tuple[str, ...]:
+    """Delete unfinished jobs, with all that depend on them or none."""
+    named = [jid for jid in dict.fromkeys(op.jids) if _is_unfinished(jobs.get(store, jid))]
+    doomed = _with_dependents(store, named) if op.cascade else _closed(store, named)
+    _check_edges(store, doomed)
+
+    for jid in doomed:
+        delete(store, now, jobs.load(store, jid))
+    return tuple(doomed)
+
+
+def check_cancel(store: Store, doomed: list[str]) -> None:
+    """Refuse to cancel unfinished jobs of which one cannot be."""
+    _closed(store, doomed)
+    _check_edges(store, doomed)
+
+
+def _check_edges(store: Store, doomed: list[str]) -> None:
+    """Refuse to end more than 1000 dependencies at once."""
+    if sum(len(jobs.load(store, jid).dependencies) for jid in doomed) > MOST:
+        raise refuse("CANCEL_LIMIT", doomed[0])
+
+
+def _is_unfinished(job: Job | None) -> bool:
+    return job is not None and job.state != "complete"
+
+
+def _closed(store: Store, named: list[str]) -> list[str]:
+    """The same jobs, or refuse when another depends on one of them."""
+    known = set(named)
+    for jid in named:
+        for dependent in deduplication.dependents(store, jobs.load(store, jid)):
+            if dependent not in known:
+                raise refuse("HAS_DEPENDENTS", jid, dependent)
+    return named
+
+
+def _with_dependents(store: Store, named: list[str]) -> list[str]:
+    """These jobs and all that depend on them, nearest first."""
+    found = dict.fromkeys(named)
+    queue = list(named)
+    for jid in queue:
+        for dependent in deduplication.dependents(store, jobs.load(store, jid)):
+            if dependent not in found:
+                if len(found) == MOST:
+                    raise refuse("CANCEL_LIMIT", named[0])
+                found[dependent] = None
+                queue.append(dependent)
+    return queue
+
+
+def drain(store: Store, now: int, op: Drain) -> Drained:
+    """Cancel jobs of a queue that have not begun, unless others depend on them."""
+    canceled = 0
+    for jid in queues.not_begun(store, op.queue, op.count):
+        job = jobs.load(store, jid)
+        if not job.dependents or not deduplication.dependents(store, job):
+            delete(store, now, job)
+            canceled += 1
+    return Drained(canceled, queues.length(queues.of(store, op.queue)))
+
+
+def _canceler(store: Store, now: int) -> Callable[[Job], bool]:
+    """What cancels a job, if it may; it ends at most 1000 dependencies."""
+    ended = 0
+
+    def act(job: Job) -> bool:
+        nonlocal ended
+        ended += len(job.dependencies)
+        if job.dependents or ended > MOST:
+            return False
+        delete(store, now, job)
+        return True
+
+    return act
+
+
+def _retirer(store: Store, now: int) -> Callable[[Job], bool]:
+    """What deletes a complete job."""
+
+    def act(job: Job) -> bool:
+        emit(store, now, "retired", job.jid)
+        jobs.remove(store, job)
+        return True
+
+    return act
+
+
+def cancel_many(store: Store, now: int, op: CancelMany) -> Bulk:
+    """Cancel the jobs that fit, unless others depend on them; the dependencies that this ends are bounded."""
+    found, cursor = find(store, now, "cancel_many", op, filter(op, op.state))
+    unfinished = [job for job in found if _is_unfinished(job)]
+
+    return bulk(store, op.preview, unfinished, cursor, _canceler(store, now))
+
+
+def clean(store: Store, now: int, op: Clean) -> Bulk:
+    """Delete finished jobs by age."""
+    wanted = filter(op, op.state, now - op.older_ms)
+    found, cursor = find(store, now, "clean", op, wanted)
+
+    return bulk(
+        store, op.preview, found, cursor, _retirer(store, now) if op.state == "complete" else _canceler(store, now)
+    )
+
+
+def obliterate(store: Store, now: int, op: Obliterate) -> Bulk:
+    """Delete jobs of a queue, and in the step in which none is left the queue."""
+    busy = len(queues.of(store, op.queue).locks)
+    if busy and not op.force:
+        raise refuse("QUEUE_BUSY", op.queue, busy)
+    wanted = Filter(op.queue, None, None, None, None, None, None)
+    found, cursor = find(store, now, "obliterate", op, wanted)
+    doomed, fit = _choose(store, op.queue, found)
+    if fit < len(found):
+        cursor = find(store, now, "obliterate", replace(op, count=fit), wanted)[1]
+
+    for jid in schedules.page(store, op.queue, 0, MOST)[1]:
+        schedule = schedules.find(store, jid)
+        schedules.leave(store, schedule)
+        stop(store, now, schedule, "obliterate")
+    for jid in doomed:
+        _delete_any(store, now, jobs.load(store, jid))
+    left = queues.length(queues.of(store, op.queue)) + schedules.size(store, op.queue)
+    if not left and not cursor:
+        _forget_queue(store, now, op.queue)
+    return Bulk(len(doomed), left, cursor)
+
+
+def _choose(store: Store, queue: str, found: list[Job]) -> tuple[list[str], int]:
+    """As many of the jobs as one operation deletes, each with all that wait for it, and how many these are; or refuse.
+
+    A job goes in one step with those that wait for it: else they would wait for nothing in between.
+    """
+    doomed: dict[str, None] = {}
+    edges = 0
+    for fit, job in enumerate(found):
+        more = _with_waiting(store, queue, job, doomed)
+        edges += sum(len(jobs.load(store, jid).dependencies) for jid in more)
+        if len(doomed) + len(more) > MOST or edges > MOST:
+            if fit == 0:
+                raise refuse("CANCEL_LIMIT", job.jid)
+            return list(doomed), fit
+        doomed.update(dict.fromkeys(more))
+    return list(doomed), len(found)
+
+
+def _with_waiting(store: Store, queue: str, job: Job, doomed: dict[str, None]) -> list[str]:
+    """A job and all that wait for it, nearest first, but those that are doomed already; or refuse."""
+    if job.jid in doomed:
+        return []
+    met = {job.jid}
+    more = [job.jid]
+    for jid in more:
+        for dependent in deduplication.dependents(store, jobs.load(store, jid)):
+            if jobs.load(store, dependent).queue != queue:
+                raise refuse("HAS_DEPENDENTS", jid, dependent)
+            if dependent not in met and dependent not in doomed:
+                met.add(dependent)
+                more.append(dependent)
+        if len(more) > MOST:
+            break
+    return more
+
+
+def _delete_any(store: Store, now: int, job: Job) -> None:
+    """Delete a job in whatever state."""
+    if job.state == "complete":
+        emit(store, now, "retired", job.jid)
+        jobs.remove(store, job)
+    else:
+        delete(store, now, job)
+
+
+def _forget_queue(store: Store, now: int, queue: str) -> None:
+    """Forget a queue in which nothing is left: its throttle, and what is known of it."""
+    own = throttles.own(store, queue)
+    if own and throttles.clear(store, own):
+        emit(store, now, "unlimited", own)
+    if queues.forget(store, queue):
+        emit(store, now, "forgotten", queue)

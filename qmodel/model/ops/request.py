@@ -1,0 +1,245 @@
+"""Requests: opening them, adding sub-requests, closing, and calling off. What holds of them is told in
+qmodel/model/state/requests.py.
+"""
+
+from __future__ import annotations
+
+from qmodel.contract import replies
+from qmodel.contract.arguments import MOST
+from qmodel.contract.operations import (
+    Put,
+    RequestAdd,
+    RequestCancel,
+    RequestClose,
+    RequestForget,
+    RequestGet,
+    RequestOpen,
+    RequestPut,
+    Requests,
+    RequestTune,
+)
+from qmodel.contract.refusals import refuse
+from qmodel.contract.replies import Page
+from qmodel.model.ops.lease import revoke_one
+from qmodel.model.ops.put import check, check_distinct, put_one
+from qmodel.model.ops.remove import check_cancel
+from qmodel.model.rules import deduplication
+from qmodel.model.rules.admission import check_throttles
+from qmodel.model.rules.concurrency import let_through
+from qmodel.model.rules.deletion import delete
+from qmodel.model.rules.request_end import conclude
+from qmodel.model.state import concurrency_keys, config, jobs, queues, requests, state_index
+from qmodel.model.state.dependencies import Edges
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.requests import Request
+from qmodel.model.state.store import Store, emit
+
+
+def request_open(store: Store, now: int, op: RequestOpen) -> str:
+    """Open a request, unless it is there already."""
+    request = requests.get(store, op.id)
+    if request is not None:
+        _check_same(request, op)
+        return request.state
+
+    _open(store, now, op)
+    _sweep(store, now)
+    return "open"
+
+
+def _check_same(request: Request, op: RequestOpen | RequestPut) -> None:
+    """Refuse to open a request anew with other parameters than it was opened with."""
+    known = {"queue": request.queue, "limit": request.first_limit, "priority": request.first_priority}
+    if known["queue"] != op.queue:
+        raise refuse("REQUEST_CONFLICT", request.id, "queue", known["queue"])
+    if known["limit"] != op.limit:
+        raise refuse("REQUEST_CONFLICT", request.id, "limit", known["limit"])
+    if known["priority"] != op.priority:
+        raise refuse("REQUEST_CONFLICT", request.id, "priority", known["priority"])
+
+
+def _open(store: Store, now: int, op: RequestOpen | RequestPut) -> Request:
+    request = requests.create(store, op.id, op.queue, op.priority, op.limit, now)
+    queues.register(store, now, op.queue)
+    emit(store, now, "request_opened", op.id, op.queue, op.priority, op.limit)
+    requests.move(store, now, request, "open")
+    requests.save(store, request)
+    return request
+
+
+def request_add(store: Store, now: int, op: RequestAdd) -> int:
+    """Add sub-requests to an open request; those that it knows are passed over."""
+    request = requests.find(store, op.id)
+    news = _news_of(store, op.jobs, request, request.queue, "request_add")
+    edges = check(store, news)
+
+    _add(store, now, request, news, edges)
+    _sweep(store, now)
+    return len(news)
+
+
+def _news_of(
+    store: Store, puts: tuple[Put, ...], request: Request | None, queue: str, operation: str
+) -> tuple[Put, ...]:
+    """Those that a request does not know yet; or refuse."""
+    check_distinct(tuple(one.jid for one in puts))
+    for one in puts:
+        if one.queue != queue or one.priority is not None or one.ordered is not None or one.unique is not None:
+            raise refuse("BAD_ARGUMENT", operation, "jobs")
+    news = tuple(one for one in puts if request is None or not requests.knows(store, request, one.jid))
+    if news and request is not None and request.state != "open":
+        raise refuse("REQUEST_STATE", request.id, request.state)
+    for one in news:
+        if jobs.get(store, one.jid) is not None:
+            raise refuse("JOB_EXISTS", one.jid)
+        deduplication.check(one, operation)
+        check_throttles(store, one, operation)
+    return news
+
+
+def _add(store: Store, now: int, request: Request, news: tuple[Put, ...], edges: dict[str, Edges]) -> None:
+    for one in news:
+        jobs.create(store, one.jid)
+        requests.add(store, request, one.jid)
+    if news:
+        requests.save(store, request)
+    for one in news:
+        put_one(store, now, one, edges.get(one.jid), "", request)
+
+
+def request_close(store: Store, now: int, op: RequestClose) -> str:
+    """Let an open request end with its last sub-request."""
+    request = requests.find(store, op.id)
+
+    _close(store, now, request)
+    return request.state
+
+
+def _close(store: Store, now: int, request: Request) -> None:
+    if request.state == "open":
+        emit(store, now, "request_closed", request.id)
+        requests.move(store, now, request, "closed")
+        conclude(store, now, request)
+
+
+def request_put(store: Store, now: int, op: RequestPut) -> str:
+    """Open a request, add all its sub-requests, and close it."""
+    request = requests.get(store, op.id)
+    if request is not None:
+        _check_same(request, op)
+    news = _news_of(store, op.jobs, request, op.queue, "request_put")
+    edges = check(store, news)
+
+    if request is None:
+        request = _open(store, now, op)
+    _add(store, now, request, news, edges)
+    _close(store, now, request)
+    _sweep(store, now)
+    return request.state
+
+
+# ---- looking
+
+
+def request_get(store: Store, now: int, op: RequestGet) -> replies.Request | None:
+    """Show a request."""
+    request = requests.get(store, op.id)
+    if request is None:
+        return None
+    running = 0
+    for job in concurrency_keys.active(store, concurrency_keys.REQUEST + op.id):
+        if job.state == "running" and job.expires_at > now:
+            running += 1
+    return requests.view(request, running)
+
+
+def requests_(store: Store, now: int, op: Requests) -> Page:
+    """List the requests in a state."""
+    return Page(*requests.page(store, op.state, op.offset, op.count))
+
+
+# ---- changing
+
+
+def request_tune(store: Store, now: int, op: RequestTune) -> str:
+    """Change what is given of a request that has not ended."""
+    request = requests.find(store, op.id)
+    if request.state not in ("open", "closed"):
+        raise refuse("REQUEST_STATE", request.id, request.state)
+
+    if op.priority is not None:
+        request.priority = op.priority
+    if op.limit is not None:
+        request.limit = op.limit
+    emit(store, now, "request_tuned", request.id, request.priority, request.limit)
+    requests.save(store, request)
+    for job in concurrency_keys.active(store, concurrency_keys.REQUEST + op.id):
+        if job.priority != request.priority:
+            _prioritize(store, job, request.priority)
+    let_through(store, now, concurrency_keys.REQUEST + op.id)
+    return request.state
+
+
+def _prioritize(store: Store, job: Job, priority: int) -> None:
+    """Give a job that has a place another priority; it keeps its place in time."""
+    if job.state in ("waiting", "throttled"):
+        state_index.leave(store, job)
+        job.priority = priority
+        state_index.enter(store, job)
+    else:
+        job.priority = priority
+
+
+def _pick(store: Store, request: Request) -> tuple[list[str], list[Job]]:
+    """The sub-requests to cancel now: those that have a place and are not leased, then others; and those leased."""
+    active = concurrency_keys.active(store, concurrency_keys.REQUEST + request.id)
+    known = {job.jid for job in active}
+    doomed = [job.jid for job in active if job.state != "running"]
+    for jid in requests.unfinished(store, request, 2 * MOST):
+        if jid not in known and len(doomed) < MOST:
+            doomed.append(jid)
+    return doomed, [job for job in active if job.state == "running"]
+
+
+def request_cancel(store: Store, now: int, op: RequestCancel) -> int:
+    """Call a request off: cancel sub-requests that nobody runs, and revoke the others."""
+    request = requests.find(store, op.id)
+    if requests.has_ended(request):
+        return 0
+    doomed, leased = _pick(store, request)
+    check_cancel(store, doomed)
+
+    if request.state != "canceling":
+        emit(store, now, "request_canceled", request.id)
+        requests.move(store, now, request, "canceling")
+        requests.save(store, request)
+    for job in leased:
+        revoke_one(store, now, job)
+    for jid in doomed:
+        delete(store, now, jobs.load(store, jid))
+    request = requests.load(store, op.id)
+    if not doomed:
+        conclude(store, now, request)
+    return requests.left(request) - len(leased)
+
+
+def request_forget(store: Store, now: int, op: RequestForget) -> int:
+    """Forget sub-requests of a request that has ended, and with the last of them the request."""
+    request = requests.find(store, op.id)
+    if not requests.has_ended(request):
+        raise refuse("REQUEST_STATE", request.id, request.state)
+
+    return _forget(store, now, request)
+
+
+def _forget(store: Store, now: int, request: Request) -> int:
+    left = requests.forget(store, request, MOST)
+    if left == 0:
+        emit(store, now, "request_forgotten", request.id)
+    return left
+
+
+def _sweep(store: Store, now: int) -> None:
+    """Forget what is kept no longer: at least as many sub-requests as one operation adds, so that none pile up."""
+    for request in requests.over(store, now - config.value(store, "requests-history")):
+        _forget(store, now, request)

@@ -1,0 +1,75 @@
+"""Setting throttles, and looking at them."""
+
+from __future__ import annotations
+
+from qmodel.contract import replies
+from qmodel.contract.operations import ThrottleGet, Throttles, ThrottleSet, ThrottleUnset
+from qmodel.contract.refusals import refuse
+from qmodel.model.state import parked, throttles
+from qmodel.model.state.store import Store, emit
+from qmodel.model.state.throttles import NEVER
+
+HOLDERS = 25
+"""How many of the jobs that hold a place are shown."""
+
+
+def throttle_set(store: Store, now: int, op: ThrottleSet) -> str:
+    """Set all limits of a throttle."""
+    missing = _missing(op)
+    if missing is not None:
+        raise refuse("BAD_ARGUMENT", "throttle_set", missing)
+
+    throttles.assign(store, now, op)
+    limits = throttles.limits(throttles.of(store, op.throttle))
+    emit(store, now, "limited", op.throttle, *limits)
+    parked.free(store, op.throttle)
+    return op.throttle
+
+
+def _missing(op: ThrottleSet) -> str | None:
+    """The limit that must be given with others, or must not without them; or the first one, if there is none."""
+    if (op.rate is None) != (op.rate_ms is None):
+        return "rate" if op.rate is None else "rate_ms"
+    if op.capacity is None:
+        if op.refill is not None or op.refill_ms is not None:
+            return "capacity"
+    elif op.refill is None:
+        return "refill"
+    elif op.refill_ms is None:
+        return "refill_ms"
+    return "concurrency" if op.concurrency is None and op.rate is None and op.capacity is None else None
+
+
+def throttle_unset(store: Store, now: int, op: ThrottleUnset) -> int:
+    """Take all limits from a throttle."""
+    if not throttles.clear(store, op.throttle):
+        return 0
+    emit(store, now, "unlimited", op.throttle)
+    parked.free(store, op.throttle)
+    return 1
+
+
+def throttle_get(store: Store, now: int, op: ThrottleGet) -> replies.Throttle:
+    """Show a throttle."""
+    return _view(store, now, op.throttle)
+
+
+def throttles_(store: Store, now: int, op: Throttles) -> tuple[replies.Throttle, ...]:
+    """List the throttles that have limits."""
+    return tuple(_view(store, now, name) for name in throttles.listed(store)[op.offset : op.offset + op.count])
+
+
+def _view(store: Store, now: int, name: str) -> replies.Throttle:
+    throttle = throttles.of(store, name)
+    opens = throttles.opens_at(store, now, name, 1, (0, 0), False)
+    facts = (
+        name,
+        *throttles.limits(throttle),
+        throttles.running(store, name),
+        throttles.used(throttle, now),
+        throttles.tokens(throttle, now),
+        parked.count_parked(store, name),
+        opens if now < opens < NEVER else 0,
+        throttles.holders(store, name, HOLDERS),
+    )
+    return replies.Throttle._make(facts)

@@ -1,0 +1,212 @@
+"""From a snapshot back to a store of the model, so that it can go on from there; and snapshots as text.
+
+A snapshot holds all by which the model decides. It does not hold the events, only how many are kept: in a store that is
+made of one they cannot be read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import fields
+from itertools import chain
+from typing import Any
+
+from qmodel.contract.operations import Put
+from qmodel.contract.replies import Failure
+from qmodel.model.snapshot import REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
+from qmodel.model.sorted_list import Ordered
+from qmodel.model.state.concurrency_keys import Line
+from qmodel.model.state.config import value
+from qmodel.model.state.jobs import NONE, Job
+from qmodel.model.state.messages import Message
+from qmodel.model.state.parked import Gate
+from qmodel.model.state.queues import Queue
+from qmodel.model.state.requests import Request
+from qmodel.model.state.schedules import Schedule
+from qmodel.model.state.stats import Day, Sample
+from qmodel.model.state.store import Store
+from qmodel.model.state.subscriptions import Subscription
+from qmodel.model.state.throttles import Throttle
+from qmodel.model.state.uniques import Unique
+from qmodel.model.state.workers import Worker
+
+SAME = ("seq", "journaled", "workers_passed")
+"""What stands in a snapshot as in the store; so do the next ones, as dictionaries of their own, and as sorted lists."""
+
+DICTIONARIES = ("config", "tracked")
+LISTS = ("crons", "completed", "failed", "keeping")
+
+
+def store(of: Snapshot) -> Store:
+    """Make a store that holds what a snapshot says."""
+    made = Store()
+    for name in SAME:
+        setattr(made, name, getattr(of, name))
+    for name in DICTIONARIES:
+        setattr(made, name, _by_value(getattr(of, name)))
+    for name in LISTS:
+        setattr(made, name, Ordered(getattr(of, name)))
+    made.settings = made.settings | of.config
+    made.events = deque([(0, "")] * of.events, value(made, "max-events"))
+    made.recorded = deque(maxlen=value(made, "max-journal"))
+    made.messages = Ordered(Message(*one) for one in of.messages)
+    made.metadata = {klass: dict(notes) for klass, notes in of.metadata.items()}
+    made.requests = dict(of.requests)
+    made.cascade = dict.fromkeys(of.cascade)
+    made.results = {jid: {other: tuple(one) for other, *one in kept} for jid, kept in of.results.items()}  # type: ignore[misc]
+    made.request_states = {state: Ordered(places) for state, places in of.request_states.items()}
+    made.groups.update({name: Ordered(places) for name, places in of.groups.items()})
+    made.tags = {tag: Ordered(jobs) for tag, jobs in of.tags.items()}
+    _add_objects(made, of)
+    return made
+
+
+def _add_objects(made: Store, of: Snapshot) -> None:
+    made.jobs = {jid: _job(jid, record) for jid, record in of.jobs.items()}
+    for jid, job in made.jobs.items():
+        for other, mark in job.dependencies.items():
+            made.jobs[other].dependents[jid] = mark
+    made.queues = {name: _queue(record) for name, record in of.queues.items()}
+    made.lines = {name: _line(record) for name, record in of.lines.items()}
+    made.requested = {id: _request(id, record) for id, record in of.requested.items()}
+    made.schedules = {jid: _with(Schedule(jid), record, SCHEDULE) for jid, record in of.schedules.items()}
+    subscribed = sorted(of.subscriptions.items(), key=lambda one: int(one[1]["seq"]))
+    made.subscriptions = {name: _subscription(name, record) for name, record in subscribed}
+    made.workers = {name: _worker(record) for name, record in of.workers.items()}
+    made.throttles = {name: _throttle(record) for name, record in of.throttles.items()}
+    made.days.update({key: _day(record) for key, record in of.days.items()})
+    made.uniques = {key: _with(Unique(key, "", "", 0, 0, 0), record, UNIQUE) for key, record in of.uniques.items()}
+    made.unique_ends = Ordered((one.ends, 0, key) for key, one in made.uniques.items() if one.ends)
+
+
+def _with(made: Any, record: Record, names: Iterable[str]) -> Any:
+    for name in names:
+        setattr(made, name, record[name])
+    return made
+
+
+def _by_value(found: dict[str, int]) -> dict[str, int]:
+    """A dictionary in the order of its values, which are sequences: as it came to be."""
+    return dict(sorted(found.items(), key=lambda one: one[1]))
+
+
+def _job(jid: str, record: Record) -> Job:
+    made = Job(jid)
+    marks = dict(record["marks"])
+    for name in Job.__slots__:
+        if name in record:
+            setattr(made, name, record[name])
+    made.tags = dict(record["tags"]) or NONE
+    made.options = dict(record["options"]) or NONE
+    made.failure = Failure(*record["failure"]) if record["failure"] is not None else None
+    made.dependencies = {other: marks.get(other, 0) for other in record["dependencies"]} or NONE
+    made.dependents = dict.fromkeys(record["dependents"], 0) or NONE  # their marks are said by the others
+    made.history = list(chain.from_iterable(record["history"]))
+    return made
+
+
+def _queue(record: Record) -> Queue:
+    made = Queue()
+    for name in Queue.__slots__:
+        found = record[name]
+        setattr(made, name, Ordered(found) if type(getattr(made, name)) is Ordered else found)
+    made.pauses = dict(record["pauses"])
+    made.gates = {name: _gate(one) for name, one in record["gates"].items()}
+    return made
+
+
+def _gate(record: Record) -> Gate:
+    made = Gate()
+    made.moment, made.parked, made.let = record["moment"], Ordered(record["parked"]), Ordered(record["let"])
+    return made
+
+
+def _line(record: Record) -> Line:
+    made = Line()
+    made.active, made.parked = dict.fromkeys(record["active"]), Ordered(record["parked"])
+    return made
+
+
+def _request(id: str, record: Record) -> Request:
+    made: Request = _with(Request(id, "", 0, 0, 0), record, REQUEST)
+    made.unfinished, made.ended = dict.fromkeys(record["unfinished"]), dict.fromkeys(record["ended"])
+    return made
+
+
+def _subscription(name: str, record: Record) -> Subscription:
+    made: Subscription = _with(Subscription(name), record, ("seq", "position", "patterns"))
+    given = {key: _option(key, text) for key, text in record["options"]}
+    names = ("klass", "priority", "retries", "delay_ms", "tags")
+    made.put = Put(record["queue"], "", data="", **{key: record[key] for key in names}, **given)
+    return made
+
+
+def _option(name: str, text: str) -> Any:
+    """An argument of a put, from what the option of a job says."""
+    return text == "1" if name == "lifo" else int(text) if name.endswith("_ms") else text
+
+
+def _worker(record: Record) -> Worker:
+    made: Worker = _with(Worker(), record, ("seen_at",))
+    made.held, made.grants = _by_value(record["held"]), dict(record["grants"])
+    return made
+
+
+def _throttle(record: Record) -> Throttle:
+    made = Throttle()
+    for name, found in record.items():
+        setattr(made, name, Ordered(found) if name in ("held", "claims") else found)
+    made.queues = set(record["queues"])
+    return made
+
+
+def _day(record: Record) -> Day:
+    made: Day = _with(Day(), record, ("failures", "failed", "retries", "swept"))
+    made.wait, made.run = _sample(record["wait"]), _sample(record["run"])
+    made.minutes = {minute: list(counts) for minute, counts in record["minutes"].items()}
+    return made
+
+
+def _sample(record: Record) -> Sample:
+    made: Sample = _with(Sample(), record, ("count", "mean", "squares"))
+    made.bins = dict(record["bins"])
+    return made
+
+
+# ---- as text
+
+
+def dumps(of: Snapshot) -> str:
+    """A snapshot as JSON: lists of pairs in place of dictionaries, whose keys may be tuples."""
+    return json.dumps({field.name: _plain(getattr(of, field.name)) for field in fields(Snapshot)}, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {"pairs": [[_plain(key), _plain(one)] for key, one in value.items()]}
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+def loads(text: str) -> Snapshot:
+    """The snapshot that `dumps` wrote; raises ValueError for what it did not, or a version with other parts."""
+    try:
+        return Snapshot(
+            **{name: _read(value) if type(value) in _NESTED else value for name, value in json.loads(text).items()}
+        )
+    except (TypeError, AttributeError, KeyError) as error:
+        raise ValueError(f"this is no snapshot of a namespace, or one of another version: {error}") from error
+
+
+_NESTED = (dict, list)
+
+
+def _read(value: Any) -> Any:
+    """What was a dictionary or a tuple. Of a large state nearly all is neither, and costs no call."""
+    if type(value) is dict:
+        return {
+            (_read(key) if type(key) is list else key): (_read(one) if type(one) in _NESTED else one)
+            for key, one in value["pairs"]
+        }
+    return tuple([_read(one) if type(one) in _NESTED else one for one in value])

@@ -1,0 +1,152 @@
+"""The gate before a claim: whether the throttles of a job are open, and what goes on when one of them opens.
+
+All throttles of a job are looked at before any is taken from, so a closed one costs the others nothing. A job that
+comes to a closed one is parked there, behind those of its queue and priority. Who was parked does not lose its turn:
+jobs that come later stand behind it, also once it was let go on and waits for its claim.
+
+Jobs are let go on by pops of their queue, and not by who frees a place: so a queue that is paused, or has no worker,
+keeps no place from others; and what opens with time needs nobody to open it.
+"""
+
+from __future__ import annotations
+
+from qmodel.contract.operations import Put
+from qmodel.contract.refusals import refuse
+from qmodel.model.state import config, jobs, options, parked, queues, throttles
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.store import Store, emit
+from qmodel.model.state.throttles import NEVER, Before
+
+Passed = dict[str, Before]
+"""For each throttle, the jobs that one pop has let pass and not claimed yet: how many, and what they cost."""
+
+GATES = 100
+"""The most gates at which one pop looks at a time."""
+
+NONE = (0, 0)
+
+
+def check_throttles(store: Store, op: Put, operation: str) -> None:
+    """Refuse a job that names a queue's own throttle, or costs more than a bucket that it is to pass can ever hold."""
+    named = op.throttles or ()
+    for name in named:
+        if name.startswith(throttles.OWN):
+            raise refuse("BAD_ARGUMENT", operation, "throttles")
+    if op.cost is None:
+        return
+    for name in (*named, throttles.OWN + op.queue):
+        capacity = throttles.of(store, name).capacity
+        if capacity and op.cost > capacity:
+            raise refuse("OVER_CAPACITY", op.jid, name, op.cost, capacity)
+
+
+def admits(store: Store, now: int, queue: str, job: Job, passed: Passed, holds: bool) -> bool:
+    """Whether a queue's own throttle is open to a job."""
+    own = throttles.own(store, queue)
+    if not own:
+        return True
+    return throttles.opens_at(store, now, own, throttles.cost(job), passed.get(own, NONE), holds) <= now
+
+
+def admitted(store: Store, now: int, queue: str, passed: Passed) -> int:
+    """How many of its ready jobs a queue may hand out by its own throttle: they are asked for one at a time."""
+    heads = queues.next_ready(store, queues.of(store, queue), 1)
+    return 1 if heads and admits(store, now, queue, heads[0], passed, False) else 0
+
+
+def passes(store: Store, now: int, job: Job, passed: Passed, holds: bool) -> bool:
+    """Whether all throttles that a lifted job names are open to it; if not, it is parked at the first that is not."""
+    if not job.options and not throttles.own(store, job.queue):
+        return True
+    named, cost = throttles.named(job), throttles.cost(job)
+    gate = options.get(job, "gate")
+    parked.unreserve(store, job)
+    for name in named:
+        before = passed.get(name, NONE)
+        if not holds and gate != name:
+            before = _sum(before, parked.let(store, job.queue, name, job.priority))
+        opens = throttles.opens_at(store, now, name, cost, before, holds)
+        if not holds and gate != name and parked.is_behind(store, job, name):
+            opens = NEVER
+        if opens > now:
+            _park(store, now, job, name, opens)
+            return False
+    for name in throttles.passed_by(store, job):
+        passed[name] = _sum(passed.get(name, NONE), (1, throttles.taken(store, name, cost)))
+    parked.forget_gate(job)
+    return True
+
+
+def _sum(one: Before, other: Before) -> Before:
+    return one[0] + other[0], one[1] + other[1]
+
+
+def _park(store: Store, now: int, job: Job, name: str, opens: int) -> None:
+    """Park a lifted job. One that was parked before and has not run since keeps its turn."""
+    seq = emit(store, now, "throttled", job.jid, job.queue, name)
+    options.set(job, "gate", name)
+    if options.get(job, "parked") is None:
+        options.set(job, "parked", seq)
+    job.worker = job.grant = ""
+    job.expires_at = 0
+    jobs.place(store, job, "throttled")
+    parked.lower(store, job.queue, name, opens)
+
+
+def claimed(store: Store, now: int, job: Job) -> None:
+    """Take from every throttle that a job passes what its claim takes."""
+    for name in throttles.passed_by(store, job):
+        throttles.spend(store, now, name, throttles.cost(job), job.token)
+
+
+def let_through(store: Store, now: int, queue: str, passed: Passed, most: int) -> int:
+    """Let jobs go on that are parked at gates which may be open, up to so many; give how many."""
+    through = 0
+    for name in parked.due(queues.of(store, queue), now, GATES):
+        if through < most:
+            through += _open(store, now, queue, name, passed, most - through)
+    return through
+
+
+def _open(store: Store, now: int, queue: str, name: str, passed: Passed, most: int) -> int:
+    """Let the first jobs at a gate go on, as many as there is room for; then it waits until there is more."""
+    waiting = parked.let(store, queue, name, float("inf"))
+    before = _sum(passed.get(name, NONE), waiting)
+    through, opens = 0, 0
+    for job in parked.parked(store, queue, name, most):
+        opens = throttles.opens_at(store, now, name, throttles.cost(job), before, False)
+        if opens > now:
+            break
+        _go_on(store, now, job, name)
+        before = _sum(before, (1, throttles.cost(job)))
+        through += 1
+    parked.expect(store, queue, name, NEVER if opens > now and waiting[0] + through else opens)
+    return through
+
+
+def _go_on(store: Store, now: int, job: Job, name: str) -> None:
+    """Let a parked job stand at the end of its priority. It keeps its turn at the gate, should that close before it."""
+    parked = options.get(job, "parked")
+    emit(store, now, "unthrottled", job.jid, job.queue, name)
+    jobs.lift(store, job)
+    options.set(job, "gate", name)
+    options.set(job, "parked", str(parked))
+    job.ready_at = now
+    jobs.place(store, job, "waiting")
+
+
+def opens_at(store: Store, now: int, name: str) -> int:
+    """The next moment at which throttles may let a job of a queue go on by themselves, or 0."""
+    queue = queues.of(store, name)
+    first = parked.open_at(queue)
+    moments = [max(first, now)] if first < NEVER else []
+    own = throttles.own(store, name)
+    if own:
+        until = now - config.value(store, "grace-period")
+        heads = [(job, True) for job in queues.lapsed(store, queue, until, 1)]
+        heads += [(job, False) for job in queues.next_ready(store, queue, 1)]
+        for job, holds in heads:
+            opens = throttles.opens_at(store, now, own, throttles.cost(job), NONE, holds)
+            if now < opens < NEVER:
+                moments.append(opens)
+    return min(moments, default=0)

@@ -1,0 +1,28 @@
+"""What a job holds besides its place is let go of here, however it ends.
+
+Called right after a job has ended (complete, failed, or deleted), and when a put begins it anew. A plain job has no
+options and holds nothing. A job may be settled twice (it failed, and is canceled later): whoever adds a line here lets
+go of what is still held, and of nothing else.
+"""
+
+from __future__ import annotations
+
+from qmodel.model.rules import deduplication
+from qmodel.model.rules.concurrency import give_up
+from qmodel.model.rules.recurrence import run_ended
+from qmodel.model.rules.request_end import sub_ended
+from qmodel.model.state import results
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.store import Store
+
+
+def clean_up(store: Store, now: int, job: Job) -> None:
+    """Let go of what a job held that has ended, or begins anew."""
+    if not job.options:
+        return
+    run_ended(store, now, job)
+    give_up(store, now, job)
+    sub_ended(store, now, job)
+    if job.state == "complete":
+        results.forget(store, job)
+    deduplication.let_go(store, now, job)

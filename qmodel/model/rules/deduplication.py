@@ -1,0 +1,225 @@
+"""Deduplication: putting a job of which, under a key, another one stands for it already.
+
+A put with a key is *accepted*, or *deduplicated*: then nothing is put, and the reply names the job that stands for it.
+Who holds a key decides for how long (state/uniques.py). Who comes decides what becomes of it, by its mode:
+
+- `pending`, `window`: it is dropped.
+- `debounce`: where the holder has not begun, its data become the ones that came last and its delay starts again, but
+  ends at most `unique_max_ms` after the holder was put. A job that began and waits to be tried again stays as it is.
+- `again`: where the holder has not begun, its data become the ones that came last. Where it has, the job is put, and
+  depends on the holder until that one has ended, in any way. Then it holds the key and goes on. One is kept so, whose
+  data are the ones that came last: for whoever comes it is the one that stands. Nobody else notices this dependency:
+  the holder may be canceled and drained.
+
+The same request is never a second put: what it was replied is remembered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from qmodel.contract.operations import Put
+from qmodel.contract.refusals import refuse
+from qmodel.model.rules import concurrency, stages
+from qmodel.model.state import dependencies, idempotency, jobs, options, uniques
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.store import Store, emit
+from qmodel.model.state.uniques import Unique
+
+NOT_BEGUN = ("waiting", "scheduled", "depends", "throttled")
+
+
+def _not_begun(store: Store, unique: Unique, jid: str) -> bool:
+    """Whether a job that stands for a key has not begun since it was put."""
+    job = jobs.get(store, jid)
+    return job is not None and job.state in NOT_BEGUN and (jid == unique.next or job.token == unique.token)
+
+
+def go_on(store: Store, now: int, job: Job, holder: str) -> None:
+    """Let a job no longer wait for the holder of its key."""
+    options.drop(job, "holder")
+    dependencies.unlink(store, job, (holder,))
+    if job.state == "depends" and not job.dependencies:
+        stages.unblock(store, now, job)
+
+
+def dependents(store: Store, job: Job) -> tuple[str, ...]:
+    """The jobs that depend on a job, but for the one that is only kept until it has ended."""
+    found = dependencies.dependents(job)
+    if options.get(job, "unique") is None:
+        return found
+    return tuple(jid for jid in found if options.get(jobs.load(store, jid), "holder") != job.jid)
+
+
+# ---- before a put: what may refuse
+
+
+def check(op: Put, operation: str) -> None:
+    """Refuse what has no meaning without a key, or in its mode."""
+    mode = op.unique_mode or "pending"
+    if op.unique_mode is not None and op.unique is None:
+        raise refuse("BAD_ARGUMENT", operation, "unique_mode")
+    if op.unique_ms is not None and (op.unique is None or mode not in ("pending", "window")):
+        raise refuse("BAD_ARGUMENT", operation, "unique_ms")
+    if mode == "window" and op.unique_ms is None:
+        raise refuse("BAD_ARGUMENT", operation, "unique_ms")
+    if op.unique_max_ms is not None and mode != "debounce":
+        raise refuse("BAD_ARGUMENT", operation, "unique_max_ms")
+
+
+def _check_apart(store: Store, puts: tuple[Put, ...], keyed: list[Put]) -> None:
+    """Refuse to put in one step a job that has a key and another one with that key: the order would decide too much."""
+    times: dict[str | None, int] = {}
+    for op in keyed:
+        times[op.unique] = times.get(op.unique, 0) + 1
+    for op in puts:
+        job = jobs.get(store, op.jid)
+        key = options.get(job, "unique") if job is not None else None
+        if key is not None and times.get(key, 0) > (1 if op.unique == key else 0):
+            raise refuse("DUPLICATE_KEY", op.jid, key)
+
+
+def _standing(store: Store, now: int, op: Put, key: str) -> str:
+    """The job that stands for one that is put with a key."""
+    unique = uniques.get(store, now, key)
+    if unique is None:
+        return op.jid
+    if unique.next:
+        return unique.next
+    if op.unique_mode == "again" and not unique.ends and not _not_begun(store, unique, unique.jid):
+        return op.jid
+    return unique.jid
+
+
+def plan(store: Store, now: int, puts: tuple[Put, ...], operation: str) -> dict[str, str]:
+    """For each job that is put with a key the one that will stand for it: itself, if it is accepted; or refuse."""
+    keyed = []
+    for op in puts:
+        check(op, operation)
+        if op.unique is not None:
+            keyed.append(op)
+    stands: dict[str, str] = {}
+    if not keyed:
+        return stands
+    _check_apart(store, puts, keyed)
+    taken: dict[str, str] = {}
+    for op in keyed:
+        key = op.unique or ""
+        stands[op.jid] = taken.get(key) or _standing(store, now, op, key)
+        if stands[op.jid] == op.jid:
+            taken[key] = op.jid
+    return stands
+
+
+def _redirected(store: Store, depends: tuple[str, ...], stands: dict[str, str]) -> tuple[str, ...]:
+    """The same dependencies as they are; a job that stood in the way, and is gone, holds nobody up."""
+    others = []
+    for text in depends:
+        jid, between, more = text.partition(" ")
+        other = stands.get(jid, jid)
+        if other == jid or other in stands or jobs.get(store, other) is not None:
+            others.append(other + between + more)
+    return tuple(others)
+
+
+def _holder(store: Store, now: int, op: Put) -> str:
+    """The job on which an accepted one is to depend because it holds the key, or none."""
+    unique = uniques.get(store, now, op.unique) if op.unique is not None else None
+    return unique.jid if unique is not None and unique.jid != op.jid else ""
+
+
+def redirect(store: Store, now: int, puts: tuple[Put, ...], stands: dict[str, str]) -> tuple[Put, ...]:
+    """The puts that are accepted, and what they are to depend on: on the jobs that stand for others, on the holder."""
+    accepted = []
+    for op in puts:
+        if stands.get(op.jid, op.jid) == op.jid:
+            others = _redirected(store, op.depends, stands) if op.depends is not None else None
+            holder = _holder(store, now, op)
+            if holder:
+                job = jobs.get(store, op.jid)
+                known = dependencies.of(job) if job is not None else ()
+                others = (*(known if others is None else others), holder)
+            accepted.append(op if others is None else replace(op, depends=others))
+    return tuple(accepted)
+
+
+# ---- the put
+
+
+def recall(store: Store, operation: str, request: str) -> Any:
+    """What a put with a key was replied under this request, or None."""
+    return idempotency.recall(store, f"{operation} {request}") if request != "" else None
+
+
+def remember(store: Store, operation: str, request: str, reply: Any) -> None:
+    """Remember what a put with a key is replied."""
+    if request != "":
+        idempotency.remember(store, f"{operation} {request}", reply)
+
+
+def claim(store: Store, now: int, job: Job, op: Put) -> None:
+    """Let a job that is being put hold its key, or be the next that does."""
+    key = op.unique or ""
+    unique = uniques.get(store, now, key)
+    if unique is not None and unique.jid != job.jid:
+        uniques.keep_next(store, unique, job.jid)
+        options.set(job, "holder", unique.jid)
+        dependencies.wait_for(store, job, unique.jid)
+        return
+    uniques.sweep(store, now)
+    ends = now + op.unique_ms if op.unique_ms is not None else 0
+    uniques.hold(store, key, op.unique_mode or "pending", job, now, ends)
+
+
+def _delay(store: Store, now: int, op: Put, job: Job, unique: Unique) -> None:
+    """Let the delay of a job start again."""
+    jobs.lift(store, job)
+    concurrency.step_back(store, now, job)
+    ready_at = now + op.delay_ms
+    if op.unique_max_ms is not None:
+        ready_at = min(ready_at, unique.since + op.unique_max_ms)
+    job.ready_at = ready_at
+    state = stages.begins(store, now, job)
+    emit(store, now, "deduplicated", job.jid, job.queue, unique.key, "debounce", state)
+    concurrency.place(store, now, job, state)
+
+
+def deduplicate(store: Store, now: int, op: Put, jid: str) -> None:
+    """Do what becomes of a put for which another job stands."""
+    key = op.unique or ""
+    job = jobs.get(store, jid)
+    mode = op.unique_mode or "pending"
+    if job is None:
+        emit(store, now, "deduplicated", jid, "", key, mode, "")
+        return
+    unique = uniques.get(store, now, key)
+    assert unique is not None
+    changes = mode in ("debounce", "again") and _not_begun(store, unique, jid)
+    if changes:
+        job.data = op.data
+    if changes and mode == "debounce" and job.state != "throttled":
+        _delay(store, now, op, job, unique)
+    else:
+        emit(store, now, "deduplicated", jid, job.queue, key, mode, job.state)
+
+
+# ---- the end
+
+
+def let_go(store: Store, now: int, job: Job) -> None:
+    """Let a job that has ended, or begins anew, hold its key no longer; the job that was kept for after it goes on."""
+    key = options.get(job, "unique")
+    unique = uniques.load(store, key) if key is not None else None
+    if unique is None:
+        return
+    if unique.next == job.jid:
+        options.drop(job, "holder")
+        dependencies.unlink(store, job, (unique.jid,))
+        uniques.keep_next(store, unique, "")
+    elif unique.jid == job.jid and unique.next:
+        next_job = jobs.load(store, unique.next)
+        uniques.hold(store, unique.key, "again", next_job, now, 0)
+        go_on(store, now, next_job, job.jid)
+    elif unique.jid == job.jid and unique.mode != "window":
+        uniques.remove(store, unique)

@@ -1,0 +1,109 @@
+"""What follows from a failure: each dependent does what its edge says.
+
+A thousand jobs may follow one that fails, and their dependents after them. So an operation sees to about a thousand,
+and leaves the rest to the next one; as the followers of one job are seen to together, it may come to two thousand.
+Whatever fails first, the end is the same: a job of which one edge says `cancel` is canceled, even when another edge has
+failed it; a job that failed keeps its other edges, and none of them frees it.
+
+When a job is canceled so, its dependents do what *their* edges say. Where one of these says `block`, the job fails
+instead, and stays: nobody is left waiting for a job that is gone. A job that a later operation is to cancel has failed
+until then, so that nobody takes it.
+"""
+
+from __future__ import annotations
+
+from qmodel.contract.arguments import MOST
+from qmodel.model.rules.deletion import delete
+from qmodel.model.rules.failure import fail_job
+from qmodel.model.rules.stages import unblock
+from qmodel.model.state import cascade, dependencies, jobs
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.store import Store
+
+
+def go_on(store: Store, now: int) -> None:
+    """See to the dependents of jobs that failed, the last one first, as far as an operation goes."""
+    room = MOST
+    doomed: list[str] = []
+    while room > 0 and (doomed or cascade.is_left(store)):
+        if doomed:
+            room -= _cancel(store, now, doomed)
+            continue
+        job, cancels = cascade.take(store)
+        if job is None:
+            room -= 1
+        elif cancels:
+            doomed.append(job.jid)
+        else:
+            room -= _follow(store, now, job, doomed)
+    for jid in doomed:
+        _put_off(store, now, jid)
+
+
+def _follow(store: Store, now: int, job: Job, doomed: list[str]) -> int:
+    """Let the dependents of a failed job follow, but those that are to be canceled; give how much there was to do."""
+    assert job.failure is not None
+    failing, ignoring = dependencies.under(job, "fail"), dependencies.under(job, "ignore")
+    for jid in failing:
+        _fail(store, now, jobs.load(store, jid), f"Its dependency {job.jid} failed.")
+    for jid in ignoring:
+        _ignore(store, now, jobs.load(store, jid), job, "failed", job.failure.message)
+    for jid in dependencies.under(job, "cancel"):
+        _doom(store, now, jobs.load(store, jid), f"Its dependency {job.jid} failed.", doomed)
+    return len(failing) + len(ignoring) or int(not doomed)
+
+
+def _fail(store: Store, now: int, job: Job, message: str) -> None:
+    if job.state == "depends":
+        jobs.lift(store, job)
+        fail_job(store, now, job, "failed-dependencies-" + job.queue, message)
+
+
+def _ignore(store: Store, now: int, job: Job, other_job: Job, state: str, message: str) -> None:
+    dependencies.ignore(store, job, other_job, state, message)
+    if job.state == "depends" and not job.dependencies:
+        unblock(store, now, job)
+
+
+def _doom(store: Store, now: int, job: Job, message: str, doomed: list[str]) -> None:
+    if dependencies.under(job, "block"):
+        _fail(store, now, job, message)
+    else:
+        doomed.append(job.jid)
+
+
+def _cancel(store: Store, now: int, doomed: list[str]) -> int:
+    """Cancel the last of those that are to be, and let its dependents follow; give how much there was to do."""
+    job = jobs.get(store, doomed.pop())
+    if job is None or dependencies.under(job, "block"):  # two ways led to it; or somebody came to wait for it
+        return 1
+    canceled = len(dependencies.under(job, "cancel"))
+    size = len(job.dependents) - canceled + max(len(job.dependencies), 1)
+    _leave(store, now, job, doomed)
+    if len(job.dependencies) > MOST:
+        dependencies.unlink(store, job, dependencies.of(job))
+        doomed.append(job.jid)
+    else:
+        delete(store, now, job)
+    return size
+
+
+def _leave(store: Store, now: int, job: Job, doomed: list[str]) -> None:
+    """Let those that wait for a job that is canceled go their ways."""
+    for jid in dependencies.under(job, "ignore"):
+        _ignore(store, now, jobs.load(store, jid), job, "canceled", "")
+    message = f"Its dependency {job.jid} was canceled."
+    for jid in dependencies.under(job, "fail"):
+        dependencies.unlink(store, jobs.load(store, jid), [job.jid])
+        _fail(store, now, jobs.load(store, jid), message)
+    for jid in dependencies.under(job, "cancel"):
+        dependencies.unlink(store, jobs.load(store, jid), [job.jid])
+        _doom(store, now, jobs.load(store, jid), message, doomed)
+
+
+def _put_off(store: Store, now: int, jid: str) -> None:
+    """Leave it to the next operation to cancel a job."""
+    job = jobs.get(store, jid)
+    if job is not None:
+        _fail(store, now, job, "It is about to be canceled, as its dependency was, or failed.")
+        cascade.push(store, job, True)

@@ -1,0 +1,58 @@
+"""Recurring jobs that stood still and go on, or are over."""
+
+from __future__ import annotations
+
+from qmodel.model.state import options, schedules
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.queues import NO_TIME
+from qmodel.model.state.schedules import Schedule
+from qmodel.model.state.store import Store, emit
+
+
+def stop(store: Store, now: int, schedule: Schedule, cause: str) -> None:
+    """Delete one that is in no list, and say why."""
+    emit(store, now, "unrecurred", schedule.jid, schedule.queue, cause)
+    schedules.delete(store, schedule)
+
+
+def keep(store: Store, now: int, schedule: Schedule) -> None:
+    """Enter one that was taken out of its list, unless it has no more runs."""
+    cause = schedules.over(schedule)
+    if cause:
+        stop(store, now, schedule, cause)
+    else:
+        schedules.enter(store, schedule)
+
+
+def go_on(store: Store, now: int, schedule: Schedule, event: str) -> None:
+    """Pass over what was due while one stood still that is in no list, and keep it. What is due at this very moment is
+    passed over as well: else the end of a run in a pop would let that pop make another one, of which peek cannot know.
+    """
+    if not schedules.stands_still(schedule):
+        passed = schedules.before(schedule, now + 1)
+        schedules.skip(schedule, passed)
+        if passed:
+            emit(store, now, event, schedule.jid, schedule.queue, passed, schedules.next_due(schedule))
+        schedule.next_at = max(schedule.next_at, now)  # of the kind `after`; all others are passed over by now
+    keep(store, now, schedule)
+
+
+def run_ended(store: Store, now: int, job: Job) -> None:
+    """Tell the recurring job that waits for it of the end of a run."""
+    said = options.get(job, "schedule")
+    if said is None:
+        return
+    options.drop(job, "schedule")
+    jid, since = said.split(" ")
+    schedule = schedules.get(store, jid)
+    if schedule is None or schedule.since != int(since):
+        return
+    stood_still = schedules.stands_still(schedule)  # not if it was changed since, and allows runs beside each other
+    schedules.leave(store, schedule)
+    schedule.open -= 1
+    if schedule.kind == "after" and schedule.open == 0 and schedule.next_at == NO_TIME:
+        schedule.next_at = now + schedule.interval_ms
+    if stood_still:
+        go_on(store, now, schedule, "skipped")
+    else:
+        keep(store, now, schedule)

@@ -1,0 +1,115 @@
+"""Making the runs of recurring jobs. What holds of runs is told in qmodel/model/state/schedules.py."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from qmodel.model.rules.recurrence import stop
+from qmodel.model.rules.stages import enter
+from qmodel.model.state import history, jobs, options, schedules, tags
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.schedules import Schedule
+from qmodel.model.state.store import Store, emit
+
+
+class Run(NamedTuple):
+    """A run that is due, and whether its id is free."""
+
+    schedule: Schedule
+    jid: str
+    due_at: int
+    free: bool
+
+
+def next_run(store: Store, schedule: Schedule, due_at: int) -> Run:
+    schedule.runs += 1
+    jid = f"{schedule.jid}-{schedule.runs}"
+    return Run(schedule, jid, due_at, jobs.get(store, jid) is None)
+
+
+def make(store: Store, now: int, run: Run) -> None:
+    """Put a run, as of the moment at which it was due."""
+    schedule = run.schedule
+    emit(store, now, "fired", schedule.jid, schedule.queue, run.jid, run.due_at)
+    job = jobs.create(store, run.jid)
+    state = _begin(store, job, run)
+    emit(store, now, "put", run.jid, schedule.queue, schedule.klass, state)
+    tags.assign(store, job, schedule.tags)
+    jobs.place(store, job, state)
+
+
+def _begin(store: Store, job: Job, run: Run) -> str:
+    """Let a job be a run; give the state in which it begins."""
+    schedule = run.schedule
+    job.klass = schedule.klass
+    job.data = schedule.data
+    job.priority = schedule.priority
+    job.retries = schedule.retries
+    if schedule.overlap == "skip":
+        options.set(job, "schedule", f"{schedule.jid} {schedule.since}")
+    history.add(store, run.due_at, job, "spawned", schedule.jid)
+    return enter(store, run.due_at, job, schedule.queue, 0)
+
+
+def fire_due(store: Store, now: int, queue: str, most: int) -> int:
+    """Make runs that are due, of each schedule in turn, until none is due or so many were tried; give how many."""
+    found = schedules.due(store, queue, now, most)
+    for schedule in found:
+        missed = schedules.pass_over(now, schedule)
+        if missed:
+            emit(store, now, "missed", schedule.jid, queue, missed, schedules.next_due(schedule))
+    made = 0
+    for run in _in_turn(store, now, found, most):
+        if run.free:
+            make(store, now, run)
+            made += 1
+        else:
+            emit(store, now, "renumbered", run.schedule.jid, queue, run.jid)
+    _keep_all(store, now, found)
+    return made
+
+
+def _keep_all(store: Store, now: int, found: list[Schedule]) -> None:
+    """Keep how far schedules of one queue have come; those that have no more runs are deleted."""
+    schedules.advance(store, [schedule for schedule in found if not schedules.over(schedule)])
+    for schedule in found:
+        cause = schedules.over(schedule)
+        if cause:
+            schedules.leave(store, schedule)
+            stop(store, now, schedule, cause)
+
+
+def drafts(store: Store, now: int, queue: str, most: int) -> list[Job]:
+    """The jobs that the runs would be that a pop would make now; for a read."""
+    found = schedules.due(store, queue, now, most)
+    for schedule in found:
+        schedules.pass_over(now, schedule)
+    shown: list[Job] = []
+    for run in _in_turn(store, now, found, most):
+        if run.free:
+            job = jobs.draft(store, run.jid, "waiting", len(shown) + 1)
+            _begin(store, job, run)
+            tags.pretend(job, run.schedule.tags)
+            shown.append(job)
+    return shown
+
+
+def _in_turn(store: Store, now: int, found: list[Schedule], most: int) -> list[Run]:
+    """The next runs of drafts of schedules that are due, moving these on: one of each in turn."""
+    made: list[Run] = []
+    turn = [schedule for schedule in found if _is_due(now, schedule)]
+    while turn:
+        again = []
+        for schedule in turn[: most - len(made)]:
+            run = next_run(store, schedule, schedule.next_at)
+            made.append(run)
+            if run.free:
+                schedules.move_on(schedule)
+            if _is_due(now, schedule):
+                again.append(schedule)
+        turn = again
+    return made
+
+
+def _is_due(now: int, schedule: Schedule) -> bool:
+    return schedule.next_at <= now and not schedules.stands_still(schedule) and not schedules.over(schedule)

@@ -1,0 +1,105 @@
+"""Finding jobs by what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from qmodel.contract import replies
+from qmodel.contract.arguments import MOST
+from qmodel.contract.refusals import refuse
+from qmodel.model.state import cursors, failures, jobs
+from qmodel.model.state.jobs import Filter, Job
+from qmodel.model.state.store import Store
+
+PARTS = {
+    "waiting": ("ready", "scheduled"),
+    "scheduled": ("scheduled",),
+    "throttled": ("throttled",),
+    "depends": ("depends",),
+    "running": ("locks",),
+    "stalled": ("locks",),
+}
+"""In which lists of its queue a job of each state may stand: one that is due is waiting already."""
+
+ALL = ("ready", "scheduled", "throttled", "depends", "locks", "completed", "group")
+
+
+def filter(op: Any, state: str | None, before: int | None = None) -> Filter:
+    """What jobs have to be, as the arguments of an operation say; `before` is when they had ended at the latest."""
+    return Filter(op.queue, state, op.klass, op.tag, getattr(op, "worker", None), op.group, before)
+
+
+def find(store: Store, now: int, operation: str, op: Any, wanted: Filter) -> tuple[list[Job], str]:
+    """The jobs that fit, up to `count`, among at most 1000 behind the cursor, and the cursor then; or refuse."""
+    kinds, name = _kinds(wanted)
+    at = _begins(op, operation, kinds)
+
+    found: list[Job] = []
+    seen = 0
+    for kind, whose in _lists(store, kinds, name, wanted.group, at):
+        after = at.key if at is not None and kind == at.kind and (kind != "group" or whose == at.name) else None
+        for key, jid in cursors.page(store, kind, whose, after, MOST - seen):
+            if _is_over(kind, key, wanted):
+                break
+            job = jobs.load(store, jid)
+            seen += 1
+            if jobs.fits(now, job, wanted):
+                found.append(job)
+            if len(found) == op.count or seen == MOST:
+                return found, cursors.write(kind, whose, key)
+    return found, ""
+
+
+def _is_over(kind: str, key: cursors.Key, wanted: Filter) -> bool:
+    """Whether a job, and all behind it in its list, ended after the moment that is wanted."""
+    return wanted.before is not None and kind in ("completed", "group") and key[0] > wanted.before
+
+
+def _begins(op: Any, operation: str, kinds: tuple[str, ...]) -> cursors.Cursor | None:
+    """Where to begin; or refuse."""
+    if not kinds:
+        raise refuse("TOO_WIDE", operation)
+    at = cursors.read(op.cursor)
+    if op.cursor and (at is None or at.kind not in kinds):
+        raise refuse("BAD_ARGUMENT", operation, "cursor")
+    return at
+
+
+def _kinds(wanted: Filter) -> tuple[tuple[str, ...], str]:
+    """The kinds of lists to walk through, the shortest that there are, and whose they are; none where none will do."""
+    if wanted.worker is not None:
+        return ("held",), wanted.worker
+    if wanted.group is not None:
+        return ("group",), wanted.group
+    if wanted.tag is not None:
+        return ("tag",), wanted.tag
+    if wanted.state == "complete":
+        return ("completed",), ""
+    if wanted.state == "failed":
+        return ("group",), ""
+    if wanted.queue is None:
+        return (), ""
+    return (ALL if wanted.state is None else PARTS[wanted.state]), wanted.queue
+
+
+def _lists(
+    store: Store, kinds: tuple[str, ...], name: str, group: str | None, at: cursors.Cursor | None
+) -> Iterator[tuple[str, str]]:
+    """The lists from the cursor on: kind, and whose."""
+    begun = at is None
+    for kind in kinds:
+        begun = begun or (at is not None and kind == at.kind)
+        if begun and kind == "group" and group is None:
+            first = at.name if at is not None and at.kind == "group" else ""
+            yield from ((kind, one) for one in failures.names(store, first, MOST))
+        elif begun:
+            yield kind, name
+
+
+def bulk(store: Store, preview: bool, found: list[Job], cursor: str, act: Callable[[Job], bool]) -> replies.Bulk:
+    """Do something to jobs, or only count them; it says of each whether it was done. That may end another one, too."""
+    if preview:
+        return replies.Bulk(len(found), 0, cursor)
+    done = sum(jobs.get(store, job.jid) is job and act(job) for job in found)
+    return replies.Bulk(done, len(found) - done, cursor)

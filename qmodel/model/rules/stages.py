@@ -1,0 +1,38 @@
+"""The stages of a job: how one begins in a queue, and how a blocked job goes on."""
+
+from __future__ import annotations
+
+from qmodel.model.rules.concurrency import admit, give_up, place
+from qmodel.model.state import history, jobs
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.store import Store, emit
+
+
+def begins(store: Store, now: int, job: Job) -> str:
+    """The state of a job that nothing holds but its dependencies, its time, and its line."""
+    if job.dependencies:
+        if job.options:
+            give_up(store, now, job)
+        return "depends"
+    if job.ready_at > now:
+        return "scheduled"
+    return admit(store, job) if job.options else "waiting"
+
+
+def enter(store: Store, now: int, job: Job, queue: str, delay_ms: int) -> str:
+    """Begin a lifted job's stage in a queue; give the state in which it begins."""
+    job.queue = queue
+    job.remaining = job.retries
+    job.put_at = now
+    job.ready_at = now + delay_ms
+    history.add(store, now, job, "put", queue)
+    return begins(store, now, job)
+
+
+def unblock(store: Store, now: int, job: Job) -> None:
+    """Let a job go on that waits for nothing more, when its time has come."""
+    jobs.lift(store, job)
+    job.ready_at = max(job.ready_at, now)
+    state = begins(store, now, job)
+    emit(store, now, "unblocked", job.jid, job.queue, state)
+    place(store, now, job, state)

@@ -1,0 +1,45 @@
+"""Complete jobs, and how long they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from qmodel.model.state import retention
+from qmodel.model.state.failures import latest
+from qmodel.model.state.store import Store
+
+if TYPE_CHECKING:
+    from qmodel.model.state.jobs import Job
+
+
+def add(store: Store, job: Job) -> None:
+    """Enter a complete job."""
+    store.completed.add((job.ended_at, job.seq, job.jid))
+    if job.options:
+        retention.enter(store, job)
+
+
+def discard(store: Store, job: Job) -> None:
+    """Strike a complete job."""
+    store.completed.remove((job.ended_at, job.seq, job.jid))
+    if job.options:
+        retention.leave(store, job)
+
+
+def expired(store: Store, now: int, most: int) -> Sequence[Job]:
+    """The oldest complete jobs that are past jobs-history or beyond jobs-history-count."""
+    completed, settings = store.completed, store.settings
+    surplus = completed.size - settings["jobs-history-count"]
+    last = now - settings["jobs-history"]
+    if surplus <= 0 and not completed.begins_by(last):
+        return ()
+    found = completed.until(last, most)
+    if surplus > len(found):
+        found = completed[: min(surplus, most)]
+    return [store.jobs[jid] for _, _, jid in found]
+
+
+def page(store: Store, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
+    """How many complete jobs there are, and a page of them, latest first."""
+    return len(store.completed), latest(store.completed, offset, count)

@@ -1,0 +1,77 @@
+"""Walks through the lists in which jobs stand, a bounded part at a time.
+
+A cursor is the place of the job that was looked at last: its list, and the numbers that order it there. So a walk goes
+on behind that place, whatever has come or gone since; a position would pass over jobs when earlier ones are gone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from qmodel.model.state import failures, queues, workers
+from qmodel.model.state.store import Store
+
+Key = tuple[float, ...]
+
+NUMBERS: Final = {
+    "held": 1, "tag": 1, "ready": 3, "scheduled": 2, "throttled": 2, "depends": 2, "locks": 2, "completed": 2,
+    "group": 2,
+}  # fmt: skip
+"""Every kind of list, and how many numbers order the jobs in it."""
+
+_NUMBER = re.compile("0|-?[1-9][0-9]{0,13}|-inf")
+
+
+class Cursor(NamedTuple):
+    """A place: the kind of the list, its name if it is a group, and the numbers of the job."""
+
+    kind: str
+    name: str
+    key: Key
+
+
+def write(kind: str, name: str, key: Key) -> str:
+    """A cursor as text."""
+    numbers = ("-inf" if number == queues.FIRST else str(int(number)) for number in key)
+    return " ".join([kind, *numbers, *([name] if kind == "group" else ())])
+
+
+def read(text: str) -> Cursor | None:
+    """A cursor from text, or None where it is none."""
+    kind, *words = text.split(" ")
+    count = NUMBERS.get(kind, 0)
+    name = " ".join(words[count:])
+    if not count or len(words) < count or (kind == "group") is not (name != ""):
+        return None
+    if (kind != "group" and len(words) > count) or not all(map(_NUMBER.fullmatch, words[:count])):
+        return None
+    return Cursor(kind, name, tuple(map(float, words[:count])))
+
+
+def page(store: Store, kind: str, name: str, after: Key | None, most: int) -> list[tuple[Key, str]]:
+    """The first jobs of a list behind a key: the key of each, and its id."""
+    places = _places(store, kind, name)
+    size = NUMBERS[kind]
+    first, last = 0, len(places)
+    while after is not None and first < last:
+        middle = (first + last) // 2
+        if places[middle][:size] > after:
+            last = middle
+        else:
+            first = middle + 1
+    return [(place[:size], place[-1]) for place in places[first : first + most]]
+
+
+def _places(store: Store, kind: str, name: str) -> Sequence[Any]:
+    if kind == "held":
+        held = store.workers[name].held if name in store.workers else {}
+        return [(held[jid], jid) for jid in workers.held(store, name)]
+    if kind == "tag":
+        return store.tags.get(name) or ()  # type: ignore[return-value]
+    if kind == "group":
+        return failures.of(store, name)  # type: ignore[return-value]
+    if kind == "completed":
+        return store.completed  # type: ignore[return-value]
+    return getattr(queues.of(store, name), kind)  # type: ignore[no-any-return]

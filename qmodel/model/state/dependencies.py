@@ -1,0 +1,283 @@
+"""Dependencies: which job waits for which.
+
+An edge stands in both jobs and exists while the one waits and the other is unfinished. A job has at most 1000
+dependents, so that its completion is bounded. It may depend on any number of others, 1000 added or removed at a time;
+what would have to end more at once is refused.
+
+An edge has a mark, a number: twice the place of its policy among POLICIES, and one more if it has a name; so a plain
+edge has 0. The edges of a job are in the order of their marks, then of the ids. What became of named edges is kept with
+the job that waits (state/results.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from qmodel.contract.arguments import MOST, POLICIES, Edge
+from qmodel.contract.refusals import refuse
+from qmodel.model.state import cascade, options, results
+from qmodel.model.state.store import Store
+
+if TYPE_CHECKING:
+    from qmodel.model.state.jobs import Job
+
+EDGES = 4 * MOST
+"""The most dependencies that one operation adds, or jobs that it looks at for a cycle."""
+
+Wanted = dict[str, tuple[str, ...] | None]
+"""For each job about to be written, the jobs that it is to depend on, or None where that stays as it is."""
+
+
+AFTER_BYTES = 4096
+"""How much of its edges a job remembers."""
+
+
+class Edges(NamedTuple):
+    """The edges that a job is given; of these, those to unfinished jobs, and named ones to jobs that are complete."""
+
+    given: tuple[Edge, ...]
+    unmet: tuple[Edge, ...]
+    met: tuple[Edge, ...]
+
+
+NO_EDGES = Edges((), (), ())
+
+
+def check(store: Store, wanted: Wanted) -> dict[str, Edges]:
+    """For each job given dependencies, its edges; or refuse what is unknown, too much, or a cycle."""
+    edges = {jid: _edges(store, wanted, jid, others) for jid, others in wanted.items() if others is not None}
+    unfinished: dict[str, list[str]] = {}
+    more: dict[str, int] = {}
+    count = 0
+    for jid, (_, unmet, _) in edges.items():
+        unfinished[jid] = [edge.jid for edge in unmet]
+        count += len(unmet)
+        if count > EDGES:
+            raise refuse("DEPENDENCY_LIMIT", jid)
+        _check_room(store, jid, unfinished[jid], more)
+    _check_cycles(store, unfinished)
+    return edges
+
+
+def check_more(store: Store, jid: str, others: tuple[str, ...]) -> Edges:
+    """The edges that a job is given besides those that it has; or refuse, also more names than are kept."""
+    edges = check(store, {jid: others})[jid]
+    results.check_room(store, jid, sum(edge.name != "" for edge in edges.given))
+    return edges
+
+
+def _has_dependents(store: Store, jid: str) -> bool:
+    """Whether a job has dependents. One that has none is in no cycle, however much it depends on."""
+    return jid in store.jobs and bool(store.jobs[jid].dependents)
+
+
+def _edges(store: Store, wanted: Wanted, jid: str, others: tuple[str, ...]) -> Edges:
+    """Those that a job is to depend on, each once as it was named first, in order; unknown ones are refused.
+
+    A job that is itself about to be written counts as unfinished. Of one that has failed already it is too late to be
+    canceled: a job that vanished while it was put could not tell why, nor recognise a resend. It fails instead.
+    """
+    given: dict[str, Edge] = {}
+    unmet, met = [], []
+    for text in others:
+        edge = Edge.parse(text)
+        if edge.jid in given:
+            continue
+        given[edge.jid] = edge
+        job = store.jobs.get(edge.jid)
+        if job is None and edge.jid not in wanted:
+            raise refuse("DEPENDENCY_NOT_FOUND", jid, edge.jid)
+        if edge.jid in wanted or (job is not None and job.state not in ("complete", "failed")):
+            unmet.append(edge)
+        elif job is not None and job.state == "failed":
+            unmet.append(edge._replace(on_failure="fail") if edge.on_failure == "cancel" else edge)
+        elif edge.name:
+            met.append(edge)
+    return Edges(tuple(given.values()), tuple(unmet), tuple(met))
+
+
+def _check_room(store: Store, jid: str, others: Iterable[str], more: dict[str, int]) -> None:
+    """Refuse a job more than 1000 dependents; `more` counts those that this operation adds."""
+    for other in others:
+        job = store.jobs.get(other)
+        known = job.dependents if job is not None else {}
+        if jid not in known:
+            more[other] = more.get(other, 0) + 1
+            if len(known) + more[other] > MOST:
+                raise refuse("DEPENDENCY_LIMIT", other)
+
+
+def _check_cycles(store: Store, wanted: dict[str, list[str]]) -> None:
+    """Refuse jobs that would wait for each other, with the path: one search for all that are about to be written."""
+    depended = {other for others in wanted.values() for other in others}
+    starts = [jid for jid in wanted if jid in depended or _has_dependents(store, jid)]
+    cycle = _find_cycle(store, wanted, starts)
+    for jid in starts:
+        if jid in cycle:
+            raise refuse("DEPENDENCY_CYCLE", " > ".join(_way_round(store, wanted, jid)))
+
+
+def _waits_for(store: Store, wanted: dict[str, list[str]], jid: str) -> list[str]:
+    """The jobs that a job is to wait for; of too many to look at, one too many."""
+    if jid in wanted:
+        return wanted[jid]
+    job = store.jobs.get(jid)
+    return _in_order(job.dependencies)[: EDGES + 1] if job is not None else []
+
+
+def _find_cycle(store: Store, wanted: dict[str, list[str]], starts: list[str]) -> set[str]:
+    """The jobs of a cycle to which one of those jobs leads. No job is looked at twice, and no more than 1000 for each
+    start, 4000 in all.
+    """
+    most = min(MOST * len(starts), EDGES)
+    met: dict[str, bool] = {}  # whether a job is on the way, or done with
+    for start in starts:
+        way: list[str] = []
+        ahead = [iter([start])]
+        while ahead:
+            jid = next(ahead[-1], None)
+            if jid is None:
+                ahead.pop()
+                if way:
+                    met[way.pop()] = False
+            elif met.get(jid):
+                return set(way[way.index(jid) :])
+            elif jid not in met:
+                if len(met) > most:
+                    raise refuse("DEPENDENCY_LIMIT", start)
+                met[jid] = True
+                way.append(jid)
+                ahead.append(iter(_waits_for(store, wanted, jid)))
+    return set()
+
+
+def _way_round(store: Store, wanted: dict[str, list[str]], jid: str) -> list[str]:
+    """The way from a job that is on a cycle to itself."""
+    came_from: dict[str, str] = {}
+    stack = [jid]
+    while True:
+        at = stack.pop()
+        for other in _waits_for(store, wanted, at):
+            if other == jid:
+                return _path(came_from, at, jid)
+            if other not in came_from:
+                came_from[other] = at
+                stack.append(other)
+
+
+def _path(came_from: dict[str, str], at: str, jid: str) -> list[str]:
+    path = [jid, at] if at != jid else [jid]
+    while at != jid:
+        at = came_from[at]
+        path.append(at)
+    path.reverse()
+    return path if path[-1] == jid and len(path) > 1 else [jid, jid]
+
+
+def _mark(edge: Edge) -> int:
+    return 2 * POLICIES.index(edge.on_failure) + (edge.name != "")
+
+
+def _policy(mark: int) -> str:
+    return POLICIES[mark // 2]
+
+
+def _in_order(edges: dict[str, int]) -> list[str]:
+    return sorted(edges, key=lambda jid: (edges[jid], jid))
+
+
+def link(store: Store, job: Job, edges: Edges) -> None:
+    """Let a job depend on others. An edge that it has already is from now on as it is given here.
+
+    One that is to follow a failure, to a job that has failed already, is seen to at the end of the operation.
+    """
+    _remember(job, edges.given)
+    for edge in edges.unmet:
+        far = store.jobs[edge.jid]
+        mark = _mark(edge)
+        job.dependencies = job.dependencies or {}
+        far.dependents = far.dependents or {}
+        results.drop(store, job, edge.jid, job.dependencies.get(edge.jid, 0))
+        job.dependencies[edge.jid] = far.dependents[job.jid] = mark
+        if edge.name:
+            results.expect(store, job, edge)
+        if far.state == "failed" and _policy(mark) != "block":
+            cascade.push(store, far)
+    for edge in edges.met:
+        results.expect(store, job, edge)
+        results.keep(store, job, edge.jid, "complete", store.jobs[edge.jid].result)
+
+
+def wait_for(store: Store, job: Job, other: str) -> None:
+    """Let a job depend on another one, unfinished, by a plain edge."""
+    link(store, job, Edges((), (Edge(other),), ()))
+
+
+def _remember(job: Job, edges: tuple[Edge, ...]) -> None:
+    """Keep all that the job was given, when any of it says more than an id: so a flow that is done can be drawn."""
+    if any(_mark(edge) for edge in edges):
+        after = options.get(job, "after") or ""
+        for edge in edges:
+            said = f"{edge.on_failure}:{edge.name}" if edge.name else edge.on_failure
+            more = f"{after} {edge.jid} {said}".lstrip()
+            after = more if len(more) <= AFTER_BYTES else after
+        options.set(job, "after", after)
+
+
+def forget(store: Store, job: Job) -> None:
+    """Let a job depend on nothing, as if it never had."""
+    unlink(store, job, of(job))
+    results.forget(store, job)
+    options.drop(job, "after")
+
+
+def unlink(store: Store, job: Job, others: Iterable[str]) -> None:
+    """Let a job no longer depend on others."""
+    for other in list(others):
+        if other in job.dependencies:
+            results.drop(store, job, other, job.dependencies.pop(other))
+            del store.jobs[other].dependents[job.jid]
+
+
+def ignore(store: Store, job: Job, other_job: Job, state: str, message: str) -> None:
+    """Let a dependency that will not complete count as met."""
+    mark = job.dependencies.pop(other_job.jid)
+    del other_job.dependents[job.jid]
+    if mark % 2:
+        results.keep(store, job, other_job.jid, state, message)
+
+
+def resolve(store: Store, job: Job) -> list[Job]:
+    """Take a finished job out of what others wait for; give those that wait for nothing more, in order."""
+    freed = []
+    for jid in _in_order(job.dependents):
+        waiting = store.jobs[jid]
+        mark = waiting.dependencies.pop(job.jid)
+        if mark % 2:
+            results.keep(store, waiting, job.jid, "complete", job.result)
+        if not waiting.dependencies and waiting.state == "depends":
+            freed.append(waiting)
+    job.dependents.clear()
+    return freed
+
+
+def of(job: Job) -> tuple[str, ...]:
+    """The unfinished jobs that a job waits for, in order; the first 1000."""
+    return tuple(_in_order(job.dependencies)[:MOST])
+
+
+def dependents(job: Job) -> tuple[str, ...]:
+    """The jobs that wait for a job, in order."""
+    return tuple(_in_order(job.dependents))
+
+
+def under(job: Job, policy: str) -> list[str]:
+    """The jobs that wait for a job by edges of one policy, in order."""
+    return [jid for jid in _in_order(job.dependents) if _policy(job.dependents[jid]) == policy]
+
+
+def check_bounded(job: Job) -> None:
+    """Refuse to end more than 1000 dependencies at once."""
+    if len(job.dependencies) > MOST:
+        raise refuse("DEPENDENCY_LIMIT", job.jid)

@@ -1,0 +1,48 @@
+"""A job's history: its stages in order, the first and the newest up to max-job-history.
+
+It is also where the outcome of a lease is remembered: the stage that ended it carries its token, so a resend of the
+same call is answered from here.
+
+All stages of a job are one flat list (what, at, facts, what, at, facts, ...): with a tuple for each of them Python's
+garbage collector would have twice as much to look at for as long as the job is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from qmodel.contract.replies import WIDTH, Kept
+from qmodel.model.state import config
+from qmodel.model.state.store import Store
+
+if TYPE_CHECKING:
+    from qmodel.model.state.jobs import Job
+
+FEW = WIDTH * 4
+"""The fields of as many stages as max-job-history is at least: below it nothing needs to be looked up."""
+
+
+def add(store: Store, now: int, job: Job, what: str, *facts: str | int) -> None:
+    """Append a stage."""
+    history = job.history
+    history += what, now, facts
+    if len(history) > FEW:
+        most = WIDTH * config.value(store, "max-job-history")
+        if len(history) > most:
+            del history[WIDTH : WIDTH + len(history) - most]
+
+
+def stages(job: Job) -> Iterator[Kept]:
+    """The stages, oldest first."""
+    fields = iter(job.history)
+    return zip(fields, fields, fields)  # noqa: B905 (`strict` would take twice as long)
+
+
+def outcome(job: Job, token: int, what: str) -> str | None:
+    """The fact beside the token in the stage by which this kind of call ended that lease, if it did."""
+    found = None
+    for stage, _, facts in stages(job):
+        if stage == what and facts[0] == token:
+            found = str(facts[1])
+    return found

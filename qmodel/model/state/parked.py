@@ -1,0 +1,191 @@
+"""Gates: a throttle as a queue sees it, with the jobs of the queue that are parked there.
+
+A gate has a moment at which its queue's next pop looks whether jobs may go on: when the throttle opens by itself, or 0
+once anything has happened that may have opened it. So nobody has to look at gates at which nothing can have changed.
+
+A job that was let go on stands in its queue's order like any other. The gate remembers it until it is claimed, or goes
+elsewhere, for two reasons: what it will take is not given to others, and jobs that come later do not overtake it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qmodel.contract.arguments import MOST
+from qmodel.model.sorted_list import Ordered
+from qmodel.model.state import options, queues
+from qmodel.model.state.store import Store
+from qmodel.model.state.throttles import NEVER, Before, cost, forget_if_empty, made, named, of, own, queue_of
+
+if TYPE_CHECKING:
+    from qmodel.model.state.jobs import Job
+    from qmodel.model.state.queues import Queue
+
+
+class Gate:
+    """The jobs of a queue that are parked at a throttle, and those that it has let go on and that still wait.
+
+    Parked ones by priority, and by the sequence at which each was parked first; the others by priority, with their
+    cost.
+    """
+
+    __slots__ = ("let", "moment", "parked")
+
+    def __init__(self) -> None:
+        self.moment = NEVER
+        self.parked: Ordered[tuple[int, int, str]] = Ordered()
+        self.let: Ordered[tuple[int, int, str]] = Ordered()
+
+
+def hold(store: Store, job: Job) -> None:
+    """Let a leased job hold a place in each throttle that it names."""
+    for name in named(job):
+        made(store, name).held.add((job.token, job.jid))
+
+
+def let_go(store: Store, job: Job) -> None:
+    """Let it hold them no more."""
+    for name in named(job):
+        throttle = store.throttles[name]
+        throttle.held.remove((job.token, job.jid))
+        if throttle.concurrency:
+            free(store, name)
+        forget_if_empty(store, name)
+    mine = own(store, job.queue)
+    if mine and store.throttles[mine].concurrency:
+        free(store, mine)
+
+
+def free(store: Store, name: str) -> None:
+    """Let the queues that wait for a throttle look at it again, and wake a worker of each."""
+    mine = queue_of(name)
+    if mine:
+        queues.wake_if_ready(store, mine)
+        return
+    for queue in sorted(of(store, name).queues)[:MOST]:
+        expect(store, queue, name, 0)
+        queues.wake_one(store, queue)
+
+
+def due(queue: Queue, now: int, most: int) -> list[str]:
+    """The throttles at which a pop has to look, by the moment since when."""
+    if not queue.gates:
+        return []
+    found = sorted((gate.moment, name) for name, gate in queue.gates.items() if gate.moment <= now)
+    return [name for _, name in found[:most]]
+
+
+def open_at(queue: Queue) -> int:
+    """The first moment at which a pop has to look at any."""
+    return min((gate.moment for gate in queue.gates.values()), default=NEVER)
+
+
+def _gate(store: Store, queue: str, name: str) -> Gate:
+    """A gate to change."""
+    gates = store.queues[queue].gates
+    if name not in gates:
+        gates[name] = Gate()
+    return gates[name]
+
+
+def expect(store: Store, queue: str, name: str, moment: int) -> None:
+    """Let pops look at a gate from a moment on, if anyone is parked at it."""
+    gate = store.queues[queue].gates.get(name)
+    if gate is not None:
+        gate.moment = moment if gate.parked else NEVER
+
+
+def lower(store: Store, queue: str, name: str, moment: int) -> None:
+    """Let pops look at a gate from a moment on, or from an earlier one as before."""
+    expect(store, queue, name, min(moment, store.queues[queue].gates[name].moment))
+
+
+def _changed(store: Store, queue: str, name: str) -> None:
+    """See to a gate that someone has left: another one is the first now, perhaps, and needs less; or nobody is left."""
+    gate = store.queues[queue].gates[name]
+    expect(store, queue, name, 0)
+    if not gate.parked:
+        of(store, name).queues.discard(queue)
+        forget_if_empty(store, name)
+        if not gate.let:
+            del store.queues[queue].gates[name]
+
+
+def _parked_at(job: Job) -> tuple[int, int, str]:
+    return job.priority, int(options.get(job, "parked") or 0), job.jid
+
+
+def park(store: Store, job: Job) -> None:
+    """Park a job at the throttle that its option `gate` names, if that is what it waits for."""
+    name = options.get(job, "gate")
+    if name is not None:
+        _gate(store, job.queue, name).parked.add(_parked_at(job))
+        made(store, name).queues.add(job.queue)
+
+
+def unpark(store: Store, job: Job) -> None:
+    """Park it no more."""
+    name = options.get(job, "gate")
+    if name is not None:
+        store.queues[job.queue].gates[name].parked.remove(_parked_at(job))
+        _changed(store, job.queue, name)
+
+
+def look_again(store: Store, job: Job) -> None:
+    """Let the next pop look at the gate at which a job is parked: it stands elsewhere there."""
+    name = options.get(job, "gate")
+    if name is not None:
+        expect(store, job.queue, name, 0)
+
+
+def reserve(store: Store, job: Job) -> None:
+    """Remember of a ready job that a throttle has let it go on, if one has."""
+    name = options.get(job, "gate")
+    if name is not None:
+        _gate(store, job.queue, name).let.add((job.priority, cost(job), job.jid))
+
+
+def unreserve(store: Store, job: Job) -> None:
+    """Remember it no more."""
+    name = options.get(job, "gate")
+    if name is not None:
+        store.queues[job.queue].gates[name].let.remove((job.priority, cost(job), job.jid))
+        _changed(store, job.queue, name)
+
+
+def forget_gate(job: Job) -> None:
+    """Let a job that has left its place say no more at which gate it was."""
+    options.drop(job, "gate")
+    options.drop(job, "parked")
+
+
+def parked(store: Store, queue: str, name: str, most: int) -> list[Job]:
+    """The first jobs of a queue that are parked at a throttle."""
+    gate = queues.of(store, queue).gates.get(name)
+    return [store.jobs[jid] for _, _, jid in gate.parked[:most]] if gate is not None else []
+
+
+def let(store: Store, queue: str, name: str, priority: float) -> Before:
+    """How many jobs of a queue a throttle has let go on that still wait, up to a priority, and what they cost."""
+    gate = queues.of(store, queue).gates.get(name)
+    found = gate.let.until(priority, MOST) if gate is not None else []
+    return len(found), sum(spent for _, spent, _ in found)
+
+
+def is_behind(store: Store, job: Job, name: str) -> bool:
+    """Whether jobs of its queue of the same priority, or a better one, are parked at a throttle."""
+    gate = queues.of(store, job.queue).gates.get(name)
+    return gate is not None and gate.parked.count_until(job.priority) > 0
+
+
+def ahead(store: Store, job: Job) -> int:
+    """How many jobs of its queue are before a job at the gate at which it is parked, if it is at one."""
+    name = options.get(job, "gate")
+    if name is None or job.state != "throttled":
+        return 0
+    return list(store.queues[job.queue].gates[name].parked).index(_parked_at(job))
+
+
+def count_parked(store: Store, name: str) -> int:
+    """How many jobs are parked at a throttle, in the first 1000 of its queues."""
+    return sum(len(store.queues[queue].gates[name].parked) for queue in sorted(of(store, name).queues)[:MOST])

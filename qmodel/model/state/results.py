@@ -1,0 +1,74 @@
+"""Results: what became of the named dependencies of a job, kept with it until it is complete or gone.
+
+So a job can read them when it runs, however short the time is for which complete jobs are kept. They are in the order
+in which they were named. The option `results` of a job says how many names it was given: at most 1000, also in parts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qmodel.contract import replies
+from qmodel.contract.arguments import MOST, Edge
+from qmodel.contract.lifecycle import seen_at
+from qmodel.contract.refusals import refuse
+from qmodel.model.state import options
+from qmodel.model.state.store import Store
+
+if TYPE_CHECKING:
+    from qmodel.model.state.jobs import Job
+
+
+def check_room(store: Store, jid: str, more: int) -> None:
+    """Refuse a job more than 1000 names."""
+    if more and _named(store.jobs[jid]) + more > MOST:
+        raise refuse("DEPENDENCY_LIMIT", jid)
+
+
+def _named(job: Job) -> int:
+    return int(options.get(job, "results") or 0)
+
+
+def expect(store: Store, job: Job, edge: Edge) -> None:
+    """Let the result of a dependency be kept under a name; it is the last of them."""
+    options.set(job, "results", _named(job) + 1)
+    kept = store.results.setdefault(job.jid, {})
+    kept.pop(edge.jid, None)
+    kept[edge.jid] = (edge.name, "", "")
+
+
+def keep(store: Store, job: Job, other: str, state: str, text: str) -> None:
+    """Keep what became of a dependency."""
+    kept = store.results[job.jid]
+    kept[other] = (kept[other][0], state, text)
+
+
+def drop(store: Store, job: Job, other: str, mark: int) -> None:
+    """Keep nothing of a dependency any more, if its edge has a name."""
+    if mark % 2:
+        kept = store.results[job.jid]
+        del kept[other]
+        if not kept:
+            del store.results[job.jid]
+
+
+def forget(store: Store, job: Job) -> None:
+    """Keep nothing any more."""
+    if job.options and options.get(job, "results"):
+        options.drop(job, "results")
+        store.results.pop(job.jid, None)
+
+
+def view(store: Store, now: int, job: Job) -> tuple[replies.Result, ...]:
+    """What became of the named dependencies; of one that is unfinished, its state at `now`."""
+    kept = store.results.get(job.jid, {})
+    return tuple(_seen(store, now, replies.Result(name, jid, *rest)) for jid, (name, *rest) in kept.items())
+
+
+def _seen(store: Store, now: int, result: replies.Result) -> replies.Result:
+    if result.state:
+        return result
+    job = store.jobs[result.jid]
+    state = seen_at(now, job.state, job.ready_at, job.expires_at)
+    message = job.failure.message if job.failure is not None and state == "failed" else ""
+    return result._replace(state=state, result=message)

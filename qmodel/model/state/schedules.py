@@ -1,0 +1,332 @@
+"""Schedules: the jobs that recur, and when the next run of each is due.
+
+A recurring job is not a job: it has an id in a namespace of its own and is never handed out. Its runs are jobs, called
+`<jid>-<number>`, put through the same steps as any other. It is of one of three kinds:
+
+    interval   a run every interval_ms, anchored: at the first moment and every interval after it
+    cron       a run at each of a list of moments, which somebody who understands the expression tells
+    after      a run interval_ms after the one before has ended, in whatever way
+
+The engine knows no calendar. An expression is text to it, and whoever makes a schedule, or looks after one, tells up to
+100 of the next moments at once. (One at a time would do, but then nothing would run while no client is alive; with a
+hundred a daily job goes on for a quarter of a year.) More are accepted from the last moment that is known, and from no
+other: so any number of clients may tell them, each moment is known once, and there is one run for it. When all have
+passed the schedule is unset: it has no next run until somebody tells of more.
+
+What holds of runs:
+
+- *Anchored.* They are ready at just the moment at which they were due, however late they are made: so nothing drifts,
+  and the queue's order is the true one.
+- *Exactly one for each due time.* A run is made in the step that moves its schedule on. A run whose id belongs to a job
+  already (put by somebody, or left by a schedule of the same id that was removed) gets the next number; the job stays.
+- *Made when somebody takes.* Pop, complete_and_pop and fire make the runs that are due; reads never do. Until then a
+  due run is no job: `get` does not find it, and no list or length holds it. Reads that ask what is to be done tell of
+  it: `peek` shows it as it would be made, and the counts of a queue give how many schedules are due, and the next
+  moment at which one will be.
+- *Missed runs.* Of several that are due all are made, or the last one, or only those that are not later than
+  catchup_ms; and those that were due longer ago than backlog intervals (of a list: all but the last so many) are passed
+  over.
+- *Bounds.* A schedule that has made limit runs, or whose next one would be after end_at, is gone.
+- *Standing still.* A schedule that is paused has nothing due. Neither has one that does not overlap while a run of it
+  is unfinished. How many are is counted: each of them has the option `schedule` and says when it ends, and a failed one
+  has ended; so no clock decides, and a schedule is not silent for longer than a run takes. What was due meanwhile is
+  passed over.
+- *Bounded and fair.* One operation looks at the 1000 schedules that have been due for longest, and tries at most 1000
+  runs, of each in turn: one that is far behind does not keep others waiting. More than 1000 come in the order of their
+  due times, and before any due time there are only so many others: so each gets its turn.
+- A queue in which something recurs is on the list of queues and cannot be forgotten: it will have jobs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from copy import copy
+
+from qmodel.contract import replies
+from qmodel.contract.operations import Recur
+from qmodel.contract.refusals import refuse
+from qmodel.model.state import queues
+from qmodel.model.state.queues import NO_TIME
+from qmodel.model.state.store import Place, Store
+
+TIMES_MOST = 100
+"""How many moments of a list are known at once."""
+
+
+class Schedule:
+    """A recurring job. `runs` is the number of its last run, `made` how many it made since its times were set, `open`
+    how many of them have not ended, `since` the sequence from which on it recurs, `last_at` the last moment known.
+    """
+
+    __slots__ = (
+        "backlog", "catchup_ms", "cron", "data", "end_at", "interval_ms", "jid", "kind", "klass", "last_at", "later",
+        "limit", "made", "missed", "next_at", "offset_ms", "open", "overlap", "paused", "priority", "queue", "retries",
+        "runs", "seq", "since", "start_at", "tags",
+    )  # fmt: skip
+
+    def __init__(self, jid: str) -> None:
+        self.jid = jid
+        self.queue = self.klass = self.data = self.cron = ""
+        self.kind, self.missed, self.overlap = "interval", "all", "allow"
+        self.priority = self.retries = self.backlog = self.runs = self.made = self.open = 0
+        self.interval_ms = self.offset_ms = self.catchup_ms = self.start_at = self.end_at = self.limit = 0
+        self.next_at = self.last_at = self.seq = self.since = 0
+        self.later: tuple[int, ...] = ()
+        self.paused = False
+        self.tags: tuple[str, ...] = ()
+
+
+def get(store: Store, jid: str) -> Schedule | None:
+    """A recurring job that may not exist."""
+    return store.schedules.get(jid)
+
+
+def find(store: Store, jid: str) -> Schedule:
+    """A recurring job, or refuse."""
+    schedule = store.schedules.get(jid)
+    if schedule is None:
+        raise refuse("SCHEDULE_NOT_FOUND", jid)
+    return schedule
+
+
+def draft(before: Schedule | None, jid: str) -> Schedule:
+    """A copy of one that exists, or a new one, in no queue yet."""
+    return copy(before) if before is not None else Schedule(jid)
+
+
+def set_tags(schedule: Schedule, tags: Iterable[str]) -> None:
+    """Let its runs have these tags, each once."""
+    schedule.tags = tuple(dict.fromkeys(tags))
+
+
+def stands_still(schedule: Schedule) -> bool:
+    """Whether nothing of it is due before somebody, or the end of a run, lets it go on."""
+    return schedule.paused or (schedule.overlap == "skip" and schedule.open > 0)
+
+
+def _place(schedule: Schedule) -> Place:
+    return NO_TIME if stands_still(schedule) else schedule.next_at, schedule.seq, schedule.jid
+
+
+def _wants_times(schedule: Schedule) -> bool:
+    """Whether it has a list of moments that goes on after the last one that is known."""
+    ends = schedule.end_at != 0 and schedule.last_at >= schedule.end_at
+    return schedule.kind == "cron" and not ends and not stands_still(schedule)
+
+
+def enter(store: Store, schedule: Schedule) -> None:
+    """Put it into its queue's list, and wake those who sleep until a moment that may be too late now."""
+    _add(store, schedule)
+    queues.wake_all(store, schedule.queue)
+
+
+def _add(store: Store, schedule: Schedule) -> None:
+    store.schedules[schedule.jid] = schedule
+    store.queues[schedule.queue].recur.add(_place(schedule))
+    if _wants_times(schedule):
+        store.crons.add((schedule.last_at, schedule.seq, schedule.jid))
+
+
+def save(store: Store, schedule: Schedule) -> None:
+    """Keep what was changed of it that is not its place."""
+    store.schedules[schedule.jid] = schedule
+
+
+def leave(store: Store, schedule: Schedule) -> None:
+    """Take it out of its queue's list. Do so before anything changes by which its place is found."""
+    before = store.schedules[schedule.jid]
+    store.queues[before.queue].recur.remove(_place(before))
+    if _wants_times(before):
+        store.crons.remove((before.last_at, before.seq, before.jid))
+
+
+def delete(store: Store, schedule: Schedule) -> None:
+    """Delete one that is in no list."""
+    del store.schedules[schedule.jid]
+
+
+# ---- times
+
+
+def keeps_time(schedule: Schedule, op: Recur) -> bool:
+    """Whether it is to run at the same times as before."""
+    return (
+        schedule.kind == op.kind
+        and schedule.interval_ms == op.interval_ms
+        and schedule.offset_ms == op.offset_ms
+        and schedule.cron == op.cron
+        and schedule.start_at == op.start_at
+    )
+
+
+def begin(now: int, schedule: Schedule, times: tuple[int, ...]) -> None:
+    """Set the first moment at which a run is due."""
+    schedule.made = schedule.last_at = 0
+    schedule.later = ()
+    first = schedule.start_at + schedule.offset_ms
+    if schedule.kind == "cron":
+        schedule.next_at, schedule.last_at = NO_TIME, -1
+        learn(schedule, times)
+        if schedule.last_at < 0:
+            schedule.last_at = max(now, schedule.start_at - 1)
+    elif schedule.start_at == 0:
+        schedule.next_at = now + schedule.offset_ms
+    elif schedule.kind == "after":
+        schedule.next_at = max(first, now)
+    else:
+        schedule.next_at = first
+        skip(schedule, before(schedule, now))
+
+
+def learn(schedule: Schedule, times: tuple[int, ...]) -> int:
+    """Add moments to its list that are after the last one; give how many. Those that are not to be are left out, and
+    after its end it needs no more.
+    """
+    known = [] if schedule.next_at == NO_TIME else [schedule.next_at, *schedule.later]
+    had = len(known)
+    for moment in times:
+        if schedule.end_at and moment > schedule.end_at:
+            schedule.last_at = max(schedule.last_at, schedule.end_at)
+        elif moment > schedule.last_at and moment >= schedule.start_at and len(known) < TIMES_MOST:
+            known.append(moment)
+            schedule.last_at = moment
+    _set_times(schedule, known)
+    return len(known) - had
+
+
+def _set_times(schedule: Schedule, known: list[int]) -> None:
+    schedule.next_at = known[0] if known else NO_TIME
+    schedule.later = tuple(known[1:])
+
+
+def before(schedule: Schedule, moment: int) -> int:
+    """How many runs are due before a moment."""
+    if schedule.next_at >= moment or schedule.kind == "after":
+        return 0
+    if schedule.kind == "cron":
+        return 1 + bisect_left(schedule.later, moment)
+    return (moment - schedule.next_at + schedule.interval_ms - 1) // schedule.interval_ms
+
+
+def skip(schedule: Schedule, count: int) -> None:
+    """Pass over so many runs."""
+    if schedule.kind == "cron":
+        _set_times(schedule, [schedule.next_at, *schedule.later][count:])
+    else:
+        schedule.next_at += count * schedule.interval_ms
+
+
+def count_run(schedule: Schedule) -> None:
+    """Count a run that is made."""
+    schedule.made += 1
+    if schedule.overlap == "skip":
+        schedule.open += 1
+
+
+def move_on(schedule: Schedule) -> None:
+    """After a run that was due: what is due next. One that waits for the end of a run does not know yet."""
+    count_run(schedule)
+    if schedule.kind == "after":
+        schedule.next_at = NO_TIME
+    else:
+        skip(schedule, 1)
+
+
+def over(schedule: Schedule) -> str:
+    """Why it has no more runs, if it has none."""
+    if schedule.limit and schedule.made >= schedule.limit:
+        return "limit"
+    known = schedule.next_at < NO_TIME or schedule.last_at >= schedule.end_at
+    return "end" if schedule.end_at and schedule.next_at > schedule.end_at and known else ""
+
+
+def pass_over(now: int, schedule: Schedule) -> int:
+    """Skip the runs that were missed and are not to be made; give how many."""
+    missed = 0
+    if schedule.missed == "one":
+        last = min(now, schedule.end_at) if schedule.end_at else now
+        missed = before(schedule, last + 1) - 1
+    elif schedule.missed == "none":
+        missed = before(schedule, now - schedule.catchup_ms)
+    if schedule.backlog:
+        missed = max(missed, before(schedule, now) - schedule.backlog)
+    missed = max(missed, 0)
+    skip(schedule, missed)
+    return missed
+
+
+# ---- runs
+
+
+def next_due(schedule: Schedule) -> int:
+    """When its next run is due, or 0 while that is not known."""
+    return 0 if schedule.next_at == NO_TIME or stands_still(schedule) else schedule.next_at
+
+
+def due(store: Store, queue: str, now: int, most: int) -> list[Schedule]:
+    """Those that have a run due, longest due first, as drafts that `advance` stores."""
+    return [copy(store.schedules[jid]) for _, _, jid in queues.of(store, queue).recur.until(now, most)]
+
+
+def advance(store: Store, found: list[Schedule]) -> None:
+    """Keep how far schedules of one queue have come."""
+    for schedule in found:
+        leave(store, schedule)
+        _add(store, schedule)
+
+
+# ---- looking
+
+
+def size(store: Store, queue: str) -> int:
+    """How many jobs recur in a queue."""
+    return len(queues.of(store, queue).recur)
+
+
+def count_due(store: Store, queue: str, now: int) -> int:
+    """How many of them have a run due that is not made yet."""
+    return queues.count(queues.of(store, queue).recur, now)
+
+
+def page(store: Store, queue: str, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
+    """How many jobs recur in a queue, and a page of their ids, next due first."""
+    places = queues.of(store, queue).recur
+    return len(places), tuple(jid for _, _, jid in places[offset : offset + count])
+
+
+def unset(store: Store, until: int, count: int) -> list[Schedule]:
+    """Those whose list of moments ends by a moment, soonest first."""
+    return [store.schedules[jid] for _, _, jid in store.crons.until(until, count)]
+
+
+def view(schedule: Schedule) -> replies.Schedule:
+    """Everything about a recurring job."""
+    known = () if schedule.next_at == NO_TIME else (schedule.next_at, *schedule.later)
+    return replies.Schedule(
+        schedule.jid,
+        schedule.queue,
+        schedule.klass,
+        schedule.data,
+        schedule.priority,
+        schedule.retries,
+        schedule.tags,
+        schedule.interval_ms,
+        schedule.backlog,
+        schedule.runs,
+        next_due(schedule),
+        schedule.kind,
+        schedule.cron,
+        known if schedule.kind == "cron" else (),
+        schedule.last_at,
+        schedule.offset_ms,
+        schedule.start_at,
+        schedule.end_at,
+        schedule.limit,
+        schedule.made,
+        schedule.missed,
+        schedule.catchup_ms,
+        schedule.overlap,
+        schedule.open,
+        schedule.paused,
+    )

@@ -1,0 +1,60 @@
+"""Subjects and patterns: what a message is about, and which messages somebody wants.
+
+A subject is a text of segments with dots between, `orders.eu.created`. In a pattern a segment may be `*`, which stands
+for any one, and the last may be `>`, which stands for one or more. (The rules are those of NATS.) They are compared
+segment by segment, so that no pattern can make a comparison dear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from qmodel.contract.refusals import refuse
+
+ONE = "*"
+MORE = ">"
+
+
+def split(text: str) -> list[str]:
+    """The segments of a subject or a pattern."""
+    return text.split(".")
+
+
+def _is_plain(segment: str) -> bool:
+    return segment != "" and ONE not in segment and MORE not in segment
+
+
+def check(subject: str) -> None:
+    """Refuse what is not a subject."""
+    if not all(map(_is_plain, split(subject))):
+        raise refuse("BAD_SUBJECT", subject)
+
+
+def check_pattern(pattern: str) -> None:
+    """Refuse what is not a pattern."""
+    segments = split(pattern)
+    for place, segment in enumerate(segments, 1):
+        last = place == len(segments)
+        if not (_is_plain(segment) or segment == ONE or (segment == MORE and last)):
+            raise refuse("BAD_PATTERN", pattern, segment)
+
+
+def split_all(patterns: Iterable[str]) -> list[list[str]]:
+    """The segments of each of some patterns."""
+    return list(map(split, patterns))
+
+
+def matches(patterns: Iterable[Sequence[str]], subject: Sequence[str]) -> bool:
+    """Whether any of these patterns fits a subject; all are given in segments."""
+    return any(_fits(pattern, subject) for pattern in patterns)
+
+
+def _fits(pattern: Sequence[str], subject: Sequence[str]) -> bool:
+    for place, segment in enumerate(pattern):
+        if place == len(subject):
+            return False
+        if segment == MORE:
+            return True
+        if segment not in (ONE, subject[place]):
+            return False
+    return len(pattern) == len(subject)

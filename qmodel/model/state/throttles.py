@@ -1,0 +1,248 @@
+"""Throttles: limits that are named, and hold for all jobs of the namespace that name them.
+
+*Concurrency*: so many run at once. *Rate*: so many are claimed in any window of so many milliseconds; the window
+slides, so there is no edge at which twice as many pass. *Bucket*: a claim takes tokens, which come back steadily up to
+a capacity. A level is kept in units of token times `refill_ms`, so all of it is whole numbers below 10^14, and no rest
+is lost. A clock that goes back opens nothing: what was claimed later than now is in the window, and no tokens come.
+
+What is known of a throttle:
+
+- its limits, as they were set last; none, where nobody set any: then it is no limit, and is counted all the same;
+- the jobs that hold a place in it: those running or stalled that name it;
+- the claims of its window, and the level of its bucket;
+- the queues with jobs parked at it.
+
+Which jobs those are, and which it has let go on, each queue knows by its gates (qmodel/model/state/parked.py).
+
+`queue/<queue>` is a queue's own throttle. All its jobs pass it, so none is parked at it: the queue stops handing out.
+Its concurrency counts the queue's leases.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qmodel.model.sorted_list import Ordered
+from qmodel.model.state import options, queues
+from qmodel.model.state.store import Store
+
+if TYPE_CHECKING:
+    from qmodel.contract.operations import ThrottleSet
+    from qmodel.model.state.jobs import Job
+
+OWN = "queue/"
+"""How the name of a queue's own throttle begins."""
+
+NEVER = 99_999_999_999_999
+"""The moment of what does not happen by itself."""
+
+LIMITS = ("concurrency", "rate", "rate_ms", "capacity", "refill", "refill_ms")
+"""The settings of a throttle. Those that are not set are 0."""
+
+Before = tuple[int, int]
+"""How many jobs are to pass before another, and the tokens that they cost."""
+
+
+class Throttle:
+    """One throttle."""
+
+    __slots__ = (
+        "capacity", "claims", "concurrency", "held", "level", "level_at", "queues", "rate", "rate_ms", "refill",
+        "refill_ms",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.concurrency = self.rate = self.rate_ms = self.capacity = self.refill = self.refill_ms = 0
+        self.level = self.level_at = 0
+        self.held: Ordered[tuple[int, str]] = Ordered()
+        self.claims: Ordered[tuple[int, int]] = Ordered()
+        self.queues: set[str] = set()
+
+
+def of(store: Store, name: str) -> Throttle:
+    """A throttle to look at; one without limits if nothing is known of it."""
+    return store.throttles.get(name) or Throttle()
+
+
+def made(store: Store, name: str) -> Throttle:
+    """A throttle to change."""
+    throttle = store.throttles.get(name)
+    if throttle is None:
+        throttle = store.throttles[name] = Throttle()
+    return throttle
+
+
+def forget_if_empty(store: Store, name: str) -> None:
+    throttle = of(store, name)
+    if not (is_set(throttle) or throttle.held or throttle.queues):
+        store.throttles.pop(name, None)
+
+
+def is_set(throttle: Throttle) -> bool:
+    """Whether a throttle has any limit."""
+    return bool(throttle.concurrency or throttle.rate or throttle.capacity)
+
+
+def limits(throttle: Throttle) -> tuple[int, ...]:
+    """All limits of a throttle."""
+    return tuple(getattr(throttle, limit) for limit in LIMITS)
+
+
+def own(store: Store, queue: str) -> str:
+    """The name of a queue's own throttle, or nothing where it has none."""
+    name = OWN + queue
+    return name if store.throttles and name in store.throttles else ""
+
+
+def queue_of(name: str) -> str:
+    """The queue whose own throttle this is, or nothing."""
+    return name.removeprefix(OWN) if name.startswith(OWN) else ""
+
+
+def named(job: Job) -> list[str]:
+    """The throttles that a job names."""
+    found = options.get(job, "throttles")
+    return list(dict.fromkeys(found.split(" "))) if found else []
+
+
+def passed_by(store: Store, job: Job) -> list[str]:
+    """All throttles that a job passes: those that it names, and its queue's own."""
+    mine = own(store, job.queue)
+    return [*named(job), mine] if mine else named(job)
+
+
+def cost(job: Job) -> int:
+    """The tokens that a claim of a job takes."""
+    return int(options.get(job, "cost") or 1)
+
+
+# ---- limits
+
+
+def assign(store: Store, now: int, op: ThrottleSet) -> None:
+    """Set all limits of a throttle. A new bucket is full; one that there was keeps its tokens, as far as they fit."""
+    throttle = made(store, op.throttle)
+    level, was_ms = _level(throttle, now), throttle.refill_ms
+    for limit in LIMITS:
+        setattr(throttle, limit, getattr(op, limit) or 0)
+    full = throttle.capacity * throttle.refill_ms
+    throttle.level = min(_converted(level, was_ms, throttle.refill_ms), full) if was_ms else full
+    throttle.level_at = max(throttle.level_at, now) if throttle.capacity else 0
+    if not throttle.rate:
+        throttle.claims.clear()
+
+
+def _converted(level: int, was_ms: int, refill_ms: int) -> int:
+    """A level in units of another `refill_ms`: whole tokens apart, so that no product is too great to be exact."""
+    return level // was_ms * refill_ms + level % was_ms * refill_ms // was_ms
+
+
+def clear(store: Store, name: str) -> bool:
+    """Take all limits from a throttle; say whether it had any."""
+    throttle = of(store, name)
+    if not is_set(throttle):
+        return False
+    for limit in LIMITS:
+        setattr(throttle, limit, 0)
+    throttle.level = throttle.level_at = 0
+    throttle.claims.clear()
+    forget_if_empty(store, name)
+    return True
+
+
+def listed(store: Store) -> list[str]:
+    """The throttles that have limits, by name."""
+    return sorted(name for name, throttle in store.throttles.items() if is_set(throttle))
+
+
+def _level(throttle: Throttle, now: int) -> int:
+    """What is in a bucket at a moment."""
+    if throttle.capacity == 0:
+        return 0
+    missing = throttle.capacity * throttle.refill_ms - throttle.level
+    elapsed = now - throttle.level_at
+    if elapsed <= 0:
+        return throttle.level
+    if elapsed >= _ceiling(missing, throttle.refill):
+        return throttle.level + missing
+    return throttle.level + elapsed * throttle.refill
+
+
+def _ceiling(number: int, by: int) -> int:
+    return (number + by - 1) // by
+
+
+def running(store: Store, name: str) -> int:
+    """How many jobs hold a place in a throttle."""
+    queue = queue_of(name)
+    if queue:
+        return len(queues.of(store, queue).locks)
+    return len(of(store, name).held)
+
+
+def holders(store: Store, name: str, most: int) -> tuple[str, ...]:
+    """The first jobs that do."""
+    queue = queue_of(name)
+    if queue:
+        return tuple(place[-1] for place in queues.of(store, queue).locks[:most])
+    return tuple(jid for _, jid in of(store, name).held[:most])
+
+
+# ---- opening
+
+
+def used(throttle: Throttle, now: int) -> int:
+    """How many claims are in the window."""
+    return len(throttle.claims) - throttle.claims.count_until(now - throttle.rate_ms)
+
+
+def opens_at(store: Store, now: int, name: str, cost: int, before: Before, holds: bool) -> int:
+    """When a claim may pass a throttle that takes so many tokens, after others: now, later, or never by itself.
+
+    Who `holds` a place needs none.
+    """
+    throttle = store.throttles.get(name)
+    if throttle is None:
+        return now
+    count, spent = before
+    if throttle.concurrency and not holds and running(store, name) + count >= throttle.concurrency:
+        return NEVER
+    window = _window_opens(throttle, now, count) if throttle.rate else now
+    return max(window, _bucket_opens(throttle, now, cost, spent) if throttle.capacity else now)
+
+
+def _window_opens(throttle: Throttle, now: int, count: int) -> int:
+    gone = throttle.claims.count_until(now - throttle.rate_ms)
+    surplus = len(throttle.claims) - gone + count - throttle.rate
+    if surplus < 0:
+        return now
+    first = throttle.claims[gone + surplus : gone + surplus + 1]
+    return (first[0][0] if first else now) + throttle.rate_ms
+
+
+def _bucket_opens(throttle: Throttle, now: int, cost: int, spent: int) -> int:
+    tokens = min(min(cost, throttle.capacity) + spent, 2 * throttle.capacity)  # so that no product is too great
+    missing = tokens * throttle.refill_ms - _level(throttle, now)
+    return max(now, throttle.level_at) + _ceiling(missing, throttle.refill) if missing > 0 else now
+
+
+def taken(store: Store, name: str, cost: int) -> int:
+    """The tokens that a claim takes from a throttle: where it costs more than there may be, all of them."""
+    throttle = of(store, name)
+    return min(cost, throttle.capacity)
+
+
+def spend(store: Store, now: int, name: str, cost: int, token: int) -> None:
+    """Enter a claim into the window, and take its tokens out of the bucket."""
+    throttle = of(store, name)
+    if throttle.rate:
+        throttle.claims.take(throttle.claims.count_until(now - throttle.rate_ms))
+        throttle.claims.add((now, token))
+    if throttle.capacity:
+        throttle.level = _level(throttle, now) - min(cost, throttle.capacity) * throttle.refill_ms
+        throttle.level_at = max(throttle.level_at, now)
+
+
+def tokens(throttle: Throttle, now: int) -> int:
+    """How many whole tokens are in the bucket."""
+    return _level(throttle, now) // throttle.refill_ms if throttle.capacity else 0

@@ -1,0 +1,1 @@
+"""The archive: all events of one or more namespaces, as Parquet files."""

@@ -1,0 +1,146 @@
+"""The one way to change an archive: under a lock, and all at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyarrow import fs
+
+from qmodel.pipeline.archive.layout import COMMIT, HOLES, Archive, ArchiveError, Commit, folder_of, work_of
+from qmodel.pipeline.events.gaps import Gap
+
+PATIENCE = 60
+"""Seconds for which who wants to write to an archive waits for another one who does."""
+
+
+class Busy(ArchiveError):
+    """Another process writes to the archive."""
+
+
+class Writer:
+    """Who may change a namespace of an archive; made by `writing`."""
+
+    def __init__(self, archive: Archive, namespace: str) -> None:
+        self.archive = archive
+        self.namespace = namespace
+        self.recover()
+
+    def begin(self) -> str:
+        """Make a folder for some work; gives its name under the root."""
+        name = f"{work_of(self.namespace)}/{secrets.token_hex(6)}"
+        self.archive.fs.create_dir(self.archive.at(name), recursive=True)
+        return name
+
+    def commit(self, folder: str, commit: Commit) -> None:
+        """Make what was written to a folder part of the archive, and take away what it replaces; all, or nothing."""
+        said = {"moves": commit.moves, "removes": commit.removes, "holes": commit.holes}
+        path = self.archive.at(f"{folder}/{COMMIT}")
+        with self.archive.fs.open_output_stream(f"{path}.part") as file:
+            file.write(json.dumps(said).encode())
+        self._sync(f"{path}.part")
+        self.archive.fs.move(f"{path}.part", path)
+        self._sync(os.path.dirname(path))
+        self._finish(folder, commit)
+
+    def recover(self) -> None:
+        """Finish what was decided, and forget what was not."""
+        for folder, commit in self.archive.pending(self.namespace):
+            self._finish(folder, commit)
+        work = self.archive.at(work_of(self.namespace))
+        if self.archive.fs.get_file_info(work).type == fs.FileType.Directory:
+            self.archive.fs.delete_dir(work)
+
+    def _finish(self, folder: str, commit: Commit) -> None:
+        """Do what is left of a commit: it may have been begun."""
+        archive = self.archive
+        here = folder_of(self.namespace)
+        made = {here, f"{here}/{HOLES}", *(name.rpartition("/")[0] for _, name in commit.moves)}
+        for name in made:
+            archive.fs.create_dir(archive.at(name), recursive=True)
+        for source, name in commit.moves:
+            if self._is_file(f"{folder}/{source}"):
+                archive.fs.move(archive.at(f"{folder}/{source}"), archive.at(name))
+        for hole in commit.holes:
+            archive.fs.open_output_stream(archive.at(hole_name(self.namespace, hole))).close()
+        for name in commit.removes:
+            if self._is_file(name):
+                archive.fs.delete_file(archive.at(name))
+        for name in made:
+            self._sync(archive.at(name))
+        archive.fs.delete_file(archive.at(f"{folder}/{COMMIT}"))
+        archive.fs.delete_dir(archive.at(folder))
+
+    def _is_file(self, name: str) -> bool:
+        return bool(self.archive.fs.get_file_info(self.archive.at(name)).type == fs.FileType.File)
+
+    def _sync(self, path: str) -> None:
+        if self.archive.local:
+            sync(path)
+
+
+def hole_name(namespace: str, hole: Gap) -> str:
+    """Where a hole is recorded, under the root."""
+    return f"{folder_of(namespace)}/{HOLES}/{hole.first:012}-{hole.last:012}"
+
+
+def sync(path: str) -> None:
+    """See that a file or folder of this machine outlives a loss of power."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+@contextmanager
+def writing(archive: Archive, namespace: str, patience: float = PATIENCE) -> Iterator[Writer]:
+    """Become the one who may change a namespace of an archive, finishing what another one left.
+
+    Raises Busy where another process of this machine still is that after `patience` seconds.
+    """
+    with _locked(archive, namespace, patience):
+        yield Writer(archive, namespace)
+
+
+@contextmanager
+def _locked(archive: Archive, namespace: str, patience: float) -> Iterator[None]:
+    """Hold the lock of a namespace; it ends with this process, however that ends, and its children do not have it."""
+    if not archive.local:
+        yield
+        return
+    import fcntl
+
+    folder = Path(archive.at(folder_of(namespace)))
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "_lock").open("a") as file:
+        until = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > until:
+                    raise Busy(
+                        f"Another process writes to {namespace!r} in {archive.root} just now. Nothing was done; one at "
+                        f"a time is enough. Wait for it, or stop it."
+                    ) from None
+            time.sleep(0.1)
+        yield
+
+
+@contextmanager
+def told(root: str) -> Iterator[None]:
+    """Say in a sentence what the system says of files: a full disk, a folder that may not be written to."""
+    try:
+        yield
+    except OSError as error:
+        raise ArchiveError(
+            f"The archive {root} cannot be read or written: {error}. What was not finished has not happened; see to "
+            f"that, and run it again."
+        ) from error

@@ -1,0 +1,108 @@
+"""Few large files in place of many small ones, for days to which nothing is added any more.
+
+A day is closed when the archive has a later one. Events whose clock was behind may still come to it: they make further
+files, which are merged when it is compacted again. Merging changes no row, and who has merged all merges nothing more.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+
+from qmodel.pipeline.archive.commit import told, writing
+from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File
+from qmodel.pipeline.archive.write import write_file
+from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.events.schema import VERSION
+from qmodel.processes import Run
+
+MOST = 1_000_000
+"""Rows of a merged file: some 20 MB, for which a task needs half a gigabyte."""
+
+
+class Merge(NamedTuple):
+    """Files of a day, in their order, that become one; in a folder of the work."""
+
+    root: str
+    folder: str
+    files: tuple[File, ...]
+
+
+class Compacted(NamedTuple):
+    """What became of a day."""
+
+    namespace: str
+    day: str
+    before: int
+    after: int
+    rows: int
+
+
+def compact(
+    root: str,
+    namespace: str | None = None,
+    *,
+    days: Iterable[str] | None = None,
+    most: int = MOST,
+    run: Run = map,
+) -> Iterator[Compacted]:
+    """Merge files of one namespace or all, of the days given or all that are closed, into files of up to `most` rows.
+
+    Each day is done whole, or not at all. Gives the days in which something was merged. Raises ArchiveError where
+    another process writes to the archive, or files changed on the way.
+    """
+    archive = Archive(root)
+    for space in archive.namespaces() if namespace is None else [namespace]:
+        with told(root), writing(archive, space) as writer:
+            for day, files in sorted(_days(archive, space, days).items()):
+                chunks = [chunk for chunk in pack(files, most) if len(chunk) > 1]
+                if not chunks:
+                    continue
+                folder = writer.begin()
+                made: list[File] = list(run(merge, [Merge(archive.place, folder, tuple(chunk)) for chunk in chunks]))
+                moves = tuple((file.path, file.name) for file in made)
+                old = [file for chunk in chunks for file in chunk]
+                writer.commit(folder, Commit(moves, tuple(file.name for file in old)))
+                rows = sum(file.rows for file in made)
+                yield Compacted(space, day, len(files), len(files) - len(old) + len(made), rows)
+
+
+def _days(archive: Archive, namespace: str, days: Iterable[str] | None) -> dict[str, list[File]]:
+    """The files of the days that are to be compacted, but those whose columns have another version."""
+    found: dict[str, list[File]] = defaultdict(list)
+    for file in archive.files(namespace):
+        found[file.day].append(file)
+    wanted = set(sorted(found)[:-1] if days is None else days)
+    return {day: [file for file in files if file.version == VERSION] for day, files in found.items() if day in wanted}
+
+
+def pack(files: Sequence[File], most: int) -> Iterator[list[File]]:
+    """Files that follow each other, in groups of up to `most` rows; groups of groups are the same groups."""
+    group: list[File] = []
+    for file in files:
+        if group and sum(one.rows for one in group) + file.rows > most:
+            yield group
+            group = []
+        group.append(file)
+    if group:
+        yield group
+
+
+def merge(what: Merge) -> File:
+    """Write some files as one. Columns that only some of them have are null for the others."""
+    archive = Archive(what.root)
+    parts = []
+    for file in what.files:
+        with told(what.root), archive.fs.open_input_file(file.path) as opened:
+            parts.append(pq.ParquetFile(opened).read())
+    table = pa.concat_tables(parts, promote_options="default")
+    if table.num_rows != sum(file.rows for file in what.files):
+        raise ArchiveError(
+            f"{what.files[0].name} and those behind it have other events than their names tell. Nothing was merged. "
+            f"Run `qmodel spark verify --to {what.root}`."
+        )
+    with told(what.root):
+        return write_file(archive, what.folder, what.files[0].namespace, what.files[0].day, table)

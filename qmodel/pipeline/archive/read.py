@@ -1,0 +1,73 @@
+"""The events of an archive in the order in which they happened: for folds, and whatever goes through one after another.
+
+Files follow each other but where a clock went back, or at the change of a day: those that overlap are read together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from qmodel.pipeline.archive.layout import Archive, ArchiveError, File
+from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.events.gaps import Gap, prove
+from qmodel.pipeline.events.schema import SCHEMA
+
+
+def read(
+    root: str, namespace: str, after: int = 0, last: int | None = None, *, gaps: list[Gap] | None = None
+) -> Iterator[pa.Table]:
+    """The events of a namespace after a sequence, up to `last` or the last that there is, in tables of some files each.
+
+    Raises ArchiveError where some are not in the archive, before a table that follows them; with a list for `gaps` it
+    adds to that instead.
+    """
+    archive = Archive(root)
+    files = archive.files(namespace, after=after, last=last)
+    if last is None:
+        last = max([after, *(file.last for file in files)])
+    for group in together(files):
+        table = _table(archive, group).filter((pc.field("seq") > after) & (pc.field("seq") <= last))
+        until = table.column("seq")[-1].as_py() if table.num_rows else after
+        _prove(archive, table.column("seq").to_pylist(), after, until, gaps)
+        after = until
+        if table.num_rows:
+            yield table
+    _prove(archive, [], after, last, gaps)
+
+
+def together(files: Sequence[File]) -> Iterator[list[File]]:
+    """Files in groups that have no sequence in common with each other's range."""
+    group: list[File] = []
+    until = 0
+    for file in sorted(files, key=lambda file: file.first):
+        if group and file.first > until:
+            yield group
+            group = []
+        group.append(file)
+        until = max(until, file.last)
+    if group:
+        yield group
+
+
+def _table(archive: Archive, files: Sequence[File]) -> pa.Table:
+    parts = [SCHEMA.empty_table()]
+    for file in files:
+        with archive.fs.open_input_file(file.path) as opened:
+            parts.append(pq.ParquetFile(opened).read())
+    table = pa.concat_tables(parts, promote_options="default").sort_by("seq")
+    return table.replace_schema_metadata(parts[-1].schema.metadata)
+
+
+def _prove(archive: Archive, seqs: Sequence[int], after: int, last: int, gaps: list[Gap] | None) -> None:
+    missing = prove(seqs, after, last)
+    if missing and gaps is None:
+        which = ", ".join(f"{gap.first} to {gap.last}" for gap in missing[:10])
+        raise ArchiveError(
+            f"The archive {archive.root} does not have the events {which}: they were recorded as lost, or files are "
+            f"missing (qmodel spark verify). To go on without them, give a list for the gaps."
+        )
+    if gaps is not None:
+        gaps.extend(missing)

@@ -1,0 +1,131 @@
+"""Whether an archive has each event once, as its files say, and not only their names.
+
+Each file is looked into: its sequences and days are read, and compared with its name. What the files have then has to
+be all sequences from 1 to the last, each in one place, but for the holes that were recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from qmodel.pipeline.archive.commit import writing
+from qmodel.pipeline.archive.layout import Archive, Commit, File
+from qmodel.pipeline.archive.write import day_of
+from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.events.gaps import Gap
+from qmodel.pipeline.events.schema import VERSION, version_of
+from qmodel.processes import Run
+
+TRIES = 3
+"""How often the files are listed again, where some are gone when they are looked into."""
+
+
+class Looked(NamedTuple):
+    """What is in a file: runs of sequences without a gap, and what is wrong with it."""
+
+    file: File
+    runs: tuple[Gap, ...]
+    faults: tuple[str, ...]
+    found: bool = True
+
+
+class Verdict(NamedTuple):
+    """What was found of a namespace: `missing` and `twice` are ranges, `faults` sentences about files."""
+
+    namespace: str
+    last: int
+    rows: int
+    files: int
+    holes: tuple[Gap, ...]
+    missing: tuple[Gap, ...]
+    twice: tuple[Gap, ...]
+    faults: tuple[str, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether each event is there once, but for the holes."""
+        return not (self.missing or self.twice or self.faults)
+
+
+def verify(root: str, namespace: str | None = None, *, run: Run = map) -> Iterator[Verdict]:
+    """Look into all files of one namespace, or of all; `run` performs that for each file."""
+    archive = Archive(root)
+    for space in archive.namespaces() if namespace is None else [namespace]:
+        for tries in range(TRIES):
+            looked: list[Looked] = list(run(look, [(archive.place, file) for file in archive.files(space)]))
+            if all(one.found for one in looked) or tries == TRIES - 1:  # else some were merged meanwhile
+                break
+        yield judge(space, looked, archive.holes(space))
+
+
+def judge(namespace: str, looked: Sequence[Looked], holes: Sequence[Gap]) -> Verdict:
+    """Put together what is in the files of a namespace."""
+    runs = [one for file in looked for one in file.runs]
+    last, missing, twice = 0, [], []
+    for one in sorted([*runs, *holes]):
+        if one.first > last + 1:
+            missing.append(Gap(last + 1, one.first - 1))
+        elif one.first <= last:
+            twice.append(Gap(one.first, min(one.last, last)))
+        last = max(last, one.last)
+    faults = tuple(fault for file in looked for fault in file.faults)
+    rows = sum(map(len, runs))
+    return Verdict(namespace, last, rows, len(looked), tuple(holes), tuple(missing), tuple(twice), faults)
+
+
+def look(what: tuple[str, File]) -> Looked:
+    """Read what a file has, and compare it with its name."""
+    root, file = what
+    archive = Archive(root)
+    paths = [path for path in (file.path, archive.at(file.name)) if archive.fs.get_file_info(path).is_file]
+    if not paths:
+        return Looked(file, (), (f"{file.name}: it is not there",), found=False)
+    try:
+        with archive.fs.open_input_file(paths[0]) as opened:
+            source = pq.ParquetFile(opened)
+            version = version_of(source.schema_arrow)
+            table = source.read(columns=["seq", "at"])
+    except (OSError, pa.ArrowInvalid) as error:
+        return Looked(file, (), (f"{file.name}: it cannot be read: {error}",))
+    seqs = sorted(table.column("seq").to_pylist())
+    return Looked(file, tuple(runs_of(seqs)), tuple(_faults(file, version, seqs, table)))
+
+
+def runs_of(seqs: Iterable[int]) -> Iterator[Gap]:
+    """The ranges that some sequences, in their order, make up; one that comes again begins a new range.
+
+    >>> list(runs_of([1, 2, 3, 3, 4, 7]))
+    [Gap(first=1, last=3), Gap(first=3, last=4), Gap(first=7, last=7)]
+    """
+    first = last = None
+    for seq in seqs:
+        if first is None or last is None:
+            first = seq
+        elif seq != last + 1:
+            yield Gap(first, last)
+            first = seq
+        last = seq
+    if first is not None and last is not None:
+        yield Gap(first, last)
+
+
+def _faults(file: File, version: int, seqs: Sequence[int], table: pa.Table) -> Iterator[str]:
+    if not 0 < version <= VERSION:
+        yield f"{file.name}: its columns have version {version or 'none'}, and this qmodel knows 1 to {VERSION}"
+    if not seqs or (file.first, file.last, file.rows, file.version) != (seqs[0], seqs[-1], len(seqs), version):
+        has = f"{seqs[0]} to {seqs[-1]}, {len(seqs)} of them, in version {version}" if seqs else "none"
+        yield f"{file.name}: its name tells of other events than it has: {has}"
+    others = sorted({str(day.as_py().date()) for day in pc.unique(day_of(table))} - {file.day})
+    if others:
+        yield f"{file.name}: it has events of {', '.join(others)}"
+
+
+def record_missing(root: str, verdict: Verdict) -> None:
+    """Record what is missing as holes, so that the archiver goes on behind them."""
+    archive = Archive(root)
+    with writing(archive, verdict.namespace) as writer:
+        writer.commit(writer.begin(), Commit(holes=verdict.missing))

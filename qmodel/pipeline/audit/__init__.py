@@ -1,0 +1,1 @@
+"""The audit: archived journals are executed again on the model, and differences are reported."""

@@ -1,0 +1,86 @@
+"""What an audit of archived journals found, as a table: a row for each difference, and one for the end of each segment.
+
+`kind` says what a row is: `reply`, an entry of which production made something else; `state`, a part of the state that
+is another one where the segment ends (`expected` says which); `stopped`, why a segment could not be audited to its end;
+and `end`, how many entries were.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from qmodel.contract.replies import Recorded
+from qmodel.errors import QmodelError
+from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.audit.replay import Audit, differences, uncollected
+from qmodel.pipeline.journal import archive
+from qmodel.pipeline.journal.archive import Segment
+
+_TEXTS = pa.list_(pa.string())
+
+SCHEMA: pa.Schema = pa.schema(
+    [
+        pa.field("namespace", pa.string()),
+        pa.field("after", pa.int64()),
+        pa.field("kind", pa.string()),
+        pa.field("number", pa.int64()),
+        pa.field("call", pa.string()),
+        pa.field("outcome", pa.string()),
+        pa.field("expected", pa.string()),
+        pa.field("seq", pa.int64()),
+        pa.field("expected_seq", pa.int64()),
+        pa.field("before", _TEXTS),
+        pa.field("jobs", _TEXTS),
+        pa.field("entries", pa.int64()),
+        pa.field("seconds", pa.float64()),
+    ]
+)
+
+MOST = 1000
+"""So many differences of a segment are told; then it ends."""
+
+Finding = dict[str, Any]
+
+
+def found(root: str, segment: Segment, entries: Iterable[Recorded], save: bool = False) -> Iterator[Finding]:
+    """Audit a segment, whose entries these are; with `save` keep the state with which the last one ends."""
+    said = {"namespace": segment.namespace, "after": segment.after}
+    began, audit = time.monotonic(), Audit()
+    try:
+        if segment.after:
+            audit = Audit(archive.state(root, segment.namespace, segment.after))
+        for told, difference in enumerate(audit.follow(entries), 1):
+            yield {**said, "kind": "reply", **difference._asdict()}
+            if told == MOST:
+                raise QmodelError(f"More than {MOST} entries differ.")
+        yield from _state(root, segment, audit, said)
+        if save and not segment.last:
+            archive.keep(root, segment.namespace, audit.state())
+    except (QmodelError, ValueError, OSError) as error:
+        yield {**said, "kind": "stopped", "number": audit.number, "expected": str(error)}
+    seconds = time.monotonic() - began
+    yield {**said, "kind": "end", "number": audit.number, "entries": audit.entries, "seconds": seconds}
+
+
+def _state(root: str, segment: Segment, audit: Audit, said: Finding) -> Iterator[Finding]:
+    """Compare the state at the end with the one with which the next segment begins."""
+    if not segment.last:
+        return
+    if audit.number != segment.last:
+        raise QmodelError(f"The segment ends with entry {audit.number}, and has to with {segment.last}.")
+    for path in differences(audit.state(), archive.state(root, segment.namespace, segment.last))[:MOST]:
+        yield {**said, "kind": "state", "number": segment.last, "expected": path}
+
+
+def batch(rows: Iterable[Finding]) -> pa.RecordBatch:
+    """Findings as a batch."""
+    return pa.RecordBatch.from_pylist(list(rows), schema=SCHEMA)
+
+
+def audited(root: str, segment: Segment, save: bool = False) -> list[Finding]:
+    """Audit a segment of an archive, here."""
+    entries = archive.read(root, segment.namespace, segment.after, segment.last or None)
+    with uncollected():
+        return list(found(root, segment, entries, save))

@@ -1,0 +1,1 @@
+"""Events as pages, columns and Arrow tables, each proved to be gapless."""

@@ -1,0 +1,60 @@
+"""Events as a server sends them, as columns: all of a page at once, without an object for each.
+
+A text is `<at> TAB <kind> TAB <fact> TAB ...`. Arrow splits all texts of a batch into one long list of words; where the
+words of an event begin, and what its kind is, says for each column which word of an event stands there, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow.compute as pc
+
+from qmodel.contract.events import EVENTS
+from qmodel.errors import QmodelError
+from qmodel.pipeline.arrow import pa
+
+
+class UnknownEvent(QmodelError):
+    """An event that this catalogue does not have, or not so: who wrote it has another version of qmodel."""
+
+    def __init__(self, seq: int, text: str) -> None:
+        super().__init__(seq, text)
+        self.seq = seq
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"Event {self.seq} is not in this catalogue: {self.text[:100]!r}. Read it with the qmodel that wrote it."
+
+
+def batch_of(seqs: Sequence[int], texts: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
+    """A batch of events by their texts, with the columns of a schema. Raises UnknownEvent."""
+    text = pa.array(texts, pa.binary()).cast(pa.string())
+    words = pc.split_pattern(text, "\t")
+    starts, values = words.offsets[:-1], words.values
+    kinds = _kinds(seqs, text, words)
+    names = kinds.dictionary.to_pylist()
+    found = {"seq": pa.array(seqs, pa.int64()), "at": values.take(starts), "event": kinds.cast(pa.string())}
+    for name in schema.names:
+        places = [EVENTS[kind].index(name) + 2 if name in EVENTS[kind] else None for kind in names]
+        if name not in found and any(places):
+            found[name] = values.take(pc.add(starts, pa.array(places, pa.int32()).take(kinds.indices)))
+    arrays = [
+        found[field.name].cast(field.type) if field.name in found else pa.nulls(len(seqs), field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _kinds(seqs: Sequence[int], text: pa.Array, words: pa.Array) -> pa.Array:
+    """The kind of each event, of which all have as many facts as the catalogue says."""
+    counts = pc.list_value_length(words)
+    has = pc.greater_equal(counts, 2)
+    second = words.values.take(pc.add(words.offsets[:-1], pc.cast(has, pa.int32())))
+    kinds = second.dictionary_encode()
+    wanted = [len(EVENTS[kind]) + 2 if kind in EVENTS else None for kind in kinds.dictionary.to_pylist()]
+    right = pc.equal(counts, pa.array(wanted, pa.int32()).take(kinds.indices)).fill_null(False)
+    if not pc.all(right, min_count=0).as_py():
+        bad = right.index(False).as_py()
+        raise UnknownEvent(seqs[bad], text[bad].as_py())
+    return kinds

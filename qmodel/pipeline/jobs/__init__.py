@@ -1,0 +1,1 @@
+"""Rows become jobs, and results of jobs become rows."""

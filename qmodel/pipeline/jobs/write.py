@@ -1,0 +1,220 @@
+"""Rows become jobs: each row is a put that may be sent again.
+
+Who writes rows from many places sends some of them more than once: a task is tried again, runs twice at a time, or the
+whole write is begun anew. So the id of a job comes from its row, and nothing else: never from a clock or from chance.
+
+- A column `jid` says it; or
+- `keys` name the columns that tell rows apart: the id is a digest of their values, and of the run; or
+- it is a digest of the whole row, of its part, and of how many like it came before in that part. So the order of the
+  rows does not matter; but a part must have the same rows when it is read again.
+
+A job that is there is not put again (`put_new`), whatever has become of it. That holds for as long as the job is kept.
+Rows that are sub-requests of a request (`qmodel.model.state.requests`) are known by that for longer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from qmodel.client.fields import encode
+from qmodel.contract.operations import CATALOGUE, Argument, Put
+from qmodel.pipeline.arrow import pa
+
+COLUMNS: dict[str, Argument] = {one.name: one for one in CATALOGUE["put"].arguments if one.name != "request"}
+"""The columns that rows may have: the arguments of a put."""
+
+NOT_IN_REQUESTS = ("queue", "priority", "ordered", "unique", "unique_mode", "unique_ms", "unique_max_ms")
+"""What a sub-request has from its request, or not at all."""
+
+
+TOGETHER = 500
+"""Of how many rows jobs are made at once."""
+
+
+class Writing(NamedTuple):
+    """How rows become jobs.
+
+    `run` names the write, and is part of ids that are made. `queue` and `klass` are for rows that have no such
+    column. `keys` are the columns of which ids are made, and `request` the request whose sub-requests the jobs are.
+    """
+
+    run: str = ""
+    queue: str = ""
+    klass: str = ""
+    keys: tuple[str, ...] = ()
+    request: str = ""
+
+
+# ---- before any row: what may refuse
+
+
+def check(schema: pa.Schema, what: Writing) -> None:
+    """Refuse columns that are none of a job, that are missing, or of another type. Raises ValueError."""
+    _check_ids(schema, what)
+    for name in schema.names:
+        if name not in COLUMNS and name not in what.keys:
+            raise ValueError(
+                f"There is no column {name!r} in a job. Drop it, put it into `data`, or name it in idColumns. "
+                f"The columns are {', '.join(COLUMNS)}."
+            )
+    for name in ("queue", "klass"):
+        if name not in schema.names and not getattr(what, name):
+            raise ValueError(f'Rows need a column {name!r}, or say option("{name}", ...) for all of them.')
+    for name in NOT_IN_REQUESTS:
+        if what.request and name in schema.names:
+            raise ValueError(f"A sub-request has no {name!r} of its own: drop the column, or write without a request.")
+    for name, argument in COLUMNS.items():
+        if name in schema.names:
+            _check_type(name, argument, schema.field(name).type)
+
+
+def _check_ids(schema: pa.Schema, what: Writing) -> None:
+    for name in what.keys:
+        if name not in schema.names:
+            raise ValueError(f"idColumns has {name!r}, and the rows have {', '.join(schema.names) or 'no columns'}.")
+    if what.keys and "jid" in schema.names and "jid" not in what.keys:
+        raise ValueError("The rows have a column 'jid', and idColumns is given as well: say one of them.")
+
+
+WANTED: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
+    "whole": ("whole numbers", pa.types.is_integer),
+    "flag": ("true or false", pa.types.is_boolean),
+    "list": ("a list of texts", lambda type: pa.types.is_list(type) and _is_text(type.value_type)),
+}
+
+
+def _is_text(type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
+
+
+def _check_type(name: str, argument: Argument, type: pa.DataType) -> None:
+    if name == "data":
+        _plain(type)
+        return
+    expected, fits = WANTED.get(argument.kind.wire, ("text", _is_text))
+    if not fits(type):
+        raise ValueError(f"The column {name!r} has to be {expected}, and is {type}.")
+
+
+# ---- data
+
+
+def _plain(type: pa.DataType) -> Callable[[Any], Any]:
+    """What makes of a value of this type one that JSON has. Raises ValueError for a type without one."""
+    types = pa.types
+    if types.is_map(type):
+        inner = _plain(type.item_type)
+        return lambda value: {str(key): _unless_none(inner, one) for key, one in value}
+    if types.is_struct(type):
+        fields = {field.name: _plain(field.type) for field in type}
+        return lambda value: {name: _unless_none(fields[name], one) for name, one in value.items()}
+    if types.is_list(type) or types.is_large_list(type):
+        item = _plain(type.value_type)
+        return lambda value: [_unless_none(item, one) for one in value]
+    if types.is_date(type) or types.is_timestamp(type):
+        return lambda value: value.isoformat()
+    if types.is_decimal(type):
+        return str
+    if _is_text(type) or any(
+        one(type) for one in (types.is_integer, types.is_floating, types.is_boolean, types.is_null)
+    ):
+        return lambda value: value
+    raise ValueError(f"The column 'data' has {type}, which JSON has not: cast it to text first.")
+
+
+def _unless_none(make: Callable[[Any], Any], value: Any) -> Any:
+    return None if value is None else make(value)
+
+
+def _texts(column: pa.Array) -> list[str]:
+    """Data as they are stored: texts as they are, which are JSON already; all else as JSON."""
+    values = column.to_pylist()
+    if _is_text(column.type):
+        return ["null" if value is None else value for value in values]
+    make = _plain(column.type)
+    return [encode(_unless_none(make, value)) for value in values]
+
+
+# ---- rows
+
+
+def digest(*parts: object) -> str:
+    """A text of 32 characters that is the same for the same values, and for no others, all but certainly."""
+    return hashlib.blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+class Rows:
+    """Makes jobs of the rows of one part (a partition), from its first row on."""
+
+    def __init__(self, schema: pa.Schema, what: Writing, part: int = 0) -> None:
+        self.what = what
+        self._part = part
+        self._alike: dict[str, int] = {}
+        self._named = [name for name in schema.names if name in COLUMNS and name not in ("jid", "queue", "klass")]
+
+    def puts(self, batch: pa.RecordBatch) -> Iterator[Put]:
+        """The jobs of a batch, in its order, made as they are asked for, so that they can be sent meanwhile.
+
+        Raises ValueError for a row without what a job needs.
+        """
+        for start in range(0, batch.num_rows, TOGETHER):
+            yield from self._puts(batch.slice(start, TOGETHER))
+
+    def _puts(self, batch: pa.RecordBatch) -> list[Put]:
+        jids, queues, klasses = self._jids(batch), self._texts(batch, "queue"), self._texts(batch, "klass")
+        found = []
+        for jid, queue, klass, given in zip(jids, queues, klasses, self._given(batch), strict=True):
+            if not jid or not queue or not klass:
+                raise ValueError(f"A row has no {'jid' if not jid else 'queue' if not queue else 'klass'} ({jid}).")
+            found.append(Put(queue, jid, klass, given.pop("data", "null"), **given))
+        return found
+
+    def _given(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+        """For each row what it says, by the names of a put."""
+        columns: list[Sequence[Any]] = []
+        for name in self._named:
+            column = batch.column(name)
+            if name == "data":
+                columns.append(_texts(column))
+            elif COLUMNS[name].kind.wire == "list":
+                columns.append([None if one is None else tuple(one) for one in column.to_pylist()])
+            else:
+                columns.append(column.to_pylist())
+        for row in zip(*columns, strict=True) if columns else ((),) * batch.num_rows:
+            yield {name: one for name, one in zip(self._named, row, strict=True) if one is not None}
+
+    def _texts(self, batch: pa.RecordBatch, name: str) -> Sequence[str]:
+        if name in batch.schema.names:
+            values: list[str] = batch.column(name).to_pylist()
+            return values
+        return [getattr(self.what, name)] * batch.num_rows
+
+    def _jids(self, batch: pa.RecordBatch) -> list[str]:
+        what = self.what
+        if "jid" in batch.schema.names and not what.keys:
+            names: list[str] = batch.column("jid").to_pylist()
+        elif what.keys:
+            names = keyed(batch, what)
+        else:
+            columns = [_comparable(column) for column in batch.columns]
+            names = [self._nth(digest(what.run, self._part, row)) for row in zip(*columns, strict=True)]
+        return [f"{what.request}:{name}" if name else name for name in names] if what.request else names
+
+    def _nth(self, row: str) -> str:
+        """The id of a row, of which there may be several that are alike."""
+        before = self._alike[row] = self._alike.get(row, -1) + 1
+        return f"{row}-{before}" if before else row
+
+
+def keyed(batch: pa.RecordBatch, what: Writing) -> list[str]:
+    """For each row the digest of its keys. What has the same keys in the same run is the same job."""
+    columns = [_comparable(batch.column(name)) for name in what.keys]
+    return [digest(what.run, row) for row in zip(*columns, strict=True)]
+
+
+def _comparable(column: pa.Array) -> list[Any]:
+    """The values; of a moment its number, which is the same in every time zone of a session."""
+    values: list[Any] = (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
+    return values

@@ -1,0 +1,103 @@
+"""Reading the journal: page after page, each proved to follow the one before; and its entries as tables.
+
+A table has the columns of `qmodel.contract.replies.Recorded`, and two that are said by the call: when, and which
+operation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import MOST, TIME_END
+from qmodel.contract.replies import Recorded
+from qmodel.errors import QmodelError
+from qmodel.pipeline.events.gaps import Gap
+
+
+class EntriesGone(QmodelError):
+    """Entries of the journal that were to be read are not there."""
+
+    def __init__(self, first: int, last: int) -> None:
+        super().__init__(first, last)
+        self.first = first
+        self.last = last
+
+    def __str__(self) -> str:
+        return (
+            f"The entries {self.first} to {self.last} of the journal are gone: more came meanwhile than max-journal "
+            f"keeps. Read more often, or keep more of them; an audit can begin anew with a snapshot."
+        )
+
+
+class JournalWentBack(QmodelError):
+    """An entry that was read already is not there any more, nor any after it."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__(after)
+        self.after = after
+
+    def __str__(self) -> str:
+        return (
+            f"Entry {self.after} of the journal was read already, and there is none now: the namespace was emptied, an "
+            f"older copy of it restored, or max-journal set to 0. Begin anew, with a snapshot."
+        )
+
+
+def newest(client: Client) -> int:
+    """The number of the last entry that is kept; 0 where there is none. It is found by asking for a few."""
+    low, high = 0, 1
+    while client.execute(ops.Journal(high - 1, 1)):
+        low, high = high, high * 4
+        if high >= TIME_END:
+            break
+    if not low:
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if client.execute(ops.Journal(middle - 1, 1)) else (low, middle)
+    return low
+
+
+def pages(
+    client: Client, after: int = 0, last: int | None = None, page: int = MOST, *, gaps: list[Gap] | None = None
+) -> Iterator[Sequence[Recorded]]:
+    """The entries after a number, up to `last` or the newest there is when it is reached, in pages, all of them.
+
+    Raises JournalWentBack where `after` is more than there are, and EntriesGone where some are kept no longer; but with
+    `gaps` it puts those into that list, and goes on.
+    """
+    if after and not client.execute(ops.Journal(after - 1, 1)):
+        raise JournalWentBack(after)
+    while last is None or after < last:
+        count = page if last is None else min(page, last - after)
+        found: Sequence[Recorded] = client.execute(ops.Journal(after, count))
+        if not found:
+            return
+        if found[0].number != after + 1:
+            gone = Gap(after + 1, min(found[0].number - 1, last or TIME_END))
+            if gaps is None:
+                raise EntriesGone(*gone)
+            gaps.append(gone)
+        after = found[-1].number
+        if found := [one for one in found if last is None or one.number <= last]:
+            yield found
+
+
+def entries(client: Client, after: int = 0, last: int | None = None) -> Iterator[Recorded]:
+    """The same one by one."""
+    for page in pages(client, after, last):
+        yield from page
+
+
+def head(entry: Recorded) -> tuple[int, str]:
+    """When an entry was recorded, and of which operation: what a call begins with."""
+    found = _HEAD.match(entry.call)
+    if found is None:
+        raise ValueError(f"this is no call: {entry.call[:100]!r}")
+    return int(found[2]), found[1]
+
+
+_HEAD = re.compile(r'\{"op":"(\w+)","now":(\d+)')

@@ -1,0 +1,158 @@
+"""Statistics of an archive, on whatever executes SQL: DuckDB here, or Spark."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from qmodel.pipeline.archive.layout import Archive, File
+from qmodel.pipeline.statistics import sql
+from qmodel.pipeline.statistics.figures import Figures, Name, add_bins, date_of, figures
+from qmodel.pipeline.statistics.runs import CARRIED, CELLS, Range, Runs, StatisticsError
+
+
+class Engine(Protocol):
+    """What executes SQL."""
+
+    dialect: sql.Dialect
+
+    def events(self, name: str, archive: Archive, files: Sequence[File]) -> None:
+        """Name the events in some files of an archive: their columns and `namespace`."""
+
+    def parquet(self, name: str, folders: Sequence[str]) -> None:
+        """Name what stands in the files of some folders."""
+
+    def view(self, name: str, select: str) -> None:
+        """Name a select, which is executed whenever it is used."""
+
+    def table(self, name: str, select: str) -> None:
+        """Name a select, and keep what it gives."""
+
+    def write(self, select: str, folder: Path) -> None:
+        """Write what a select gives into a new folder, as Parquet."""
+
+    def rows(self, select: str) -> list[tuple[Any, ...]]:
+        """What a select gives."""
+
+
+def wanted(archive: Archive, counted: dict[str, int], namespace: str | None = None) -> dict[str, Range]:
+    """Which events of an archive are new. Raises ArchiveError where it is not whole, and StatisticsError where more was
+    counted than it has.
+    """
+    there = archive.namespaces()
+    if not there or namespace not in (None, *there):
+        which = f"{archive.root} has no namespace {namespace!r}; it has {there}." if there else ""
+        raise StatisticsError(
+            which or f"There is no archive at {archive.root}. Make one: qmodel spark archive --to {archive.root}"
+        )
+    found = {}
+    for one in there if namespace is None else [namespace]:
+        after, until = counted.get(one, 0), archive.last(one)
+        if until < after:
+            raise StatisticsError(
+                f"The archive {archive.root} ends with event {until} of {one!r}, and {after} were counted already: it "
+                f"is another one, or an older copy. Take another folder for --out, and all is counted anew."
+            )
+        if until > after:
+            found[one] = Range(after, until)
+    return found
+
+
+def count(engine: Engine, archive: Archive, out: str | None, namespace: str | None = None) -> dict[str, Range]:
+    """Count what is new, and let the engine know all `cells`, those of before as well; give what was new.
+
+    Without `out` all is new, and nothing is kept. Raises ArchiveError and StatisticsError.
+    """
+    if out is None:
+        new = wanted(archive, {}, namespace)
+        engine.table("cells", _cells(engine) if describe(engine, archive, new) else _no_cells())
+        return new
+    runs = Runs(out)
+    with runs.alone():
+        new = wanted(archive, runs.counted(), namespace)
+        if new:
+            describe(engine, archive, new, runs.carried())
+            _run(engine, runs, new)
+    folders = runs.cells()
+    engine.parquet("cells", folders) if folders else engine.table("cells", _no_cells())
+    return new
+
+
+def _run(engine: Engine, runs: Runs, new: dict[str, Range]) -> None:
+    """Count what is new, and keep it, or nothing of it."""
+    made = runs.begin()
+    try:
+        engine.write(_cells(engine), made / CELLS)
+        engine.write(sql.carried("slim"), made / CARRIED)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    runs.commit(made, new)
+
+
+def describe(
+    engine: Engine, archive: Archive, new: dict[str, Range], carried: str | None = None, since: int = 0
+) -> bool:
+    """Let an engine know the events in some ranges, as `slim` and `counted`; with what was carried from before them,
+    or without those of the days before `since` (ms). False where there are none.
+    """
+    first = date_of(since)
+    files = [file for one, (after, until) in new.items() for file in archive.files(one, after=after, last=until)]
+    files = [file for file in files if file.day >= first]
+    if not files:
+        return False
+    engine.events("archived", archive, files)
+    rows = ", ".join(f"({engine.dialect.text(one)}, {after}, {until})" for one, (after, until) in new.items())
+    engine.table(
+        "ranges",
+        f"select col0 as namespace, col1 as after, col2 as until from (values {rows}) as named(col0, col1, col2)",
+    )
+    slim = sql.slim("archived", "ranges", engine.dialect)
+    if carried:
+        engine.parquet("carried", [carried])
+        names = ", ".join(sql.COLUMNS)
+        slim = f"select {names} from ({slim}) as new union all select {names} from carried"
+    engine.view("slim", slim)
+    engine.view("counted", sql.counted("slim", "ranges", engine.dialect))
+    return True
+
+
+def _cells(engine: Engine) -> str:
+    engine.table("tagged", sql.tagged("slim"))
+    engine.view("spans", sql.spans("tagged"))
+    engine.view("counted_tagged", sql.counted("tagged", "ranges", engine.dialect))
+    return f"{sql.cells('counted')} union all {sql.tag_cells('counted_tagged', 'spans')}"
+
+
+def _no_cells() -> str:
+    whole = ("day", "cell", "n", "total", "low", "high")
+    kinds = {name: "bigint" for name in whole} | {"squares": "decimal(38, 0)"}
+    columns = ", ".join(f"cast(null as {kinds.get(name, 'string')}) as {name}" for name in sql.CELLS)
+    return f"select {columns} where 1 = 0"
+
+
+def collect(
+    engine: Engine,
+    *,
+    kinds: Sequence[str] = (),
+    days: Sequence[int] = (),
+    together: bool = False,
+    bins: bool = True,
+) -> dict[Name, Figures]:
+    """The figures of all cells, or of some kinds and days (their starts, ms); with `together`, of all these days as one
+    that begins with the first. The histograms, which are most of the rows, are left out without `bins`.
+    """
+    where = ["1 = 1"]
+    if kinds:
+        where.append(f"kind in ({', '.join(map(engine.dialect.text, kinds))})")
+    if days:
+        where.append(f"day in ({', '.join(map(str, days))})")
+    columns = ", ".join(name for name in sql.CELLS if name != "day")
+    day = "min(day) over () as day" if together else "day"
+    engine.view("chosen", f"select {columns}, {day} from cells where {' and '.join(where)}")
+    found = figures(engine.rows(sql.measured("chosen")), engine.rows(sql.tallied("chosen")))
+    if bins:
+        add_bins(found, engine.rows(sql.binned("chosen")))
+    return found

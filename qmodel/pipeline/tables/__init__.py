@@ -1,0 +1,1 @@
+"""Tables of the current jobs, failures, statistics, queues and workers."""

@@ -1,0 +1,1 @@
+"""Capacity planning: the queue is simulated with the model itself."""

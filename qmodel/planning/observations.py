@@ -1,0 +1,135 @@
+"""What can be seen of jobs in the events: when they come, how long they take, how often they fail.
+
+By queue and klass. The events are read in their order, and once; what is kept is bounded, however many there are: the
+last durations of each queue and klass.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from qmodel.contract.events import Event
+from qmodel.errors import QmodelError
+
+KEPT = 20_000
+"""How many durations of a queue and klass are kept, the last ones."""
+
+FORMAT = "qmodel observations 1"
+
+
+class Observed(NamedTuple):
+    """Jobs of a queue and klass: the times between their puts and how long attempts took, in ms, in their order.
+
+    `puts` is how many came, `attempts` how often one was begun, `retried` how often it failed, and `lapsed` how often
+    its lease ran out.
+    """
+
+    queue: str
+    klass: str
+    puts: int
+    attempts: int
+    retried: int
+    lapsed: int
+    gaps: tuple[int, ...]
+    runs: tuple[int, ...]
+
+
+class _Seen:
+    def __init__(self) -> None:
+        self.puts = self.attempts = self.retried = self.lapsed = 0
+        self.last_at: int | None = None
+        self.gaps: deque[int] = deque(maxlen=KEPT)
+        self.runs: deque[int] = deque(maxlen=KEPT)
+
+
+class Observer:
+    """Goes through events, in their order."""
+
+    def __init__(self) -> None:
+        self._klass: dict[str, str] = {}
+        self._began: dict[str, int] = {}
+        self._seen: dict[tuple[str, str], _Seen] = {}
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Look at more events. Jobs that were put before the first one are passed over: their klass is not known."""
+        for event in events:
+            facts = event.named
+            jid = str(facts.get("jid", ""))
+            if event.event == "put":
+                self._klass[jid] = str(facts["klass"])
+                self._put(self._of(jid, str(facts["queue"])), event.at)
+            elif event.event in _GONE:
+                self._klass.pop(jid, None)
+            elif jid in self._klass and event.event in _LEASES:
+                self._lease(event, jid, self._of(jid, str(facts["queue"])))
+
+    def _of(self, jid: str, queue: str) -> _Seen:
+        return self._seen.setdefault((queue, self._klass[jid]), _Seen())
+
+    @staticmethod
+    def _put(seen: _Seen, at: int) -> None:
+        seen.puts += 1
+        if seen.last_at is not None:
+            seen.gaps.append(max(at - seen.last_at, 0))
+        seen.last_at = at
+
+    def _lease(self, event: Event, jid: str, seen: _Seen) -> None:
+        if event.event == "popped":
+            seen.attempts += 1
+            self._began[jid] = event.at
+            return
+        began = self._began.pop(jid, event.at)
+        if event.event == "lock_lost":
+            seen.lapsed += event.named["cause"] == "lapsed"
+            return
+        seen.runs.append(max(event.at - began, 0))
+        seen.retried += event.event in ("retried", "failed")
+
+    def observed(self) -> list[Observed]:
+        """What was seen, by queue and klass."""
+        return [
+            Observed(*key, one.puts, one.attempts, one.retried, one.lapsed, tuple(one.gaps), tuple(one.runs))
+            for key, one in sorted(self._seen.items())
+        ]
+
+
+_LEASES = {"popped", "completed", "advanced", "failed", "retried", "lock_lost"}
+_GONE = {"canceled", "retired"}
+
+
+def archived(root: str, namespace: str | None = None) -> list[Observed]:
+    """What an archive tells of a namespace, which must be named where it has several. Raises QmodelError."""
+    from pyarrow import parquet
+
+    from qmodel.pipeline.archive.layout import Archive
+    from qmodel.pipeline.events.decode import events_of
+
+    archive = Archive(root)
+    there = archive.namespaces()
+    if namespace is None and len(there) > 1:
+        raise QmodelError(f"The archive {root} has several namespaces: say which, one of {', '.join(there)}.")
+    files = archive.files(namespace or (there[0] if there else ""))
+    if not files:
+        raise QmodelError(f"The archive {root} has no events{f' of {namespace!r}' if namespace else ''}.")
+    observer = Observer()
+    for file in files:
+        with archive.fs.open_input_file(file.path) as opened:
+            observer.add(events_of(parquet.read_table(opened).sort_by("seq")))
+    return observer.observed()
+
+
+def dumps(found: Iterable[Observed]) -> str:
+    """Observations as a file."""
+    return json.dumps({"format": FORMAT, "observed": [one._asdict() for one in found]}, indent=1)
+
+
+def loads(text: str) -> dict[tuple[str, str], Observed]:
+    """The observations of a file, by queue and klass; ValueError where it is none."""
+    found = json.loads(text)
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise ValueError(f"its format is not {FORMAT!r}")
+    rows = [Observed(**{**row, "gaps": tuple(row["gaps"]), "runs": tuple(row["runs"])}) for row in found["observed"]]
+    return {(row.queue, row.klass): row for row in rows}

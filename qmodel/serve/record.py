@@ -1,0 +1,66 @@
+"""The record: what clients had executed, as vectors, which any tool of the kit reads and the model replays.
+
+A vector is the history of one namespace from when it was empty: the calls of all connections in the order in which they
+were executed, and what came of each. The first line says which connection each step came from.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from qmodel.contract.operations import Operation
+
+MOST: Final = 200_000
+"""So many steps are kept; the record ends there, and says so."""
+
+
+class Recorded(NamedTuple):
+    """One call."""
+
+    connection: int
+    now: int
+    op: Operation
+
+
+class Record:
+    """Keeps calls by namespace until they are written."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+        self.histories: list[list[Recorded]] = []
+        self._current: dict[tuple[int, str], list[Recorded]] = {}
+        self.size = 0
+
+    def add(self, db: int, prefix: str, connection: int, now: int, op: Operation) -> None:
+        """Keep a call that was executed or refused."""
+        if self.size >= MOST:
+            return
+        self.size += 1
+        history = self._current.get((db, prefix))
+        if history is None:
+            history = self._current[db, prefix] = []
+            self.histories.append(history)
+        history.append(Recorded(connection, now, op))
+
+    def cleared(self, db: int | None = None, prefix: str = "") -> None:
+        """Begin new histories where namespaces were emptied."""
+        for key in list(self._current):
+            if db in (None, key[0]) and key[1].startswith(prefix):
+                del self._current[key]
+
+    def write(self) -> int:
+        """Write the file; give the number of vectors in it."""
+        from qmodel.conformance.kit import vectors
+        from qmodel.conformance.subjects.base import Step
+
+        why = "Recorded by qmodel serve." if self.size < MOST else f"Recorded by qmodel serve, the first {MOST} steps."
+        made = [
+            vectors.made(f"served-{number}", "full", why, [Step(one.now, one.op) for one in history])
+            for number, history in enumerate(self.histories, 1)
+        ]
+        connections = {
+            vector.id: [one.connection for one in history] for vector, history in zip(made, self.histories, strict=True)
+        }
+        self.path.write_text(vectors.dumps(made, "full", connections=connections), encoding="utf-8")
+        return len(made)

@@ -1,0 +1,194 @@
+"""Writing replies for the wire: the inverse of qmodel/wire/codec.py, in the very bytes of the Lua library.
+
+A job travels as its record, and the record holds what no reply shows: its sequence, and what it remembers of requests.
+So whoever has the model's own job writes from that; where only a reply is at hand, which came from another backend,
+those fields are empty, and no reader of a reply looks at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from qmodel.contract import replies
+from qmodel.contract.events import Event
+from qmodel.contract.refusals import Refusal
+from qmodel.model.state.jobs import Job
+from qmodel.model.state.store import Store
+from qmodel.serve.resp import encode, write
+from qmodel.wire import as_json, codec
+
+Raw = Any
+"""What serve.resp writes: nested lists of text, whole numbers and None."""
+
+INLINE: Final = 1024
+"""Data of more bytes stand apart from the record."""
+
+
+def reply(shape: str, value: Any, store: Store | None = None) -> Raw:
+    """What an operation replied, or its Refusal, as it goes over the line; with the store if it is the model's."""
+    if type(value) is Refusal:
+        return [value.code, *value.facts]
+    return ["OK", SHAPES[shape](value, store)]
+
+
+def _same(value: Any, store: Store | None) -> Raw:
+    return value
+
+
+# ---- jobs
+
+
+def size(text: str) -> int:
+    """The bytes that a text stands for."""
+    return len(text) if text.isascii() else len(encode(text))
+
+
+def job(view: replies.Job, store: Store | None) -> Raw:
+    """A job: its id, its state, its record, and what else there is to say of it."""
+    jid, state = view.jid, view.state
+    stored = store.jobs.get(jid) if store is not None else None  # a run that is due is shown before it is made
+    apart = len(view.data) > INLINE or size(view.data) > INLINE
+    record = _record(view, stored, apart)
+    if not (view.tracked or apart or view.dependencies or view.dependents):
+        return [jid, state, record]
+    return [
+        jid, state, record, view.data if apart else "", 1 if view.tracked else 0, view.dependencies, view.dependents,
+    ]  # fmt: skip
+
+
+def _record(view: replies.Job, stored: Job | None, apart: bool) -> str:
+    """A job's record, as lua/state/records.lua writes it."""
+    state, seq, put_request, grant = view.state, 0, "", ""
+    if stored is not None:
+        state, seq, put_request, grant = stored.state, stored.seq, stored.put_request, stored.grant
+    data = "" if apart else view.data
+    more = _more(view, stored, apart) if apart or _has_more(view) else ""
+    return (
+        f"{state}\t{seq}\t{len(view.history)}\t{size(more)}\t{view.queue}\t{view.ready_at}\t{view.retries}\t"
+        f"{view.remaining}\t{view.worker}\t{view.token}\t{grant}\t{view.popped_at}\t{view.expires_at}\t{view.ended_at}\t"
+        f"{view.klass}\t{view.priority}\t{view.put_at}\t{put_request}\t{size(data)}\n{data}"
+        + "".join([_stage(stage) for stage in view.history])
+        + more
+    )
+
+
+def _has_more(view: replies.Job) -> bool:
+    """Whether a job has any of what few jobs have."""
+    return bool(
+        view.tags
+        or view.failure
+        or view.dependencies
+        or view.dependents
+        or view.result
+        or view.progress
+        or view.options
+    )
+
+
+def _more(view: replies.Job, stored: Job | None, apart: bool) -> str:
+    """What few jobs have; between tags is the byte 255, which no text in UTF-8 holds."""
+    waits = len(stored.dependencies if stored is not None else view.dependencies)
+    group, message, failed_at, failed_worker = view.failure or _NO_FAILURE
+    options = _options(view.options)
+    sizes = f"{size(view.result)}\t{size(view.progress)}\t{size(message)}"
+    return (
+        f"{waits}\t{len(view.dependents)}\t{_BETWEEN_TAGS.join(view.tags)}\t{group}\t{failed_at}\t{failed_worker}\t"
+        f"{1 if apart else 0}\t{sizes}\t{options}\n{view.result}{view.progress}{message}"
+    )
+
+
+def _options(given: tuple[tuple[str, str], ...]) -> str:
+    return _BETWEEN_TAGS.join(f"{name}={value}" for name, value in given)
+
+
+_NO_FAILURE: Final = ("", "", 0, "")
+_BETWEEN_TAGS: Final = "\udcff"
+
+
+def _stage(stage: replies.Stage) -> str:
+    what, at, facts = stage
+    if what == "log":
+        quoted = str(facts[0]).replace("\\", "\\\\").replace("\n", "\\n")
+        return f"log\t{at}\t{quoted}\n"
+    return f"{what}\t{at}\t{facts[0]}\n" if len(facts) == 1 else f"{what}\t{at}\t{facts[0]}\t{facts[1]}\n"
+
+
+def _jobs(views: Iterable[replies.Job], store: Store | None) -> Raw:
+    return [job(view, store) for view in views]
+
+
+# ---- all else
+
+
+def event(one: Event) -> str:
+    """An event as the text of its one field: the moment, what, and its facts."""
+    return "\t".join([str(one.at), one.event, *map(str, one.facts)])
+
+
+def _sample(sample: replies.Sample) -> Raw:
+    return [sample.count, f"{sample.mean:.17g}", f"{sample.squares:.17g}", sample.histogram]
+
+
+def _stats(stats: replies.Stats, _: Store | None) -> Raw:
+    return [stats.queue, stats.day, _sample(stats.wait), _sample(stats.run), *stats[4:]]
+
+
+def _queue(counts: replies.QueueCounts, _: Store | None = None) -> Raw:
+    return [*counts[:6], 1 if counts.paused else 0, *counts[7:]]
+
+
+def _schedule(found: replies.Schedule) -> Raw:
+    return [*found[:-1], 1 if found.paused else 0]
+
+
+def _each(write: Callable[[Any], Raw]) -> Callable[[Any, Store | None], Raw]:
+    return lambda values, _: [write(one) for one in values]
+
+
+def _recorded(one: replies.Recorded) -> Raw:
+    """An entry of the journal, its call and its outcome as they go over the line."""
+    now, op = as_json.read(one.call)
+    outcome = reply(op.spec.reply, as_json.found(op, one.outcome))
+    return [str(one.number), str(one.seq), op.spec.name, write(codec.encode(op, now)), write(outcome)]
+
+
+SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
+    "jid": _same,
+    "jids": _same,
+    "names": _same,
+    "state": _same,
+    "number": _same,
+    "lease": lambda lease, _: [lease.expires_at, 1 if lease.revoked else 0],
+    "job": lambda view, store: None if view is None else job(view, store),
+    "jobs": _jobs,
+    "completed_and_popped": lambda done, store: [done.state, _jobs(done.jobs, store)],
+    "page": _same,
+    "results": _same,
+    "tallies": _same,
+    "tracked": lambda tracked, store: [_jobs(tracked.jobs, store), tracked.expired],
+    "schedule": lambda found, _: None if found is None else _schedule(found),
+    "schedules": _each(_schedule),
+    "reasons": _same,
+    "throttle": _same,
+    "throttles": _same,
+    "unique": _same,
+    "subscription": _same,
+    "subscriptions": _same,
+    "messages": _same,
+    "request": _same,
+    "drained": _same,
+    "found": lambda found, store: [found.cursor, _jobs(found.jobs, store)],
+    "bulk": _same,
+    "entries": _same,
+    "queues": _each(_queue),
+    "queue": _queue,
+    "workers": _same,
+    "worker": _same,
+    "stats": _stats,
+    "metrics": _same,
+    "events": _each(lambda one: [str(one.seq), event(one)]),
+    "recorded": _each(_recorded),
+    "settings": _each(lambda setting: [setting.option, setting.value, 1 if setting.is_set else 0]),
+}
+"""How each shape of reply in the catalogue is written; qmodel.wire.codec reads them."""

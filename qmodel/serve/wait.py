@@ -1,0 +1,216 @@
+"""Waiting for work, and reading events: BLPOP on a queue's list of wake-ups, XRANGE and XREAD on the stream of events.
+
+A wake-up list and the stream are all that docs/wire.md lets a client read beside the functions, so they are all that
+there is here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from qmodel.model.state.store import events_after
+from qmodel.serve.commands import command, is_number
+from qmodel.serve.functions import ModelExecutor
+from qmodel.serve.namespaces import WAKE, Space
+from qmodel.serve.proxy import PassingExecutor
+from qmodel.serve.replies import event
+from qmodel.serve.resp import NO_LIST, Fault, Pairs
+from qmodel.serve.session import LATER
+
+if TYPE_CHECKING:
+    from qmodel.serve.session import Session
+
+EVENTS: Final = "events"
+_ID: Final = re.compile(r"\(?(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
+_PASSED: Final = Fault("ERR the events are behind this server: use FCALL qmodel_v1_events")
+
+
+# ---- wake-ups
+
+
+@command("BLPOP", -3, "write blocking", (1, -2, 1))
+def blpop(session: Session, words: list[str]) -> Any:
+    """Wait for a wake-up of queues: BLPOP <prefix>q:<queue>-wake ... seconds."""
+    keys, seconds = words[1:-1], _seconds(words[-1])
+    if isinstance(seconds, Fault):
+        return seconds
+    if any(not (key.endswith(WAKE) and "q:" in key) for key in keys):
+        return Fault("ERR BLPOP waits for wake-ups here, on <prefix>q:<queue>-wake; see docs/wire.md")
+    executor = session.host.executor
+    if isinstance(executor, PassingExecutor):
+        return _passed(executor, keys, seconds)
+    key = executor.take_wake(session.db, keys)
+    if key is not None or session.in_exec:
+        return NO_LIST if key is None else [key, "1"]
+    waiting = _Waiting(session, seconds)
+    waiting.waiter = executor.wait(session.db, keys, lambda key: waiting.end([key, "1"]))
+    return LATER
+
+
+async def _passed(executor: PassingExecutor, keys: list[str], seconds: float) -> Any:
+    return await executor.wait(keys, seconds or 86_400.0) or NO_LIST
+
+
+def _seconds(word: str) -> float | Fault:
+    try:
+        seconds = float(word)
+    except ValueError:
+        return Fault("ERR timeout is not a float or out of range")
+    if not 0 <= seconds < 1e9:
+        return Fault("ERR timeout is negative" if seconds < 0 else "ERR timeout is not a float or out of range")
+    return seconds
+
+
+class _Waiting:
+    """A session that waits: for a wake-up or for time to be up, whichever is first."""
+
+    def __init__(self, session: Session, seconds: float) -> None:
+        self.session = session
+        self.waiter: Any = None
+        self.timer = asyncio.get_running_loop().call_later(seconds, self.end, NO_LIST) if seconds else None
+        session.waiting = self
+
+    def end(self, reply: Any) -> None:
+        """Wait no more, and reply. The reply goes out once the step that woke is done with."""
+        self.leave()
+        asyncio.get_running_loop().call_soon(self.session.resume, reply)
+
+    def leave(self) -> None:
+        """Wait no more."""
+        if self.timer is not None:
+            self.timer.cancel()
+        if self.waiter is not None:
+            self.waiter.leave()
+            self.waiter = None
+
+
+# ---- events
+
+
+def _space(session: Session, key: str) -> Space | Fault:
+    executor = session.host.executor
+    if not isinstance(executor, ModelExecutor):
+        return _PASSED
+    if not key.endswith(EVENTS):
+        return Fault("ERR the only streams here are <prefix>events; see docs/wire.md")
+    return executor.spaces.of(session.db, key.removesuffix(EVENTS))
+
+
+def _entries(space: Space, first: int, last: int, most: int) -> list[Any]:
+    """Events by their sequences, as entries of a stream."""
+    found = events_after(space.store, first - 1, most)
+    return [[f"{one.seq}-0", ["e", event(one)]] for one in found if one.seq <= last]
+
+
+def _sequence(word: str, *, first: bool) -> int | None:
+    """The first or last sequence that an id lets in: ids are `<sequence>-0`."""
+    if word in "-+":
+        return 0 if word == "-" else 1 << 62
+    found = _ID.fullmatch(word)
+    if found is None:
+        return None
+    seq, part = int(found[1]), int(found[2]) if found[2] else (0 if first else 1)
+    open_ = word.startswith("(")
+    if first:
+        return seq + 1 if part > 0 or open_ else seq
+    return seq - 1 if open_ and part == 0 else seq
+
+
+_BAD_ID: Final = Fault("ERR Invalid stream ID specified as stream command argument")
+
+
+@command("XRANGE", -4, "readonly", (1, 1, 1))
+def xrange(session: Session, words: list[str]) -> Any:
+    """Read events: XRANGE <prefix>events first last [COUNT n]."""
+    space = _space(session, words[1])
+    if isinstance(space, Fault):
+        return space
+    first, last = _sequence(words[2], first=True), _sequence(words[3], first=False)
+    if first is None or last is None:
+        return _BAD_ID
+    most = 1 << 30
+    if len(words) > 4:
+        if len(words) != 6 or words[4].upper() != "COUNT" or not is_number(words[5]):
+            return Fault("ERR syntax error")
+        most = int(words[5])
+    return _entries(space, first, last, most)
+
+
+@command("XREAD", -4, "readonly blocking movablekeys")
+def xread(session: Session, words: list[str]) -> Any:
+    """Read events as they come: XREAD [COUNT n] [BLOCK ms] STREAMS <prefix>events ... id ..."""
+    options = _options(words)
+    if isinstance(options, Fault):
+        return options
+    most, block, keys, ids = options
+    wanted = []
+    for key, word in zip(keys, ids, strict=True):
+        space = _space(session, key)
+        if isinstance(space, Fault):
+            return space
+        found = _ID.fullmatch(word)
+        if found is None and word != "$":
+            return _BAD_ID
+        wanted.append((key, space, int(found[1]) if found else space.store.seq))
+    reading = _Reading(session, wanted, most)
+    there = reading.found()
+    if there is not None or block is None or session.in_exec:
+        return NO_LIST if there is None else there
+    reading.wait(block / 1000)
+    return LATER
+
+
+def _options(words: list[str]) -> tuple[int, int | None, list[str], list[str]] | Fault:
+    most, block, at = 1 << 30, None, 1
+    while at + 1 < len(words) and words[at].upper() in ("COUNT", "BLOCK"):
+        if not is_number(words[at + 1]):
+            return Fault("ERR value is not an integer or out of range")
+        if words[at].upper() == "COUNT":
+            most = int(words[at + 1])
+        else:
+            block = int(words[at + 1])
+        at += 2
+    rest = words[at + 1 :]
+    if at >= len(words) or words[at].upper() != "STREAMS" or not rest or len(rest) % 2:
+        return Fault("ERR syntax error")
+    return most, block, rest[: len(rest) // 2], rest[len(rest) // 2 :]
+
+
+class _Reading:
+    """One XREAD: what it reads after which sequence, until there is something."""
+
+    def __init__(self, session: Session, wanted: list[tuple[str, Space, int]], most: int) -> None:
+        self.session = session
+        self.wanted = wanted
+        self.most = most
+        self.waiting: _Waiting | None = None
+
+    def found(self) -> Any:
+        """What there is by now, or None."""
+        streams = [(key, _entries(space, after + 1, 1 << 62, self.most)) for key, space, after in self.wanted]
+        if not any(entries for _, entries in streams):
+            return None
+        if self.session.version == 3:
+            return Pairs(part for key, entries in streams if entries for part in (key, entries))
+        return [[key, entries] for key, entries in streams if entries]
+
+    def wait(self, seconds: float) -> None:
+        """Wait until there is something."""
+        self.waiting = _Waiting(self.session, seconds)
+        self._enter()
+
+    def _enter(self) -> None:
+        for _, space, _ in self.wanted:
+            space.readers[self.session] = self._look
+
+    def _look(self) -> None:
+        if self.waiting is None or self.session.waiting is not self.waiting:
+            return
+        found = self.found()
+        if found is None:
+            self._enter()
+        else:
+            self.waiting.end(found)
+            self.waiting = None

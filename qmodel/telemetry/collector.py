@@ -1,0 +1,228 @@
+"""What the engine counts, read at a scrape and told to Prometheus.
+
+All of it stands in the server, so one exporter tells it for all workers, in whatever language they are. What was
+completed, failed and tried again, and the histograms, are the statistics of the UTC day: they begin anew at midnight,
+which Prometheus takes for a restart of the exporter, as `rate` and `increase` expect.
+
+A scrape is a few round trips: the queues a thousand at a time, then what is told of each. It tells of `most` queues,
+groups and throttles at most, and says so if there are more: what is scraped every few seconds has to stay small.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
+from threading import Lock
+from typing import Any
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+import qmodel
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.errors import ConnectError
+from qmodel.model.state.stats import bin_of
+
+PAGE = 1000
+STATES = ("waiting", "scheduled", "depends", "throttled", "running", "stalled")
+REQUESTS = ("open", "closed", "canceling", "done", "canceled")
+BUCKETS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 86_400, 259_200)
+"""In seconds; each is the edge of a bin of the engine's histogram."""
+
+
+class EngineCollector:
+    """The metrics of a namespace, for a registry of prometheus_client: `registry.register(EngineCollector(client))`.
+
+    Of a URL a client is opened when it is first needed. `queues` is a pattern, as of a shell, that the names of the
+    queues fit that are told of; `most` how many at most. Without `histograms` a scrape is smaller. While the server
+    cannot be reached there is only `qmodel_up 0`.
+    """
+
+    def __init__(self, client: Client | str, *, queues: str = "*", most: int = 1000, histograms: bool = True) -> None:
+        self._given = client
+        self._opened = client if isinstance(client, Client) else None
+        self._opening = Lock()
+        self._pattern = queues
+        self._most = most
+        self._histograms = histograms
+
+    @property
+    def _client(self) -> Client:
+        with self._opening:
+            if self._opened is None:
+                self._opened = Client(self._given)  # type: ignore[arg-type]
+            return self._opened
+
+    def reach(self) -> None:
+        """Ask the server for something small. Raises ConnectError when it cannot be reached."""
+        self._client.newest()
+
+    def close(self) -> None:
+        """Give back the client, if it was opened here."""
+        if self._opened is not None and self._opened is not self._given:
+            self._opened.close()
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: a registry that is told of a collector does not have to reach the server."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Read everything, and tell it."""
+        began = time.perf_counter()
+        up = GaugeMetricFamily("qmodel_up", "Whether the server could be reached.")
+        try:
+            found = list(self._read())
+        except ConnectError:
+            up.add_metric((), 0)
+            yield up
+            return
+        up.add_metric((), 1)
+        yield up
+        yield from found
+        took = GaugeMetricFamily("qmodel_scrape_seconds", "How long it took to read all this from the server.")
+        took.add_metric((), time.perf_counter() - began)
+        yield took
+
+    def _read(self) -> Iterator[Metric]:
+        info = GaugeMetricFamily("qmodel_info", "The version of qmodel that tells this.", labels=("version",))
+        info.add_metric((qmodel.__version__,), 1)
+        yield info
+        newest = CounterMetricFamily("qmodel_events", "Events since the namespace was first used: all that changed.")
+        newest.add_metric((), self._client.newest())
+        yield newest
+        queues, more = self._listed(ops.Queues)
+        chosen = [one for one in queues if fnmatchcase(one.name, self._pattern)]
+        yield from _counts(chosen)
+        yield from self._waits([one.name for one in chosen if one.waiting or one.stalled])
+        yield from self._days([one.name for one in chosen])
+        groups, more_groups = self._listed(ops.FailedGroups)
+        yield _gauge("qmodel_failed_jobs", "Failed jobs by group.", "group", ((one.name, one.jobs) for one in groups))
+        throttles, more_throttles = self._listed(ops.Throttles)
+        yield from _throttles(throttles)
+        yield from self._workers()
+        yield from self._others()
+        cut = GaugeMetricFamily("qmodel_left_out", "Whether there is more than is told of.", labels=("what",))
+        for what, is_cut in (("queues", more), ("groups", more_groups), ("throttles", more_throttles)):
+            cut.add_metric((what,), is_cut)
+        yield cut
+
+    def _listed(self, op: Callable[[int, int], ops.Operation]) -> tuple[list[Any], bool]:
+        """A list page by page, up to `most`, and whether there is more."""
+        found: list[Any] = []
+        while len(found) <= self._most:
+            page = self._client.execute(op(len(found), PAGE))
+            found += page
+            if len(page) < PAGE:
+                break
+        return found[: self._most], len(found) > self._most
+
+    def _waits(self, names: list[str]) -> Iterator[Metric]:
+        now = time.time_ns() // 1_000_000
+        peeked = self._client.execute_many(ops.Peek(name) for name in names)
+        ages = (
+            (name, max(now - jobs[0].ready_at, 0) / 1000)
+            for name, jobs in zip(names, peeked, strict=True)
+            if isinstance(jobs, tuple) and jobs
+        )
+        told = "For how long the job has been ready that a queue hands out next."
+        yield _gauge("qmodel_queue_next_wait_seconds", told, "queue", ages)
+
+    def _days(self, names: list[str]) -> Iterator[Metric]:
+        found = self._client.execute_many(ops.Stats(name) for name in names)
+        days = [one for one in found if isinstance(one, replies.Stats)]
+        counters: tuple[tuple[str, str, Callable[[replies.Stats], int]], ...] = (
+            ("qmodel_jobs_popped", "Jobs handed to a worker, since midnight UTC.", lambda day: day.wait.count),
+            ("qmodel_jobs_completed", "Jobs completed, since midnight UTC.", lambda day: day.run.count),
+            ("qmodel_jobs_failed", "Jobs failed, since midnight UTC.", lambda day: day.failures),
+            ("qmodel_jobs_retried", "Attempts that are to be made again, since midnight UTC.", lambda day: day.retries),
+        )
+        for name, told, value in counters:
+            counter = CounterMetricFamily(name, told, labels=("queue",))
+            for day in days:
+                counter.add_metric((day.queue,), value(day))
+            yield counter
+        if self._histograms:
+            yield _histogram("qmodel_job_wait_seconds", "How long jobs were ready before a pop", days, "wait")
+            yield _histogram("qmodel_job_run_seconds", "How long completed jobs ran", days, "run")
+
+    def _workers(self) -> Iterator[Metric]:
+        workers, _ = self._listed(ops.Workers)
+        known = GaugeMetricFamily("qmodel_workers", "Workers on the list.")
+        known.add_metric((), len(workers))
+        yield known
+        held = (("running", sum(one.jobs for one in workers)), ("stalled", sum(one.stalled for one in workers)))
+        yield _gauge("qmodel_worker_jobs", "Jobs that workers hold, or held when their lease ran out.", "state", held)
+
+    def _others(self) -> Iterator[Metric]:
+        """What is told of the namespace as a whole, and of its subscriptions."""
+        asked = [ops.Completed(0, 1), *(ops.Requests(state, 0, 1) for state in REQUESTS), ops.RecurringUnset(0, PAGE)]
+        complete, *requests, unset = self._client.execute_many(asked)
+        kept = GaugeMetricFamily("qmodel_complete_jobs", "Complete jobs that are kept.")
+        kept.add_metric((), complete.total)
+        yield kept
+        told = "Requests by state; those that are done while they are kept."
+        yield _gauge("qmodel_requests", told, "state", zip(REQUESTS, (page.total for page in requests), strict=True))
+        waiting = GaugeMetricFamily(
+            "qmodel_recurring_unset", "Recurring jobs that wait to be told the next moments of their cron expressions."
+        )
+        waiting.add_metric((), len(unset))
+        yield waiting
+        subscriptions, _ = self._listed(ops.Subscriptions)
+        behind = ((one.name, one.behind) for one in subscriptions)
+        yield _gauge("qmodel_subscription_behind", "Messages of the past still to be given.", "subscription", behind)
+
+
+def _counts(queues: list[replies.QueueCounts]) -> Iterator[Metric]:
+    jobs = GaugeMetricFamily("qmodel_queue_jobs", "Jobs of a queue by state.", labels=("queue", "state"))
+    for one in queues:
+        for state in STATES:
+            jobs.add_metric((one.name, state), getattr(one, state))
+    yield jobs
+    fields = (
+        ("paused", "qmodel_queue_paused", "Whether a queue hands out nothing."),
+        ("recurring", "qmodel_queue_recurring", "Recurring jobs of a queue."),
+        ("due", "qmodel_queue_due_runs", "Runs of recurring jobs that are due and not made yet."),
+    )
+    for field, name, told in fields:
+        yield _gauge(name, told, "queue", ((one.name, getattr(one, field)) for one in queues))
+
+
+def _throttles(throttles: list[replies.Throttle]) -> Iterator[Metric]:
+    fields = (
+        ("concurrency", "qmodel_throttle_limit", "How many jobs of a throttle may run; 0 without such a limit."),
+        ("running", "qmodel_throttle_running", "Jobs of a throttle that run."),
+        ("parked", "qmodel_throttle_parked", "Jobs that wait for a throttle to open."),
+    )
+    for field, name, told in fields:
+        yield _gauge(name, told, "throttle", ((one.name, getattr(one, field)) for one in throttles))
+
+
+def _gauge(name: str, told: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
+    gauge = GaugeMetricFamily(name, told, labels=(label,))
+    for of, value in values:
+        gauge.add_metric((of,), value)
+    return gauge
+
+
+EDGES = tuple((str(float(edge)), bin_of(edge * 1000)) for edge in BUCKETS)
+"""Each bucket, and the first of the engine's bins that is no longer in it."""
+
+
+def _histogram(name: str, told: str, days: list[replies.Stats], which: str) -> Metric:
+    metric = HistogramMetricFamily(name, f"{told}, since midnight UTC.", labels=("queue",))
+    for day in days:
+        sample: replies.Sample = getattr(day, which)
+        metric.add_metric((day.queue,), _buckets(sample), sum_value=sample.count * sample.mean / 1000)
+    return metric
+
+
+def _buckets(sample: replies.Sample) -> list[tuple[str, float]]:
+    """A sample's histogram in the buckets of ours, each with all before it; without one only how many there are."""
+    buckets, total, begin = [], 0, 0
+    for edge, end in EDGES if sample.histogram else ():
+        total += sum(sample.histogram[begin:end])
+        begin = end
+        buckets.append((edge, float(total)))
+    return [*buckets, ("+Inf", float(sample.count))]

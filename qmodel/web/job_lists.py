@@ -1,0 +1,153 @@
+"""Lists of jobs: which operation gives the jobs that are asked for, and a part of them.
+
+Where a list of the engine has just these jobs, a page is a part of that list, and its length is known. What stands in
+several lists (the waiting jobs of all queues) is the one list after the other: their lengths say in which of them a
+page falls. Anything else is a search, which goes on from a cursor; one page looks at a bounded number of jobs. And
+where nothing at all is asked for, the jobs are shown of which the latest events tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.contract.arguments import MOST
+from qmodel.web.source import PAGE, Slice, Source
+
+LISTS: dict[str, type[Any]] = {
+    "waiting": ops.Waiting,
+    "scheduled": ops.Scheduled,
+    "depends": ops.Depending,
+    "throttled": ops.Throttled,
+    "running": ops.Running,
+    "stalled": ops.Stalled,
+}
+"""The states of which each queue has a list."""
+
+STEPS = 5
+"""The most searches for one page, each of which looks at 1000 jobs at most."""
+
+RECENT = 500
+"""The events that are looked at for the latest jobs."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What jobs have to be; what is empty does not matter. `text` is looked for in their data, here and not in the
+    engine.
+    """
+
+    queue: str = ""
+    state: str = ""
+    klass: str = ""
+    tag: str = ""
+    worker: str = ""
+    group: str = ""
+    text: str = ""
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What does matter."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    @property
+    def searchable(self) -> bool:
+        """Whether some list has all these jobs, so that they can be searched for."""
+        return bool(self.queue or self.tag or self.group or self.worker or self.state in ("complete", "failed"))
+
+    @property
+    def search(self) -> dict[str, str]:
+        """The arguments of a search, and of what is done to all that it finds."""
+        return {name: value for name, value in self.given.items() if name != "text"}
+
+
+def find(source: Source, wanted: Wanted, offset: int = 0, cursor: str = "", count: int = PAGE) -> Slice:
+    """A part of the jobs that are wanted."""
+    asked = set(wanted.given)
+    if asked == {"state"} and wanted.state in LISTS:
+        made = LISTS[wanted.state]
+        lengths = [(queue.name, int(getattr(queue, wanted.state))) for queue in source.all_queues()]
+        return _joined(source, lengths, made, offset, count)
+    if asked == {"state"} and wanted.state == "failed":
+        groups = [(one.name, one.jobs) for one in source.all_groups()]
+        return _joined(source, groups, ops.Failed, offset, count)
+    single = _single(wanted, asked)
+    if single is not None:
+        page: replies.Page = source.ask(single(offset, count))
+        return Slice(source.jobs(page.jids), offset, page.total, offset + count < page.total)
+    if wanted.searchable:
+        return _search(source, wanted, cursor, count)
+    return _recent(source, wanted)
+
+
+def _single(wanted: Wanted, asked: set[str]) -> Callable[[int, int], ops.Operation] | None:
+    """The operation that lists just the jobs that are wanted, if there is one."""
+    if asked == {"queue", "state"} and wanted.state in LISTS:
+        return lambda *part: LISTS[wanted.state](wanted.queue, *part)
+    if asked == {"group"} or (asked == {"group", "state"} and wanted.state == "failed"):
+        return lambda *part: ops.Failed(wanted.group, *part)
+    if asked == {"tag"}:
+        return lambda *part: ops.Tagged(wanted.tag, *part)
+    if asked == {"state"} and wanted.state == "complete":
+        return ops.Completed
+    return None
+
+
+def spread(lengths: list[tuple[str, int]], offset: int, count: int) -> Iterator[tuple[str, int, int]]:
+    """Where a part of several lists falls, which stand one after the other: the name of each, where to begin in it, and
+    how many to take.
+
+    >>> list(spread([("a", 3), ("b", 0), ("c", 9)], 2, 4))
+    [('a', 2, 1), ('c', 0, 3)]
+    """
+    for name, length in lengths:
+        if offset < length and count > 0:
+            taken = min(length - offset, count)
+            yield name, offset, taken
+            count -= taken
+        offset = max(offset - length, 0)
+
+
+def _joined(
+    source: Source,
+    lengths: list[tuple[str, int]],
+    make: Callable[[str, int, int], ops.Operation],
+    offset: int,
+    count: int,
+) -> Slice:
+    pages = source.ask_all(make(name, at, most) for name, at, most in spread(lengths, offset, count))
+    total = sum(length for _, length in lengths)
+    jids = [jid for page in pages for jid in page.jids]
+    return Slice(source.jobs(jids), offset, total, offset + count < total)
+
+
+def _search(source: Source, wanted: Wanted, cursor: str, count: int) -> Slice:
+    """Search until a page is full, or long enough."""
+    found: list[replies.Job] = []
+    for _ in range(STEPS):
+        step: replies.Found = source.ask(ops.Search(**wanted.search, cursor=cursor, count=count - len(found)))
+        found += [job for job in step.jobs if wanted.text in job.data]
+        cursor = step.cursor
+        if not cursor or len(found) >= count:
+            break
+    return Slice(found, 0, None, bool(cursor), cursor, 0 if len(found) >= count or not cursor else STEPS * MOST)
+
+
+def _recent(source: Source, wanted: Wanted) -> Slice:
+    """The jobs of which the latest events tell, latest first."""
+    newest: int = source.ask(ops.Newest())
+    events = source.ask(ops.Events(max(newest - RECENT, 0), RECENT))
+    jids = dict.fromkeys(str(event.named["jid"]) for event in reversed(events) if "jid" in event.named)
+    known = source.known(jids)
+    jobs = [known[jid] for jid in jids if jid in known]
+    fits = [
+        job
+        for job in jobs
+        if job.klass == (wanted.klass or job.klass)
+        and job.state == (wanted.state or job.state)
+        and wanted.text in job.data
+    ]
+    return Slice(fits[:PAGE], 0, None, False, looked=len(jobs))

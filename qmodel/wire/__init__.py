@@ -1,0 +1,1 @@
+"""The wire format: how operations, replies and journal entries are written as text."""

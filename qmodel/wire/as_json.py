@@ -1,0 +1,124 @@
+"""What the journal shows of an operation: the call as a line for `qmodel run`, and what came of it, both as JSON.
+
+A reply stands as arrays: a record is the array of its fields, in the order of qmodel/contract/replies.py. It is written
+by the thousand, and compared as text.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from json.encoder import encode_basestring
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from qmodel.contract import replies
+from qmodel.contract.arguments import ListOf, Operations
+from qmodel.contract.operations import CATALOGUE, Operation, Spec
+from qmodel.contract.refusals import Refusal
+
+_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def call(now: int, op: Operation) -> str:
+    """An operation at a moment.
+
+    >>> from qmodel.contract.operations import Get
+    >>> call(5, Get("a"))
+    '{"op":"get","now":5,"jid":"a"}'
+    """
+    return _text({"op": op.spec.name, "now": now, **arguments(op)})
+
+
+def outcome(found: Any) -> str:
+    """A reply, or a Refusal.
+
+    >>> outcome(("a", None)), outcome(Refusal("JOB_NOT_FOUND", ("a",)))
+    ('{"reply":["a",null]}', '{"refused":["JOB_NOT_FOUND","a"]}')
+    """
+    if type(found) is Refusal:
+        return _text({"refused": [found.code, *map(str, found.facts)]})
+    if type(found) is str:  # most replies
+        return '{"reply":' + encode_basestring(found) + "}"
+    return _text({"reply": found})
+
+
+def arguments(op: Operation) -> dict[str, Any]:
+    """The arguments of an operation that are not left out, as JSON has them."""
+    found = {}
+    for argument in op.spec.arguments if op.named else _FEWER[op.spec.name]:
+        value = getattr(op, argument.name)
+        if argument.required or value != argument.default or type(value) is not type(argument.default):
+            found[argument.name] = [_plain(one) for one in value] if isinstance(value, tuple) else value
+    return found
+
+
+_FEWER = {name: tuple(a for a in spec.arguments if not a.optional) for name, spec in CATALOGUE.items()}
+"""The arguments that an operation can have of which none was given that may be left out."""
+
+
+def _plain(value: Any) -> Any:
+    return arguments(value) if isinstance(value, Operation) else value
+
+
+def read(text: str) -> tuple[int, Operation]:
+    """The moment and the operation that `call` wrote; raises ValueError for what it did not."""
+    try:
+        return made(json.loads(text))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"this is no call: {text[:100]!r}") from error
+
+
+def made(found: dict[str, Any]) -> tuple[int, Operation]:
+    """The same of what JSON has read, which is used up; raises KeyError, TypeError or AttributeError."""
+    cls, lists = _MADE[found.pop("op")]
+    now = found.pop("now")
+    if lists:
+        _tuples(lists, found)
+    return now, cls(**found)
+
+
+def _tuples(lists: Lists, found: dict[str, Any]) -> None:
+    for name, inner in lists:
+        if name in found:
+            found[name] = tuple(found[name] if inner is None else [_inner(inner, one) for one in found[name]])
+
+
+def _inner(spec: Spec, found: dict[str, Any]) -> Operation:
+    _tuples(_MADE[spec.name][1], found)
+    return spec.cls(**found)
+
+
+_BY_CLASS = {spec.cls.__name__: spec for spec in CATALOGUE.values()}
+
+Lists = tuple[tuple[str, Spec | None], ...]
+
+
+def _lists(spec: Spec) -> Lists:
+    """The arguments of an operation that are lists; of operations: of which kind."""
+    lists = [a for a in spec.arguments if isinstance(a.kind, ListOf | Operations)]
+    return tuple((a.name, _BY_CLASS[a.kind.of] if isinstance(a.kind, Operations) else None) for a in lists)
+
+
+_MADE: dict[str, tuple[type[Operation], Lists]] = {name: (spec.cls, _lists(spec)) for name, spec in CATALOGUE.items()}
+
+
+def found(op: Operation, text: str) -> Any:
+    """The reply or the Refusal that `outcome` wrote of an operation."""
+    said = json.loads(text)
+    if "refused" in said:
+        return Refusal(said["refused"][0], tuple(said["refused"][1:]))
+    return _typed(replies.SHAPES[op.spec.reply], said["reply"])
+
+
+def _typed(hint: Any, value: Any) -> Any:
+    if value is None or not isinstance(value, list):
+        return value
+    if get_origin(hint) in (Union, types.UnionType):
+        return _typed(next(one for one in get_args(hint) if one is not type(None)), value)
+    if get_origin(hint) is tuple:
+        items = tuple(_typed(get_args(hint)[0], one) for one in value)
+        return replies.Stages(items) if hint == tuple[replies.Stage, ...] else items
+    if not hasattr(hint, "_fields"):
+        return tuple(value)
+    hints = get_type_hints(hint)
+    return hint(*(_typed(hints[name], one) for name, one in zip(hint._fields, value, strict=True)))

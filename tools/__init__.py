@@ -1,0 +1,1 @@
+"""Tools that make or measure the project and are not shipped with it."""

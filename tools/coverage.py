@@ -1,0 +1,153 @@
+"""Which lines of the Lua library a suite runs: in this process by Lua's line hook, and on a real server by counters.
+
+    python -m tools.coverage [--url redis://...]
+
+On a server there is no hook. So the library is instrumented: before each statement stands `_C[n]=1`, where `_C` is a
+table in an upvalue of the library, which lives from call to call, and one more function tells what is in it. That costs
+a tenth of the speed, and shows that what runs here also runs there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from qmodel.backends.bundle import FILES, LIBRARY, function_name, library, read
+from qmodel.backends.embedded.host import LuaHost, active_lines
+from qmodel.conformance.histories.directed import wire as calls
+from qmodel.conformance.histories.script import Named
+from qmodel.wire import codec
+from tools.mutation.lua import tree
+from tools.mutation.replay import first_lines
+
+Place = tuple[str, int]
+"""A file of the library, and a line of it, from 1."""
+
+STATEMENTS = frozenset({
+    "variable_declaration", "assignment_statement", "function_call", "return_statement", "break_statement",
+    "if_statement", "for_statement", "while_statement", "repeat_statement", "do_statement",
+})  # fmt: skip
+DUMP = f"{LIBRARY}_coverage"
+
+
+def place(line: int, texts: dict[str, str]) -> Place | None:
+    """Where a line of the loaded library comes from; None for what the bundle adds."""
+    for name, before in first_lines(texts).items():
+        if before < line <= before + texts[name].count("\n"):
+            return name, line - before
+    return None
+
+
+def in_process(suite: Iterable[Named]) -> tuple[set[Place], set[Place]]:
+    """The lines that can run, and those of them that did not, loading included."""
+    texts = {name: read(name) for name in FILES}
+    source = library(texts)
+    host = LuaHost()
+    host.coverage(True)
+    host.load(source)
+    for named in suite:
+        host.fresh()
+        for step in named.steps:
+            try:
+                args = codec.encode(step.op, step.now)
+            except codec.Unencodable:
+                continue
+            host.fcall(function_name(step.op.spec.name), ["ql:"], args)
+    host.fresh()
+    for operation, args, _ in calls():
+        host.fcall(function_name(operation), ["ql:"], args)
+    ran = host.lines()[LIBRARY]
+    active = {at for line in active_lines(source) if (at := place(line, texts)) is not None}
+    # a jump that Lua has made shorter goes over an `end`; that a function is made shows at its end, where it is a local
+    active = {at for at in active if text_of(at) != "end" and not text_of(at).startswith("function ")}
+    return active, active - {at for line in ran if (at := place(line, texts)) is not None}
+
+
+# ---- on a server
+
+
+def instrumented() -> tuple[str, list[Place]]:
+    """The library with a counter before each statement, and where each counter stands."""
+    places: list[Place] = []
+    texts = {name: _counting(name, read(name), places) for name in FILES}
+    head, _, rest = library(texts).partition("\n")
+    tell = (
+        f"register_function{{function_name = '{DUMP}', flags = {{'no-writes'}}, callback = function()\n"
+        "local out = {}\nfor n in pairs(_C) do out[#out + 1] = n end\nreturn out\nend}\n"
+    )
+    return f"{head}\nlocal _C = {{}} {rest}{tell}", places
+
+
+def _counting(name: str, text: str, places: list[Place]) -> str:
+    """A file with a counter before each statement within a function."""
+    if name == "catalogue":
+        return text
+    raw, at = text.encode(), []
+    for node in _within_functions(tree(text), False):
+        places.append((name, node.start_point[0] + 1))
+        at.append((node.start_byte, f"_C[{len(places)}]=1 "))
+    for start, counter in sorted(at, reverse=True):
+        raw = raw[:start] + counter.encode() + raw[start:]
+    return raw.decode()
+
+
+def _within_functions(node: Any, inside: bool) -> Iterable[Any]:
+    inside = inside or node.type in ("function_declaration", "function_definition")
+    for child in node.children:
+        if inside and node.type == "block" and child.type in STATEMENTS:
+            yield child
+        yield from _within_functions(child, inside)
+
+
+def on_server(client: Any, suite: Iterable[Named]) -> tuple[set[Place], set[Place]]:
+    """The statements of the library, and those of them that the suite did not run on a server; its data are lost."""
+    source, places = instrumented()
+    client.execute_command("FUNCTION", "LOAD", "REPLACE", source)
+    try:
+        for named in suite:
+            client.flushall()
+            pipeline = client.pipeline(transaction=False)
+            for step in named.steps:
+                try:
+                    args = codec.encode(step.op, step.now)
+                except codec.Unencodable:
+                    continue
+                pipeline.execute_command("FCALL", function_name(step.op.spec.name), 1, "ql:", *args)
+            pipeline.execute(raise_on_error=True)
+        for operation, args, _ in calls():
+            client.execute_command("FCALL", function_name(operation), 1, "ql:", *args)
+        ran = {places[number - 1] for number in client.execute_command("FCALL", DUMP, 0)}
+    finally:
+        client.execute_command("FUNCTION", "DELETE", LIBRARY)
+    return set(places), set(places) - ran
+
+
+def text_of(at: Place) -> str:
+    """The line itself."""
+    return read(at[0]).split("\n")[at[1] - 1].strip()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    import argparse
+
+    from tools.mutation.suite import quick
+
+    parser = argparse.ArgumentParser(prog="coverage", description="Line coverage of the Lua library.")
+    parser.add_argument("--url", help="a server whose data may be lost; else in this process")
+    given = parser.parse_args(arguments)
+    if given.url:
+        import redis
+
+        active, missed = on_server(redis.Redis.from_url(given.url), quick())
+    else:
+        active, missed = in_process(quick())
+    print(f"{len(active) - len(missed)} of {len(active)} lines run ({100 - 100 * len(missed) / len(active):.2f} %)")
+    for at in sorted(missed):
+        print(f"  lua/{at[0]}.lua:{at[1]} {text_of(at)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""`./dev mutate`: break the Lua library and the model on purpose, and see that the suite notices.
+
+    python -m tools.mutation [--side lua|model] [--only FILE] [--seconds N] [--jobs 2] [--all] [--distil]
+
+Prints the share killed of the mutants that are not known to be equivalent, how many operations the suite took to notice
+them, and the survivors by line. Exits with 1 when the share is below the aim, or an entry of `mutants.toml` is stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from qmodel.conformance.histories.directed import wire
+from qmodel.conformance.histories.script import Named
+from qmodel.conformance.kit.vectors import dumps
+from tools.mutation import distil, lua, model, python, replay, suite
+from tools.mutation.mutants import Mutant
+from tools.mutation.replay import Verdict
+from tools.mutation.report import Result, Summary, show
+from tools.mutation.triage import Triage, path
+
+AIMS = {"lua": 98.0, "model": 95.0}
+
+_forked: dict[str, Callable[[Mutant], Verdict]] = {}
+"""The judge that forked processes find here."""
+
+
+def all_mutants(side: str, only: str = "") -> list[Mutant]:
+    """The mutants of one side, those of files whose name contains `only`."""
+    made = lua.mutants if side == "lua" else python.mutants
+    return [mutant for file in (lua if side == "lua" else python).MUTATED if only in file for mutant in made(file)]
+
+
+def recording(side: str, named: Sequence[Named]) -> replay.Recording | model.Recording:
+    """The suite, recorded on what is right."""
+    return replay.Recording(named, wire()) if side == "lua" else model.Recording(named)
+
+
+def hunt(
+    mutants: Sequence[Mutant], judge: Callable[[Mutant], Verdict], jobs: int, seconds: float = 1e9
+) -> Iterator[Result]:
+    """Judge mutants in so many processes, forked here, until the time is up."""
+    _forked["judge"] = judge
+    end = time.monotonic() + seconds
+    context = multiprocessing.get_context("fork")
+    with context.Pool(jobs) as pool:
+        for result in pool.imap_unordered(_result, mutants, 8):
+            yield result
+            if time.monotonic() > end:
+                pool.terminate()
+                return
+
+
+def _result(mutant: Mutant) -> Result:
+    began = time.process_time()
+    verdict = _forked["judge"](mutant)
+    return Result(mutant, verdict, time.process_time() - began)
+
+
+def run(side: str, only: str, jobs: int, seconds: float, everything: bool) -> Summary:
+    """Measure one side."""
+    began = time.process_time()
+    triage = Triage()
+    summary = Summary(side)
+    recorded = recording(side, suite.quick())
+    mutants = all_mutants(side, only)
+    summary.seconds += time.process_time() - began
+    known = {mutant.name: entry for mutant in mutants if (entry := triage.entry(mutant)) is not None}
+    summary.stale = triage.stale({path(mutant) for mutant in mutants})
+    chosen = [mutant for mutant in mutants if everything or mutant.name not in known]
+    summary.equivalent = len(known)
+    for result in hunt(chosen, recorded.judge, jobs, seconds):
+        summary.add(result, result.mutant.name in known)
+    return summary
+
+
+def distilled(jobs: int, budget: int, seconds: float = 1e9) -> str:
+    """Choose vectors by some of the Lua mutants, and measure them on some of the others; give the report."""
+    triage = Triage()
+    mutants = [mutant for mutant in all_mutants("lua") if triage.entry(mutant) is None]
+    random.Random("distil").shuffle(mutants)
+    learnt = [mutant for mutant in mutants if mutant.half == 0][: distil.LEARNT]
+    held_out = [mutant for mutant in mutants if mutant.half == 1][: distil.HELD_OUT]
+    named = distil.candidates(suite.quick())
+    kills = _learn(named, learnt, jobs, seconds)
+    found = distil.vectors(named, distil.choose(named, kills, budget))
+    about: dict[str, object] = {"learnt_from": len(kills)}
+    short = replay.Recording([Named(vector.id, list(vector.steps)) for vector in found])
+    for kind, judge in (("state", short.judge), ("replies", short.judge_replies)):
+        tested = [result for result in hunt(held_out, judge, jobs) if result.valid]
+        killed = sum(bool(result.verdict.kills) for result in tested)
+        about[f"held_out_killed_by_{kind}_percent"] = round(100 * killed / len(tested), 1)
+        about[f"held_out_by_{kind}"] = len(tested)
+    distil.FILE.parent.mkdir(exist_ok=True)
+    distil.FILE.write_text(dumps(found, "core", power=about), encoding="utf-8")
+    return f"{distil.FILE}: {about}"
+
+
+def _learn(named: Sequence[Named], learnt: Sequence[Mutant], jobs: int, seconds: float) -> distil.Kills:
+    """Where each mutant is noticed: in up to six histories, at which step."""
+    recorded = replay.Recording(named)
+    kills: distil.Kills = {}
+    for result in hunt(learnt, partial(recorded.judge, most=6), jobs, seconds):
+        if result.valid:
+            at = [recorded.steps[kill.step] for kill in result.verdict.kills]
+            kills[result.mutant.name] = [(step.history, step.at) for step in at]
+    return kills
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="mutate", description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--side", choices=("lua", "model"), help="one side only")
+    parser.add_argument("--only", default="", metavar="FILE", help="files whose name contains this, as ops/putting")
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long; with --distil, learn so long")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--all", action="store_true", help="run the equivalent mutants too: none may be noticed")
+    parser.add_argument("--distil", action="store_true", help="write the vectors anew instead")
+    given = parser.parse_args(arguments)
+    if given.distil:
+        print(distilled(given.jobs, distil.OPERATIONS, given.seconds))
+        return 0
+    good = True
+    for side in [given.side] if given.side else ["lua", "model"]:
+        summary = run(side, given.only, given.jobs, given.seconds, given.all)
+        print(show(summary), flush=True)
+        good = good and summary.share >= AIMS[side] and not summary.stale and not summary.wrong
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,281 @@
+"""The suite on the model, recorded once, and executed on a mutant of it.
+
+A mutant is put in place while everything stays loaded: the mutated file is compiled, and the code of each function that
+differs is exchanged in the function itself, so that whoever has imported it has the mutant. A mutated constant replaces
+the name in every module that holds the same object.
+
+Replies and events are compared after every step. The state costs more: it is compared after every step of a history
+with a purpose, unless that is about a thousand of something, after every 4th of a generated one, and after the
+last; a state found different is looked for again step by step, so that the step that is told is the first.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import signal
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from qmodel.conformance.histories.script import Named
+from qmodel.conformance.subjects.base import Step
+from qmodel.model import engine, snapshot
+from qmodel.model.snapshot import Snapshot
+from qmodel.model.state.store import Store, events_after
+from tools.mutation import python
+from tools.mutation.mutants import Mutant
+from tools.mutation.replay import Kill, Verdict
+
+SECONDS = 3.0
+"""How long a history may take that takes a hundredth of it when nothing is wrong."""
+
+
+class Told(NamedTuple):
+    """What the right model showed of a step."""
+
+    outcome: Any
+    events: tuple[Any, ...]
+    snapshot: Snapshot | None
+
+
+class TooLong(Exception):
+    """A mutant loops for ever."""
+
+
+class Recording:
+    """The suite on the right model, and which histories run each line of each file."""
+
+    def __init__(self, suite: Sequence[Named]) -> None:
+        self.suite = suite
+        self.texts = {name: python.read(name) for name in python.MUTATED}
+        self.told: list[list[Told]] = []
+        self.first: list[int] = []
+        self.running: dict[tuple[str, int], set[int]] = {}
+        total = 0
+        for number, named in enumerate(suite):
+            self.first.append(total)
+            total += len(named.steps)
+            with self._traced(number):
+                told = list(_execute(named.steps, _stride(named)))
+            self.told.append(told)
+        self.first.append(total)
+
+    @contextmanager
+    def _traced(self, number: int) -> Iterator[None]:
+        paths = {str(python.ROOT / f"{name}.py"): name for name in python.MUTATED}
+        running = self.running
+
+        def trace(frame: types.FrameType, event: str, _: Any) -> Any:
+            name = paths.get(frame.f_code.co_filename)
+            if name is None:
+                return None
+
+            def local(frame: types.FrameType, event: str, _: Any) -> Any:
+                running.setdefault((name, frame.f_lineno), set()).add(number)
+                return local
+
+            return local(frame, event, _)
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            yield
+        finally:
+            sys.settrace(before)
+
+    def histories_of(self, mutant: Mutant) -> list[int]:
+        """The histories that run a mutant's statement; all of them when it runs while modules load."""
+        found: set[int] = set()
+        for line in range(mutant.first, mutant.last + 1):
+            found |= self.running.get((mutant.file, line), set())
+        return sorted(found) if found or _in_function(mutant) else list(range(len(self.suite)))
+
+    def judge(self, mutant: Mutant, *, most: int = 1, histories: Sequence[int] | None = None) -> Verdict:
+        """Execute a mutant until it was noticed in so many histories, or to the end of the suite."""
+        verdict = Verdict()
+        with planted(mutant.file, mutant.apply(self.texts[mutant.file])) as wrong:
+            if wrong:
+                verdict.kills.append(Kill(0, wrong))
+                return verdict
+            self._judge(verdict, most, self.histories_of(mutant) if histories is None else histories)
+        for kill in [kill for kill in verdict.kills if kill.by == "state"]:
+            verdict.kills[verdict.kills.index(kill)] = self._exactly(mutant, kill)
+        return verdict
+
+    def judge_texts(self, texts: dict[str, str], *, most: int = 1) -> Verdict:
+        """The same for a model with files replaced in any way."""
+        verdict = Verdict()
+        from contextlib import ExitStack
+
+        with ExitStack() as stack:
+            for file, text in texts.items():
+                assert not stack.enter_context(planted(file, text))
+            self._judge(verdict, most, range(len(self.suite)))
+        return verdict
+
+    def _judge(self, verdict: Verdict, most: int, histories: Sequence[int]) -> None:
+        for number in histories:
+            found = self._history(number, verdict)
+            if found is not None:
+                verdict.kills.append(found)
+                if len(verdict.kills) >= most or found.by == "limit":
+                    return
+
+    def _history(self, number: int, verdict: Verdict) -> Kill | None:
+        told = self.told[number]
+        at = 0
+        try:
+            with _limited(SECONDS):
+                for at, seen in enumerate(_execute(self.suite[number].steps, _stride(self.suite[number]))):
+                    verdict.steps += 1
+                    by = _differs(told[at], seen)
+                    if by:
+                        return Kill(self.first[number] + at, by)
+        except TooLong:
+            return Kill(self.first[number], "limit")
+        except Exception:
+            return Kill(self.first[number] + at, "error")
+        return None
+
+    def _exactly(self, mutant: Mutant, kill: Kill) -> Kill:
+        """The very step after which the state differs, for one noticed some steps later."""
+        number = max(n for n in range(len(self.suite)) if self.first[n] <= kill.step)
+        steps = self.suite[number].steps[: kill.step - self.first[number] + 1]
+        right = [told.snapshot for told in _execute(steps, 1)]
+        with planted(mutant.file, mutant.apply(self.texts[mutant.file])):
+            wrong = [told.snapshot for told in _execute(steps, 1)]
+        for at, (one, other) in enumerate(zip(right, wrong, strict=True)):
+            if one != other:
+                return Kill(self.first[number] + at, "state")
+        return kill
+
+
+def _stride(named: Named) -> int:
+    """After how many steps of a history the state is compared."""
+    if named.name.startswith("mutation"):
+        return 4
+    return 1 if len(named.steps) < 200 and "thousand" not in named.name else 10
+
+
+def _execute(steps: Sequence[Step], stride: int) -> Iterator[Told]:
+    store = Store()
+    for number, (now, op) in enumerate(steps, 1):
+        seq = store.seq
+        outcome = engine.step(store, now, op)
+        events = events_after(store, seq, store.seq - seq)
+        looked = number % stride == 0 or number == len(steps)
+        yield Told(outcome, events, snapshot.of(store) if looked else None)
+
+
+def _differs(one: Told, other: Told) -> str:
+    if one.outcome != other.outcome or type(one.outcome) is not type(other.outcome):
+        return "reply"
+    if one.outcome is not other.outcome and repr(one.outcome) != repr(other.outcome):
+        return "reply"  # 1 and True, 1 and 1.0
+    if one.events != other.events:
+        return "events"
+    return "state" if one.snapshot != other.snapshot else ""
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    def stop(*_: Any) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# ---- planting
+
+
+@contextmanager
+def planted(file: str, text: str) -> Iterator[str]:
+    """Exchange a file's code for that of another text, for a while; tells when that cannot even be loaded."""
+    path = str(python.ROOT / f"{file}.py")
+    module = importlib.import_module("qmodel." + file.replace("/", "."))
+    undo: list[Callable[[], None]] = []
+    try:
+        try:
+            code = compile(text, path, "exec")
+            _exchange_constants(module, text, path, undo)
+        except SyntaxError:
+            yield "compile"
+            return
+        except Exception:
+            yield "load"
+            return
+        _exchange_functions(vars(module), code, undo)
+        yield ""
+    finally:
+        for step in reversed(undo):
+            step()
+
+
+def _exchange_functions(names: Any, code: types.CodeType, undo: list[Callable[[], None]]) -> None:
+    for inner in code.co_consts:
+        if not isinstance(inner, types.CodeType):
+            continue
+        known = names.get(inner.co_name)
+        if isinstance(known, types.FunctionType):
+            _exchange(known, inner, undo)
+        elif isinstance(known, type):
+            _exchange_functions(vars(known), inner, undo)
+
+
+def _exchange(function: types.FunctionType, code: types.CodeType, undo: list[Callable[[], None]]) -> None:
+    right = function.__code__
+    if code != right:
+        function.__code__ = code
+        undo.append(lambda: setattr(function, "__code__", right))
+
+
+def _exchange_constants(module: types.ModuleType, text: str, path: str, undo: list[Callable[[], None]]) -> None:
+    """Execute again the assignments at the top level that differ, in the module, and let importers have the result.
+
+    The defaults of arguments belong to the functions and are exchanged there.
+    """
+    right = {ast.unparse(node) for node in ast.parse(python.read(_name_of(path))).body}
+    scope = dict(vars(module))
+    changed = False
+    for node in ast.parse(text, path).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            changed = changed or ast.unparse(node) not in right
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if changed and isinstance(target, ast.Name):  # and those after it, which may be made from it
+                exec(compile(ast.Module([node], []), path, "exec"), scope)
+                _replace(target.id, vars(module)[target.id], scope[target.id], undo)
+        elif isinstance(node, ast.FunctionDef) and node.args.defaults and ast.unparse(node) not in right:
+            exec(compile(ast.Module([node], []), path, "exec"), scope)
+            function = vars(module)[node.name]
+            undo.append(lambda it=function, was=function.__defaults__: setattr(it, "__defaults__", was))  # type: ignore[misc]
+            function.__defaults__ = scope[node.name].__defaults__
+
+
+def _name_of(path: str) -> str:
+    return path.removesuffix(".py").rpartition("qmodel/")[2]
+
+
+def _replace(name: str, old: Any, new: Any, undo: list[Callable[[], None]]) -> None:
+    for module in list(sys.modules.values()):
+        if (
+            getattr(module, "__name__", "").startswith(("qmodel.model.ops", "qmodel.model.state"))
+            and vars(module).get(name) is old
+        ):
+            setattr(module, name, new)
+            undo.append(lambda module=module: setattr(module, name, old))  # type: ignore[misc]
+
+
+def _in_function(mutant: Mutant) -> bool:
+    for node in ast.walk(ast.parse(python.read(mutant.file))):
+        if isinstance(node, ast.FunctionDef) and node.lineno <= mutant.line <= (node.end_lineno or 0):
+            return node.body[0].lineno <= mutant.line  # the defaults of arguments stand before the body
+    return False

@@ -1,0 +1,442 @@
+"""The suite on the Lua library, recorded once, and replayed on a mutant of it.
+
+The state is compared after every step. So as long as a mutant has not been noticed its keys are what they were with
+the right library, and each step can be executed by itself, on the keys recorded before it. A mutant then executes
+only those steps that run its line, which is what makes a thousand mutants a minute possible; what is found, and at
+which step, is the same as if it had executed everything.
+
+A step is first compared by bytes: what was replied, and the content of every key that either library wrote. What
+differs in bytes is compared again as the suite would see it, by the reply as a client reads it and the state as
+`rawkeys` reads it. Where these are equal the mutant's own keys go on to the next steps of that history, until it
+ends: keys hold bounds and counts that only spare work, and a wrong one may show itself later or never.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from qmodel.backends.bundle import FILES, function_name, library, read
+from qmodel.backends.embedded.host import LuaHost, ReplyError
+from qmodel.backends.embedded.keyspace import Keyspace, SortedSet, Stream
+from qmodel.backends.redis import raw_keys
+from qmodel.conformance.histories.directed import SERVER_CLOCK, Wire
+from qmodel.conformance.histories.script import Named
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine
+from qmodel.model.snapshot import Snapshot
+from qmodel.model.state.store import Store
+from qmodel.wire import codec
+from tools.mutation import lua
+from tools.mutation.mutants import Mutant
+from tools.mutation.uses import in_function, uses
+
+PREFIX = "ql:"
+LIMIT = 10_000_000
+"""Lua instructions in one step, for what loops for ever; a few times what the longest step of the suite takes."""
+
+SILENCES = 25
+"""In how many histories a mutant may differ in bytes only until it is tried on the directed ones alone."""
+
+GENERATED = "mutation "
+"""How the names of generated histories begin."""
+
+SMALL = 300
+"""Of how many keys a state is read in a moment."""
+
+Keys = dict[bytes, Any]
+
+
+class Recorded(NamedTuple):
+    """One step on the right library: what it is, what it replied, the keys before it, and those that it wrote."""
+
+    history: int
+    at: int
+    step: Step
+    args: list[str]
+    reply: Any
+    before: Keys
+    written: Keys
+
+
+class Kill(NamedTuple):
+    """Where a mutant was noticed: the step's number in the suite, and by what."""
+
+    step: int
+    by: str
+
+
+@dataclass
+class Verdict:
+    """What became of a mutant."""
+
+    kills: list[Kill] = field(default_factory=list)
+    steps: int = 0
+    """How many steps it executed."""
+    silent: str = ""
+    """The first difference in bytes that the suite does not see."""
+
+
+def frozen(value: Any) -> Any:
+    """A copy of a key's content that commands on the key do not change."""
+    if value.__class__ is bytes:
+        return value
+    if value.__class__ is SortedSet:
+        copy: Any = SortedSet()
+        copy.scores, copy.entries = value.scores.copy(), value.entries.copy()
+        return copy
+    if value.__class__ is Stream:
+        copy = Stream()
+        for slot in Stream.__slots__:
+            part = getattr(value, slot)
+            setattr(copy, slot, part.copy() if part.__class__ is list else part)
+        return copy
+    return value.copy()
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two keys have the same content."""
+    if one.__class__ is not other.__class__:
+        return False
+    if one.__class__ is SortedSet:
+        return bool(one.scores == other.scores)
+    if one.__class__ is Stream:
+        return bool(one.entries == other.entries and one.last == other.last)
+    return bool(one == other)
+
+
+class Loaded:
+    """A library, right or wrong, and a keyspace that can be set to any recorded state."""
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        self.host = LuaHost(lambda: SERVER_CLOCK, limit=LIMIT)
+        self.host.load(library(texts))
+        self.keyspace: Keyspace = self.host.keyspace
+
+    def set(self, keys: Keys) -> None:
+        """Let the keyspace hold these keys."""
+        self.keyspace._data = {key: value if value.__class__ is bytes else frozen(value) for key, value in keys.items()}
+        self.keyspace.touched.clear()
+
+    def forget(self, index: int) -> None:
+        """Before every other step let the library forget what it keeps of a namespace from call to call, by a look at
+        another one: what it does when it knows nothing would else run hardly ever.
+        """
+        if index % 2 == 0:
+            self.host.fcall(function_name("length"), ["other:"], ["0", "", "q"])
+
+    def call(self, step: Step, args: list[str]) -> Any:
+        """Execute one step."""
+        return self.host.fcall(function_name(step.op.spec.name), [PREFIX], args)
+
+    def content(self, key: bytes) -> Any:
+        """What a key holds, or None."""
+        return self.keyspace._data.get(key)
+
+
+class Recording:
+    """The suite on the right library, and which steps run each line of it."""
+
+    def __init__(self, suite: Sequence[Named], calls: Sequence[Wire] = ()) -> None:
+        """`calls` are written by hand, and what they must reply is checked here."""
+        self.texts = {name: read(name) for name in FILES}
+        """The files as they are now: others may be at work on them."""
+        self.names = [named.name for named in suite]
+        self.steps: list[Recorded] = []
+        self.first: list[int] = []
+        """For each history, its first step."""
+        self._states: dict[tuple[int, int], Snapshot] = {}
+        self.running: dict[int, list[int]] = {}
+        """For each line of the bundle, the steps that run it."""
+        loaded = Loaded(self.texts)
+        loaded.host.coverage(True)
+        for number, named in enumerate(suite):
+            self.first.append(len(self.steps))
+            self._record(loaded, number, named)
+        if calls:
+            self.names.append("wire")
+            self.first.append(len(self.steps))
+            self._record_calls(loaded, len(suite), calls)
+        self.first.append(len(self.steps))
+        self.firsts = first_lines(self.texts)
+
+    def _record(self, loaded: Loaded, number: int, named: Named) -> None:
+        loaded.set({})
+        keys: Keys = {}
+        for step in named.steps:
+            try:
+                args = codec.encode(step.op, step.now)
+            except codec.Unencodable:
+                continue
+            keys = self._record_one(loaded, number, step, args, keys)
+
+    def _record_calls(self, loaded: Loaded, number: int, calls: Sequence[Wire]) -> None:
+        loaded.set({})
+        keys: Keys = {}
+        store = Store()
+        for operation, args, expected in calls:
+            op: Any = CATALOGUE[operation].cls  # nothing but its spec is asked for
+            keys = self._record_one(loaded, number, Step(0, op), args, keys)
+            reply = codec.decode(op, self.steps[-1].reply)
+            right = expected if isinstance(expected, Refusal) else engine.step(store, *expected)
+            assert reply == right, f"{operation} {args[:9]}: {reply!r}, not {right!r}"
+
+    def _record_one(self, loaded: Loaded, number: int, step: Step, args: list[str], keys: Keys) -> Keys:
+        """Execute and write down one step; give the keys after it."""
+        state = next(iter(loaded.host._libraries.values()))
+        index = len(self.steps)
+        loaded.forget(index)
+        loaded.keyspace.touched.clear()
+        state.forget()
+        reply = loaded.call(step, args)
+        written = {}
+        for key in loaded.keyspace.touched:
+            value = loaded.content(key)
+            written[key] = None if value is None else frozen(value)
+        self.steps.append(Recorded(number, index - self.first[-1], step, args, reply, keys, written))
+        for line in state.lines():
+            self.running.setdefault(line, []).append(index)
+        return _after(keys, written)
+
+    def lines(self) -> set[int]:
+        """The lines of the bundle that ran."""
+        return set(self.running)
+
+    def place(self, line: int) -> tuple[str, int]:
+        """The file, and the line in it, of a line of the bundle."""
+        file = [name for name in FILES if self.firsts[name] < line][-1]
+        return file, line - self.firsts[file]
+
+    def steps_of(self, mutant: Mutant) -> Sequence[int]:
+        """The steps that a mutant may change, in the suite's order: those that run its statement."""
+        first = self.firsts[mutant.file]
+        found: set[int] = set()
+        for line in range(first + mutant.first, first + mutant.last + 1):
+            found.update(self.running.get(line, ()))
+        if found:
+            return sorted(found)
+        if in_function(lua.tree(self.texts[mutant.file]).named_descendant_for_byte_range(mutant.start, mutant.end)):
+            return []
+        lines = uses(self.texts, mutant.file, mutant.start, mutant.end)
+        if lines is None:
+            return range(len(self.steps))
+        return sorted({index for file, line in lines for index in self.running.get(self.firsts[file] + line, ())})
+
+    def judge(self, mutant: Mutant, *, most: int = 1, steps: Iterable[int] | None = None) -> Verdict:
+        """Execute a mutant until it was noticed in so many histories, or to the end of the suite."""
+        verdict = Verdict()
+        if steps is None and not self.steps_of(mutant):
+            return verdict
+        loaded = self._load(mutant, verdict)
+        if loaded is None:
+            return verdict
+        chosen = self.steps_of(mutant) if steps is None else steps
+        self._execute(loaded, chosen, most, verdict)
+        return verdict
+
+    def _load(self, mutant: Mutant, verdict: Verdict) -> Loaded | None:
+        """The library with a mutant in it; or None, and that is noticed."""
+        try:
+            return Loaded({**self.texts, mutant.file: mutant.apply(self.texts[mutant.file])})
+        except ReplyError as error:
+            verdict.kills.append(Kill(0, "compile" if "compiling" in str(error) else "load"))
+            return None
+
+    def judge_replies(self, mutant: Mutant) -> Verdict:
+        """Execute a mutant as one who sees nothing but replies: history by history, each from the beginning."""
+        verdict = Verdict()
+        steps = self.steps_of(mutant)
+        if not steps:
+            return verdict
+        loaded = self._load(mutant, verdict)
+        if loaded is None:
+            return verdict
+        for number in sorted({self.steps[index].history for index in steps}):
+            loaded.set({})
+            for index in range(self.first[number], self.first[number + 1]):
+                recorded = self.steps[index]
+                verdict.steps += 1
+                try:
+                    reply = loaded.call(recorded.step, recorded.args)
+                    if reply == recorded.reply or _reads_same(recorded, reply):
+                        continue
+                except Exception:
+                    pass
+                verdict.kills.append(Kill(index, "reply"))
+                return verdict
+        return verdict
+
+    def judge_texts(self, texts: dict[str, str], *, most: int = 1) -> Verdict:
+        """The same for a library with files replaced in any way: execute everything."""
+        verdict = Verdict()
+        self._execute(Loaded({**self.texts, **texts}), range(len(self.steps)), most, verdict)
+        return verdict
+
+    def _execute(self, loaded: Loaded, steps: Iterable[int], most: int, verdict: Verdict) -> None:
+        skip = -1  # a history that is done with
+        silences = 0
+        for index in steps:
+            recorded = self.steps[index]
+            if recorded.history == skip or (silences > SILENCES and self.names[recorded.history].startswith(GENERATED)):
+                continue
+            loaded.set(recorded.before)
+            verdict.steps += 1
+            with contextlib.suppress(Exception):  # the step itself will show what is wrong
+                loaded.forget(index)
+            at, found = index, self._compare(loaded, recorded)
+            if found is None:
+                continue
+            if found == "":
+                verdict.silent = verdict.silent or _silence(loaded, recorded)
+                silences += 1
+                at, found = self._go_on(loaded, index, verdict)
+                skip = recorded.history
+            if found:
+                skip = recorded.history
+                verdict.kills.append(Kill(at, found))
+                if len(verdict.kills) >= most or (found in ("limit", "error") and len(verdict.kills) >= 2):
+                    return
+
+    def _compare(self, loaded: Loaded, recorded: Recorded) -> str | None:
+        """By what a step differs; `""` when it differs in bytes only, None when not at all."""
+        try:
+            reply = loaded.call(recorded.step, recorded.args)
+        except ReplyError as error:
+            return "limit" if "instruction limit" in str(error) else "error"
+        except Exception:
+            return "error"
+        equal = reply == recorded.reply
+        if equal and _same_keys(loaded, recorded):
+            return None
+        if not equal and not _reads_same(recorded, reply):
+            return "reply"
+        return self._seen(loaded, recorded)
+
+    def _seen(self, loaded: Loaded, recorded: Recorded) -> str:
+        """Whether the suite sees that a step left other events or another state."""
+        if _events_differ(loaded, recorded):
+            return "events"
+        return "state" if self._state_differs(loaded, recorded) else ""
+
+    def _go_on(self, loaded: Loaded, index: int, verdict: Verdict) -> tuple[int, str]:
+        """Execute the rest of a history on the mutant's own keys."""
+        history = self.steps[index].history
+        for later in range(index + 1, self.first[history + 1]):
+            recorded = self.steps[later]
+            verdict.steps += 1
+            with contextlib.suppress(Exception):
+                loaded.forget(later)
+            try:
+                reply = loaded.call(recorded.step, recorded.args)
+            except ReplyError as error:
+                return later, "limit" if "instruction limit" in str(error) else "error"
+            except Exception:
+                return later, "error"
+            if reply != recorded.reply and not _reads_same(recorded, reply):
+                return later, "reply"
+            if len(recorded.before) < SMALL or later == self.first[history + 1] - 1:
+                seen = self._seen(loaded, recorded)
+                if seen:
+                    return later, seen
+        return index, ""
+
+    def _state_differs(self, loaded: Loaded, recorded: Recorded) -> bool:
+        key = recorded.history, recorded.at
+        expected = self._states.get(key)
+        if expected is None:
+            expected = snapshot(_after(recorded.before, recorded.written))
+            if len(recorded.before) < SMALL and len(self._states) < 5000:
+                self._states[key] = expected
+        try:
+            return snapshot(loaded.keyspace._data) != expected
+        except Exception:
+            return True
+
+
+def snapshot(keys: Keys) -> Snapshot:
+    """The state that these keys mean."""
+    keyspace = Keyspace()
+    keyspace._data = keys
+    return raw_keys.decode(keyspace.dump(), PREFIX)
+
+
+def _after(keys: Keys, written: Keys) -> Keys:
+    keys = {**keys, **written}
+    for key, value in written.items():
+        if value is None:
+            del keys[key]
+    return keys
+
+
+def _same_keys(loaded: Loaded, recorded: Recorded) -> bool:
+    data, written = loaded.keyspace._data, recorded.written
+    for key, value in written.items():
+        if not same(data.get(key), value):
+            return False
+    for key in loaded.keyspace.touched:
+        if key not in written and not same(data.get(key), recorded.before.get(key)):
+            return False
+    return True
+
+
+def _reads_same(recorded: Recorded, reply: Any) -> bool:
+    op = recorded.step.op
+    try:
+        one, other = codec.decode(op, recorded.reply), codec.decode(op, reply)
+        return bool(one == other and repr(one) == repr(other))
+    except Exception:
+        return False
+
+
+EVENTS = f"{PREFIX}events".encode()
+
+
+def _events_differ(loaded: Loaded, recorded: Recorded) -> bool:
+    after: Any = recorded.written.get(EVENTS)
+    found = loaded.content(EVENTS)
+    if after is None or found is None:
+        return after is not None or (found is not None and EVENTS not in recorded.before)
+    if same(after, found):
+        return False
+    old = recorded.before.get(EVENTS)
+    last = old.last if old is not None else (0, 0)
+    try:
+        return _told(after, last) != _told(found, last)
+    except Exception:
+        return True
+
+
+def _told(stream: Any, last: tuple[int, int]) -> list[Any]:
+    """The events after one, as a client reads them."""
+    return [codec.event((at[0], fields[1])) for at, fields in stream.entries if at > last]
+
+
+def _silence(loaded: Loaded, recorded: Recorded) -> str:
+    data = loaded.keyspace._data
+    keys = {*recorded.written, *loaded.keyspace.touched}
+    differ = [
+        key.decode("utf-8", "replace")
+        for key in keys
+        if not same(data.get(key), recorded.written.get(key, recorded.before.get(key)))
+    ]
+    return f"{recorded.step.op.spec.name}: {sorted(differ)[:3] or 'reply'}"
+
+
+def first_lines(texts: dict[str, str]) -> dict[str, int]:
+    """How many lines of the loaded library stand before each file; each file is closed by an `end` on its own line."""
+    source = library(texts)
+    before, line = {}, source[: source.index(texts[FILES[0]].split("\n", 1)[0])].count("\n")
+    for name in FILES:
+        before[name] = line
+        line += texts[name].count("\n") + 1
+    return before
+
+
+def histories(recording: Recording) -> Iterator[tuple[str, list[Recorded]]]:
+    """Each history with its steps."""
+    for number, name in enumerate(recording.names):
+        yield name, recording.steps[recording.first[number] : recording.first[number + 1]]

@@ -1,0 +1,88 @@
+"""What a hunt found, in figures and by line."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+from tools.mutation.mutants import Mutant
+from tools.mutation.replay import Verdict
+from tools.mutation.triage import Entry, path
+
+
+@dataclass
+class Result:
+    """What became of one mutant."""
+
+    mutant: Mutant
+    verdict: Verdict
+    seconds: float
+
+    @property
+    def valid(self) -> bool:
+        """Whether it is a program at all."""
+        return not (self.verdict.kills and self.verdict.kills[0].by == "compile")
+
+
+@dataclass
+class Summary:
+    """What became of the mutants of one side."""
+
+    side: str
+    killed: list[Result] = field(default_factory=list)
+    survived: list[Result] = field(default_factory=list)
+    equivalent: int = 0
+    invalid: int = 0
+    wrong: list[Result] = field(default_factory=list)
+    """Noticed, though they are said to be equivalent."""
+    stale: list[Entry] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def add(self, result: Result, known: bool) -> None:
+        """Count one; `known` says that it is said to be equivalent."""
+        self.seconds += result.seconds
+        if not result.valid:
+            self.invalid += 1
+        elif known:
+            if result.verdict.kills:
+                self.wrong.append(result)
+        else:
+            (self.killed if result.verdict.kills else self.survived).append(result)
+
+    @property
+    def share(self) -> float:
+        """How many of a hundred mutants were killed, of those that are not equivalent."""
+        total = len(self.killed) + len(self.survived)
+        return 100 * len(self.killed) / total if total else 100.0
+
+    def operations(self) -> list[int]:
+        """How many operations the suite executed until it noticed each mutant, ascending."""
+        return sorted(result.verdict.kills[0].step + 1 for result in self.killed)
+
+
+def show(summary: Summary) -> str:
+    """The report."""
+    lines = [
+        f"{summary.side}: {len(summary.killed) + len(summary.survived) + summary.equivalent} mutants"
+        f" ({summary.equivalent} equivalent by mutants.toml), {summary.share:.2f} % of the others killed,"
+        f" {len(summary.survived)} survived; {summary.seconds / 60:.1f} CPU-minutes"
+    ]
+    counts = summary.operations()
+    if counts:
+        mean = math.exp(sum(map(math.log, counts)) / len(counts))
+        by = Counter(result.verdict.kills[0].by for result in summary.killed)
+        lines.append(
+            f"  operations to detect: geometric mean {mean:.0f}, median {counts[len(counts) // 2]},"
+            f" p90 {counts[len(counts) * 9 // 10]}, p99 {counts[len(counts) * 99 // 100]};"
+            f" by {', '.join(f'{name} {count}' for name, count in by.most_common())}"
+        )
+    for entry in summary.stale:
+        lines.append(f"  stale: {entry.file} [{entry.operator}] {entry.line!r}")
+    for result in summary.wrong:
+        lines.append(f"  noticed, but said to be equivalent: {result.mutant}")
+    for result in sorted(summary.survived, key=lambda r: (path(r.mutant), r.mutant.line)):
+        silent = f"  (only bytes differ: {result.verdict.silent})" if result.verdict.silent else ""
+        reached = "" if result.verdict.steps else "  (not reached)"
+        lines.append(f"  {result.mutant}{silent}{reached}")
+    return "\n".join(lines)

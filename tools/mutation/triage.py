@@ -1,0 +1,85 @@
+"""`mutants.toml`: the mutants that nothing can notice, and why.
+
+    [[equivalent]]
+    file = "lua/state/stats.lua"
+    operator = "constant"
+    line = "local FOLD = 64"
+    becomes = ["local FOLD = 65"]       # left out: whatever the operator makes of that line
+    reason = "When durations are folded shows nowhere: readers fold what is pending."
+
+A line is told by its text, so that it may move; `nth = [2]` is the second of several that read the same.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tools.mutation.mutants import Mutant
+
+FILE = Path(__file__).resolve().parents[3] / "mutants.toml"
+
+
+@dataclass
+class Entry:
+    """One entry: which mutants, and why nothing can notice them."""
+
+    file: str
+    operator: str
+    line: str
+    becomes: tuple[str, ...]
+    nth: tuple[int, ...]
+    reason: str
+    met: list[Mutant] = field(default_factory=list)
+
+    def covers(self, mutant: Mutant) -> bool:
+        """Whether the entry speaks of a mutant."""
+        return (
+            self.file == path(mutant)
+            and self.operator in ("*", mutant.operator)
+            and self.line == mutant.was
+            and (not self.becomes or mutant.becomes in self.becomes)
+            and (not self.nth or mutant.nth in self.nth)
+        )
+
+
+def path(mutant: Mutant) -> str:
+    """A mutant's file as the repository has it."""
+    return f"lua/{mutant.file}.lua" if mutant.side == "lua" else f"qmodel/{mutant.file}.py"
+
+
+class Triage:
+    """All entries."""
+
+    def __init__(self, text: str | None = None) -> None:
+        found: dict[str, Any] = tomllib.loads(text if text is not None else FILE.read_text(encoding="utf-8"))
+        self.entries = [
+            Entry(
+                one["file"],
+                one["operator"],
+                one["line"],
+                tuple(one.get("becomes", ())),
+                tuple(one.get("nth", ())),
+                one["reason"],
+            )
+            for one in found.get("equivalent", [])
+        ]
+        self._by_line: dict[tuple[str, str], list[Entry]] = {}
+        for entry in self.entries:
+            self._by_line.setdefault((entry.file, entry.line), []).append(entry)
+
+    def entry(self, mutant: Mutant) -> Entry | None:
+        """The entry that says why a mutant is equivalent, if there is one."""
+        for entry in self._by_line.get((path(mutant), mutant.was), ()):
+            if entry.covers(mutant):
+                entry.met.append(mutant)
+                return entry
+        return None
+
+    def stale(self, mutated: Iterable[str]) -> list[Entry]:
+        """The entries of these files that spoke of no mutant: their line has changed."""
+        files = set(mutated)
+        return [entry for entry in self.entries if entry.file in files and not entry.met]

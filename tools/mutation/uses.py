@@ -1,0 +1,82 @@
+"""Which lines a mutant of what runs while the library loads may change: a constant's, a table's.
+
+Such a value has a name, and only what names it can tell the difference; so only steps that run one of those lines need
+be executed, which are few of all. What has no name, or goes on under another that cannot be followed, may change every
+step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tools.mutation.lua import statement, tree
+
+Lines = set[tuple[str, int]]
+"""Files, and lines in them from 1."""
+
+FUNCTIONS = ("function_declaration", "function_definition")
+
+
+def in_function(node: Any) -> bool:
+    """Whether a node belongs to a function: all else runs once, while the library loads."""
+    while node is not None:
+        if node.type in FUNCTIONS:
+            return True
+        node = node.parent
+    return False
+
+
+def uses(texts: Mapping[str, str], file: str, start: int, end: int) -> Lines | None:
+    """The lines that may do otherwise when these bytes of a file's top level change, or None for any."""
+    return _of(texts, file, tree(texts[file]).named_descendant_for_byte_range(start, end), ())
+
+
+def _of(texts: Mapping[str, str], file: str, node: Any, met: tuple[str, ...]) -> Lines | None:
+    name = _name(node)
+    if name is None or name in met:
+        return None
+    found: Lines = set()
+    for other in texts if "." in name else (file,):
+        for one in _named(tree(texts[other]), name):
+            if in_function(one):
+                around = statement(one)
+                found.update((other, line) for line in range(around.start_point[0] + 1, around.end_point[0] + 2))
+            elif not _declares(one):
+                further = _of(texts, other, one, (*met, name))
+                if further is None:
+                    return None
+                found |= further
+    return found
+
+
+def _top(node: Any) -> Any:
+    """The statement of the top level that a node belongs to."""
+    while node.parent is not None and node.parent.type != "chunk":
+        node = node.parent
+    return node
+
+
+def _name(node: Any) -> str | None:
+    """The name that a statement of the top level gives: `SWEEP`, or `queues.NO_TIME`; None where it is not one."""
+    top = _top(node)
+    found = re.match(r"(?:local\s+)?(\w+(?:\.\w+)?)\s*=(?!=)", top.text.decode())
+    return found[1] if found and top.type in ("variable_declaration", "assignment_statement") else None
+
+
+def _declares(node: Any) -> bool:
+    """Whether this is the place at which a name gets its value."""
+    return bool(node.start_byte - _top(node).start_byte <= len("local "))
+
+
+def _named(root: Any, name: str) -> Iterator[Any]:
+    """Where a name stands in a file: a field also behind another variable, for tables go by several names."""
+    last = name.rpartition(".")[2]
+    kind = ("dot_index_expression",) if "." in name else ("identifier",)
+    walk = [root]
+    while walk:
+        node = walk.pop()
+        if node.type in kind and node.text.decode().rpartition(".")[2] == last:
+            yield node
+        walk.extend(node.children)
