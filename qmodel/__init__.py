@@ -88,18 +88,18 @@ if TYPE_CHECKING:
 
 # Loaded when first used: `import qmodel` alone costs next to nothing.
 _HOME = {
-    "aio": "AsyncClient AsyncJob AsyncQueue",
+    "client.aio": "AsyncClient AsyncJob AsyncQueue",
     "app": "App Context Fail Release Retry",
-    "arguments": "Edge",
-    "client": "Client Job Queue",
+    "contract.arguments": "Edge",
+    "client.sync": "Client Job Queue",
     "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError DataError DependencyCycle "
     "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey FlowError HasDependents JobCanceled "
     "JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded "
     "NotLoadedError NotWhole OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict "
     "RequestNotEnded RequestNotFound ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound "
     "TooWide UnknownOption RequestState WorkerNotSeen WrongState",
-    "events": "Event",
-    "objects": "fingerprint",
+    "contract.events": "Event",
+    "client.fields": "fingerprint",
     "worker": "Worker",
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names.split()}

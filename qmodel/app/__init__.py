@@ -36,8 +36,8 @@ from qmodel.app.serializers import Json, Serializer
 from qmodel.app.typed_jobs import TypedJob
 
 if TYPE_CHECKING:
-    from qmodel.app.perform import aperform as aperform
-    from qmodel.app.perform import perform as perform
+    from qmodel.app.attempt import aperform as aperform
+    from qmodel.app.attempt import perform as perform
     from qmodel.app.typed_jobs_aio import AsyncTypedJob as AsyncTypedJob
 
 __all__ = [
@@ -79,7 +79,7 @@ __all__ = [
 ]
 
 # What only a worker or an event loop needs is loaded when it is used: it costs a producer 60 ms.
-_LATER = {"aperform": "performing", "perform": "performing", "AsyncTypedJob": "typedjobs_aio"}
+_LATER = {"aperform": "attempt", "perform": "attempt", "AsyncTypedJob": "typed_jobs_aio"}
 
 
 def __getattr__(name: str) -> object:

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from qmodel.testing.worker import NeverEmpty as NeverEmpty
 
 _WHERE = {
-    "Drained": "working",
+    "Drained": "worker",
     "Harness": "harness",
-    "NeverEmpty": "working",
+    "NeverEmpty": "worker",
     "NobodyPerforms": "attempts",
     "VirtualClock": "clock",
-    "WouldWait": "waiting",
+    "WouldWait": "results",
 }
 
 __all__ = ["Drained", "Harness", "NeverEmpty", "NobodyPerforms", "VirtualClock", "WouldWait"]

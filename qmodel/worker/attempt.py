@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from qmodel.app.attempt import delay_after, perform
 from qmodel.app.context import Context
 from qmodel.app.outcome import Completed, Outcome, Retried
-from qmodel.app.perform import delay_after, perform
 from qmodel.worker import log
 from qmodel.worker.attempts import Attempt
 from qmodel.worker.errors import TimedOut

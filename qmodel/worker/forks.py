@@ -27,10 +27,10 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from qmodel.app import outcome as outcomes
+from qmodel.app.attempt import perform
 from qmodel.app.context import Context
 from qmodel.app.errors import Cancelled
 from qmodel.app.outcome import Outcome
-from qmodel.app.perform import perform
 from qmodel.worker.attempt import begun, failed, judged
 from qmodel.worker.attempts import Abort, Attempt
 from qmodel.worker.errors import Killed, ZygoteGone

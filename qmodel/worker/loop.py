@@ -11,8 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
+from qmodel.app.attempt import aperform
 from qmodel.app.errors import Cancelled
-from qmodel.app.perform import aperform
 from qmodel.worker.attempt import begun, failed, judged
 from qmodel.worker.attempts import Abort, Attempt
 

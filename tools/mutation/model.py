@@ -201,7 +201,7 @@ def _limited(seconds: float) -> Iterator[None]:
 def planted(file: str, text: str) -> Iterator[str]:
     """Exchange a file's code for that of another text, for a while; tells when that cannot even be loaded."""
     path = str(python.ROOT / f"{file}.py")
-    module = importlib.import_module("qmodel." + file.replace("/", "."))
+    module = importlib.import_module("qmodel.model." + file.replace("/", "."))
     undo: list[Callable[[], None]] = []
     try:
         try:
@@ -266,10 +266,7 @@ def _name_of(path: str) -> str:
 
 def _replace(name: str, old: Any, new: Any, undo: list[Callable[[], None]]) -> None:
     for module in list(sys.modules.values()):
-        if (
-            getattr(module, "__name__", "").startswith(("qmodel.model.ops", "qmodel.model.state"))
-            and vars(module).get(name) is old
-        ):
+        if getattr(module, "__name__", "").startswith("qmodel.model.") and vars(module).get(name) is old:
             setattr(module, name, new)
             undo.append(lambda module=module: setattr(module, name, old))  # type: ignore[misc]
 

@@ -14,9 +14,13 @@ from pathlib import Path
 import qmodel
 from tools.mutation.mutants import Maker, Mutant
 
-ROOT = Path(qmodel.__file__).parent
+ROOT = Path(qmodel.__file__).parent / "model"
 MUTATED = tuple(
-    f"{folder}/{path.stem}" for folder in ("state", "ops") for path in sorted((ROOT / folder).glob("[a-z]*.py"))
+    f"{folder}/{path.stem}"
+    for folder in ("state", "rules", "ops")
+    for path in sorted((ROOT / folder).glob("[a-z]*.py"))
+)
+    for path in sorted((ROOT / folder).glob("[a-z]*.py"))
 )
 
 COMPARISON: dict[type[ast.cmpop], tuple[str, ...]] = {
