@@ -20,8 +20,6 @@ MUTATED = tuple(
     for folder in ("state", "rules", "ops")
     for path in sorted((ROOT / folder).glob("[a-z]*.py"))
 )
-    for path in sorted((ROOT / folder).glob("[a-z]*.py"))
-)
 
 COMPARISON: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.Lt: ("<=", ">="), ast.LtE: ("<", ">"), ast.Gt: (">=", "<="), ast.GtE: (">", "<"), ast.Eq: ("!=",),
