@@ -738,24 +738,6 @@ catalogue.operations = {
       count = kinds[16],
     },
   },
-  unfail = {
-    reads = false, memo = true, asks = true, cascades = false, lists = {},
-    decode = function(operation, args, at, last)
-      if last < at + 1 then args = arguments.only(args, at, last) end
-      local queue, group = args[at], args[at + 1]
-      if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
-      if not (arguments.names[group] or arguments.is_name(group, 160)) then arguments.refuse(operation, 'group') end
-      local op = {queue = queue, group = group, count = 25, request = ''}
-      if last >= at + 2 then arguments.named(operation, catalogue.operations.unfail, op, args, at + 2, last) end
-      return op
-    end,
-    arguments = {
-      queue = kinds[1],
-      group = kinds[20],
-      count = kinds[16],
-      request = kinds[14],
-    },
-  },
   replay = {
     reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
@@ -772,7 +754,7 @@ catalogue.operations = {
     },
   },
   retry_many = {
-    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'jids'},
     decode = function(operation, args, at, last)
       local op = {cursor = '', count = 1000, preview = false, request = ''}
       if last >= at + 0 then arguments.named(operation, catalogue.operations.retry_many, op, args, at + 0, last) end
@@ -786,6 +768,8 @@ catalogue.operations = {
       cursor = kinds[25],
       count = kinds[16],
       preview = kinds[9],
+      jids = kinds[28],
+      to = kinds[1],
       request = kinds[14],
     },
   },

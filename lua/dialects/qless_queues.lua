@@ -177,7 +177,7 @@ function qless_queues.unfail(queue, group, count)
     return 0
   end
 
-  return ask('Unfail', 'unfail', {queue, group, 'count', qless_texts.digits(most)})
+  return ask('Unfail', 'retry_many', {'group', group, 'to', queue, 'count', qless_texts.digits(most)})[1]
 end
 
 -- Stop handing out jobs of queues.

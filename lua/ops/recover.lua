@@ -1,4 +1,4 @@
--- Failed jobs: looking at them by group, and trying them again.
+-- Failed jobs: listing them by group, and retrying them.
 
 local recover = {}
 
@@ -12,8 +12,24 @@ function recover.failed(_, op)
   return {failures.page(op.group, op.offset, op.count)}
 end
 
+-- The failed jobs among the named ones; a list has no cursor.
+local function named(now, op)
+  if op.cursor ~= '' then
+    refusals.refuse('BAD_ARGUMENT', 'retry_many', 'cursor')
+  end
+  local wanted, found, met = selection.filter(op, 'failed'), {}, {}
+  for _, jid in ipairs(op.jids) do
+    local job = not met[jid] and jobs.get(jid)
+    met[jid] = true
+    if job and #found < op.count and jobs.fits(now, job, wanted) then
+      found[#found + 1] = job
+    end
+  end
+  return found, ''
+end
+
 -- Let a failed job begin anew in a queue.
-local function unfail(now, job, queue)
+local function retry(now, job, queue)
   queues.register(now, queue)
   stats.recovered(job.ended_at, job.queue)
   jobs.lift(job)
@@ -22,21 +38,17 @@ local function unfail(now, job, queue)
   concurrency.place(now, job, state)
 end
 
--- Move the longest failed jobs of a group to a queue.
-function recover.unfail(now, op)
-  local moved = failures.oldest(op.group, op.count)
-  for _, job in ipairs(moved) do
-    unfail(now, job, op.queue)
-  end
-  return #moved
-end
-
--- Put failed jobs back into their own queues.
+-- Retry failed jobs, in their own queues or in another one.
 function recover.retry_many(now, op)
-  local found, cursor = selection.find(now, 'retry_many', op, selection.filter(op, 'failed'))
+  local found, cursor
+  if not op.jids then
+    found, cursor = selection.find(now, 'retry_many', op, selection.filter(op, 'failed'))
+  else
+    found, cursor = named(now, op)
+  end
 
   return selection.bulk(op.preview, found, cursor, function(job)
-    unfail(now, job, job.queue)
+    retry(now, job, op.to or job.queue)
     return true
   end)
 end

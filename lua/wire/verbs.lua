@@ -42,7 +42,6 @@ verbs.untrack = tag.untrack
 verbs.tracked = tag.tracked
 verbs.failed_groups = recover.failed_groups
 verbs.failed = recover.failed
-verbs.unfail = recover.unfail
 verbs.replay = recover.replay
 verbs.retry_many = recover.retry_many
 verbs.request_open = request.request_open

@@ -829,9 +829,9 @@ class Queue:
         minutes: tuple[replies.Minute, ...] = self.client.execute(ops.Metrics(self.name, instant(at), count))
         return minutes
 
-    def unfail(self, group: str, count: int = 25) -> int:
-        """Move the longest failed jobs of a group here, to be tried anew; give how many."""
-        return self.client.failed.unfail(self.name, group, count)
+    def unfail(self, group: str | None = None) -> int:
+        """Retry the failed jobs of this queue, of a group or all; return how many."""
+        return self.client.failed.retry(self.name, group=group)
 
     def waiting(self, offset: int = 0, count: int = 25) -> Listing[Job]:
         """List its waiting jobs: those in order, then those due since the last pop."""
@@ -1333,24 +1333,24 @@ class Failed:
         """List the jobs of a group, latest failure first."""
         return self._client._listing(ops.Failed(group, offset, count))
 
-    def unfail(self, queue: str, group: str, count: int = 25) -> int:
-        """Move the longest failed jobs of a group to a queue, to be tried anew; give how many."""
-        return int(self._client.execute(ops.Unfail(queue, group, count)))
-
     def retry(
         self,
         queue: str | None = None,
         *,
+        jobs: Iterable[HasJid | str] | None = None,
         klass: str | None = None,
         tag: str | None = None,
         group: str | None = None,
+        to: str | None = None,
         preview: bool = False,
     ) -> int:
-        """Put failed jobs back into their own queues, to be tried anew; give how many.
+        """Retry failed jobs; return how many.
 
-        All of them, or those of a queue, klass, tag or group. With `preview` nothing changes.
+        All of them, or those of a queue, klass, tag or group, or up to 1000 named ones (`jobs`: jobs or their ids).
+        Each begins anew in its own queue, or moves to the queue `to`. With `preview` nothing changes.
         """
-        op = ops.RetryMany(queue, klass, tag, group, preview=preview)
+        jids = jids_of(jobs) if jobs is not None else None
+        op = ops.RetryMany(queue, klass, tag, group, preview=preview, jids=jids, to=to)
         return (self._client._bulk(op)).done
 
 

@@ -70,10 +70,10 @@ TRANSITIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("complete", "depends"): ("put",),
     ("complete", "throttled"): ("put",),
     ("complete", ""): ("retention",),
-    ("failed", "waiting"): ("unfail", "put"),
+    ("failed", "waiting"): ("retry_many", "put"),
     ("failed", "scheduled"): ("put",),
-    ("failed", "depends"): ("unfail", "put"),
-    ("failed", "throttled"): ("unfail", "put"),
+    ("failed", "depends"): ("retry_many", "put"),
+    ("failed", "throttled"): ("retry_many", "put"),
     ("failed", ""): ("cancel", "dependency failed", "retention"),
 }
 """What may follow what, and by which operation. The empty state is a job that does not exist."""

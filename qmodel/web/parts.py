@@ -80,8 +80,8 @@ PARTS: dict[str, Part] = {
         ticks=("force", "though jobs run: their workers lose them"),
     ),
     "unfail": Part(
-        lambda f, _: ops.Unfail(f.needed("queue"), f.needed("group"), 1000),
-        lambda reply: Step(reply, 0, reply == 1000),
+        lambda f, cursor: ops.RetryMany(group=f.needed("group"), to=f.needed("queue"), cursor=cursor),
+        lambda reply: Step(reply.done, reply.passed, bool(reply.cursor), reply.cursor),
         lambda form, step: jobs(step.done, f"put into queue {form.text('queue')}"),
         "Put all jobs of group {group} into queue {queue}? They start anew there.",
     ),

@@ -17,7 +17,7 @@ from qmodel.backends.memory import (
     connect_async,
     system_clock,
 )
-from qmodel.contract.operations import Length, Pop, Put, Stats, Unfail
+from qmodel.contract.operations import Length, Pop, Put, RetryMany, Stats
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import ConnectError
 
@@ -70,7 +70,7 @@ def test_the_clock_can_be_injected_and_an_argument_goes_before_it() -> None:
 
 
 def test_a_refusal_is_given_and_not_raised() -> None:
-    assert isinstance(MemoryBackend().execute(Unfail("", "g")), Refusal)
+    assert isinstance(MemoryBackend().execute(RetryMany(to="")), Refusal)
 
 
 def test_many_operations_are_executed_in_order() -> None:

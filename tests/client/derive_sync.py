@@ -14,9 +14,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[2] / "qmodel"
+PACKAGE = Path(__file__).parents[2] / "qmodel/client"
 
-PAIRS = {"aio.py": "client.py", "aio_results.py": "results.py", "aio_requests.py": "requests.py"}
+PAIRS = {"aio.py": "sync.py", "aio_results.py": "sync_results.py", "aio_requests.py": "sync_requests.py"}
 """What is made from what."""
 
 TITLES = {
@@ -27,7 +27,7 @@ TITLES = {
 
 HEAD = '''"""{title}
 
-Made from `qmodel/{name}` by `tests/client/derive_sync.py`, which takes the
+Made from `qmodel/client/{name}` by `tests/client/derive_sync.py`, which takes the
 `await`s out. Edit that file, not this one.
 """
 '''
@@ -36,9 +36,8 @@ WORDS = (
     (r"\b(\w+: .+ = )?await ", r"\1"),
     (r"\basync (def|with|for) ", r"\1 "),
     (r"\bopen_async_backend\b", "open_backend"),
-    (r"\bqmodel\.aio_results\b", "qmodel.client.sync_results"),
-    (r"\bqmodel\.aio_requests\b", "qmodel.client.sync_requests"),
-    (r"\bqmodel\.aio\b", "qmodel.client.sync"),
+    (r"\bqmodel\.client\.aio\b", "qmodel.client.sync"),
+    (r"\bqmodel\.client\.aio_(results|requests)\b", r"qmodel.client.sync_\1"),
     (r"\b__a(enter|exit|iter)__\b", r"__\1__"),
     (r"\bAsync([A-Z]\w*)", r"\1"),
 )

@@ -340,9 +340,20 @@ def test_failed_jobs_are_tried_anew(client: Client) -> None:
     for _ in range(3):
         popped(client).fail("g")
 
-    assert client.queues["q"].unfail("g", 1) == 1
-    assert client.failed.unfail("q", "g") == 2
+    first, *_ = client.failed.jobs("g")
+    assert client.failed.retry(jobs=[first, "nobody"]) == 1
+    assert client.failed.retry(jobs=[first]) == 0
+    assert client.queues["other"].unfail("g") == 0
+    assert client.queues["q"].unfail("g") == 2
     assert client.queues["q"].counts.waiting == 3
+
+
+def test_failed_jobs_are_retried_in_another_queue_on_purpose_only(client: Client) -> None:
+    job = popped(client)
+    job.fail("g")
+
+    assert client.failed.retry(group="g", to="repaired") == 1
+    assert client.jobs[job.jid].queue == "repaired"
 
 
 def test_a_job_is_retried_until_none_remain(client: Client) -> None:
@@ -715,7 +726,7 @@ def test_any_operation_can_be_executed(client: Client) -> None:
     assert client.execute(operations.Put("q", "a", "A", ""), now=1000) == "a"
     assert client.jobs["a"].put_at_ms == 1000
     assert client.execute_many([operations.Length("q"), operations.Get("x")]) == [1, None]
-    length, refused = client.execute_many([operations.Length("q"), operations.Unfail("", "g")])
+    length, refused = client.execute_many([operations.Length("q"), operations.RetryMany(group="g", to="")])
     assert length == 1
     assert isinstance(refused, RefusedError)
 

@@ -89,7 +89,7 @@ LIMITS: dict[str, list[Step]] = {
         Step(0, ops.Pop("q", "w", 1000)),
         Step(10**6, ops.Pop("q", "v", 1000)),
         Step(10**6, ops.Failed("failed-retries-q", 5, 5)),
-        Step(10**6, ops.Unfail("r", "failed-retries-q", 1000)),
+        Step(10**6, ops.RetryMany(group="failed-retries-q", to="r", count=1000)),
     ],
     "a drain ends after a thousand": [*_many(1100), Step(0, ops.Drain("q")), Step(0, ops.Queue("q"))],
     "a thousand events at once among few that are kept": [

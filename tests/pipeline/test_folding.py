@@ -104,7 +104,7 @@ def worked() -> Watched:
     watched.step(3000, ops.Complete("a", 4))
     watched.step(HOUR, ops.Pop("q", "w2"))
     watched.step(HOUR + 5, ops.Fail("b", watched.store.seq, "no-disk", "It is full."))
-    watched.step(DAY, ops.Unfail("q", "no-disk"))
+    watched.step(DAY, ops.RetryMany(group="no-disk", to="q"))
     return watched
 
 

@@ -82,7 +82,7 @@ def test_the_engine_and_its_archive_agree(client: Client, url: str, tmp_path: Pa
         work(client, now - day * DAY_MS)
     list(archive(url, str(tmp_path)))
     work(client, now)
-    client.queues["q"].unfail("no-disk")
+    client.failed.retry(group="no-disk", to="q")
     done = run("--url", url, "reconcile", str(tmp_path))
     assert (done.exit_code, done.stdout) == (0, "4 days of queues compared, 0 differences\n")
     client.config.set("stats-history", 1)

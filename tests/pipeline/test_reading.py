@@ -46,7 +46,7 @@ def work(client: Client, jobs: int = JOBS) -> None:
                 job.fail("no-disk", "It is full.")
             else:
                 job.complete()
-    client.failed.unfail("q", "no-disk", 10)
+    client.failed.retry(group="no-disk", to="q")
 
 
 def test_a_version_has_just_these_columns() -> None:

@@ -86,7 +86,7 @@ def _limits() -> tuple[tuple[str, str], ...]:
     step(store, ops.Put("w", "b", "k", "", depends=(letter,)))
     step(store, ops.Replay(letter))
     step(store, ops.Cancel(("b",)))
-    step(store, ops.Unfail("w", "g"))
+    step(store, ops.RetryMany(group="g", to="w"))
     step(store, ops.Replay(letter))
     step(store, ops.RequestOpen("R", "q", 1))
     step(store, ops.RequestAdd("R", (ops.Put("q", "R:1", "k", "", depends=("root",)),)))
@@ -161,7 +161,7 @@ def _in_a_line() -> Iterator[list[Step]]:
     briefly = [Step(0, ops.Put("q", jid, "k", "", ttl_ms=5, ordered="l")) for jid in "xyz"]
     last_of_all = Step(0, ops.Put("q", "w", "k", "", ordered="l"))
     yield [*briefly, Step(0, ops.Delay("x", 9)), last_of_all, Step(6, ops.Fire("q"))]
-    yield [*begin, pop, Step(0, ops.Fail("a", 4, "g", "")), Step(0, ops.Unfail("q", "g"))]
+    yield [*begin, pop, Step(0, ops.Fail("a", 4, "g", "")), Step(0, ops.RetryMany(group="g", to="q"))]
     yield [*begin, pop, Step(0, ops.Retry("a", 4))]
 
 

@@ -74,7 +74,7 @@ def test_who_waits_on_is_released_when_the_failed_one_completes_after_all() -> N
     put(store, "child")
     put(store, "parent", "child")
     fail(store, "child")
-    do(store, ops.Unfail("q", "g"))
+    do(store, ops.RetryMany(group="g", to="q"))
     complete(store, "child")
     assert state(store, "parent") == "waiting"
 
@@ -126,9 +126,9 @@ def test_a_job_for_which_others_wait_without_a_word_is_not_canceled_under_them()
     put(store, "c", "b")
     fail(store, "a")
     assert (state(store, "b"), state(store, "c")) == ("failed", "depends")
-    do(store, ops.Unfail("q", "failed-dependencies-q"))
+    do(store, ops.RetryMany(group="failed-dependencies-q", to="q"))
     assert state(store, "b") == "depends"
-    do(store, ops.Unfail("q", "g"))
+    do(store, ops.RetryMany(group="g", to="q"))
     complete(store, "a")
     complete(store, "b")
     assert state(store, "c") == "waiting"
@@ -280,7 +280,7 @@ def test_results_stay_for_another_try() -> None:
     put(store, "w", "a block name")
     complete(store, "a", "1")
     fail(store, "w")
-    do(store, ops.Unfail("q", "g"))
+    do(store, ops.RetryMany(group="g", to="q"))
     assert do(store, ops.Results("w")) == (Result("name", "a", "complete", "1"),)
 
 

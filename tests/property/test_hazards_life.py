@@ -300,7 +300,7 @@ def test_an_expired_job_that_is_tried_again_lives_for_ever(scene: Played) -> Non
     scene.put("a", ttl_ms=100)
     scene.now += DAY
     scene.pop()
-    assert scene(ops.Unfail("q", "expired-q")) == 1
+    assert scene(ops.RetryMany(group="expired-q", to="q")).done == 1
     scene.now += DAY
     assert scene.order() == ["a"]
 
@@ -408,7 +408,7 @@ def test_a_revoked_job_may_be_tried_again_by_whoever_wants_that(scene: Played) -
     token = scene.running("a")
     scene(ops.Revoke(("a",)))
     scene(ops.Complete("a", token))
-    assert scene(ops.Unfail("q", "revoked-q")) == 1
+    assert scene(ops.RetryMany(group="revoked-q", to="q")).done == 1
     again = scene.pop()[0]
     assert scene(ops.Complete("a", again.token)) == "complete"
     assert scene(ops.Revoke(("a",))) == ("complete",)
@@ -513,7 +513,7 @@ def test_a_dead_letter_may_be_mended_before_it_is_replayed_by_whoever_has_it(sce
 
 def test_a_job_that_goes_on_is_not_disturbed_by_a_replay(scene: Played) -> None:
     letter = dead(scene)
-    scene(ops.Unfail("q", "g"))
+    scene(ops.RetryMany(group="g", to="q"))
     assert scene(ops.Replay(letter)).facts == ("a", "waiting")
     assert scene(ops.Replay("a")).code == "NOT_A_DEAD_LETTER"
     assert scene(ops.Replay("ghost")).code == "JOB_NOT_FOUND"
@@ -615,7 +615,7 @@ def test_a_failed_job_on_which_others_depend_is_kept_until_it_is_tried_again(sce
     for jid in "bcd":
         scene.failed(jid)
     assert set(failed_jobs(scene)) == {"a", "d"}
-    assert scene(ops.Unfail("q", "g")) == 2
+    assert scene(ops.RetryMany(group="g", to="q")).done == 2
     scene(ops.Complete("a", scene.pop()[0].token))
     assert scene.get("z").state == "waiting"
     scene(ops.Fail("d", scene.pop()[0].token, "g", "m"))

@@ -169,7 +169,7 @@ def test_a_job_that_is_unfailed_joins_anew(scene: Played) -> None:
     scene.put("a", ordered="k")
     scene(ops.Fail("a", running(scene, "a"), "g", ""))
     scene.put("b", ordered="k")
-    scene(ops.Unfail("q", "g"))
+    scene(ops.RetryMany(group="g", to="q"))
     assert state(scene, "a", "b") == ["throttled", "waiting"]
 
 

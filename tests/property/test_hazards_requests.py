@@ -190,7 +190,7 @@ def test_a_sub_request_that_fails_or_goes_away_is_counted_once(scene: Played) ->
     job = scene.pop()[0]
     scene(ops.Retry(job.jid, job.token))
     assert (request(scene).failed, request(scene).pending) == (1, 3)
-    scene(ops.Unfail("q", "failed-retries-q"))
+    scene(ops.RetryMany(group="failed-retries-q", to="q"))
     scene(ops.Cancel(("R:3", job.jid)))
     scene.put("R:2")
     assert (request(scene).failed, request(scene).canceled, request(scene).pending) == (1, 2, 1)
@@ -204,7 +204,7 @@ def test_a_failed_sub_request_that_is_tried_again_is_a_job_of_its_own(scene: Pla
     job = scene.pop()[0]
     scene(ops.Fail(job.jid, job.token, "g", ""))
     before = request(scene)
-    scene(ops.Unfail("q", "g"))
+    scene(ops.RetryMany(group="g", to="q"))
     assert scene.get("R:0").request is None
     served(scene)
     assert request(scene) == before

@@ -115,7 +115,7 @@ def test_a_failed_run_that_is_tried_anew_is_counted_once(queue: Queue) -> None:
     queue.recur(overlap="skip", retries=0)
     job = queue.run()
     queue.do(ops.Fail(job.jid, job.token, "g", ""))
-    queue.do(ops.Unfail("q", "g"))
+    queue.do(ops.RetryMany(group="g", to="q"))
     again = queue.run()
     queue.do(ops.Complete(again.jid, again.token))
     assert queue.do(ops.RecurGet("r")).open == 0

@@ -81,7 +81,7 @@ def test_a_failed_job_that_is_tried_again_does_not_take_the_key_from_another(sce
     put(scene, "a", retries=0)
     scene(ops.Fail("a", scene.pop()[0].token, "g", ""))
     assert put(scene, "b") == "b"
-    scene(ops.Unfail("q", "g"))
+    scene(ops.RetryMany(group="g", to="q"))
     assert holder(scene) == "b"
     scene(ops.Cancel(("a",)))
     assert holder(scene) == "b"

@@ -77,11 +77,11 @@ def test_a_job_that_others_wait_for_is_kept_until_nobody_does(scene: Played) -> 
     scene(ops.Fail("a", token, "g", "m"))
     assert scene.get().state == "failed"
     assert not scene.store.keeping
-    scene(ops.Unfail("q", "g", 1))
+    scene(ops.RetryMany(group="g", to="q", count=1))
     scene(ops.Fail("a", scene.pop()[0].token, "g", "m"))
     assert scene.get().state == "failed"
     scene(ops.Cancel(("b",)))
-    scene(ops.Unfail("q", "g", 1))
+    scene(ops.RetryMany(group="g", to="q", count=1))
     scene(ops.Fail("a", scene.pop()[0].token, "g", "m"))
     assert scene.get() is None
 

@@ -134,14 +134,14 @@ def test_q10_unfail_counts_tells_registers_and_keeps_the_order(scene: Scene) -> 
     for jid in ("b", "a", "c"):
         scene.failed(jid)
         scene.now += 10
-    assert scene(ops.Unfail("new", "g", 2)) == 2
+    assert scene(ops.RetryMany(group="g", to="new", count=2)).done == 2
     assert scene.stats().failed == 1
     assert [queue.name for queue in scene(ops.Queues())] == ["q", "new"]
     assert [event.facts[0] for event in scene.events("unfailed")] == ["b", "a"]
     assert [job.jid for job in scene.pop("new", count=5, after=7)] == ["b", "a"]
     assert scene.stats("new").wait.mean == 7.0
-    assert scene(ops.Unfail("new", "g", 0)).code == "BAD_ARGUMENT"
-    assert scene(ops.Unfail("new", "g", -1)).code == "BAD_ARGUMENT"
+    assert scene(ops.RetryMany(group="g", to="new", count=0)).code == "BAD_ARGUMENT"
+    assert scene(ops.RetryMany(group="g", to="new", count=-1)).code == "BAD_ARGUMENT"
 
 
 def test_q11_a_tag_counts_the_jobs_that_have_it(scene: Scene) -> None:
@@ -251,7 +251,7 @@ def test_q23_a_tracked_job_that_is_gone_can_be_untracked(scene: Scene) -> None:
 def test_q24_a_count_is_a_whole_number_from_1_to_1000(scene: Scene, count: Any) -> None:
     scene.put()
     before = snapshot.of(scene.store)
-    for op in (ops.Pop("q", "w", count), ops.Peek("q", count), ops.Unfail("q", "g", count)):
+    for op in (ops.Pop("q", "w", count), ops.Peek("q", count), ops.RetryMany(group="g", to="q", count=count)):
         assert scene(op) == Refusal("BAD_ARGUMENT", (op.spec.name, "count"))
     assert snapshot.of(scene.store) == before
 

@@ -88,7 +88,7 @@ STORY: tuple[Operation, ...] = (
     ops.Failed("SMTP"),
     ops.Search(state="failed"),
     ops.RetryMany(group="SMTP", preview=True),
-    ops.Unfail("emails", "SMTP"),
+    ops.RetryMany(group="SMTP", to="emails"),
     ops.Cancel(("j2",)),
     ops.Put("emails", "j5", "SendEmail", ""),
     ops.Put("emails", "j7", "Announce", "", depends=("j3 ignore picture",)),

@@ -105,7 +105,7 @@ class Asker:
                 ops.TagAdd(jid, (f"t{self.random.randrange(3)}",), request),
                 ops.Priority(jid, self.random.randrange(-2, 3), request),
                 ops.Promote(jid, request),
-                ops.Unfail(queue, "g", 2, request),
+                ops.RetryMany(group="g", to=queue, count=2, request=request),
                 ops.ThrottleSet("t", self.random.choice((1, 2)), request=request),
                 ops.ThrottleUnset("t", request),
                 ops.Get(jid),

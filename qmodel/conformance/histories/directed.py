@@ -255,7 +255,7 @@ def a_thousand_failed(s: Script) -> None:
     s.pop(MOST)
     s.do(ops.Failed("failed-retries-q", 998, 5))
     s.do(ops.FailedGroups())
-    s.do(ops.Unfail("r", "failed-retries-q", MOST))
+    s.do(ops.RetryMany(group="failed-retries-q", to="r", count=MOST))
     s.do(ops.Stats("q"))
     s.do(ops.Cancel(tuple(ids("j", MOST))))
     s.look()
@@ -495,7 +495,7 @@ def dead_letters(s: Script) -> None:
         s.do(ops.Replay(letter, f"n{letter[:9]}"))
         s.do(ops.Replay(letter, f"n{letter[:9]}"))
     s.do(ops.Cancel(("waits",)))
-    s.do(ops.Unfail("q", "revoked-q"))
+    s.do(ops.RetryMany(group="revoked-q", to="q"))
     s.do(ops.Replay(letters[0]))
     s.do(ops.Replay("b"))
     s.do(ops.Replay("nobody"))
@@ -1252,7 +1252,7 @@ def a_clock_that_goes_back(s: Script) -> None:
     s.set("stats-history", 0)
     (c,) = s.pop()
     s.do(ops.Fail(c.jid, c.token, "g", "m"), 3 * DAY)
-    s.do(ops.Unfail("q", "g", 9), 5)
+    s.do(ops.RetryMany(group="g", to="q", count=9), 5)
     s.do(ops.Stats("q", s.now))
     s.do(ops.Stats("q", s.now - 3 * DAY))
     s.look()
@@ -1268,7 +1268,7 @@ def a_clock_that_goes_back(s: Script) -> None:
             s.now -= 2 * DAY
             s.put("f", queue="r")
             s.pop(queue="r")
-            s.do(ops.Unfail("r", "h", 1))
+            s.do(ops.RetryMany(group="h", to="r", count=1))
             s.do(ops.Stats("r"))
             s.do(ops.Timeout(("e", "f")))
             s.pop(9, queue="r")
@@ -1286,7 +1286,7 @@ def failed_on_another_day(s: Script) -> None:
         (other,) = s.pop(queue="f" + way)
         s.do(ops.Fail(other.jid, other.token, "other", "m"))
         if way == "unfail":
-            s.do(ops.Unfail("elsewhere", "gunfail", 1))
+            s.do(ops.RetryMany(group="gunfail", to="elsewhere", count=1))
         elif way == "put":
             s.do(ops.Put("elsewhere", "put", "k", ""))
         else:

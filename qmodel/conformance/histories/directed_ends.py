@@ -60,7 +60,7 @@ def a_letter_whose_name_is_taken(s: Script) -> None:
         (job,) = s.pop()
         s.put(f"{jid[:100]}-dead-{s.store.seq + 2}", queue="other")
         s.do(ops.Fail(job.jid, job.token, "g", "why"))
-        s.do(ops.Unfail("q", "g"))
+        s.do(ops.RetryMany(group="g", to="q"))
         (job,) = s.pop()
         s.do(ops.Fail(job.jid, job.token, "g", "again"))
     s.look()

@@ -42,8 +42,8 @@ def following(s: Script) -> None:
     s.look()
     for jid in list(s.store.jobs):
         s.do(ops.Results(jid))
-    s.do(ops.Unfail("q", "failed-dependencies-q", 9))
-    s.do(ops.Unfail("q", "g"))
+    s.do(ops.RetryMany(group="failed-dependencies-q", to="q", count=9))
+    s.do(ops.RetryMany(group="g", to="q"))
     (a,) = s.pop()
     s.do(ops.Complete("a", a.token, "at last"))
     s.look()
@@ -85,7 +85,7 @@ def held_by_another(s: Script) -> None:
     s.put("i", depends=("h cancel",))
     s.put("j", depends=("i",))
     _fail(s, "h")
-    s.do(ops.Unfail("q", "failed-dependencies-q", 9))
+    s.do(ops.RetryMany(group="failed-dependencies-q", to="q", count=9))
     s.look()
 
 
@@ -284,7 +284,7 @@ def left_and_stale(s: Script) -> None:
     _fail(s, "root")
     s.do(ops.Put("q", "t0", "k", "", depends=()))
     s.do(ops.Put("q", "late", "k", "", depends=("t2 fail",)))
-    s.do(ops.Unfail("q", "failed-dependencies-q", 2))
+    s.do(ops.RetryMany(group="failed-dependencies-q", to="q", count=2))
     for _ in range(2):
         s.do(ops.Pop("nowhere", "w"))
     _fail(s, "other")

@@ -232,7 +232,7 @@ def what_is_counted_of_what_follows(s: Script) -> None:
     (one, two) = s.pop(2, queue="z")
     s.do(ops.Fail("one", one.token, "g", ""))
     s.do(ops.Fail("two", two.token, "g", ""))
-    s.do(ops.Unfail("q", "failed-dependencies-q", 600))
+    s.do(ops.RetryMany(group="failed-dependencies-q", to="q", count=600))
     for _ in range(3):
         s.do(ops.Length("r"))
         s.do(ops.Pop("nowhere", "w"))

@@ -150,7 +150,7 @@ def kept_as_long_as_it_is_failed(s: Script) -> None:
     for number, job in enumerate(s.pop(3)):
         s.do(ops.Fail(job.jid, job.token, f"g{number}", ""), 2000)
     s.do(ops.Get("a"))
-    s.do(ops.Unfail("q", "g0", 1))
+    s.do(ops.RetryMany(group="g0", to="q", count=1))
     s.do(ops.Get("a"))
     (a,) = s.pop()
     s.do(ops.Fail("a", a.token, "h", ""))

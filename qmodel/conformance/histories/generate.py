@@ -154,13 +154,13 @@ WEIGHTS = {
     "complete_and_pop": 6, "fail": 5, "retry": 5, "release": 4, "heartbeat": 4, "timeout": 4, "revoke": 3, "replay": 3,
     "update": 2, "priority": 3, "delay": 3, "promote": 3, "log": 3, "progress": 2, "cancel": 7,
     "drain": 2, "depends_on": 4, "depends_off": 4, "tag_add": 3, "tag_remove": 3, "track": 3,
-    "untrack": 3, "unfail": 4, "pause": 2, "unpause": 3, "forget": 2, "deregister": 2,
+    "untrack": 3, "pause": 2, "unpause": 3, "forget": 2, "deregister": 2,
     "config_set": 3, "config_unset": 2, "recur": 3, "unrecur": 3, "recur_update": 2, "recur_tag": 2, "recur_untag": 2,
     "fire": 2, "request_open": 2, "request_add": 4, "request_close": 2, "request_put": 2, "request_tune": 2,
     "request_cancel": 1, "request_forget": 2, "recur_pause": 1, "recur_unpause": 2, "recur_now": 2, "recur_advance": 3,
     "throttle_set": 3, "throttle_unset": 2, "throttled": 2, "unique_release": 2,
     "metadata_set": 2, "metadata_increment": 2, "metadata_unset": 2,
-    "search": 3, "cancel_many": 6, "clean": 3, "retry_many": 3, "obliterate": 1,
+    "search": 3, "cancel_many": 6, "clean": 3, "retry_many": 7, "obliterate": 1,
     "publish": 4, "subscribe": 3, "catch_up": 5, "unsubscribe": 2, "trim": 2,
 }  # fmt: skip
 """How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
@@ -193,7 +193,7 @@ NEEDS = {
     "throttled": ("throttled", "pop"),
     **dict.fromkeys(("throttle_unset", "throttle_get", "throttles"), ("", "throttle_set")),
     **dict.fromkeys(("promote", "scheduled"), ("scheduled", "put")),
-    **dict.fromkeys(("unfail", "retry_many", "failed", "failed_groups"), ("failed", "fail")),
+    **dict.fromkeys(("retry_many", "failed", "failed_groups"), ("failed", "fail")),
     "stalled": ("running", "pop"),
     **dict.fromkeys(("completed", "clean"), ("complete", "complete")),
     "results": ("", "put"),
@@ -865,15 +865,6 @@ class Generator:
     def failed(self) -> Operation:
         return ops.Failed(self._failed_group(), *self._page())
 
-    def unfail(self) -> Operation:
-        if self._aimed and self._below(2):  # a group of several is worth more, and seldom comes about
-            alone = [name for name, jobs in self._store.groups.items() if len(jobs) == 1]
-            if alone and any(job.state == "running" for job in self._store.jobs.values()):
-                return ops.Fail(*self._lease(), alone[0], pick(self._chooser, LINES))
-        queue = pick(self._chooser, self._names.queues)
-        count = pick(self._chooser, COUNTS)
-        return ops.Unfail(queue, self._failed_group(), count, self._request())
-
     def _requested(self, *states: str) -> str:
         """A request, aimed at those in some states."""
         known = [one.id for one in self._store.requested.values() if one.state in states] if self._aimed else ()
@@ -1261,8 +1252,22 @@ class Generator:
         return ops.Obliterate(queue, force, cursor, pick(self._chooser, COUNTS), self._request())
 
     def retry_many(self) -> Operation:
+        if self._aimed and self._below(2):  # a group of several is worth more, and seldom comes about
+            alone = [name for name, jobs in self._store.groups.items() if len(jobs) == 1]
+            if alone and any(job.state == "running" for job in self._store.jobs.values()):
+                return ops.Fail(*self._lease(), alone[0], pick(self._chooser, LINES))
         count, preview = pick(self._chooser, COUNTS), self._below(6) == 1
-        return ops.RetryMany(**self._found("failed"), count=count, preview=preview, request=self._request())
+        to = self._maybe(self._names.queues)
+        given = self._found("failed") if self._below(3) else {"group": self._failed_group()}
+        jids = self._several(self._failed_jid, 4) if self._below(4) == 1 else None
+        if jids is not None and self._below(6):
+            given = {}
+        return ops.RetryMany(**given, count=count, preview=preview, jids=jids, to=to, request=self._request())
+
+    def _failed_jid(self) -> str:
+        """A job, aimed at the failed ones."""
+        failed = [job.jid for job in self._store.jobs.values() if job.state == "failed"] if self._aimed else []
+        return pick(self._chooser, failed) if failed and self._below(5) else self._jid()
 
     def waiting(self) -> Operation:
         return ops.Waiting(self._queue_with("ready"), *self._page())

@@ -126,7 +126,7 @@ def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.FailedGroups(),)
     for group in ("g", "failed-retries-q"):
         yield (ops.Failed(group),)
-        yield (ops.Unfail("r", group, **again),)
+        yield (ops.RetryMany(group=group, to="r", **again),)
     yield (ops.Get("a"),)
     for clean in ("complete", "failed"):
         yield (ops.Clean(clean, **again),)
@@ -135,6 +135,11 @@ def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Obliterate(queue, True, **again),)
     yield (ops.RetryMany(**again),)
     yield (ops.RetryMany(klass="nobody"),)
+    yield (ops.RetryMany(jids=("a", "ghost", "a"), **again),)
+    yield (ops.RetryMany(jids=("a",), to="r"),)
+    yield (ops.RetryMany(jids=("a",), klass="nobody"),)
+    yield (ops.RetryMany(jids=("a",), cursor="c"),)
+    yield (ops.RetryMany(jids=("a",), preview=True),)
     for more in ({}, {"preview": True}, {"state": "waiting"}, {"klass": "nobody"}):
         yield (ops.CancelMany(queue, **more, **again),)
     yield (ops.CancelMany(),)

@@ -368,7 +368,7 @@ def _ended(s: Script) -> None:
     s.do(ops.Progress("a", token, "hälf"), 1)
     s.do(ops.Fail("a", token, "später", "naïve\n\tmessage"), 1)
     s.do(ops.Get("a"), 1)
-    s.do(ops.Unfail("q", "später"), 1)
+    s.do(ops.RetryMany(group="später", to="q"), 1)
     token = s.pop(worker="v")[0].token
     s.do(ops.Complete("a", token, "résult", data="é" * 600), 1)
     s.do(ops.Get("a"), 1)

@@ -68,7 +68,6 @@ from qmodel.contract.operations.tag import (
 from qmodel.contract.operations.recover import (
     FailedGroups as FailedGroups,
     Failed as Failed,
-    Unfail as Unfail,
     Replay as Replay,
     RetryMany as RetryMany,
 )

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from qmodel.contract.arguments import Count, Cursor, Group, Jid, Klass, Offset, QueueName, RequestId, Switch, Tag
+from qmodel.contract.arguments import (
+    AnyJids,
+    Count,
+    Cursor,
+    Group,
+    Jid,
+    Klass,
+    Offset,
+    QueueName,
+    RequestId,
+    Switch,
+    Tag,
+)
 from qmodel.contract.operations.spec import REPLAY, Operation, operation
 
 
@@ -23,16 +35,6 @@ class Failed(Operation):
     count: Count = 25
 
 
-@operation("number", "memo", "", "unfailed throttled")
-class Unfail(Operation):
-    """Move the longest failed jobs of a group to a queue, to be tried anew; replies how many."""
-
-    queue: QueueName
-    group: Group
-    count: Count = 25
-    request: RequestId = ""
-
-
 @operation("jid", "memo", REPLAY, "canceled put lock_lost")
 class Replay(Operation):
     """Put the job anew of which this is a dead letter, into its queue and as the letter has it, and delete the letter.
@@ -47,10 +49,13 @@ class Replay(Operation):
 
 @operation("bulk", "memo", "", "unfailed throttled")
 class RetryMany(Operation):
-    """Put failed jobs back into their own queues, to be tried anew: of a queue, klass, tag or group, or all.
+    """Retry failed jobs: those named by `jids`, or those of a queue, klass, tag or group, or all.
 
-    Up to 1000 jobs are looked at, from `cursor` on, and up to `count` retried. With `preview` nothing changes, and the
-    reply says how many fit.
+    Each job begins anew in its own queue, with all its retries; with `to`, it moves to that queue. A job that failed
+    has released its deduplication key, and does not take it again. Up to 1000 jobs are examined, starting at `cursor`,
+    the longest failed of a group first, and up to `count` are retried. With `jids` there is no cursor; of the named
+    jobs, those that have not failed, or do not match the other filters, are left as they are. With `preview` nothing
+    changes, and the reply says how many jobs match.
     """
 
     queue: QueueName | None = None
@@ -60,4 +65,6 @@ class RetryMany(Operation):
     cursor: Cursor = ""
     count: Count = 1000
     preview: Switch = False
+    jids: AnyJids | None = None
+    to: QueueName | None = None
     request: RequestId = ""

@@ -150,7 +150,7 @@ def unfail(session: Session, queue: str | None = None, group: str | None = None,
     if most < 1:
         return 0
 
-    moved: int = session.ask("Unfail", ops.Unfail(queue, group, most))
+    moved: int = session.ask("Unfail", ops.RetryMany(group=group, to=queue, count=most)).done
     return moved
 
 

@@ -1,8 +1,8 @@
-"""Failed jobs: looking at them by group, and trying them again."""
+"""Failed jobs: listing them by group, and retrying them."""
 
 from __future__ import annotations
 
-from qmodel.contract.operations import Cancel, Failed, FailedGroups, Put, Replay, RetryMany, Unfail
+from qmodel.contract.operations import Cancel, Failed, FailedGroups, Put, Replay, RetryMany
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Bulk, Page, Tally
 from qmodel.model.ops.put import put
@@ -25,7 +25,16 @@ def failed(store: Store, now: int, op: Failed) -> Page:
     return Page(*failures.page(store, op.group, op.offset, op.count))
 
 
-def _unfail(store: Store, now: int, job: Job, queue: str) -> None:
+def _named(store: Store, now: int, op: RetryMany, jids: tuple[str, ...]) -> tuple[list[Job], str]:
+    """The failed jobs among the named ones; a list has no cursor."""
+    if op.cursor:
+        raise refuse("BAD_ARGUMENT", "retry_many", "cursor")
+    wanted = filter(op, "failed")
+    found = [jobs.get(store, jid) for jid in dict.fromkeys(jids)]
+    return [job for job in found if job is not None and jobs.fits(now, job, wanted)][: op.count], ""
+
+
+def _retry(store: Store, now: int, job: Job, queue: str) -> None:
     """Let a failed job begin anew in a queue."""
     assert job.failure is not None
     queues.register(store, now, queue)
@@ -37,20 +46,15 @@ def _unfail(store: Store, now: int, job: Job, queue: str) -> None:
     place(store, now, job, state)
 
 
-def unfail(store: Store, now: int, op: Unfail) -> int:
-    """Move the longest failed jobs of a group to a queue."""
-    moved = failures.oldest(store, op.group, op.count)
-    for job in moved:
-        _unfail(store, now, job, op.queue)
-    return len(moved)
-
-
 def retry_many(store: Store, now: int, op: RetryMany) -> Bulk:
-    """Put failed jobs back into their own queues."""
-    found, cursor = find(store, now, "retry_many", op, filter(op, "failed"))
+    """Retry failed jobs, in their own queues or in another one."""
+    if op.jids is None:
+        found, cursor = find(store, now, "retry_many", op, filter(op, "failed"))
+    else:
+        found, cursor = _named(store, now, op, op.jids)
 
     def act(job: Job) -> bool:
-        _unfail(store, now, job, job.queue)
+        _retry(store, now, job, job.queue if op.to is None else op.to)
         return True
 
     return bulk(store, op.preview, found, cursor, act)
