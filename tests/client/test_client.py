@@ -194,8 +194,8 @@ def test_a_pop_with_a_timeout_gives_up_after_it(client: Client) -> None:
 @pytest.fixture
 def nobody_looks_by_himself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who sleeps and is not woken, or wakes too late, sleeps until the test is over."""
-    for module in ("client", "aio"):
-        monkeypatch.setattr(f"qmodel.{module}.LONGEST_SLEEP", 3000.0)
+    for module in ("sync", "aio"):
+        monkeypatch.setattr(f"qmodel.client.{module}.LONGEST_SLEEP", 3000.0)
 
 
 @pytest.mark.usefixtures("nobody_looks_by_himself")

@@ -17,6 +17,7 @@ from qmodel.conformance.subjects.base import Step
 from qmodel.model import engine
 from qmodel.model.snapshot import difference, of
 from qmodel.model.state.store import Store
+from qmodel.wire import codec
 from tools.mutation import distil, lua, model, python, replay, suite
 from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import FILE, Triage, path
@@ -76,23 +77,28 @@ def test_every_mutant_of_the_model_compiles() -> None:
 
 
 LUA = [
-    ("ops/changing", "statement", "job.priority = op.priority", ""),
-    ("ops/taking", "constant", "if tonumber(job.remaining) == 0 then", "if tonumber(job.remaining) == 1 then"),
-    ("ops/burying", "statement", "stats.failed(now, job.queue)", ""),
+    ("ops/change", "statement", "job.priority = op.priority", ""),
+    ("ops/pop", "constant", "if tonumber(job.remaining) == 0 then", "if tonumber(job.remaining) == 1 then"),
+    ("rules/failure", "statement", "stats.failed(now, job.queue)", ""),
     (
-        "ops/depending",
+        "rules/stages",
         "function",
         "job.ready_at = math.max(tonumber(job.ready_at), now)",
         "job.ready_at = math.min(tonumber(job.ready_at), now)",
     ),
-    ("ops/leasing", "statement", "workers.seen(now, job.worker)", ""),
+    ("ops/lease", "statement", "workers.seen(now, job.worker)", ""),
 ]
 MODEL = [
-    ("ops/changing", "statement", "job.priority = op.priority", "pass"),
-    ("ops/taking", "comparison", "if job.remaining == 0:", "if job.remaining != 0:"),
-    ("ops/burying", "statement", "stats.failed(store, now, job.queue)", "pass"),
-    ("ops/depending", "function", "job.ready_at = max(job.ready_at, now)", "job.ready_at = min(job.ready_at, now)"),
-    ("state/stats", "constant", "DAY_MS = 86_400_000", "DAY_MS = 86400001"),
+    ("model/ops/change", "statement", "job.priority = op.priority", "pass"),
+    ("model/ops/pop", "comparison", "if job.remaining == 0:", "if job.remaining != 0:"),
+    ("model/rules/failure", "statement", "stats.failed(store, now, job.queue)", "pass"),
+    (
+        "model/rules/stages",
+        "function",
+        "job.ready_at = max(job.ready_at, now)",
+        "job.ready_at = min(job.ready_at, now)",
+    ),
+    ("model/state/stats", "constant", "DAY_MS = 86_400_000", "DAY_MS = 86400001"),
 ]
 
 
@@ -116,21 +122,21 @@ def test_what_is_right_is_not_noticed(on_lua: replay.Recording, on_model: model.
 
 
 def test_only_steps_that_run_the_line_are_executed(on_lua: replay.Recording) -> None:
-    mutant = next(m for m in lua.mutants("ops/failing") if m.operator == "statement" and "recovered" in m.was)
-    assert {on_lua.steps[index].step.op.spec.name for index in on_lua.steps_of(mutant)} == {"retry_many", "unfail"}
+    mutant = next(m for m in lua.mutants("ops/recover") if m.operator == "statement" and "recovered" in m.was)
+    assert {on_lua.steps[index].step.op.spec.name for index in on_lua.steps_of(mutant)} == {"retry_many"}
 
 
 def test_a_mutant_is_noticed_at_the_same_step_whether_all_steps_are_executed_or_few(on_lua: replay.Recording) -> None:
-    for mutant in lua.mutants("ops/finishing")[::23]:
+    for mutant in lua.mutants("ops/finish")[::23]:
         text = {mutant.file: mutant.apply(on_lua.texts[mutant.file])}
         assert on_lua.judge(mutant).kills[:1] == on_lua.judge_texts(text).kills[:1], str(mutant)
 
 
 CONSTANTS = [
     ("state/throttles", "NEVER"),
-    ("ops/burying", "SWEEP"),
-    ("state/expiring", "PENDING"),
-    ("ops/gating", "NONE"),
+    ("rules/failure", "SWEEP"),
+    ("state/ttl", "PENDING"),
+    ("rules/admission", "NONE"),
 ]
 
 
@@ -160,8 +166,8 @@ def test_what_goes_on_under_a_name_that_cannot_be_followed_may_change_every_step
 
 
 def test_a_mutant_that_loops_for_ever_is_noticed(on_lua: replay.Recording) -> None:
-    text = read("ops/looking").replace("local jids = queues.order", "while true do end\n  local jids = queues.order", 1)
-    assert on_lua.judge_texts({"ops/looking": text}).kills[0].by == "limit"
+    text = read("ops/read").replace("local jids = queues.order", "while true do end\n  local jids = queues.order", 1)
+    assert on_lua.judge_texts({"ops/read": text}).kills[0].by == "limit"
 
 
 def test_what_differs_in_bytes_only_is_no_kill_but_is_told(on_lua: replay.Recording) -> None:
@@ -174,8 +180,8 @@ def test_what_differs_in_bytes_only_is_no_kill_but_is_told(on_lua: replay.Record
 def test_planting_in_the_model_is_undone() -> None:
     history = directed()[0].steps
     right = [engine.step(store, *step) for store in [Store()] for step in history]
-    text = python.read("state/jobs").replace('"LOCK_LOST"', '"JOB_NOT_FOUND"')
-    with model.planted("state/jobs", text) as wrong:
+    text = python.read("model/state/jobs").replace('"LOCK_LOST"', '"JOB_NOT_FOUND"')
+    with model.planted("model/state/jobs", text) as wrong:
         assert wrong == ""
         assert [engine.step(store, *step) for store in [Store()] for step in history] != right
     assert [engine.step(store, *step) for store in [Store()] for step in history] == right
@@ -193,7 +199,7 @@ def test_the_lua_does_with_a_directed_history_as_the_model_does(named: Named) ->
         outcome = engine.step(store, *step)
         recorded = executed.get(id(step))
         if recorded is not None:
-            assert replay.wire.decode(step.op, recorded.reply) == outcome
+            assert codec.decode(step.op, recorded.reply) == outcome
     last = recording.steps[-1]
     assert difference(of(store), replay.snapshot(replay._after(last.before, last.written))) == []
 
@@ -217,12 +223,12 @@ def test_every_triaged_mutant_has_a_reason_and_its_line_is_there() -> None:
 
 def test_an_entry_that_fits_nothing_is_stale() -> None:
     triage = Triage('[[equivalent]]\nfile = "lua/state/keys.lua"\noperator = "*"\nline = "gone"\nreason = "None."\n')
-    assert [triage.entry(mutant) for mutant in lua.mutants("keys")] == [None] * len(lua.mutants("keys"))
+    assert [triage.entry(mutant) for mutant in lua.mutants("state/keys")] == [None] * len(lua.mutants("state/keys"))
     assert len(triage.stale({"lua/state/keys.lua"})) == 1
 
 
 def test_the_report_names_survivors_by_line() -> None:
-    mutant = lua.mutants("keys")[0]
+    mutant = lua.mutants("state/keys")[0]
     summary = Summary("lua")
     summary.add(Result(mutant, replay.Verdict([replay.Kill(9, "reply")]), 0.1), False)
     summary.add(Result(mutant, replay.Verdict(steps=3), 0.1), False)
@@ -254,8 +260,8 @@ def test_the_model_does_what_the_vectors_say() -> None:
 def _has_a_form(step: Step) -> bool:
     """Whether a step can be written on the wire at all: hostile ones of wrong types are refused before."""
     try:
-        return bool(replay.wire.encode(step.op, step.now))
-    except replay.wire.Unencodable:
+        return bool(codec.encode(step.op, step.now))
+    except codec.Unencodable:
         return False
 
 
@@ -265,7 +271,7 @@ def test_the_lua_does_what_the_vectors_say() -> None:
     outcomes = [outcome for step, outcome in told if _has_a_form(step)]
     assert len(recording.steps) == len(outcomes)
     for recorded, expected in zip(recording.steps, outcomes, strict=True):
-        found = vectors.outcome(replay.wire.decode(recorded.step.op, recorded.reply))
+        found = vectors.outcome(codec.decode(recorded.step.op, recorded.reply))
         assert json.loads(json.dumps(found)) == expected
 
 

@@ -42,8 +42,8 @@ def test_no_history_that_hypothesis_draws_tells_the_lua_from_the_model() -> None
 
 
 WRONG = {
-    "a lapse that is not counted": ("ops/taking", "job.remaining = job.remaining - 1", "job.remaining = job.remaining"),
-    "no event of a pause": ("ops/pausing", "store.emit(now, 'paused', name, op.reason, till)", "do end"),
+    "a lapse that is not counted": ("ops/pop", "job.remaining = job.remaining - 1", "job.remaining = job.remaining"),
+    "no event of a pause": ("ops/administer", "store.emit(now, 'paused', name, op.reason, till)", "do end"),
     "a key that stays": ("state/jobs", "tags.drop(job)", "do end"),
 }
 

@@ -51,7 +51,7 @@ ASSIGN = (
 def library() -> str:
     """The library with both, under names of its own."""
     texts = {}
-    for name, (right, wrong) in {"ops/taking": CLAIM, "ops/tagging": ASSIGN}.items():
+    for name, (right, wrong) in {"ops/pop": CLAIM, "ops/tag": ASSIGN}.items():
         assert right in bundle.read(name)
         texts[name] = bundle.read(name).replace(right, wrong, 1)
     return f"""#!lua name={FUNCTION}

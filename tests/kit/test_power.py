@@ -56,7 +56,7 @@ HOST.load(bundle.library(None))
 
 def survivors(mutants: list[Mutant], found: list[vectors.Vector]) -> list[Mutant]:
     """The mutants that conform."""
-    text = python.read("wire")
+    text = python.read("wire/codec")
     left = []
     for mutant in mutants:
         try:
@@ -69,17 +69,17 @@ def survivors(mutants: list[Mutant], found: list[vectors.Vector]) -> list[Mutant
 
 
 def test_what_is_right_conforms() -> None:
-    assert Coding(python.read("wire")).conforms(vectors.load("smoke"))
+    assert Coding(python.read("wire/codec")).conforms(vectors.load("smoke"))
 
 
 def test_the_probes_notice_most_of_what_a_binding_can_get_wrong() -> None:
     """What they do not notice are checks of types, which only callers in Python need, and what changes nothing."""
-    some = python.mutants("wire")[::6]
+    some = python.mutants("wire/codec")[::6]
     assert len(survivors(some, vectors.load("smoke"))) < 0.2 * len(some)
 
 
 if __name__ == "__main__":
-    mutants = python.mutants("wire")
+    mutants = python.mutants("wire/codec")
     left = mutants
     for level in ("smoke", "core"):
         left = survivors(left, vectors.load(level))

@@ -298,7 +298,7 @@ FAULTS: dict[str, Fault] = {
     "forgets-to-answer-resets": Fault("DRIVER-3", line=lambda asked, text: "" if asked["cmd"] == "reset" else text),
     "crashes-on-the-100th": Fault("DRIVER-4", driver=Fragile),
     "speaks-another-protocol": Fault("DRIVER-5", line=lambda a, t: t.replace('"protocol": 1', '"protocol": 2')),
-    "announces-what-nobody-knows": Fault("DRIVER-5", line=lambda a, t: t.replace('"putting"', '"everything"')),
+    "announces-what-nobody-knows": Fault("DRIVER-5", line=lambda a, t: t.replace('"put.*"', '"everything"')),
     "says-ok-to-everything": Fault("DRIVER-6", line=lambda a, t: t if a["cmd"] != "op" else f'{{"seq": {a["seq"]}, "ok": true}}'),
     "answers-errors-of-its-own": Fault("DRIVER-6", after=lambda o, a, f: {"error": f["refusal"]} if "refusal" in f else f),
     "loses-the-last-of-a-batch": Fault("DRIVER-7", driver=Short),

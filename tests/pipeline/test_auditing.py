@@ -30,8 +30,8 @@ from tests.servers import Server
 MINUTE = 60_000
 
 WRONG = {
-    "a lapse that is not counted": ("ops/taking", "job.remaining = job.remaining - 1", "job.remaining = job.remaining"),
-    "no event of a pause": ("ops/pausing", "store.emit(now, 'paused', name, op.reason, till)", "do end"),
+    "a lapse that is not counted": ("ops/pop", "job.remaining = job.remaining - 1", "job.remaining = job.remaining"),
+    "no event of a pause": ("ops/administer", "store.emit(now, 'paused', name, op.reason, till)", "do end"),
     "a lease that is longer": ("state/config", "return config.get(PER_QUEUE", "return 7 or config.get(PER_QUEUE"),
 }
 """Faults of the library, planted."""

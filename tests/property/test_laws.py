@@ -633,7 +633,7 @@ def test_a_change_without_an_event_is_noticed(monkeypatch: pytest.MonkeyPatch) -
         store_.seq += 1
         return store_.seq
 
-    for module in ("putting", "taking", "finishing"):
+    for module in ("put", "pop", "finish"):
         monkeypatch.setattr(f"qmodel.model.ops.{module}.emit", silent)
     assert fails(test_events_are_a_gapless_sequence)
     assert store.emit

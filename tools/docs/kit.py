@@ -126,7 +126,7 @@ EXAMPLES: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
         ("->", {"seq": 1, "cmd": "hello", "protocol": protocol.PROTOCOL, "qmodel": "0.1.0"}),
         (
             "<-",
-            {"seq": 1, "protocol": protocol.PROTOCOL, "binding": "mine", "version": "0.1", "features": ["putting"]},
+            {"seq": 1, "protocol": protocol.PROTOCOL, "binding": "mine", "version": "0.1", "features": ["put.*"]},
         ),
     ),
     "reset": (

@@ -201,7 +201,7 @@ def _limited(seconds: float) -> Iterator[None]:
 def planted(file: str, text: str) -> Iterator[str]:
     """Exchange a file's code for that of another text, for a while; tells when that cannot even be loaded."""
     path = str(python.ROOT / f"{file}.py")
-    module = importlib.import_module("qmodel.model." + file.replace("/", "."))
+    module = importlib.import_module("qmodel." + file.replace("/", "."))
     undo: list[Callable[[], None]] = []
     try:
         try:

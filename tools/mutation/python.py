@@ -14,11 +14,11 @@ from pathlib import Path
 import qmodel
 from tools.mutation.mutants import Maker, Mutant
 
-ROOT = Path(qmodel.__file__).parent / "model"
+ROOT = Path(qmodel.__file__).parent
 MUTATED = tuple(
-    f"{folder}/{path.stem}"
+    f"model/{folder}/{path.stem}"
     for folder in ("state", "rules", "ops")
-    for path in sorted((ROOT / folder).glob("[a-z]*.py"))
+    for path in sorted((ROOT / "model" / folder).glob("[a-z]*.py"))
 )
 
 COMPARISON: dict[type[ast.cmpop], tuple[str, ...]] = {

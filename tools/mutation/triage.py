@@ -48,7 +48,7 @@ class Entry:
 
 def path(mutant: Mutant) -> str:
     """A mutant's file as the repository has it."""
-    return f"lua/{mutant.file}.lua" if mutant.side == "lua" else f"qmodel/model/{mutant.file}.py"
+    return f"lua/{mutant.file}.lua" if mutant.side == "lua" else f"qmodel/{mutant.file}.py"
 
 
 class Triage:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from qmodel.contract import schema
 from qmodel.contract.operations import CATALOGUE
 from qmodel.contract.schema import Schema, record, ref
-from qmodel.model.engine import VERBS
 
 PROTOCOL = 1
 """The version of this protocol."""
@@ -44,8 +43,8 @@ class Command(NamedTuple):
 
 
 def feature_of(operation: str) -> str:
-    """The feature that an operation belongs to: the phase of a job's life, as `qmodel --help` has them."""
-    return VERBS[operation].__module__.rpartition(".")[2]
+    """Name the feature of an operation: all operations of its section of the catalogue, such as `put.*`."""
+    return f"{CATALOGUE[operation].section}.*"
 
 
 FEATURES = tuple(dict.fromkeys(map(feature_of, CATALOGUE)))
