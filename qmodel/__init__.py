@@ -17,7 +17,7 @@ Everything else that can be done: `qmodel.contract.operations`.
 
 import os as _os
 
-__version__ = "0.1.0"
+from qmodel.version import __version__ as __version__
 
 # In a checkout whose file system has no symbolic links, the linked folders stand beside this one.
 _root = _os.path.dirname(_os.path.dirname(_os.path.abspath(__file__)))

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("contract", "errors", "processes"),
+    ("contract", "errors", "processes", "version"),
     ("model", "wire"),
     ("backends",),
     ("client",),

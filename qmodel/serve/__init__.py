@@ -1,10 +1,11 @@
 """`qmodel serve`: a server that speaks the protocol of Redis, in front of the model or of any other backend.
 
-The line:      resp (the protocol, read and written), session (one connection), host (what all share), server (listens).
-The commands:  commands (the table), and those that enter commands in it: channels, debugging, facts, library, scripts,
-               transactions, waiting.
-The jobs:      functions (calls on the model), spaces (its namespaces), writing (replies for the wire); passing
-               (calls on any other backend).
-The disk:      journal (every change, before it is answered), storing (the whole state).
-For bindings:  faults (on purpose), judging (what is wrong with what is sent), recording (as vectors).
+Network:       resp (parses and writes the protocol), session (one connection), host (the state that all sessions
+               share), server (listens).
+Commands:      commands (the table), dispatch (executes them), and the modules that add commands to the table:
+               connection, debug, info, library, pubsub, scripts, transactions, wait.
+Jobs:          functions (calls on the model), namespaces (one store each), replies (written for the wire), proxy (calls
+               on any other backend), channels and known_scripts (what pubsub and scripts keep).
+Disk:          journal (every change, written before its reply is sent), snapshot_bytes (the whole state).
+For bindings:  faults (injected on purpose), judge (finds mistakes of clients), record (writes calls as vectors).
 """

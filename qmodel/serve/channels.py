@@ -1,57 +1,61 @@
-"""Channels: SUBSCRIBE, PSUBSCRIBE and PUBLISH, for clients that tell each other something beside the jobs."""
+"""Channels: publish messages to the sessions that subscribed to a channel or to a pattern."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
-from qmodel.serve.commands import command, subcommand
-from qmodel.serve.resp import Fault, Push
-from qmodel.serve.session import NOTHING
 
-if TYPE_CHECKING:
-    from qmodel.serve.session import Session
+class Listener(Protocol):
+    """A session as the channels see it: its subscriptions, and how it receives a message."""
+
+    channels: set[str]
+    patterns: set[str]
+
+    def push(self, *message: str) -> None:
+        """Send a message."""
 
 
 class Channels:
-    """Who listens to what."""
+    """The subscriptions of all sessions."""
 
     def __init__(self) -> None:
-        self.channels: dict[str, dict[Session, None]] = {}
-        self.patterns: dict[str, dict[Session, None]] = {}
+        self.channels: dict[str, dict[Listener, None]] = {}
+        self.patterns: dict[str, dict[Listener, None]] = {}
 
     def publish(self, channel: str, message: str) -> int:
-        """Send a message to all who listen; give how many they are."""
-        told = 0
+        """Send a message to all subscribers of a channel; give the number of deliveries."""
+        delivered = 0
         for session in list(self.channels.get(channel, ())):
             session.push("message", channel, message)
-            told += 1
+            delivered += 1
         for pattern, sessions in list(self.patterns.items()):
             if matching(pattern).fullmatch(channel):
                 for session in list(sessions):
                     session.push("pmessage", pattern, channel, message)
-                    told += 1
-        return told
+                    delivered += 1
+        return delivered
 
-    def leave(self, session: Session) -> None:
-        """Let someone listen to nothing."""
-        for names, listening in ((session.channels, self.channels), (session.patterns, self.patterns)):
+    def leave(self, session: Listener) -> None:
+        """Remove all subscriptions of a session."""
+        for names, subscribers in ((session.channels, self.channels), (session.patterns, self.patterns)):
             for name in names:
-                _strike(listening, name, session)
+                remove(subscribers, name, session)
             names.clear()
 
 
-def _strike(listening: dict[str, dict[Session, None]], name: str, session: Session) -> None:
-    sessions = listening.get(name, {})
+def remove(subscribers: dict[str, dict[Listener, None]], name: str, session: Listener) -> None:
+    """Remove one subscription of a session."""
+    sessions = subscribers.get(name, {})
     sessions.pop(session, None)
     if not sessions:
-        listening.pop(name, None)
+        subscribers.pop(name, None)
 
 
 @lru_cache(1024)
 def matching(pattern: str) -> re.Pattern[str]:
-    """A pattern of Redis as a regular expression: * ? [abc] [^a] [a-z], and a backslash for what is meant literally.
+    """Translate a pattern of Redis to a regular expression: * ? [abc] [^a] [a-z], and a backslash before a literal.
 
     >>> bool(matching("ql:[a-c]?*").fullmatch("ql:bxyz"))
     True
@@ -74,67 +78,3 @@ def matching(pattern: str) -> re.Pattern[str]:
         return re.compile(re.sub(r"(?:\.\*)+", ".*", out), re.S)
     except re.error:
         return re.compile(re.escape(pattern))
-
-
-def _enter(session: Session, words: list[str], what: str, names: set[str], listening: Any) -> Any:
-    for name in words[1:]:
-        names.add(name)
-        listening.setdefault(name, {})[session] = None
-        session.say(Push((what, name, len(session.channels) + len(session.patterns))))
-    return NOTHING
-
-
-def _leave(session: Session, words: list[str], what: str, names: set[str], listening: Any) -> Any:
-    leaving = words[1:] or sorted(names)
-    for name in leaving:
-        names.discard(name)
-        _strike(listening, name, session)
-        session.say(Push((what, name, len(session.channels) + len(session.patterns))))
-    if not leaving:
-        session.say(Push((what, None, len(session.channels) + len(session.patterns))))
-    return NOTHING
-
-
-@command("SUBSCRIBE", -2, "pubsub noscript loading stale")
-def subscribe(session: Session, words: list[str]) -> Any:
-    """Listen to channels."""
-    return _enter(session, words, "subscribe", session.channels, session.host.channels.channels)
-
-
-@command("PSUBSCRIBE", -2, "pubsub noscript loading stale")
-def psubscribe(session: Session, words: list[str]) -> Any:
-    """Listen to all channels that match patterns."""
-    return _enter(session, words, "psubscribe", session.patterns, session.host.channels.patterns)
-
-
-@command("UNSUBSCRIBE", -1, "pubsub noscript loading stale")
-def unsubscribe(session: Session, words: list[str]) -> Any:
-    """Listen no more to some channels, or to any."""
-    return _leave(session, words, "unsubscribe", session.channels, session.host.channels.channels)
-
-
-@command("PUNSUBSCRIBE", -1, "pubsub noscript loading stale")
-def punsubscribe(session: Session, words: list[str]) -> Any:
-    """Listen no more to some patterns, or to any."""
-    return _leave(session, words, "punsubscribe", session.patterns, session.host.channels.patterns)
-
-
-@command("PUBLISH", 3, "pubsub loading stale fast")
-def publish(session: Session, words: list[str]) -> Any:
-    """Send a message to all who listen to a channel."""
-    return session.host.channels.publish(words[1], words[2])
-
-
-@command("PUBSUB", -2, "pubsub loading stale")
-def pubsub(session: Session, words: list[str]) -> Any:
-    """Ask who listens: PUBSUB CHANNELS [pattern], NUMSUB channel ..., NUMPAT."""
-    found = subcommand(words, "CHANNELS", "NUMSUB", "NUMPAT")
-    if isinstance(found, Fault):
-        return found
-    channels = session.host.channels
-    if found == "NUMPAT":
-        return len(channels.patterns)
-    if found == "NUMSUB":
-        return [part for name in words[2:] for part in (name, len(channels.channels.get(name, ())))]
-    pattern = matching(words[2] if len(words) > 2 else "*")
-    return [name for name in channels.channels if pattern.fullmatch(name)]

@@ -1,7 +1,7 @@
-"""The commands: one table, from which everything derives that the server says about them.
+"""The table of commands. Dispatch, COMMAND, and the checks of arguments all read it.
 
-A command is a function of a session and its words. What it gives is the reply; LATER, when the reply comes later;
-NOTHING, when it has said all by itself; or a coroutine that gives the reply.
+A command is a function of a session and its words. It returns the reply; LATER, when the reply comes later; NOTHING,
+when it has already written its replies; or a coroutine that returns the reply.
 """
 
 from __future__ import annotations
@@ -9,23 +9,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from qmodel import __version__
-from qmodel.serve.resp import OK, Fault, Pairs, Status
-
-if TYPE_CHECKING:
-    from qmodel.serve.session import Session
+from qmodel.serve.resp import Fault, Status
+from qmodel.serve.session import Session
 
 COMPATIBLE: Final = "7.2.4"
-"""The version of Redis whose protocol this is: clients choose by it what they may send."""
+"""The Redis version that the server reports: clients decide by it which commands they may send."""
 
-Run = Callable[["Session", list[str]], Any]
+Run = Callable[[Session, list[str]], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command: how many words it has (or, if negative, at least), its flags, where its keys stand, what it does."""
+    """One command: its arity (negative: a minimum), its flags, the positions of its keys, its summary and function."""
 
     name: str
     arity: int
@@ -39,31 +36,31 @@ class Command:
         return len(words) == self.arity if self.arity > 0 else len(words) >= -self.arity
 
     def described(self) -> list[Any]:
-        """What COMMAND says of it."""
+        """Give the entry of this command in the reply of COMMAND."""
         flags = [Status(flag) for flag in self.flags]
         return [self.name.lower(), self.arity, flags, *self.keys, [], [], [], []]
 
 
 COMMANDS: dict[str, Command] = {}
-"""Each command by its name in capitals."""
+"""All commands, by name in capitals."""
 
 
 def command(name: str, arity: int, flags: str = "", keys: tuple[int, int, int] = (0, 0, 0)) -> Callable[[Run], Run]:
-    """Enter a function in the table; the first line of its docstring is the summary."""
+    """Add a function to the table; the first line of its docstring is the summary."""
 
-    def enter(run: Run) -> Run:
+    def add(run: Run) -> Run:
         summary = inspect.getdoc(run) or ""
         COMMANDS[name] = Command(name, arity, tuple(flags.split()), keys, summary.partition("\n")[0], run)
         return run
 
-    return enter
+    return add
 
 
 WORKS: Final = "Jobs are reached by FCALL qmodel_v1_<operation> 1 <prefix> <now> <request> <argument> ..."
 
 
 def unknown(name: str) -> Fault:
-    """The error of a command that is not in the table, naming what to use."""
+    """Make the error for a command that is not in the table; it names the call to use instead."""
     shown = name[:64]
     return Fault(
         f"ERR unknown command '{shown}': this is qmodel, a job queue, which keeps jobs and no other data. {WORKS}"
@@ -71,164 +68,19 @@ def unknown(name: str) -> Fault:
 
 
 def is_number(word: str) -> bool:
-    """Whether a word is a whole number without a sign."""
+    """Whether a word is a whole number without a sign, in ASCII digits."""
     return word.isascii() and word.isdigit()
 
 
 def usage(name: str) -> Fault:
-    """The error of a command with the wrong number of words."""
+    """Make the error for a command with the wrong number of words."""
     return Fault(f"ERR wrong number of arguments for '{name.lower()}' command")
 
 
 def subcommand(words: list[str], *known: str) -> str | Fault:
-    """The second word of a command in capitals, if it is one of those known; or else an error that names them."""
+    """Give the subcommand in capitals if it is known; otherwise an error that lists the known ones."""
     word = words[1].upper()
     if word in known:
         return word
     name = words[0].upper()
     return Fault(f"ERR unknown subcommand '{words[1][:64]}'. This server has {name} {', '.join(known)}.")
-
-
-# ---- the connection
-
-
-@command("PING", -1, "fast")
-def ping(session: Session, words: list[str]) -> Any:
-    """Ask whether the server is there."""
-    if len(words) > 2:
-        return usage("PING")
-    if session.version == 2 and (session.channels or session.patterns):
-        return ["pong", words[1] if len(words) == 2 else ""]
-    return words[1] if len(words) == 2 else Status("PONG")
-
-
-@command("ECHO", 2, "fast")
-def echo(session: Session, words: list[str]) -> Any:
-    """Give a text back."""
-    return words[1]
-
-
-@command("AUTH", -2, "noscript loading stale fast no_auth")
-def auth(session: Session, words: list[str]) -> Any:
-    """Say who one is: AUTH [default] password."""
-    if len(words) > 3:
-        return Fault("ERR syntax error")
-    if not session.host.options.password:
-        return Fault("ERR AUTH <password> called without any password configured for the default user")
-    user, password = ("default", words[1]) if len(words) == 2 else (words[1], words[2])
-    return OK if session.host.admit(session, user, password) else _WRONG
-
-
-_WRONG: Final = Fault("WRONGPASS invalid username-password pair or user is disabled.")
-
-
-@command("HELLO", -1, "noscript loading stale fast no_auth")
-def hello(session: Session, words: list[str]) -> Any:
-    """Choose the protocol: HELLO [2|3 [AUTH user password] [SETNAME name]]."""
-    version, name = session.version, session.name
-    if len(words) > 1:
-        if words[1] not in ("2", "3"):
-            return Fault("NOPROTO unsupported protocol version")
-        version = int(words[1])
-    at = 2
-    while at < len(words):
-        option = words[at].upper()
-        if option == "AUTH" and at + 2 < len(words):
-            if not session.host.admit(session, words[at + 1], words[at + 2]):
-                return _WRONG
-            at += 3
-        elif option == "SETNAME" and at + 1 < len(words):
-            name = words[at + 1]
-            at += 2
-        else:
-            return Fault(f"ERR syntax error in HELLO option '{words[at][:64]}'")
-    if not session.trusted:
-        return Fault("NOAUTH HELLO must be called with the client already authenticated, or with AUTH")
-    session.version, session.name = version, name
-    facts = ("server", "qmodel", "version", COMPATIBLE, "proto", version, "id", session.id, "mode", "standalone")
-    return Pairs((*facts, "role", "master", "modules", [], "qmodel_version", __version__))
-
-
-@command("SELECT", 2, "loading stale fast")
-def select(session: Session, words: list[str]) -> Any:
-    """Use another database; each has namespaces of its own."""
-    if not is_number(words[1]):
-        return Fault("ERR value is not an integer or out of range")
-    if len(words[1]) > 4 or int(words[1]) >= session.host.options.databases:
-        return Fault("ERR DB index is out of range")
-    session.db = int(words[1])
-    return OK
-
-
-@command("QUIT", -1, "fast no_auth")
-def quit_(session: Session, words: list[str]) -> Any:
-    """Close the connection."""
-    session.closing = True
-    return OK
-
-
-@command("RESET", 1, "fast no_auth")
-def reset(session: Session, words: list[str]) -> Any:
-    """Make the connection as new."""
-    session.host.channels.leave(session)
-    session.db, session.version, session.name, session.queued, session.spoiled = 0, 2, "", None, False
-    session.trusted = not session.host.options.password
-    return Status("RESET")
-
-
-@command("CLIENT", -2)
-def client(session: Session, words: list[str]) -> Any:
-    """Ask and tell about connections."""
-    found = subcommand(words, "ID", "GETNAME", "SETNAME", "SETINFO", "LIST", "INFO", "NO-EVICT", "NO-TOUCH")
-    if isinstance(found, Fault):
-        return found
-    if found == "ID":
-        return session.id
-    if found == "GETNAME":
-        return session.name or None
-    if found == "LIST":
-        return "".join(_line(one) + "\n" for one in session.host.sessions)
-    if found == "INFO":
-        return _line(session) + "\n"
-    return _tell(session, found, words)
-
-
-def _tell(session: Session, what: str, words: list[str]) -> Any:
-    if len(words) != (4 if what == "SETINFO" else 3):
-        return usage("CLIENT|" + what)
-    if any(not 33 <= ord(c) <= 126 for c in words[-1]):
-        return Fault(f"ERR CLIENT {what} takes no blanks, line ends or special characters")
-    if what == "SETNAME":
-        session.name = words[2]
-    elif what == "SETINFO":
-        session.library = f"{session.library} {words[3]}".strip()[:128]
-    return OK
-
-
-def _line(session: Session) -> str:
-    """A connection as CLIENT LIST shows it."""
-    subscribed = f"sub={len(session.channels)} psub={len(session.patterns)}"
-    multi = len(session.queued) if session.queued is not None else -1
-    return (
-        f"id={session.id} addr={session.peer} name={session.name} db={session.db} {subscribed} multi={multi} "
-        f"resp={session.version} lib-name={session.library}"
-    )
-
-
-@command("COMMAND", -1, "loading stale")
-def commands(session: Session, words: list[str]) -> Any:
-    """List the commands: COMMAND [COUNT | LIST | INFO name ... | DOCS name ...]."""
-    if len(words) == 1:
-        return [one.described() for one in COMMANDS.values()]
-    found = subcommand(words, "COUNT", "LIST", "INFO", "DOCS")
-    if isinstance(found, Fault):
-        return found
-    if found == "COUNT":
-        return len(COMMANDS)
-    if found == "LIST":
-        return [name.lower() for name in COMMANDS]
-    named = [COMMANDS.get(name.upper()) for name in words[2:]] or list(COMMANDS.values())
-    if found == "INFO":
-        return [one.described() if one else None for one in named]
-    docs = [(one.name.lower(), Pairs(("summary", one.summary, "since", "0.1.0"))) for one in named if one]
-    return Pairs(part for pair in docs for part in pair)

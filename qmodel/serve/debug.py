@@ -1,30 +1,28 @@
-"""DEBUG QMODEL: faults while the server runs, the judge's verdict, and the state for whoever compares it.
+"""DEBUG QMODEL: change the fault rules of a running server, show the judge's verdict, and show or empty namespaces.
 
-DEBUG QMODEL FAULT <rule>        put a rule in force (serve.faults)
-DEBUG QMODEL FAULTS              the rules, and how often each has applied
-DEBUG QMODEL HEAL                take all rules back
-DEBUG QMODEL VERDICT             what the judge has found so far
-DEBUG QMODEL SNAPSHOT <prefix>   the state of a namespace (conformance.snapshot), as JSON
-DEBUG QMODEL RESET <prefix>      empty the namespaces whose prefix begins so
+DEBUG QMODEL FAULT <rule>        add a fault rule (see qmodel/serve/faults.py)
+DEBUG QMODEL FAULTS              list the rules, and how often each was applied
+DEBUG QMODEL HEAL                remove all rules
+DEBUG QMODEL VERDICT             show the findings of the judge so far
+DEBUG QMODEL SNAPSHOT <prefix>   show the state of a namespace as JSON (see qmodel/model/snapshot.py)
+DEBUG QMODEL RESET <prefix>      empty the namespaces whose prefix begins with <prefix>
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qmodel.serve.commands import command
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.resp import OK, Fault
-
-if TYPE_CHECKING:
-    from qmodel.serve.session import Session
+from qmodel.serve.session import Session
 
 _HELP = "DEBUG QMODEL FAULT <rule> | FAULTS | HEAL | VERDICT | SNAPSHOT <prefix> | RESET <prefix>"
 
 
 @command("DEBUG", -2, "noscript admin")
 def debug(session: Session, words: list[str]) -> Any:
-    """Make faults, see the verdict, look at the state: DEBUG QMODEL HELP."""
+    """Inject faults, show the verdict, show the state: DEBUG QMODEL HELP."""
     what = words[2].upper() if len(words) > 2 and words[1].upper() == "QMODEL" else "HELP"
     rest = words[3:]
     if (what, len(rest)) in (("SNAPSHOT", 1), ("RESET", 1)):
@@ -43,14 +41,14 @@ def debug(session: Session, words: list[str]) -> Any:
         return OK
     if (what, len(rest)) == ("VERDICT", 0):
         judge = session.host.judge
-        return Fault("ERR nobody judges: start with --judge") if judge is None else list(judge.lines())
+        return Fault("ERR there is no judge: start with --judge") if judge is None else list(judge.lines())
     return [_HELP] if what == "HELP" else Fault(f"ERR write {_HELP}")
 
 
 def _namespace(session: Session, what: str, prefix: str) -> Any:
     executor = session.host.executor
     if not isinstance(executor, ModelExecutor):
-        return Fault("ERR the jobs are behind this server; ask the backend itself")
+        return Fault("ERR another backend stores the jobs of this server; ask the backend itself")
     if what == "SNAPSHOT":
         from qmodel.model import restore, snapshot
 

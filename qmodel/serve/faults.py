@@ -1,15 +1,15 @@
-"""Faults on purpose, so that a binding can show that it stands them.
+"""Inject faults on purpose, so that a binding can be tested against them.
 
     <fault>[=<milliseconds>][:<name>][@<percent>%][x<times>]
 
-    lost                 every call is executed, and then the connection is lost
-    lost:complete        every complete
+    lost                 every call is executed, and then its connection is closed without a reply
+    lost:complete        the same for every complete
     noscript@5%          one call in twenty, drawn by the seed
-    delay=300:popx2      the next two pops are answered 300 ms later
+    delay=300:popx2      the replies of the next two pops are sent 300 ms later
     loading:PING         every PING
 
-The name is that of an operation, or of a command in capitals; without one a rule is about every call of an operation or
-a dialect. Rules are tried in their order, and the first that applies does.
+The name is an operation, or a command in capitals; a rule without a name applies to every call of an operation or of a
+dialect. Rules are tried in order, and the first one that applies is used.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ FAULTS: Final = {
     "busy": "not executed: BUSY",
     "loading": "not executed: LOADING",
     "readonly": "not executed: READONLY",
-    "drop": "not executed, and the connection is lost",
-    "lost": "executed, and the connection is lost before a byte of the reply",
-    "cut": "executed, and the connection is lost in the middle of the reply",
-    "delay": "executed, and answered later",
+    "drop": "not executed, and the connection is closed",
+    "lost": "executed, and the connection is closed before a byte of the reply",
+    "cut": "executed, and the connection is closed in the middle of the reply",
+    "delay": "executed, and the reply is sent later",
 }
-"""Each fault, and what it does."""
+"""The faults, and what each does."""
 
 SENTENCES: Final = {
     "not-found": "ERR Function not found",
@@ -43,7 +43,7 @@ SENTENCES: Final = {
     "loading": "LOADING Redis is loading the dataset in memory",
     "readonly": "READONLY You can't write against a read only replica.",
 }
-"""What is replied in place of executing."""
+"""The errors that are sent instead of executing the command."""
 
 _CALLS: Final = ("FCALL", "FCALL_RO", "EVALSHA", "EVAL")
 _RULE: Final = re.compile(
@@ -53,7 +53,7 @@ _RULE: Final = re.compile(
 
 @dataclass(slots=True)
 class Rule:
-    """One rule, and how often it has applied."""
+    """One rule, and how often it was applied."""
 
     text: str
     fault: str
@@ -64,7 +64,7 @@ class Rule:
     applied: int = 0
 
     def is_about(self, words: Sequence[str]) -> bool:
-        """Whether it is about a command."""
+        """Whether the rule applies to a command, chance aside."""
         command = words[0].upper()
         if self.fault == "noscript" and command != "EVALSHA":
             return False
@@ -77,7 +77,7 @@ class Rule:
 
 
 def operation_of(words: Sequence[str]) -> str:
-    """The operation that a call names, or an empty text."""
+    """Find the operation that a call names; an empty text if none."""
     if words[0].upper().startswith("FCALL"):
         return words[1].removeprefix(f"{LIBRARY}_") if len(words) > 1 else ""
     if len(words) > 2 and words[2] == "0":
@@ -86,29 +86,29 @@ def operation_of(words: Sequence[str]) -> str:
 
 
 def rule(text: str) -> Rule:
-    """Read a rule; ValueError says what is wrong with it."""
+    """Parse a rule. Raises ValueError with the reason if it is not valid."""
     found = _RULE.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"'{text}' is no rule: write <fault>[=<ms>][:<name>][@<percent>%][x<times>], with a fault of "
+        raise ValueError(f"'{text}' is not a rule: write <fault>[=<ms>][:<name>][@<percent>%][x<times>]; faults are "
                          f"{', '.join(FAULTS)}")  # fmt: skip
     fault, ms, name, percent, times = found.groups()
     if name and not name.isupper() and name not in CATALOGUE:
-        raise ValueError(f"there is no operation '{name}'; names of commands stand in capitals")
+        raise ValueError(f"there is no operation '{name}'; write the names of commands in capitals")
     if (ms is not None) != (fault == "delay"):
-        raise ValueError("delay, and only delay, takes milliseconds: delay=300")
+        raise ValueError("delay needs milliseconds, and no other fault takes them: delay=300")
     chance = float(percent) / 100 if percent else 1.0
     return Rule(text.strip(), fault, int(ms or 0), name or "", chance, int(times) if times else None)
 
 
 class Faults:
-    """The rules that are in force; what is left to chance is drawn from the seed."""
+    """The active rules; the seed determines which calls a rule with a percentage strikes."""
 
     def __init__(self, rules: Sequence[str] = (), seed: int = 0) -> None:
         self.rules = [rule(text) for text in rules]
         self.random = random.Random(seed)
 
     def strike(self, words: Sequence[str]) -> Rule | None:
-        """The rule that applies to a command now, if one does."""
+        """Find the rule that strikes a command now, and count it; None if there is none."""
         for one in self.rules:
             if one.left == 0 or not one.is_about(words):
                 continue
@@ -120,9 +120,9 @@ class Faults:
         return None
 
     def add(self, text: str) -> None:
-        """Put a rule in force, behind the others; ValueError says what is wrong with it."""
+        """Add a rule after the others. Raises ValueError with the reason if it is not valid."""
         self.rules.append(rule(text))
 
     def heal(self) -> None:
-        """Take all rules back."""
+        """Remove all rules."""
         self.rules = []

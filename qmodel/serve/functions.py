@@ -1,4 +1,4 @@
-"""The functions of the library: each operation of the catalogue as a call, executed on the model.
+"""Execute the functions of the library on the model: one function for each operation of the catalogue.
 
 FCALL qmodel_v1_<operation> 1 <prefix> <now> <request> <argument> ...
 """
@@ -23,42 +23,42 @@ from qmodel.wire.parse import QUICK, STRICT, Bad
 Clock = Callable[[], int]
 
 FUNCTIONS: Final = {function_name(name): spec for name, spec in CATALOGUE.items()}
-"""Each function of the library that is an operation."""
+"""The operation of each function of the library."""
 
 DIGEST: Final = f"{LIBRARY}_digest"
 DENIED: Final = f"{LIBRARY}_denied"
 QLESS: Final = f"{LIBRARY}_qless"
 OTHERS: Final = (QLESS, DIGEST, DENIED)
-"""The functions of the library that are no operations."""
+"""The functions of the library that are not operations."""
 
 
 Watch = Callable[[Space, Spec, Sequence[str], Operation | None, int, Any], None]
-"""Is shown each call: its namespace, its request and arguments, the operation if it could be read, and the outcome."""
+"""Observes each call: its namespace, its request id and arguments, the operation if it was valid, and the outcome."""
 
 
 class Log(Protocol):
-    """What remembers each change, in order, before anybody is answered."""
+    """Keeps each change, in order, before replies are sent."""
 
     def operation(self, space: Space, name: str, now: int, words: Sequence[str]) -> None:
-        """An operation was executed at a moment; `words` are its request and its arguments."""
+        """Add an executed operation and its time; `words` are its request id and its arguments."""
 
     def wake(self, space: Space, queue: str) -> None:
-        """A wake-up of a queue was handed over."""
+        """Add that a wake-up of a queue was consumed."""
 
     def dialect(self, space: Space, name: str, words: Sequence[str]) -> None:
-        """A call of a dialect was executed, which may have been several operations."""
+        """Add an executed call of a dialect; it may have been several operations."""
 
     def cleared(self, db: int | None, prefix: str | None) -> None:
-        """The namespaces of a database, or of all, were emptied; or only those whose prefix begins so."""
+        """Add that the namespaces of a database, or of all, were emptied; `prefix` limits it to matching prefixes."""
 
 
 def system_clock() -> int:
-    """The time in milliseconds since the epoch."""
+    """Read the system's clock, in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 def read(spec: Spec, words: Sequence[str], at: int, clock: Clock) -> tuple[Operation, int] | Refusal:
-    """The operation whose `now request argument ...` stand at words[at:], and its moment; or why it is refused."""
+    """Parse the `now request argument ...` at words[at:]; give the operation and its time, or the refusal."""
     now = parse.moment(words[at]) if at < len(words) and words[at] else clock()
     request = words[at + 1] if at + 1 < len(words) else ""
     if now is None:
@@ -71,16 +71,16 @@ def read(spec: Spec, words: Sequence[str], at: int, clock: Clock) -> tuple[Opera
 
 
 class ModelExecutor:
-    """The model, in this process, with a namespace for each database and prefix."""
+    """The model in this process, with a namespace for each database and prefix."""
 
     def __init__(self, clock: Clock = system_clock, log: Log | None = None) -> None:
         self.clock = clock
         self.log = log
         self.watch: Watch | None = None
-        self.spaces = Spaces(self._took)
+        self.spaces = Spaces(self._log_wake)
 
     def call(self, db: int, spec: Spec, prefix: str, words: Sequence[str], at: int) -> Raw:
-        """Execute the `now request argument ...` at words[at:]; give the reply for the wire."""
+        """Execute the call whose `now request argument ...` stand at words[at:]; give the reply for the wire."""
         found = read(spec, words, at, self.clock)
         if isinstance(found, Refusal):
             if self.watch is not None:
@@ -105,12 +105,12 @@ class ModelExecutor:
         return raw
 
     def qless(self, db: int, prefix: str, words: Sequence[str]) -> Answer:
-        """Execute a call of the qless dialect, which is one entry of the journal; raises QlessError."""
+        """Execute a call of the qless dialect, as one entry of the journal. Raises QlessError."""
         space = self.spaces.of(db, prefix)
         answer, refused = None, None
         try:
             answer = qless.call(space.store, words)
-        except qless.QlessError as error:  # after some of its operations, perhaps: it is replayed like all others
+        except qless.QlessError as error:  # some of its operations may have been executed: the journal needs it too
             refused = error
         if self.log is not None:
             self.log.dialect(space, "qless", words)
@@ -119,9 +119,9 @@ class ModelExecutor:
             raise refused or AssertionError
         return answer
 
-    def wait(self, db: int, keys: Sequence[str], tell: Callable[[str], object]) -> Waiter | None:
-        """Let someone wait for wake-ups by the keys of their lists; None when there was one at once."""
-        waiter = Waiter(tell)
+    def wait(self, db: int, keys: Sequence[str], notify: Callable[[str], object]) -> Waiter | None:
+        """Wait for wake-ups on the lists with these keys; None if one was there at once. `notify` gets its key."""
+        waiter = Waiter(notify)
         for key in dict.fromkeys(keys):
             for space, queue in self.spaces.waking(db, key):
                 if space.enter(waiter, queue, key):
@@ -129,20 +129,20 @@ class ModelExecutor:
         return waiter
 
     def take_wake(self, db: int, keys: Sequence[str]) -> str | None:
-        """Take a wake-up that is there already; give the key of its list."""
+        """Consume a wake-up that already exists; give the key of its list."""
         for key in keys:
             if any(space.take_wake(queue) for space, queue in self.spaces.waking(db, key)):
                 return key
         return None
 
     def clear(self, db: int | None = None, prefix: str | None = None) -> None:
-        """Empty a database, or all; or only the namespaces whose prefix begins so."""
+        """Empty the namespaces of a database, or of all; `prefix` limits it to matching prefixes."""
         self.spaces.clear(db, prefix)
         if self.log is not None:
             self.log.cleared(db, prefix)
 
     def replay(self, entry: list[Any]) -> int:
-        """Do once more what an entry of the journal says; give the sequence of the last event then."""
+        """Apply an entry of the journal again; give the sequence number of the last event after it."""
         what, db, prefix = entry[:3]
         if what == "clear":
             self.spaces.clear(db, prefix)
@@ -160,6 +160,6 @@ class ModelExecutor:
             raise ValueError(f"it holds '{what}', which this version does not know")
         return space.store.seq
 
-    def _took(self, space: Space, queue: str) -> None:
+    def _log_wake(self, space: Space, queue: str) -> None:
         if self.log is not None:
             self.log.wake(space, queue)

@@ -1,38 +1,34 @@
-"""The host: what all sessions share, and the one place through which every command goes."""
+"""The host: the state that all connections share, namely options, executor, journal, scripts, channels and faults.
+
+Commands read it and change it. It knows neither the commands nor the class of the sessions: `dispatch` executes
+commands, and `Connection` lists what the host needs of a session.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-import inspect
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Protocol
 
 from qmodel.contract.operations import Operation, Spec
-from qmodel.serve import channels, debug, info, library, scripts, transactions, wait
-from qmodel.serve.commands import COMMANDS, Command, unknown, usage
-from qmodel.serve.faults import SENTENCES, Faults, Rule
+from qmodel.serve.channels import Channels, Listener
+from qmodel.serve.faults import Faults
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.journal import EVERY, Journal, JournalError
 from qmodel.serve.judge import Judge
+from qmodel.serve.known_scripts import Known
 from qmodel.serve.namespaces import Space
-from qmodel.serve.proxy import PassingExecutor
+from qmodel.serve.proxy import ProxyExecutor
 from qmodel.serve.record import Record
-from qmodel.serve.resp import Fault, Limits
-from qmodel.serve.session import LATER, NOTHING, Session
-
-TABLES: Final = (channels, debug, info, library, scripts, transactions, wait)
-"""The modules that enter commands in the table."""
-
-_LISTENING: Final = {"SUBSCRIBE", "PSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "PING", "QUIT", "RESET"}
-"""What a session of version 2 may send while it listens to channels."""
+from qmodel.serve.resp import Limits, Parser
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to serve."""
+    """The options of the server."""
 
     address: str = "127.0.0.1"
     port: int = 6380
@@ -51,15 +47,38 @@ class Options:
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can reach the server."""
         return self.address in ("localhost", "::1") or self.address.startswith("127.")
 
 
+class Connection(Listener, Protocol):
+    """What the host, and CLIENT LIST, need of a session."""
+
+    id: int
+    db: int
+    version: int
+    name: str
+    library: str
+    peer: str
+    authenticated: bool
+    queued: list[list[str]] | None
+    parser: Parser
+
+    def send(self) -> None:
+        """Send the collected replies now."""
+
+    def end(self) -> None:
+        """Send the collected replies, and close."""
+
+    def cut(self) -> None:
+        """Close at once, without sending the collected replies."""
+
+
 class Host:
-    """What all sessions share."""
+    """The state that all sessions share."""
 
     def __init__(
-        self, options: Options, executor: ModelExecutor | PassingExecutor, journal: Journal | None = None
+        self, options: Options, executor: ModelExecutor | ProxyExecutor, journal: Journal | None = None
     ) -> None:
         self.options = options
         self.executor = executor
@@ -68,29 +87,29 @@ class Host:
         self.stopping = asyncio.Event()
         self.port = options.port
         self.loaded = True
-        self.scripts: dict[str, scripts.Known] = {}
-        self.channels = channels.Channels()
-        self.sessions: dict[Session, None] = {}
+        self.scripts: dict[str, Known] = {}
+        self.channels = Channels()
+        self.sessions: dict[Connection, None] = {}
         self.tasks: set[asyncio.Task[Any]] = set()
         self.received = self.performed = 0
         self.faults = Faults(options.faults, options.seed)
         self.judge = Judge() if options.judge else None
         self.record = Record(options.record) if options.record else None
-        self._speaker = 0
+        self.caller = 0
         if isinstance(executor, ModelExecutor) and (self.judge or self.record):
             executor.watch = self._watch
-        self._withheld: dict[Session, None] = {}
+        self._withheld: dict[Connection, None] = {}
         self._began = time.monotonic()
 
     @property
     def uptime(self) -> float:
-        """For how many seconds it has run."""
+        """Seconds since the server started."""
         return time.monotonic() - self._began
 
     # ---- sessions
 
-    def enter(self, session: Session) -> bool:
-        """Take a new session; say whether there was room."""
+    def enter(self, session: Connection) -> bool:
+        """Add a new session; say whether there was room for it."""
         self.received += 1
         session.id = self.received
         if len(self.sessions) >= self.options.connections:
@@ -98,30 +117,30 @@ class Host:
         self.sessions[session] = None
         return True
 
-    def leave(self, session: Session) -> None:
-        """Forget a session."""
+    def leave(self, session: Connection) -> None:
+        """Remove a session, and its subscriptions to channels."""
         self.sessions.pop(session, None)
         self.channels.leave(session)
 
-    def admit(self, session: Session, user: str, password: str) -> bool:
+    def admit(self, session: Connection, user: str, password: str) -> bool:
         """Check a password; say whether it is right."""
         wanted = self.options.password
         given = password.encode("utf-8", "surrogateescape")
         if user != "default" or (wanted and not hmac.compare_digest(given, wanted.encode())):
             return False
-        session.trusted = True
+        session.authenticated = True
         session.parser.limits = self.options.limits
         return True
 
-    def malformed(self, session: Session, error: str) -> None:
-        """Hear of what was not RESP."""
+    def malformed(self, session: Connection, error: str) -> None:
+        """Report to the judge that a session sent bytes that are not RESP."""
         if self.judge is not None:
             self.judge.malformed(session.id, error)
 
-    def withhold(self, session: Session) -> bool:
-        """Keep back what a session has to say until the journal is written; say whether that is needed.
+    def withhold(self, session: Connection) -> bool:
+        """Withhold the replies of a session until the journal is written; say whether that is needed.
 
-        It is written before anything else that comes in later: an event loop runs what it was given in order.
+        The journal is written before any later input is handled: an event loop runs callbacks in the order given.
         """
         if self.failure is not None:
             return True
@@ -133,7 +152,7 @@ class Host:
         return True
 
     def _commit(self) -> None:
-        """Write the journal, then say what was withheld. If it cannot be written, nobody is answered any more."""
+        """Write the journal, then send the withheld replies. If the journal cannot be written, send none any more."""
         withheld, self._withheld = self._withheld, {}
         assert self.journal is not None and isinstance(self.executor, ModelExecutor)
         try:
@@ -149,91 +168,11 @@ class Host:
         for session in withheld:
             session.send()
 
-    # ---- commands
-
-    def perform(self, session: Session, words: list[str]) -> None:
-        """Execute a command, or say why not."""
-        self.performed += 1
-        found = COMMANDS.get(words[0]) or COMMANDS.get(words[0].upper())
-        wrong = self._wrong(session, words, found)
-        if session.queued is not None and (found is None or found.name not in transactions.AT_ONCE):
-            session.say(transactions.keep(session, words, found, wrong))
-            return
-        if wrong is not None or found is None:
-            if self.judge is not None and found is None:
-                self.judge.unknown(session.id, words)
-            session.say(wrong)
-            return
-        self._speaker = session.id
-        struck = self.faults.strike(words) if self.faults.rules else None
-        if struck is not None:
-            self._strike(session, words, found, struck)
-        else:
-            self._answer(session, found.run(session, words))
-
-    def _answer(self, session: Session, reply: Any) -> None:
-        if reply is LATER:
-            session.hold()
-        elif inspect.iscoroutine(reply):
-            session.wait_for(reply)
-        elif reply is not NOTHING:
-            session.say(reply)
-
     def _watch(
         self, space: Space, spec: Spec, words: Sequence[str], op: Operation | None, now: int, outcome: Any
     ) -> None:
-        """See a call."""
+        """Show a call to the judge and to the record."""
         if self.judge is not None:
-            self.judge.call(self._speaker, space, spec, words, op, outcome)
+            self.judge.call(self.caller, space, spec, words, op, outcome)
         if self.record is not None and op is not None:
-            self.record.add(space.db, space.prefix, self._speaker, now, op)
-
-    # ---- faults
-
-    def _strike(self, session: Session, words: list[str], found: Command, rule: Rule) -> None:
-        """Let a fault meet a command."""
-        if rule.fault in SENTENCES:
-            if rule.fault == "not-found":
-                self.loaded = False
-            elif rule.fault == "noscript":
-                self.scripts.clear()
-            session.say(Fault(SENTENCES[rule.fault]))
-        elif rule.fault == "drop":
-            session.cut()
-        else:
-            reply = found.run(session, words)
-            self.withhold(session)  # it is executed, and so kept, whatever becomes of the reply
-            if reply is LATER or reply is NOTHING:
-                self._answer(session, reply)
-            else:
-                session.wait_for(self._spoil(session, reply, rule))
-        if self.judge is not None:
-            self.judge.strike(session.id, words, rule.fault)
-
-    async def _spoil(self, session: Session, reply: Any, rule: Rule) -> Any:
-        """Answer late, in part, or not at all."""
-        if inspect.iscoroutine(reply):
-            reply = await reply
-        if rule.fault == "delay":
-            await asyncio.sleep(rule.ms / 1000)
-            return reply
-        if rule.fault == "cut":
-            session.break_off(reply)
-        else:
-            session.cut()
-        return NOTHING
-
-    def _wrong(self, session: Session, words: list[str], found: Command | None) -> Fault | None:
-        """Why a command is not executed, if it is not."""
-        if not session.trusted and (found is None or "no_auth" not in found.flags):
-            return Fault("NOAUTH Authentication required.")
-        if found is None:
-            return unknown(words[0])
-        if not found.fits(words):
-            return usage(found.name)
-        if (session.channels or session.patterns) and session.version == 2 and found.name not in _LISTENING:
-            shown = found.name.lower()
-            return Fault(
-                f"ERR Can't execute '{shown}': who listens may only (P)SUBSCRIBE, (P)UNSUBSCRIBE, PING, QUIT, RESET"
-            )
-        return None
+            self.record.add(space.db, space.prefix, self.caller, now, op)

@@ -1,23 +1,21 @@
-"""What the server says of itself: INFO, CONFIG, TIME, DBSIZE. All of it is true of this server."""
+"""INFO, CONFIG, TIME and DBSIZE: facts about this server. All of them are true; none is made up for compatibility."""
 
 from __future__ import annotations
 
 import os
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from qmodel import __version__
 from qmodel.serve.commands import COMPATIBLE, command, subcommand
 from qmodel.serve.functions import ModelExecutor
+from qmodel.serve.host import Host
 from qmodel.serve.resp import OK, Fault, Pairs
-
-if TYPE_CHECKING:
-    from qmodel.serve.host import Host
-    from qmodel.serve.session import Session
+from qmodel.serve.session import Session
+from qmodel.version import __version__
 
 
 def sections(host: Host) -> dict[str, dict[str, Any]]:
-    """The facts, by section."""
+    """Collect the facts of INFO, by section."""
     executor = host.executor
     jobs: dict[int, int] = {}
     if isinstance(executor, ModelExecutor):
@@ -42,7 +40,7 @@ def sections(host: Host) -> dict[str, dict[str, Any]]:
 
 @command("INFO", -1, "loading stale")
 def info(session: Session, words: list[str]) -> Any:
-    """Say what the server is: INFO [section ...]."""
+    """Show facts about the server: INFO [section ...]."""
     wanted = {word.lower() for word in words[1:]} - {"all", "everything", "default"}
     parts = []
     for name, facts in sections(session.host).items():
@@ -69,12 +67,12 @@ def _settings(host: Host) -> dict[str, str]:
 
 @command("CONFIG", -2)
 def config(session: Session, words: list[str]) -> Any:
-    """Show settings: CONFIG GET pattern ...; they are set on the command line."""
+    """Show settings: CONFIG GET pattern ...; they are options of the command line."""
     found = subcommand(words, "GET", "SET", "RESETSTAT")
     if isinstance(found, Fault):
         return found
     if found == "SET":
-        return Fault("ERR settings are options of the command line here: see qmodel serve --help")
+        return Fault("ERR settings of this server are options of its command line: see qmodel serve --help")
     if found == "RESETSTAT":
         return OK
     shown: list[str] = []
@@ -86,7 +84,7 @@ def config(session: Session, words: list[str]) -> Any:
 
 @command("TIME", 1, "fast")
 def time(session: Session, words: list[str]) -> Any:
-    """Tell the server's clock: seconds, and microseconds."""
+    """Read the server's clock: seconds, and microseconds."""
     now = session.host.executor.clock()
     return [str(now // 1000), str(now % 1000 * 1000)]
 
@@ -96,5 +94,5 @@ def dbsize(session: Session, words: list[str]) -> Any:
     """Count the jobs of the database."""
     executor = session.host.executor
     if not isinstance(executor, ModelExecutor):
-        return Fault("ERR the jobs are behind this server; ask the backend itself")
+        return Fault("ERR another backend stores the jobs of this server; ask the backend itself")
     return sum(len(space.store.jobs) for space in executor.spaces if space.db == session.db)

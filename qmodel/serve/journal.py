@@ -1,11 +1,13 @@
-"""The journal: every change, on the disk before it is answered.
+"""The journal: every change, written to disk before its reply is sent.
 
-One SQLite database in write-ahead mode, whose commits wait for the disk. What happens in one turn of the event loop is
-one commit, made before any of it is answered: so after a crash every acknowledged operation is there, and none in part.
+It is one SQLite database in write-ahead mode, and its commits wait for the disk. All changes of one turn of the event
+loop are one commit, made before any of their replies is sent. So after a crash every acknowledged operation is there,
+and none in part.
 
-An entry is a line of JSON that can be replayed: `[what, db, prefix, sequence, ...]`, where the sequence is that of the
-last event after the change; if the replay comes to another one, the model has changed its mind since, and nothing is
-served. Every so often the whole state is written as a snapshot, in the same commit that deletes the entries before it.
+An entry is a line of JSON that can be replayed: `[what, db, prefix, sequence, ...]`. The sequence is that of the last
+event after the change. If the replay gives another one, the model has changed since the entry was written, and the
+server refuses to start. From time to time the whole state is written as a snapshot, in the same commit that deletes the
+entries before it.
 
     operation   [..., name, now, request, argument ...]     wake    [..., queue]
     dialect     [..., name, argument ...]                   clear   [what, db or null, prefix or null]
@@ -22,19 +24,19 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from qmodel import __version__
 from qmodel.errors import ConnectError
 from qmodel.serve import snapshot_bytes
 from qmodel.serve.namespaces import Space, Spaces
+from qmodel.version import __version__
 
 FILE: Final = "journal.sqlite3"
 FORMAT: Final = 1
 APPLICATION: Final = 0x716D6F64
-"""What marks the file as ours: `qmod`."""
+"""The SQLite application id of the file: `qmod`."""
 
 EVERY: Final = 100_000
-"""After so many entries, or as many as there are jobs if that is more, a snapshot is made: so the work for it is
-a small constant for each operation."""
+"""Entries between snapshots; if there are more jobs than this, as many entries as jobs. So the cost of snapshots is a
+small constant for each operation."""
 
 _TABLES: Final = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT);
@@ -50,7 +52,7 @@ class JournalError(ConnectError):
 
 
 class Journal:
-    """The journal in a folder, which it makes if need be, and keeps for itself while it is open."""
+    """The journal in a folder. It makes the folder if needed, and locks it while it is open."""
 
     def __init__(self, folder: str, every: int = EVERY) -> None:
         self.folder = Path(folder)
@@ -66,31 +68,31 @@ class Journal:
 
     @property
     def dirty(self) -> bool:
-        """Whether something is to be written before anybody is answered."""
+        """Whether entries have to be written before replies are sent."""
         return bool(self._pending)
 
-    # ---- what is told
+    # ---- entries
 
     def operation(self, space: Space, name: str, now: int, words: Sequence[str]) -> None:
-        """Note an operation that was executed; `words` are its request and its arguments."""
+        """Add an executed operation; `words` are its request id and its arguments."""
         self._pending.append(_text(["operation", space.db, space.prefix, space.store.seq, name, now, *words]))
 
     def dialect(self, space: Space, name: str, words: Sequence[str]) -> None:
-        """Note a call of a dialect, which may have been several operations."""
+        """Add an executed call of a dialect; it may have been several operations."""
         self._pending.append(_text(["dialect", space.db, space.prefix, space.store.seq, name, *words]))
 
     def wake(self, space: Space, queue: str) -> None:
-        """Note that a wake-up was handed over."""
+        """Add that a wake-up was consumed."""
         self._pending.append(_text(["wake", space.db, space.prefix, space.store.seq, queue]))
 
     def cleared(self, db: int | None, prefix: str | None) -> None:
-        """Note that namespaces were emptied."""
+        """Add that namespaces were emptied."""
         self._pending.append(_text(["clear", db, prefix]))
 
     # ---- writing
 
     def commit(self) -> None:
-        """Write what is pending, and wait for the disk. Raises JournalError: then nothing of it may be answered."""
+        """Write the pending entries, and wait for the disk. After a JournalError their replies must not be sent."""
         pending, self._pending = self._pending, []
         rows = [(zlib.crc32(entry.encode()), entry) for entry in pending]
         try:
@@ -100,7 +102,7 @@ class Journal:
         except sqlite3.Error as error:
             raise JournalError(
                 f"The journal in {self.folder} cannot be written: {error}.",
-                "See to the disk and start again: all that was answered is there.",
+                "Check the disk and start again: no acknowledged operation is lost.",
             ) from error
         self._entries += len(rows)
 
@@ -109,7 +111,7 @@ class Journal:
         return self._entries >= self.every and self._entries >= sum(len(space.store.jobs) for space in spaces)
 
     def snapshot(self, spaces: Spaces) -> None:
-        """Write the whole state, and delete the entries that led to it."""
+        """Write the whole state, and delete the entries before it."""
         if self._pending:
             self.commit()
         try:
@@ -124,21 +126,22 @@ class Journal:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
             raise JournalError(
-                f"No snapshot can be written in {self.folder}: {error}.", "See to the disk and start again."
+                f"No snapshot can be written in {self.folder}: {error}.", "Check the disk and start again."
             ) from error
         self._entries = 0
 
     def close(self) -> None:
-        """Close it, and let others have the folder."""
+        """Close the database, and unlock the folder."""
         self._db.close()
         os.close(self._lock)
 
     # ---- reading
 
     def recover(self, spaces: Spaces, replay: Callable[[Entry], int]) -> int:
-        """Put the state together again: the snapshot, then every entry, by `replay`, which gives the sequence after it.
+        """Restore the state from the snapshot and the entries; give the number of entries.
 
-        Gives the number of entries. Raises JournalError when anything is damaged, or comes out differently.
+        `replay` applies an entry, and gives the sequence after it. Raises JournalError when anything is damaged, or
+        when the replay gives another sequence.
         """
         try:
             for db, prefix, number, crc, part in self._db.execute(
@@ -157,7 +160,7 @@ class Journal:
         for number, crc, text in self._db.execute("SELECT id, crc, entry FROM entries ORDER BY id"):
             self._entries += 1
             if number != self._entries:
-                raise ValueError(f"entry {number} stands where {self._entries} should")
+                raise ValueError(f"entry {number} was found instead of entry {self._entries}")
             if zlib.crc32(text.encode()) != crc:
                 raise ValueError(f"entry {number} does not match its checksum")
             yield json.loads(text)
@@ -167,7 +170,7 @@ class Journal:
         if entry[0] != "clear" and seq != entry[3]:
             written = self._db.execute("SELECT value FROM facts WHERE name = 'version'").fetchone()[0]
             raise JournalError(
-                f"Entry {self._entries} of the journal in {self.folder} now comes to event {seq}, not {entry[3]}: "
+                f"Replaying entry {self._entries} of the journal in {self.folder} gave event {seq}, not {entry[3]}: "
                 f"it was written by qmodel {written}, and this is {__version__}.",
                 "Start the version that wrote it, and stop it cleanly: then only a snapshot is left to read.",
             )
@@ -185,7 +188,7 @@ class Journal:
         return db
 
     def _check(self, db: sqlite3.Connection) -> None:
-        """Refuse a file that is damaged, of something else, or of a newer version; fill one that is new."""
+        """Initialise a new file; refuse a file that is damaged, not a journal, or of a newer format."""
         application = db.execute("PRAGMA application_id").fetchone()[0]
         version = db.execute("PRAGMA user_version").fetchone()[0]
         empty = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
@@ -195,10 +198,10 @@ class Journal:
                 f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
             )
         elif application != APPLICATION:
-            raise JournalError(f"{self.folder / FILE} is no journal of qmodel.", "Choose another folder for --data.")
+            raise JournalError(f"{self.folder / FILE} is not a journal of qmodel.", "Choose another folder for --data.")
         elif version > FORMAT:
             raise JournalError(
-                f"The journal in {self.folder} has format {version}, and qmodel {__version__} knows only {FORMAT}.",
+                f"The journal in {self.folder} has format {version}; qmodel {__version__} reads only format {FORMAT}.",
                 "Upgrade qmodel, or choose another folder for --data.",
             )
         elif (said := db.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
@@ -206,10 +209,12 @@ class Journal:
 
     def _damaged(self, why: str) -> JournalError:
         if "locked" in why:
-            return JournalError(f"Another program reads the journal in {self.folder}.", "Close it, and start again.")
+            return JournalError(
+                f"Another program has the journal in {self.folder} open.", "Close that program, and start again."
+            )
         return JournalError(
             f"The journal in {self.folder} is damaged: {why.rstrip('.')}.",
-            "Restore the folder from a copy; or move it away to begin with an empty one.",
+            "Restore the folder from a backup, or move it away to start with an empty one.",
         )
 
 

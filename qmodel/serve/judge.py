@@ -1,8 +1,8 @@
-"""The judge: what a binding does wrong that can be told from what it sends.
+"""The judge: find mistakes of a binding in the calls that it sends.
 
-It looks at each call and its outcome, and at the faults that met it. A finding names the requirement that is broken
-(docs/requirements.md), and shows the first call that broke it. What it cannot see, it does not judge: a binding may
-pass here and still read replies wrongly; for that there is the kit.
+It examines each call, its outcome, and the fault that struck it. A finding names the broken requirement
+(docs/requirements.md), and shows the first call that broke it. The judge sees only what is sent: a binding may pass
+here and still read replies wrongly. The kit tests that.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from qmodel.serve.namespaces import Space
 
 FINDINGS: Final = {
     "UNKNOWN-FUNCTION": "It calls a function that the library does not have.",
-    "UNKNOWN-COMMAND": "It sends a command that no queue needs; on Redis that would touch keys of others.",
-    "PROTOCOL": "It sends what is not RESP.",
-    "CALL-1": "It sends arguments that are not what they may be.",
-    "SEND-1": "It sends again, as a new operation, what was perhaps executed: the request id is another one.",
-    "SEND-2": "It gives no request id where one makes sending again safe.",
-    "SEND-3": "It gives one request id to different operations.",
-    "LEASE-2": "It names a token that nobody was ever given for that job.",
-    "LEASE-4": "It goes on working under a lease after it was told LOCK_LOST.",
-    "LOAD-1": "It does not load the library, or the script, when the server says that it is gone.",
-    "RETRY-1": "It does not send again what the server could not execute, or what it got no answer to.",
+    "UNKNOWN-COMMAND": "It sends a command that no queue needs; on Redis the command would touch other keys.",
+    "PROTOCOL": "It sends bytes that are not RESP.",
+    "CALL-1": "It sends arguments that are not valid.",
+    "SEND-1": "It resends an operation that may have been executed with another request id.",
+    "SEND-2": "It gives no request id to an operation that needs one to be resent safely.",
+    "SEND-3": "It gives the same request id to different operations.",
+    "LEASE-2": "It sends a token that was never issued for that job.",
+    "LEASE-4": "It keeps using a lease after it received LOCK_LOST.",
+    "LOAD-1": "It does not load the library, or the script, after the server replied that it is missing.",
+    "RETRY-1": "It does not resend an operation that was not executed, or that got no reply.",
 }
-"""What can be found, and what it means."""
+"""The codes of findings, and what each means."""
 
 _RESENT: Final = frozenset(("lost", "cut", "drop", "busy", "loading", "readonly", "not-found", "noscript"))
 KEPT: Final = 100_000
-"""So many request ids, leases and the like are remembered."""
+"""The maximum number of request ids, and of calls awaited again, that are remembered."""
 
 KEPT_STAGES: Final = 4
-"""A job's history may be cut to this: a longer one may have lost a claim."""
+"""The length to which a job's history may be cut: a history of this length may lack an earlier claim."""
 
 NOTES: Final = frozenset(("RETRY-1",))
-"""What an author may have wanted so: it is told, and is no fault."""
+"""Findings that may be intended: they are shown as notes, and do not fail the verdict."""
 
 Key = tuple[str, ...]
 Awaited = tuple[int, str, str]
-"""What met a fault: its connection, how it reads, its request id."""
+"""A call that was struck by a fault: its connection, its text, its request id."""
 
 
 @dataclass(slots=True)
 class Finding:
-    """What was found: how often, and the first call that showed it, with its connection."""
+    """A finding: its code, the first call that shows it, that call's connection, and how often it occurred."""
 
     code: str
     first: str
@@ -58,7 +58,7 @@ class Finding:
 
 
 class Judge:
-    """Watches calls, and keeps what it finds."""
+    """Examines calls, and collects findings."""
 
     def __init__(self) -> None:
         self.findings: dict[tuple[str, str], Finding] = {}
@@ -70,29 +70,29 @@ class Judge:
         self._awaited: dict[Key, Awaited] = {}
         self._unloaded: tuple[int, str, str] | None = None
 
-    # ---- what is seen
+    # ---- observations
 
     def call(
         self, connection: int, space: Space, spec: Spec, words: Sequence[str], op: Operation | None, was: Any
     ) -> None:
-        """Look at a call, whose request and arguments are `words`, and at its outcome."""
+        """Examine a call and its outcome; `words` are its request id and its arguments."""
         request, rest = (words[0] if words else ""), (spec.name, space.prefix, *words[1:])
         awaited = self._awaited.pop(rest, None)
         self.resends += awaited is not None
         told = f"{spec.name} {' '.join(map(_short, words[1:]))}".rstrip()
         self.calls += 1
         self.operations[spec.name] = self.operations.get(spec.name, 0) + 1
-        self._unloaded = None  # the call came through
+        self._unloaded = None  # the call was executed, so the library is loaded
         if type(was) is Refusal and was.code == "BAD_ARGUMENT":
             self._find(
                 "CALL-1", f"{was.facts[0]}.{was.facts[1]}", f"{told}: the server refuses {was.facts[1]}", connection
             )
         if spec.resend in ("job", "grant", "memo"):
-            self._look_at_request(connection, spec, request, rest, told, awaited)
+            self._examine_request(connection, spec, request, rest, told, awaited)
         if op is not None:
-            self._look_at_leases(connection, space, op, was, told, (spec.name, *words))
+            self._examine_leases(connection, space, op, was, told, (spec.name, *words))
 
-    def _look_at_request(
+    def _examine_request(
         self, connection: int, spec: Spec, request: str, rest: Key, told: str, awaited: Awaited | None
     ) -> None:
         if not request:
@@ -104,7 +104,7 @@ class Judge:
         if request and len(self._requests) < KEPT:
             self._requests[request] = rest
 
-    def _look_at_leases(self, connection: int, space: Space, op: Operation, was: Any, told: str, call: Key) -> None:
+    def _examine_leases(self, connection: int, space: Space, op: Operation, was: Any, told: str, call: Key) -> None:
         for jid, token in _leases(op):
             if type(was) is not Refusal or was.code != "LOCK_LOST" or was.facts[0] != jid:
                 continue
@@ -118,7 +118,7 @@ class Judge:
                 self._find("LEASE-4", op.spec.name, f"{told}: after {before[0]} was refused", connection)
 
     def strike(self, connection: int, words: Sequence[str], fault: str) -> None:
-        """Note that a fault met a command; `words` are all of it."""
+        """Record that a fault struck a command; `words` are the whole command."""
         self.struck += 1
         name, at = operation_of(words), 4 if words[0].upper().startswith("FCALL") else 5
         if name not in CATALOGUE or fault not in _RESENT:
@@ -132,13 +132,13 @@ class Judge:
             self._awaited[key] = (connection, told, request)
 
     def unknown(self, connection: int, words: Sequence[str]) -> None:
-        """Note a function, or a command, that is not there."""
+        """Record a call of an unknown function, or an unknown command."""
         name = words[1] if words[0].upper().startswith("FCALL") and len(words) > 1 else words[0].upper()
         code = "UNKNOWN-COMMAND" if name == words[0].upper() else "UNKNOWN-FUNCTION"
         self._find(code, name, _short(name), connection)
 
     def malformed(self, connection: int, error: str) -> None:
-        """Note that what came was not RESP."""
+        """Record that the input was not RESP."""
         self._find("PROTOCOL", error, error, connection)
 
     def _find(self, code: str, what: str, first: str, connection: int) -> None:
@@ -151,7 +151,7 @@ class Judge:
     # ---- the verdict
 
     def final(self) -> list[Finding]:
-        """All that was found, by what it is; what was awaited and never came counts from now on."""
+        """Give all findings, in the order of their codes, including calls that were not resent until now."""
         missing: dict[tuple[str, str], Finding] = {}
         for key, (connection, told, _) in self._awaited.items():
             found = missing.setdefault(("RETRY-1", key[0]), Finding("RETRY-1", told[:300], connection, 0))
@@ -164,19 +164,19 @@ class Judge:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was found but notes."""
+        """Whether there are no findings except notes."""
         return all(one.code in NOTES for one in self.final())
 
     def lines(self) -> Iterator[str]:
-        """The verdict, for a person."""
+        """Write the verdict as text."""
         found = self.final()
         yield f"{self.calls} calls of {len(self.operations)} operations."
         if self.struck:
-            yield f"{self.struck} more met a fault; {self.resends} of those were sent again."
+            yield f"{self.struck} more were struck by a fault; {self.resends} of them were sent again."
         if not self.calls:
-            yield "Nothing was called, so there is nothing to judge."
+            yield "There were no calls to judge."
         elif not found:
-            yield "Nothing wrong was found in what was sent."
+            yield "No mistakes were found in the calls."
         for one in found:
             times = "once" if one.times == 1 else f"{one.times} times"
             yield f"{'note: ' if one.code in NOTES else ''}{one.code}, {times}: {FINDINGS[one.code]}"
@@ -184,7 +184,7 @@ class Judge:
 
 
 def _leases(op: Operation) -> list[tuple[str, int]]:
-    """The leases that an operation names."""
+    """List the leases that an operation names, as job id and token."""
     if hasattr(op, "token"):
         return [(op.jid, op.token)]  # type: ignore[attr-defined]
     inner = getattr(op, "jobs", ())

@@ -1,23 +1,21 @@
-"""The library, as a client sees it: FUNCTION and FCALL.
+"""FUNCTION and FCALL: the library as a client sees it.
 
-No Lua runs here. A library that is loaded is recognised by its text. Our own is there from the beginning; one who
-deletes it (FUNCTION FLUSH) finds it gone, and can load it again, so that a binding can test that it does.
+No Lua runs here. FUNCTION LOAD recognises a library by its text. Our own library is loaded at the start. After
+FUNCTION DELETE or FLUSH it is missing until it is loaded again, so that a binding can test that it loads the library.
 """
 
 from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from qmodel.backends import bundle
 from qmodel.dialects.qless import QlessError
 from qmodel.serve.commands import command, is_number, subcommand, usage
 from qmodel.serve.functions import DENIED, DIGEST, FUNCTIONS, OTHERS, QLESS, ModelExecutor
 from qmodel.serve.resp import OK, Fault, Pairs
-
-if TYPE_CHECKING:
-    from qmodel.serve.session import Session
+from qmodel.serve.session import Session
 
 NOT_FOUND: Final = Fault("ERR Function not found")
 
@@ -34,8 +32,8 @@ def _flags(name: str) -> list[str]:
 # ---- calls
 
 
-def keys_of(words: list[str], name: str) -> Fault | None:
-    """Refuse a call that does not have exactly one key."""
+def check_key(words: list[str], name: str) -> Fault | None:
+    """Give the error of a call that does not have exactly one key."""
     if not is_number(words[2]):
         return Fault("ERR Bad number of keys provided")
     if words[2] != "1" or len(words) < 4:
@@ -51,13 +49,13 @@ def fcall(session: Session, words: list[str]) -> Any:
     if spec is None or not host.loaded:
         return _other(session, words)
     if words[2] != "1" or len(words) < 4:
-        return keys_of(words, words[1]) or NOT_FOUND
+        return check_key(words, words[1]) or NOT_FOUND
     return host.executor.call(session.db, spec, words[3], words, 4)
 
 
 @command("FCALL_RO", -3, "noscript movablekeys readonly")
 def fcall_ro(session: Session, words: list[str]) -> Any:
-    """Execute an operation that reads."""
+    """Execute a reading operation."""
     spec = FUNCTIONS.get(words[1])
     if spec is not None and not spec.reads and session.host.loaded:
         return Fault("ERR Can not execute a script with write flag using *_ro command.")
@@ -65,7 +63,7 @@ def fcall_ro(session: Session, words: list[str]) -> Any:
 
 
 def _other(session: Session, words: list[str]) -> Any:
-    """What is no operation: the library's digest, and which commands the caller lacks (none: it needs none)."""
+    """Execute a function that is not an operation: the digest, the qless dialect, and the list of denied commands."""
     judge = session.host.judge
     if judge is not None and words[1] not in (*FUNCTIONS, *OTHERS):
         judge.unknown(session.id, words)
@@ -74,19 +72,19 @@ def _other(session: Session, words: list[str]) -> Any:
     if words[1] == DIGEST:
         return f"{bundle.revision()}:{bundle.digest()}"
     if words[1] == QLESS:
-        return keys_of(words, QLESS) or qless_call(session, words[3], words[4:], "ERR ")
-    return [] if words[1] == DENIED else NOT_FOUND
+        return check_key(words, QLESS) or qless_call(session, words[3], words[4:], "ERR ")
+    return [] if words[1] == DENIED else NOT_FOUND  # no commands are denied: the model needs none
 
 
-def qless_call(session: Session, prefix: str, words: list[str], place: str) -> Any:
-    """Execute a call of the qless dialect, and publish what it has to tell; `place` stands before its sentences."""
+def qless_call(session: Session, prefix: str, words: list[str], error_prefix: str) -> Any:
+    """Execute a call of the qless dialect, and publish its messages; `error_prefix` stands before its errors."""
     host = session.host
     if not isinstance(host.executor, ModelExecutor):
         return Fault("ERR the qless dialect needs the model: start qmodel serve without --url")
     try:
         answer = host.executor.qless(session.db, prefix, words)
     except QlessError as error:
-        return Fault(place + error.sentence)
+        return Fault(error_prefix + error.sentence)
     for channel, message in answer.published:
         host.channels.publish(prefix + channel, message)
     return answer.reply
@@ -123,13 +121,14 @@ def _load(session: Session, words: list[str]) -> Any:
     if named is None:
         return Fault("ERR Missing library metadata")
     if named[1] != bundle.LIBRARY:
-        return Fault(f"ERR no Lua runs here: this server has the library {bundle.LIBRARY}, as the model, and no other")
+        return Fault(f"ERR no Lua runs here: this server has the library {bundle.LIBRARY} and no other")
     if session.host.loaded and not replace:
         return Fault(f"ERR Library '{bundle.LIBRARY}' already exists")
     if words[-1] != bundle.library():
         ours = f"{bundle.revision()}:{bundle.digest()}"
         return Fault(
-            f"ERR no Lua runs here: this server is {ours} of {bundle.LIBRARY}; start the qmodel serve of yours"
+            f"ERR no Lua runs here: this server has version {ours} of {bundle.LIBRARY}; "
+            "start the qmodel serve of your version"
         )
     session.host.loaded = True
     return bundle.LIBRARY

@@ -1,7 +1,7 @@
-"""Spaces: the model's namespaces on this server, one for each database and prefix, and who waits for their queues.
+"""The model's namespaces on this server, one for each database and prefix, and the waiters for their queues.
 
-The counterpart of backends/memory.py for one event loop: no lock, and a wake-up is handed to exactly one waiter in the
-step that made it, so that the journal has both in their order.
+This is the counterpart of backends/memory.py for one event loop. It needs no lock. A wake-up is given to exactly one
+waiter in the step that made it, so that the journal has both in order.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ WAKE: Final = "-wake"
 
 
 class Waiter:
-    """One who waits for a wake-up of some queues, and is told the key of the one that came; once."""
+    """Waits for one wake-up of any of some queues; `notify` gets the key of its list."""
 
-    __slots__ = ("tell", "wanted")
+    __slots__ = ("notify", "wanted")
 
-    def __init__(self, tell: Callable[[str], object]) -> None:
-        self.tell = tell
+    def __init__(self, notify: Callable[[str], object]) -> None:
+        self.notify = notify
         self.wanted: list[tuple[Space, str, str]] = []
 
     def leave(self) -> None:
-        """Wait no more."""
+        """Stop waiting."""
         for space, queue, _ in self.wanted:
-            space.strike(self, queue)
+            space.remove(self, queue)
         self.wanted = []
 
 
 class Space:
-    """A store, and those who wait for its queues and its events. `took` is told of each wake-up that is handed over."""
+    """A store, and the waiters for its queues and its events. `on_wake` is called for each consumed wake-up."""
 
-    __slots__ = ("_waiting", "db", "prefix", "readers", "store", "took")
+    __slots__ = ("_waiting", "db", "on_wake", "prefix", "readers", "store")
 
-    def __init__(self, db: int, prefix: str, took: Callable[[Space, str], object]) -> None:
+    def __init__(self, db: int, prefix: str, on_wake: Callable[[Space, str], object]) -> None:
         self.db = db
         self.prefix = prefix
         self.store = Store()
-        self.took = took
+        self.on_wake = on_wake
         self.readers: dict[object, Callable[[], object]] = {}
         self._waiting: dict[str, dict[Waiter, str]] = {}
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody waits for its queues or its events."""
+        """Whether there are waiters for its queues or its events."""
         return bool(self._waiting or self.readers)
 
     def execute(self, op: Operation, now: int) -> Any:
-        """Make one step; give its reply or Refusal."""
+        """Execute one operation; give its reply or Refusal."""
         return step(self.store, now, op)
 
     def settle(self) -> None:
-        """After a step and its entry in the journal: wake those for whom it left a wake-up, or an event."""
+        """Wake the waiters of new wake-ups and events; called after a step and its entry in the journal."""
         if self._waiting:
             for queue in list(self._waiting):
                 self._hand_out(queue)
@@ -65,13 +65,13 @@ class Space:
                 look()
 
     def enter(self, waiter: Waiter, queue: str, key: str) -> bool:
-        """Let someone wait for a queue; say whether he was told of a wake-up at once."""
+        """Add a waiter for a queue; say whether it got a wake-up at once."""
         self._waiting.setdefault(queue, {})[waiter] = key
         waiter.wanted.append((self, queue, key))
         return self._hand_out(queue)
 
-    def strike(self, waiter: Waiter, queue: str) -> None:
-        """Let someone no longer wait for a queue."""
+    def remove(self, waiter: Waiter, queue: str) -> None:
+        """Remove a waiter for a queue."""
         waiting = self._waiting.get(queue)
         if waiting is not None:
             waiting.pop(waiter, None)
@@ -79,29 +79,29 @@ class Space:
                 del self._waiting[queue]
 
     def take_wake(self, queue: str) -> bool:
-        """Use up a wake-up of a queue; say whether there was one."""
+        """Consume a wake-up of a queue; say whether there was one."""
         found = self.store.queues.get(queue)
         if found is None or not found.wakes:
             return False
         found.wakes -= 1
-        self.took(self, queue)
+        self.on_wake(self, queue)
         return True
 
     def _hand_out(self, queue: str) -> bool:
-        told = False
+        delivered = False
         while queue in self._waiting and self.take_wake(queue):
             waiter, key = next(iter(self._waiting[queue].items()))
             waiter.leave()
-            waiter.tell(key)
-            told = True
-        return told
+            waiter.notify(key)
+            delivered = True
+        return delivered
 
 
 class Spaces:
-    """All namespaces. `took` is told of each wake-up that is handed over."""
+    """All namespaces. `on_wake` is called for each consumed wake-up."""
 
-    def __init__(self, took: Callable[[Space, str], object]) -> None:
-        self._took = took
+    def __init__(self, on_wake: Callable[[Space, str], object]) -> None:
+        self._on_wake = on_wake
         self._all: dict[int, dict[str, Space]] = {}
 
     def __iter__(self) -> Iterator[Space]:
@@ -109,19 +109,19 @@ class Spaces:
             yield from spaces.values()
 
     def of(self, db: int, prefix: str) -> Space:
-        """The namespace under a prefix, made when it is first written."""
+        """Get the namespace of a prefix; make it if there is none."""
         spaces = self._all.setdefault(db, {})
         space = spaces.get(prefix)
         if space is None:
-            space = spaces[prefix] = Space(db, prefix, self._took)
+            space = spaces[prefix] = Space(db, prefix, self._on_wake)
         return space
 
     def look(self, db: int, prefix: str) -> Space:
-        """The namespace under a prefix; an empty one, which is not kept, if there is none."""
-        return self._all.get(db, {}).get(prefix) or Space(db, prefix, self._took)
+        """Get the namespace of a prefix for reading; an empty one that is not kept if there is none."""
+        return self._all.get(db, {}).get(prefix) or Space(db, prefix, self._on_wake)
 
     def waking(self, db: int, key: str) -> list[tuple[Space, str]]:
-        """The namespaces and queues whose list of wake-ups has this key: several, where one prefix begins another."""
+        """Find the namespaces and queues with this wake-up key: several, where one prefix begins another."""
         if not key.endswith(WAKE) or "q:" not in key:
             return []
         found = [
@@ -133,7 +133,7 @@ class Spaces:
         return found or [(self.of(db, prefix), queue.removesuffix(WAKE))]
 
     def clear(self, db: int | None = None, prefix: str | None = None) -> None:
-        """Empty the namespaces of a database, or of all; or only those whose prefix begins so. Who waits goes on."""
+        """Empty the namespaces of a database, or of all; `prefix` limits it to matching prefixes. Waiters stay."""
         for space in list(self):
             if db in (None, space.db) and space.prefix.startswith(prefix or ""):
                 space.store = Store()

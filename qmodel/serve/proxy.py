@@ -1,7 +1,8 @@
-"""Any other backend behind the server: calls are read here, and passed on through the backend's own client.
+"""Forward calls to any other backend, through the backend's own client.
 
-It is one namespace, that of its URL, and answers when it has: until then the connection that asked waits, and others go
-on. What a job's record remembers of requests stays where it is, and is empty in what passes through here.
+There is one namespace, that of the backend's URL. A call blocks its own connection until the backend answers; other
+connections continue. The request ids that a job's record remembers stay in the backend, and are empty in the records
+that are forwarded.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from qmodel.serve.namespaces import WAKE
 from qmodel.serve.replies import Raw, reply
 from qmodel.serve.resp import Fault
 
-LOOKS: Final = 1.0
-"""In seconds."""
+POLL_SECONDS: Final = 1.0
+"""How often a waiting thread checks whether its client is still connected."""
 
 
-class PassingExecutor:
-    """Passes calls on to a backend."""
+class ProxyExecutor:
+    """Forwards calls to a backend."""
 
     def __init__(self, url: str, clock: Clock = system_clock) -> None:
         self.url = url
@@ -42,15 +43,15 @@ class PassingExecutor:
             self._blocking = open_backend(url)
 
     def call(self, db: int, spec: Spec, prefix: str, words: Sequence[str], at: int) -> Any:
-        """Pass on the `now request argument ...` at words[at:]; give the reply, or what to wait for."""
+        """Forward the call whose `now request argument ...` stand at words[at:]; give the reply, or a coroutine."""
         if db or prefix != self.prefix:
-            return Fault(f"ERR behind this server is one namespace: use database 0 and the prefix {self.prefix}")
+            return Fault(f"ERR this server has only one namespace: use database 0 and the prefix {self.prefix}")
         found = read(spec, words, at, self.clock)
         if isinstance(found, Refusal):
             return reply(spec.reply, found)
-        return self._passed(spec, found[0], found[1] if at < len(words) and words[at] else None)
+        return self._forward(spec, found[0], found[1] if at < len(words) and words[at] else None)
 
-    async def _passed(self, spec: Spec, op: Operation, now: int | None) -> Raw:
+    async def _forward(self, spec: Spec, op: Operation, now: int | None) -> Raw:
         try:
             if self._async is not None:
                 return reply(spec.reply, await self._async.execute(op, now))
@@ -60,7 +61,7 @@ class PassingExecutor:
             return Fault(f"{getattr(error, 'code', '') or 'ERR'} {error}")
 
     async def wait(self, keys: Sequence[str], seconds: float) -> list[str] | None:
-        """Wait for a wake-up as the backend does. Which of several queues it was is not known: the first is told."""
+        """Wait for a wake-up as the backend does; give the first key, for the backend does not name the queue."""
         head = f"{self.prefix}q:"
         queues = [key.removeprefix(head).removesuffix(WAKE) for key in keys if key.startswith(head)]
         if self._async is not None:
@@ -70,26 +71,26 @@ class PassingExecutor:
         return [keys[0], "1"] if woken else None
 
     async def _wait_in_a_thread(self, queues: Sequence[str], seconds: float) -> bool:
-        """Wait on a backend that blocks. The thread looks every second whether it is still wanted."""
+        """Wait in a thread for a backend that blocks; the thread ends soon after the client has gone."""
         loop, backend = asyncio.get_running_loop(), self._blocking
-        told: asyncio.Future[bool] = loop.create_future()
+        result: asyncio.Future[bool] = loop.create_future()
         gone = threading.Event()
         assert backend is not None
 
         def wait() -> None:
             woken, until = False, time.monotonic() + seconds
             while not (woken or gone.is_set()) and (left := until - time.monotonic()) > 0:
-                woken = backend.wait(queues, min(left, LOOKS))
+                woken = backend.wait(queues, min(left, POLL_SECONDS))
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(tell, woken)
+                loop.call_soon_threadsafe(finish, woken)
 
-        def tell(woken: bool) -> None:
-            if not told.done():
-                told.set_result(woken)
+        def finish(woken: bool) -> None:
+            if not result.done():
+                result.set_result(woken)
 
         threading.Thread(target=wait, daemon=True).start()
         try:
-            return await told
+            return await result
         finally:
             gone.set()
 

@@ -1,7 +1,7 @@
-"""The record: what clients had executed, as vectors, which any tool of the kit reads and the model replays.
+"""The record: the calls of all clients, written as vectors. Tools of the kit read them, and the model replays them.
 
-A vector is the history of one namespace from when it was empty: the calls of all connections in the order in which they
-were executed, and what came of each. The first line says which connection each step came from.
+A vector is the history of one namespace from the time when it was empty: the calls of all connections in order of
+execution, and their outcomes. The first line of the file tells the connection of each step.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from qmodel.contract.operations import Operation
 
 MOST: Final = 200_000
-"""So many steps are kept; the record ends there, and says so."""
+"""The maximum number of steps; the record ends there, and its description says so."""
 
 
 class Recorded(NamedTuple):
@@ -24,7 +24,7 @@ class Recorded(NamedTuple):
 
 
 class Record:
-    """Keeps calls by namespace until they are written."""
+    """Collects calls by namespace until they are written."""
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
@@ -33,7 +33,7 @@ class Record:
         self.size = 0
 
     def add(self, db: int, prefix: str, connection: int, now: int, op: Operation) -> None:
-        """Keep a call that was executed or refused."""
+        """Add a call that was executed or refused."""
         if self.size >= MOST:
             return
         self.size += 1
@@ -44,13 +44,13 @@ class Record:
         history.append(Recorded(connection, now, op))
 
     def cleared(self, db: int | None = None, prefix: str = "") -> None:
-        """Begin new histories where namespaces were emptied."""
+        """Start new histories for namespaces that were emptied."""
         for key in list(self._current):
             if db in (None, key[0]) and key[1].startswith(prefix):
                 del self._current[key]
 
     def write(self) -> int:
-        """Write the file; give the number of vectors in it."""
+        """Write the file; give its number of vectors."""
         from qmodel.conformance.kit import vectors
         from qmodel.conformance.subjects.base import Step
 

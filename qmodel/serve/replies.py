@@ -1,8 +1,8 @@
-"""Writing replies for the wire: the inverse of qmodel/wire/codec.py, in the very bytes of the Lua library.
+"""Write replies for the wire: the inverse of qmodel/wire/codec.py, byte for byte as the Lua library writes them.
 
-A job travels as its record, and the record holds what no reply shows: its sequence, and what it remembers of requests.
-So whoever has the model's own job writes from that; where only a reply is at hand, which came from another backend,
-those fields are empty, and no reader of a reply looks at them.
+A job is sent as its record. The record has fields that no reply shows: its sequence number and its request ids. They
+are written from the model's own job if there is one. For a reply of another backend they are empty; readers of replies
+ignore them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from qmodel.serve.resp import encode, write
 from qmodel.wire import as_json, codec
 
 Raw = Any
-"""What serve.resp writes: nested lists of text, whole numbers and None."""
+"""A value that serve.resp writes: nested lists of text, whole numbers and None."""
 
 INLINE: Final = 1024
-"""Data of more bytes stand apart from the record."""
+"""Data of more bytes are written outside of the record."""
 
 
 def reply(shape: str, value: Any, store: Store | None = None) -> Raw:
-    """What an operation replied, or its Refusal, as it goes over the line; with the store if it is the model's."""
+    """Convert a reply, or a Refusal, for the wire; `store` is the model's store if the reply comes from the model."""
     if type(value) is Refusal:
         return [value.code, *value.facts]
     return ["OK", SHAPES[shape](value, store)]
@@ -40,14 +40,14 @@ def _same(value: Any, store: Store | None) -> Raw:
 
 
 def size(text: str) -> int:
-    """The bytes that a text stands for."""
+    """Count the bytes of a text."""
     return len(text) if text.isascii() else len(encode(text))
 
 
 def job(view: replies.Job, store: Store | None) -> Raw:
-    """A job: its id, its state, its record, and what else there is to say of it."""
+    """Convert a job: its id, its state, its record, and the rarer fields if it has any."""
     jid, state = view.jid, view.state
-    stored = store.jobs.get(jid) if store is not None else None  # a run that is due is shown before it is made
+    stored = store.jobs.get(jid) if store is not None else None  # None for a due run that is not made yet
     apart = len(view.data) > INLINE or size(view.data) > INLINE
     record = _record(view, stored, apart)
     if not (view.tracked or apart or view.dependencies or view.dependents):
@@ -58,7 +58,7 @@ def job(view: replies.Job, store: Store | None) -> Raw:
 
 
 def _record(view: replies.Job, stored: Job | None, apart: bool) -> str:
-    """A job's record, as lua/state/records.lua writes it."""
+    """Write a job's record, as lua/state/records.lua writes it."""
     state, seq, put_request, grant = view.state, 0, "", ""
     if stored is not None:
         state, seq, put_request, grant = stored.state, stored.seq, stored.put_request, stored.grant
@@ -74,7 +74,7 @@ def _record(view: replies.Job, stored: Job | None, apart: bool) -> str:
 
 
 def _has_more(view: replies.Job) -> bool:
-    """Whether a job has any of what few jobs have."""
+    """Whether a job has any of the fields that are rarely used."""
     return bool(
         view.tags
         or view.failure
@@ -87,7 +87,7 @@ def _has_more(view: replies.Job) -> bool:
 
 
 def _more(view: replies.Job, stored: Job | None, apart: bool) -> str:
-    """What few jobs have; between tags is the byte 255, which no text in UTF-8 holds."""
+    """Write the rarely used fields; tags are separated by the byte 255, which does not occur in UTF-8."""
     waits = len(stored.dependencies if stored is not None else view.dependencies)
     group, message, failed_at, failed_worker = view.failure or _NO_FAILURE
     options = _options(view.options)
@@ -118,11 +118,11 @@ def _jobs(views: Iterable[replies.Job], store: Store | None) -> Raw:
     return [job(view, store) for view in views]
 
 
-# ---- all else
+# ---- other replies
 
 
 def event(one: Event) -> str:
-    """An event as the text of its one field: the moment, what, and its facts."""
+    """Write an event as the text of its one field: its time, its name, and its facts."""
     return "\t".join([str(one.at), one.event, *map(str, one.facts)])
 
 
@@ -147,7 +147,7 @@ def _each(write: Callable[[Any], Raw]) -> Callable[[Any, Store | None], Raw]:
 
 
 def _recorded(one: replies.Recorded) -> Raw:
-    """An entry of the journal, its call and its outcome as they go over the line."""
+    """Convert an entry of the journal, with its call and its outcome as they are written for the wire."""
     now, op = as_json.read(one.call)
     outcome = reply(op.spec.reply, as_json.found(op, one.outcome))
     return [str(one.number), str(one.seq), op.spec.name, write(codec.encode(op, now)), write(outcome)]
@@ -191,4 +191,4 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "recorded": _each(_recorded),
     "settings": _each(lambda setting: [setting.option, setting.value, 1 if setting.is_set else 0]),
 }
-"""How each shape of reply in the catalogue is written; qmodel.wire.codec reads them."""
+"""The writer of each shape of reply in the catalogue; qmodel.wire.codec reads them."""

@@ -1,11 +1,11 @@
-"""RESP, the protocol of Redis: reading what clients send, and writing replies in version 2 or 3.
+"""RESP, the protocol of Redis: parse requests, and write replies in version 2 or 3.
 
-Without input and output. Everything is text here: bytes are UTF-8, and those that are not become lone surrogates, which
-the engine refuses as arguments and the writer turns back into what they were.
+The module does no input or output. Everything is text here: bytes are decoded as UTF-8, and invalid bytes become lone
+surrogates. The engine refuses these as arguments, and the writer encodes them as the original bytes.
 
-Reading has two ways. What is plain ASCII, has no line end inside an argument, and is there as a whole, is split with
-one call for all commands of a chunk. Whatever else goes through a reader that takes one argument after the other, and
-keeps what it has until the rest comes.
+There are two ways to parse. A chunk of complete commands in plain ASCII, without line ends inside arguments, is split
+by one call. All other input goes through a parser that reads argument by argument, and keeps an incomplete command
+until the rest arrives.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 LINE: Final = 1 << 16
-"""The longest inline command, and the longest line in front of an argument, in bytes."""
+"""The maximum length of an inline command, and of the line before an argument, in bytes."""
 
 _SHORT: Final = 4096
 _SIZES: Final = [f"${size}" for size in range(_SHORT)]
@@ -21,7 +21,7 @@ _COUNTS: Final = {f"*{count}": count for count in range(1, 256)}
 
 
 class Limits(NamedTuple):
-    """The most that one command may have: arguments, bytes in one of them, and bytes in all."""
+    """The limits of one command: the number of arguments, the bytes of one argument, and the bytes of all."""
 
     arguments: int = 1 << 20
     argument: int = 4 << 20
@@ -29,15 +29,15 @@ class Limits(NamedTuple):
 
 
 BEFORE_AUTH: Final = Limits(10, 1 << 14, 1 << 16)
-"""What somebody may send who has not yet said the password; Redis has the same."""
+"""The limits before authentication; Redis has the same."""
 
 
 class Malformed(Exception):
-    """What came is not RESP, or more than is allowed."""
+    """The input is not RESP, or exceeds a limit."""
 
 
 class Parser:
-    """Takes bytes as they come, gives whole commands. `error` says what is wrong with the rest; nothing follows it."""
+    """Parses a stream of bytes into commands. After a mistake `error` describes it, and no more commands are given."""
 
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008
         self.limits = limits
@@ -46,10 +46,10 @@ class Parser:
         self._size = self._needed = 0
         self._args: list[str] = []
         self._left = self._taken = 0
-        self._in_line = False  # whether the rest is the beginning of a line
+        self._in_line = False  # whether the unread rest is the beginning of a line
 
     def feed(self, data: bytes) -> list[list[str]]:
-        """Take what came; give the commands that are complete now."""
+        """Add received bytes; give the commands that are now complete."""
         self._rest.append(data)
         self._size += len(data)
         if self.error or self._size < self._needed or (self._in_line and self._size < LINE and b"\n" not in data):
@@ -58,7 +58,7 @@ class Parser:
         commands: list[list[str]] = []
         at = 0
         try:
-            if self._left:  # of a command of which a part has been read
+            if self._left:  # the rest of a command that has been read in part
                 at = self._read(buffer, at, commands, 1)
             if not self._left and buffer.isascii():
                 at = _split(buffer, at, commands, self.limits)
@@ -70,7 +70,7 @@ class Parser:
         return commands
 
     def _read(self, buffer: bytes, at: int, commands: list[list[str]], most: int = 1 << 62) -> int:
-        """Read one thing after the other, up to so many commands; give where what is not yet read begins."""
+        """Read at most `most` commands; give the position of the first unread byte."""
         self._needed = 0
         while at < len(buffer) and len(commands) < most:
             after = self._argument(buffer, at) if self._left else self._head(buffer, at, commands)
@@ -83,7 +83,7 @@ class Parser:
         return at
 
     def _head(self, buffer: bytes, at: int, commands: list[list[str]]) -> int:
-        """Read the beginning of a command, or an inline one; give where the next thing begins, or -1."""
+        """Read the head of a command, or an inline command; give the next position, or -1 if more bytes are needed."""
         stop = buffer.find(b"\n", at, at + LINE)
         self._in_line = stop < 0
         if stop < 0:
@@ -101,7 +101,7 @@ class Parser:
         return stop + 1
 
     def _argument(self, buffer: bytes, at: int) -> int:
-        """Read one argument; give where the next thing begins, or -1."""
+        """Read one argument; give the next position, or -1 if more bytes are needed."""
         stop = buffer.find(b"\r\n", at, at + 32)
         if buffer[at] != 36:  # $
             raise Malformed(f"expected '$', got {chr(buffer[at])!r}")
@@ -127,7 +127,7 @@ class Parser:
 
 
 def _split(buffer: bytes, start: int, commands: list[list[str]], limits: Limits) -> int:
-    """Read the commands that can be read by splitting; give where the first begins that cannot."""
+    """Read as many commands as splitting can; give the position of the first other one."""
     lines = (buffer[start:] if start else buffer).decode("ascii").split("\r\n")
     last, i, sizes, most = len(lines) - 1, 0, _SIZES, min(_SHORT - 1, limits.argument)
     while i < last:
@@ -149,7 +149,7 @@ def _split(buffer: bytes, start: int, commands: list[list[str]], limits: Limits)
 
 
 def _whole(line: bytes) -> int | None:
-    """A whole number of at most ten digits, or None."""
+    """Parse a whole number of at most ten digits, or give None."""
     digits = line.removeprefix(b"-")
     return int(line) if digits.isdigit() and len(digits) <= 10 else None
 
@@ -159,7 +159,7 @@ def _text(raw: bytes) -> str:
 
 
 def split_inline(line: str) -> list[str]:
-    """The words of an inline command; quotes as in redis-cli.
+    """Split an inline command into words; quotes as in redis-cli.
 
     >>> split_inline('SET "a b" c')
     ['SET', 'a b', 'c']
@@ -176,31 +176,31 @@ def split_inline(line: str) -> list[str]:
 
 
 class Status(str):
-    """A reply such as OK, which is a word and not a text."""
+    """A simple string reply, such as OK."""
 
     __slots__ = ()
 
 
 class Fault(str):
-    """An error reply: its code and what it says."""
+    """An error reply: its code and its message."""
 
     __slots__ = ()
 
 
 class Pairs(tuple[Any, ...]):
-    """Names and values in turn: a map in version 3, a list in version 2."""
+    """Alternating names and values: a map in version 3, a list in version 2."""
 
     __slots__ = ()
 
 
 class Push(tuple[Any, ...]):
-    """What nobody asked for, as from a channel: its own kind in version 3, a list in version 2."""
+    """An unrequested message, such as one from a channel: a push in version 3, a list in version 2."""
 
     __slots__ = ()
 
 
 class NoList:
-    """No list: what a command that waits for elements replies when none came."""
+    """The null list: the reply of a blocking command whose timeout ran out."""
 
 
 OK: Final = Status("OK")
@@ -208,7 +208,7 @@ NO_LIST: Final = NoList()
 
 
 def write(value: Any, version: int = 2) -> str:
-    """A reply as text that stands for its bytes (see `encode`).
+    """Write a reply as text; `encode` turns the text into bytes.
 
     >>> write(["OK", [1, None]])
     '*2\\r\\n$2\\r\\nOK\\r\\n*2\\r\\n:1\\r\\n$-1\\r\\n'
@@ -246,5 +246,5 @@ def _write_rare(kind: Any, value: Any, version: int) -> str:
 
 
 def encode(text: str) -> bytes:
-    """The bytes that a text stands for."""
+    """Encode a text as bytes, with lone surrogates as the original bytes."""
     return text.encode("utf-8", "surrogateescape")

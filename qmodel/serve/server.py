@@ -1,4 +1,4 @@
-"""The server: listens, serves until it is told to stop, and stops cleanly."""
+"""The server: listen, serve until SIGINT or SIGTERM, and stop cleanly."""
 
 from __future__ import annotations
 
@@ -13,28 +13,26 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from qmodel.errors import LocalError
+from qmodel.serve.dispatch import open_session
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host, Options
 from qmodel.serve.journal import Journal
-from qmodel.serve.proxy import PassingExecutor
-from qmodel.serve.session import Session
+from qmodel.serve.proxy import ProxyExecutor
 
 LOG = logging.getLogger("qmodel.serve")
 
 
 def open_host(options: Options) -> Host:
-    """Make what serves: the model, or a backend by its URL."""
+    """Make the host: with the model as its executor, or with a backend given by its URL."""
     if options.url == "memory://":
         return _with_journal(options) if options.data else Host(options, ModelExecutor())
     if options.data:
         raise LocalError(
-            "Only memory:// is kept in --data; other backends keep their jobs themselves.", "Leave it out."
+            "--data works with memory:// only; other backends store their jobs themselves.", "Leave out --data."
         )
     if options.judge or options.record:
-        raise LocalError(
-            "Only calls on the model can be judged and recorded.", "Leave out --judge and --record, or --url."
-        )
-    return Host(options, PassingExecutor(options.url))
+        raise LocalError("--judge and --record work with the model only.", "Leave out --judge and --record, or --url.")
+    return Host(options, ProxyExecutor(options.url))
 
 
 def _with_journal(options: Options) -> Host:
@@ -52,23 +50,25 @@ def _with_journal(options: Options) -> Host:
 
 @asynccontextmanager
 async def serving(host: Host) -> AsyncIterator[str]:
-    """Listen; gives the URL for clients. At the end every connection is closed, after it was sent what was said."""
+    """Listen, and give the URL for clients. At the end send the collected replies and close every connection."""
     loop = asyncio.get_running_loop()
     options = host.options
     try:
         if options.socket:
             _check_free(options.socket)
-            listening = await loop.create_unix_server(lambda: Session(host), options.socket, backlog=1024)
+            listening = await loop.create_unix_server(lambda: open_session(host), options.socket, backlog=1024)
             where = f"unix://{options.socket}"
         else:
-            listening = await loop.create_server(lambda: Session(host), options.address, options.port, backlog=1024)
+            listening = await loop.create_server(
+                lambda: open_session(host), options.address, options.port, backlog=1024
+            )
             host.port = listening.sockets[0].getsockname()[1]
             shown = f"[{options.address}]" if ":" in options.address else options.address
             where = f"redis://{shown}:{host.port}"
     except OSError as error:
         at = options.socket or f"{options.address}:{options.port}"
         raise LocalError(
-            f"Nothing can listen on {at}: {error.strerror}.", "Choose another --port or --socket."
+            f"The server cannot listen on {at}: {error.strerror}.", "Choose another --port or --socket."
         ) from None
     try:
         yield where
@@ -81,11 +81,11 @@ async def serving(host: Host) -> AsyncIterator[str]:
 
 
 def _check_free(path: str) -> None:
-    """Raise OSError when another server listens on a socket: the event loop would take it away from that one."""
+    """Raise OSError if another server listens on the socket: the event loop would silently replace it."""
     import socket
 
-    with contextlib.suppress(FileNotFoundError, ConnectionRefusedError), socket.socket(socket.AF_UNIX) as line:
-        line.connect(path)
+    with contextlib.suppress(FileNotFoundError, ConnectionRefusedError), socket.socket(socket.AF_UNIX) as probe:
+        probe.connect(path)
         raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
 
@@ -94,13 +94,13 @@ async def _close(host: Host) -> None:
         task.cancel()
     for session in list(host.sessions):
         session.end()
-    for _ in range(100):  # a second for those who read slowly
+    for _ in range(100):  # one second for clients that read slowly
         if not host.sessions:
             break
         await asyncio.sleep(0.01)
     for session in list(host.sessions):
         session.cut()
-    if isinstance(host.executor, PassingExecutor):
+    if isinstance(host.executor, ProxyExecutor):
         await host.executor.close()
     elif host.journal is not None:
         if host.failure is None:
@@ -109,9 +109,10 @@ async def _close(host: Host) -> None:
 
 
 async def serve(options: Options, ready: Callable[[str], object]) -> Host:
-    """Serve until SIGINT or SIGTERM; `ready` is told the URL once connections are taken. Gives what has served.
+    """Serve until SIGINT or SIGTERM; return the host.
 
-    Raises JournalError when the journal cannot be read, or can no longer be written.
+    Calls `ready` with the URL once the server accepts connections. Raises JournalError when the journal cannot be
+    read, or can no longer be written.
     """
     host = open_host(options)
     loop = asyncio.get_running_loop()
@@ -119,7 +120,7 @@ async def serve(options: Options, ready: Callable[[str], object]) -> Host:
         loop.add_signal_handler(number, host.stopping.set)
     async with serving(host) as where:
         gc.freeze()
-        gc.set_threshold(50_000, 20, 50)  # what stays is most of what there is: look at it less often
+        gc.set_threshold(50_000, 20, 50)  # most objects are stored jobs and stay: collect less often
         ready(where)
         await host.stopping.wait()
     if host.failure is not None:

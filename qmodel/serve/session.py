@@ -1,8 +1,8 @@
-"""A session: one connection, what it has said of itself, and its commands one after the other.
+"""A session: one connection, its settings (database, protocol version, name), and its commands in order.
 
-Commands of a session are answered in their order. One that has to wait (for a wake-up, or for a backend behind the
-server) holds up those after it, and nothing else. What a client does not read is not answered either: when so many
-bytes of replies wait for it, its commands rest, and so does the reading from its line.
+The commands of a session are answered in order. A command that waits (for a wake-up, or for a backend behind the
+server) blocks the later commands of its own session, and nothing else. When a client does not read its replies, the
+server stops executing its commands and stops reading from its connection.
 """
 
 from __future__ import annotations
@@ -10,49 +10,48 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, cast
 
+from qmodel.serve.host import Host
 from qmodel.serve.resp import BEFORE_AUTH, Fault, Parser, Push, encode, write
-
-if TYPE_CHECKING:
-    from qmodel.serve.host import Host
 
 LOG = logging.getLogger("qmodel.serve")
 
 HELD: Final = 1 << 20
-"""So many characters of replies are made before they are sent."""
+"""Characters of replies that are collected before they are sent."""
 
 MOST_UNREAD: Final = 32 << 20
-"""So many bytes of messages from channels a client may leave unread before it is cut off."""
+"""Bytes of channel messages that a client may leave unread before its connection is closed."""
 
 MOST_UNANSWERED: Final = 1 << 20
-"""So many bytes of commands are read behind one that waits."""
+"""Bytes of commands that are read while an earlier command waits."""
 
 LATER: Final = object()
-"""In place of a reply: it comes later, through `resume`."""
+"""In place of a reply: the reply comes later, through `resume`."""
 
 NOTHING: Final = object()
-"""In place of a reply: the command has said by itself what there was to say, or says nothing."""
+"""In place of a reply: the command has already written its replies, or has none."""
 
 
 class Session(asyncio.Protocol):
-    """One connection."""
+    """One connection. `perform` executes a command, or says why it is not executed."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, perform: Callable[[Session, list[str]], None]) -> None:
         self.host = host
+        self._perform = perform
         self.id = 0
         self.db = 0
         self.version = 2
         self.name = ""
         self.library = ""
         self.peer = ""
-        self.trusted = not host.options.password
+        self.authenticated = not host.options.password
         self.queued: list[list[str]] | None = None
         self.spoiled = self.in_exec = False
         self.channels: set[str] = set()
         self.patterns: set[str] = set()
-        self.parser = Parser(host.options.limits if self.trusted else BEFORE_AUTH)
+        self.parser = Parser(host.options.limits if self.authenticated else BEFORE_AUTH)
         self.pending: deque[list[str]] = deque()
         self.waiting: Any = None
         self.closing = False
@@ -62,10 +61,10 @@ class Session(asyncio.Protocol):
         self._task: asyncio.Task[Any] | None = None
         self._transport: asyncio.Transport | None = None
 
-    # ---- the line
+    # ---- the connection
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take a new connection, or turn it away when there are too many."""
+        """Accept a new connection, or refuse it when there are too many."""
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self.peer = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "unix"
@@ -73,7 +72,7 @@ class Session(asyncio.Protocol):
             self.end("ERR max number of clients reached")
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and answer what is complete."""
+        """Parse the received bytes, and execute the complete commands."""
         if self.closing:
             return
         self._unanswered += len(data)
@@ -81,7 +80,7 @@ class Session(asyncio.Protocol):
         self.run()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Forget all about it."""
+        """Cancel all work of the connection, and remove it."""
         self.closing = True
         self.pending.clear()
         if self.waiting is not None:
@@ -92,18 +91,18 @@ class Session(asyncio.Protocol):
         self.host.leave(self)
 
     def pause_writing(self) -> None:
-        """Rest: the client does not read."""
+        """Stop executing commands: the client does not read its replies."""
         self._full = True
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Continue executing commands."""
         self._full = False
         self.run()
 
     # ---- commands
 
     def run(self) -> None:
-        """Answer commands for as long as nothing stands in the way; then send what was said."""
+        """Execute the pending commands until one has to wait; then send the collected replies."""
         if self._running:
             return
         self._running = True
@@ -111,7 +110,7 @@ class Session(asyncio.Protocol):
         while pending and not (self._busy or self._full or self.closing or self._held > HELD):
             words = pending.popleft()
             try:
-                self.host.perform(self, words)
+                self._perform(self, words)
             except Exception:
                 LOG.exception("%s from %s", words[0], self.peer)
                 self.say(Fault("ERR the server failed at this command, and has logged why"))
@@ -122,13 +121,13 @@ class Session(asyncio.Protocol):
         self.flush()
 
     def say(self, value: Any) -> None:
-        """Reply, or push."""
+        """Collect a reply or a push message for sending."""
         text = write(value, self.version)
         self._out.append(text)
         self._held += len(text)
 
     def wait_for(self, coming: Coroutine[Any, Any, Any]) -> None:
-        """Let what follows wait until a reply has come."""
+        """Hold the following commands until a coroutine has given the reply."""
         self._busy = True
         self._task = task = asyncio.ensure_future(coming)
         self.host.tasks.add(task)
@@ -145,11 +144,11 @@ class Session(asyncio.Protocol):
         self.resume(task.result() if error is None else Fault("ERR the server failed at this command"))
 
     def hold(self) -> None:
-        """Let what follows wait until `resume`."""
+        """Hold the following commands until `resume`."""
         self._busy = True
 
     def resume(self, value: Any) -> None:
-        """Give the reply that was waited for, and go on."""
+        """Reply to the command that waited, and continue with the following commands."""
         self._busy, self.waiting = False, None
         if not self.closing:
             if value is not NOTHING:
@@ -159,7 +158,7 @@ class Session(asyncio.Protocol):
     # ---- sending
 
     def flush(self) -> None:
-        """Send what was said; if the journal has something to write first, then after that."""
+        """Send the collected replies; if the journal has to be written first, after that."""
         if self._transport is None or self._transport.is_closing():
             self._out.clear()
             return
@@ -168,7 +167,7 @@ class Session(asyncio.Protocol):
         self._pace()
 
     def send(self) -> None:
-        """Send what was said, now."""
+        """Send the collected replies now."""
         if self._transport is None or self._transport.is_closing():
             self._out.clear()
             return
@@ -180,9 +179,9 @@ class Session(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self.run)
 
     def _pace(self) -> None:
-        """Read on only when most of what was read is done with: so a client cannot fill the server's memory.
+        """Pause reading while many commands are pending, so that a client cannot fill the server's memory.
 
-        While a command waits a little is read on, for else nobody would see that the client is gone.
+        While a command waits, reading goes on up to a limit: otherwise a closed connection would not be noticed.
         """
         transport = self._transport
         if transport is None or transport.is_closing():
@@ -195,14 +194,14 @@ class Session(asyncio.Protocol):
             transport.resume_reading()
 
     def push(self, *message: str) -> None:
-        """Send a message from a channel; cut off who does not read."""
+        """Send a channel message; close the connection of a client that does not read."""
         self.say(Push(message))
         if self._transport is not None and self._transport.get_write_buffer_size() > MOST_UNREAD:
             self._transport.abort()
         self.flush()
 
     def end(self, error: str = "") -> None:
-        """Say a last word, and close."""
+        """Send an error, if one is given, and close."""
         if error:
             self.say(Fault(error))
         self.closing = True
@@ -217,7 +216,7 @@ class Session(asyncio.Protocol):
         self.end()
 
     def cut(self) -> None:
-        """Close at once, whatever was to be said."""
+        """Close at once, without sending the collected replies."""
         self.closing = True
         self._out.clear()
         if self._transport is not None:
@@ -225,5 +224,5 @@ class Session(asyncio.Protocol):
 
     @property
     def unsent(self) -> bool:
-        """Whether anything is still to be said."""
+        """Whether collected replies are still to be sent."""
         return bool(self._out)

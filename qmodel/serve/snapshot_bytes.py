@@ -1,8 +1,8 @@
-"""Snapshots as bytes: a store, written and read back.
+"""Convert a store to bytes, and back.
 
-They are pickles, which keep a hundred thousand jobs in a second, read by an unpickler that knows the classes of the
-state and nothing else: it cannot be made to call anything. What a newer version has added to a class gets the value
-that a new object has.
+The bytes are pickles, which write a hundred thousand jobs in a second. The unpickler accepts only the classes of the
+state, so a changed file cannot make it call anything else. Attributes that a newer version has added to a class get the
+values of a new object.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from qmodel.model.sorted_list import Ordered
 from qmodel.model.state.store import Store
 
 PART: Final = 1000
-"""So many jobs in one part of a snapshot."""
+"""Jobs in one part of a snapshot."""
 
 
-def _harmless() -> Iterator[type]:
-    """The classes that a snapshot is made of."""
+def _state_classes() -> Iterator[type]:
+    """List the classes of which a snapshot consists."""
     for found in pkgutil.iter_modules(state.__path__):
         module = importlib.import_module(f"qmodel.model.state.{found.name}")
         yield from (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__)
     yield from (one for one in vars(replies).values() if isinstance(one, type) and issubclass(one, tuple))
-    yield from (spec.cls for spec in CATALOGUE.values())  # what the journal recorded, and what a key has next
+    yield from (spec.cls for spec in CATALOGUE.values())  # in journal entries, and in jobs queued behind a key
     yield Refusal
     yield from (deque, Ordered, sortedcontainers.SortedDict, sortedcontainers.SortedList, sortedcontainers.SortedSet)
 
 
-_KNOWN: Final = {(cls.__module__, cls.__name__): cls for cls in _harmless()}
+_KNOWN: Final = {(cls.__module__, cls.__name__): cls for cls in _state_classes()}
 
 
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        """A class that a snapshot may name."""
+        """Find a class of the state; refuse all others."""
         found = _KNOWN.get((module, name))
         if found is None:
-            raise pickle.UnpicklingError(f"it names {module}.{name}, which is no part of the state")
+            raise pickle.UnpicklingError(f"it names {module}.{name}, which is not a class of the state")
         return found
 
 
 def parts(store: Store) -> Iterator[bytes]:
-    """A store in parts: first all but the jobs, then the jobs, a thousand in each."""
+    """Convert a store to parts: first everything except the jobs, then the jobs, a thousand in each part."""
     rest = {name: getattr(store, name) for name in Store.__slots__ if name != "jobs"}
     yield pickle.dumps(rest, 5)
     every = iter(store.jobs.values())
@@ -64,7 +64,7 @@ def parts(store: Store) -> Iterator[bytes]:
 
 
 def restore(store: Store, number: int, part: bytes) -> None:
-    """Put a part back into a store; raises ValueError when it is not one."""
+    """Restore a part into a store. Raises ValueError when the bytes are not a part."""
     try:
         found = _Reader(io.BytesIO(part)).load()
         if number == 0:
@@ -78,13 +78,13 @@ def restore(store: Store, number: int, part: bytes) -> None:
 
 @cache
 def _new(module: str, name: str) -> Any:
-    """A new object of a class of the state."""
+    """Make a new object of a class of the state."""
     cls = _KNOWN[module, name]
     return cls(*("" for _ in inspect.signature(cls).parameters))
 
 
 def _completed(value: Any) -> Any:
-    """A value in which objects of an older version have what they lack."""
+    """Add missing attributes to the objects of an older version."""
     if isinstance(value, dict):
         for one in value.values():
             _completed(one)

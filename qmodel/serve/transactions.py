@@ -1,44 +1,42 @@
-"""MULTI, EXEC and DISCARD, and emptying a database.
+"""MULTI, EXEC and DISCARD; FLUSHDB and FLUSHALL.
 
-Between MULTI and EXEC commands are only kept. On the model EXEC executes them without anything in between, and the
-journal has all of them or none. Behind a server that passes on, they are merely executed in order.
+Between MULTI and EXEC commands are queued. On the model EXEC executes them without other commands in between, and the
+journal has all of them or none. On another backend EXEC executes them in order, without atomicity.
 """
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from qmodel.serve.commands import COMMANDS, Command, command
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.resp import OK, Fault, Status
-
-if TYPE_CHECKING:
-    from qmodel.serve.session import Session
+from qmodel.serve.session import Session
 
 AT_ONCE: Final = {"EXEC", "DISCARD", "MULTI", "QUIT", "RESET"}
-"""What is not kept between MULTI and EXEC."""
+"""The commands that are executed, not queued, between MULTI and EXEC."""
 
 MOST_QUEUED: Final = 100_000
 
 
-def keep(session: Session, words: list[str], found: Command | None, wrong: Fault | None) -> Any:
-    """Keep a command for EXEC, or note that something was wrong with it."""
+def keep(session: Session, words: list[str], found: Command | None, error: Fault | None) -> Any:
+    """Queue a command for EXEC; an error makes EXEC abort."""
     assert session.queued is not None
-    if wrong is None and (found is None or ("pubsub" in found.flags and found.name != "PUBLISH")):
-        wrong = Fault(f"ERR {words[0].upper()[:64]} is not allowed between MULTI and EXEC here")
-    if wrong is None and len(session.queued) >= MOST_QUEUED:
-        wrong = Fault(f"ERR more than {MOST_QUEUED} commands between MULTI and EXEC")
-    if wrong is not None:
+    if error is None and (found is None or ("pubsub" in found.flags and found.name != "PUBLISH")):
+        error = Fault(f"ERR {words[0].upper()[:64]} is not allowed between MULTI and EXEC here")
+    if error is None and len(session.queued) >= MOST_QUEUED:
+        error = Fault(f"ERR more than {MOST_QUEUED} commands between MULTI and EXEC")
+    if error is not None:
         session.spoiled = True
-        return wrong
+        return error
     session.queued.append(words)
     return Status("QUEUED")
 
 
 @command("MULTI", 1, "noscript loading stale fast")
 def multi(session: Session, words: list[str]) -> Any:
-    """Keep the commands that follow, for EXEC."""
+    """Queue the following commands for EXEC."""
     if session.queued is not None:
         return Fault("ERR MULTI calls can not be nested")
     session.queued, session.spoiled = [], False
@@ -47,7 +45,7 @@ def multi(session: Session, words: list[str]) -> Any:
 
 @command("DISCARD", 1, "noscript loading stale fast")
 def discard(session: Session, words: list[str]) -> Any:
-    """Forget the commands since MULTI."""
+    """Discard the commands since MULTI."""
     if session.queued is None:
         return Fault("ERR DISCARD without MULTI")
     session.queued = None
@@ -98,7 +96,7 @@ def flushall(session: Session, words: list[str]) -> Any:
 def _flush(session: Session, db: int | None) -> Any:
     executor = session.host.executor
     if not isinstance(executor, ModelExecutor):
-        return Fault("ERR the jobs are behind this server, and it empties nothing there; ask the backend itself")
+        return Fault("ERR this server does not empty the backend that stores the jobs; use the backend itself")
     executor.clear(db)
     if session.host.record is not None:
         session.host.record.cleared(db)

@@ -1,30 +1,26 @@
-"""Waiting for work, and reading events: BLPOP on a queue's list of wake-ups, XRANGE and XREAD on the stream of events.
+"""BLPOP on a queue's wake-up list; XRANGE and XREAD on the stream of events.
 
-A wake-up list and the stream are all that docs/wire.md lets a client read beside the functions, so they are all that
-there is here.
+docs/wire.md lets a client read no other keys, so the server has no others.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from qmodel.model.state.store import events_after
 from qmodel.serve.commands import command, is_number
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.namespaces import WAKE, Space
-from qmodel.serve.proxy import PassingExecutor
+from qmodel.serve.proxy import ProxyExecutor
 from qmodel.serve.replies import event
 from qmodel.serve.resp import NO_LIST, Fault, Pairs
-from qmodel.serve.session import LATER
-
-if TYPE_CHECKING:
-    from qmodel.serve.session import Session
+from qmodel.serve.session import LATER, Session
 
 EVENTS: Final = "events"
 _ID: Final = re.compile(r"\(?(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
-_PASSED: Final = Fault("ERR the events are behind this server: use FCALL qmodel_v1_events")
+_NO_STREAM: Final = Fault("ERR another backend stores the events of this server: use FCALL qmodel_v1_events")
 
 
 # ---- wake-ups
@@ -32,14 +28,14 @@ _PASSED: Final = Fault("ERR the events are behind this server: use FCALL qmodel_
 
 @command("BLPOP", -3, "write blocking", (1, -2, 1))
 def blpop(session: Session, words: list[str]) -> Any:
-    """Wait for a wake-up of queues: BLPOP <prefix>q:<queue>-wake ... seconds."""
+    """Wait for a wake-up of any of the queues: BLPOP <prefix>q:<queue>-wake ... seconds."""
     keys, seconds = words[1:-1], _seconds(words[-1])
     if isinstance(seconds, Fault):
         return seconds
     if any(not (key.endswith(WAKE) and "q:" in key) for key in keys):
-        return Fault("ERR BLPOP waits for wake-ups here, on <prefix>q:<queue>-wake; see docs/wire.md")
+        return Fault("ERR BLPOP waits only for wake-ups here, on <prefix>q:<queue>-wake; see docs/wire.md")
     executor = session.host.executor
-    if isinstance(executor, PassingExecutor):
+    if isinstance(executor, ProxyExecutor):
         return _passed(executor, keys, seconds)
     key = executor.take_wake(session.db, keys)
     if key is not None or session.in_exec:
@@ -49,7 +45,7 @@ def blpop(session: Session, words: list[str]) -> Any:
     return LATER
 
 
-async def _passed(executor: PassingExecutor, keys: list[str], seconds: float) -> Any:
+async def _passed(executor: ProxyExecutor, keys: list[str], seconds: float) -> Any:
     return await executor.wait(keys, seconds or 86_400.0) or NO_LIST
 
 
@@ -64,7 +60,7 @@ def _seconds(word: str) -> float | Fault:
 
 
 class _Waiting:
-    """A session that waits: for a wake-up or for time to be up, whichever is first."""
+    """A session that waits for a wake-up or for its timeout, whichever comes first."""
 
     def __init__(self, session: Session, seconds: float) -> None:
         self.session = session
@@ -73,12 +69,12 @@ class _Waiting:
         session.waiting = self
 
     def end(self, reply: Any) -> None:
-        """Wait no more, and reply. The reply goes out once the step that woke is done with."""
+        """Stop waiting, and reply. The reply is sent after the step that caused the wake-up."""
         self.leave()
         asyncio.get_running_loop().call_soon(self.session.resume, reply)
 
     def leave(self) -> None:
-        """Wait no more."""
+        """Stop waiting."""
         if self.timer is not None:
             self.timer.cancel()
         if self.waiter is not None:
@@ -92,20 +88,20 @@ class _Waiting:
 def _space(session: Session, key: str) -> Space | Fault:
     executor = session.host.executor
     if not isinstance(executor, ModelExecutor):
-        return _PASSED
+        return _NO_STREAM
     if not key.endswith(EVENTS):
         return Fault("ERR the only streams here are <prefix>events; see docs/wire.md")
     return executor.spaces.of(session.db, key.removesuffix(EVENTS))
 
 
 def _entries(space: Space, first: int, last: int, most: int) -> list[Any]:
-    """Events by their sequences, as entries of a stream."""
+    """Give events by sequence number, as entries of a stream."""
     found = events_after(space.store, first - 1, most)
     return [[f"{one.seq}-0", ["e", event(one)]] for one in found if one.seq <= last]
 
 
 def _sequence(word: str, *, first: bool) -> int | None:
-    """The first or last sequence that an id lets in: ids are `<sequence>-0`."""
+    """Convert an id, which is `<sequence>-0`, to the first or last sequence number of a range."""
     if word in "-+":
         return 0 if word == "-" else 1 << 62
     found = _ID.fullmatch(word)
@@ -140,7 +136,7 @@ def xrange(session: Session, words: list[str]) -> Any:
 
 @command("XREAD", -4, "readonly blocking movablekeys")
 def xread(session: Session, words: list[str]) -> Any:
-    """Read events as they come: XREAD [COUNT n] [BLOCK ms] STREAMS <prefix>events ... id ..."""
+    """Read events as they occur: XREAD [COUNT n] [BLOCK ms] STREAMS <prefix>events ... id ..."""
     options = _options(words)
     if isinstance(options, Fault):
         return options
@@ -155,9 +151,9 @@ def xread(session: Session, words: list[str]) -> Any:
             return _BAD_ID
         wanted.append((key, space, int(found[1]) if found else space.store.seq))
     reading = _Reading(session, wanted, most)
-    there = reading.found()
-    if there is not None or block is None or session.in_exec:
-        return NO_LIST if there is None else there
+    ready = reading.found()
+    if ready is not None or block is None or session.in_exec:
+        return NO_LIST if ready is None else ready
     reading.wait(block / 1000)
     return LATER
 
@@ -179,7 +175,7 @@ def _options(words: list[str]) -> tuple[int, int | None, list[str], list[str]] |
 
 
 class _Reading:
-    """One XREAD: what it reads after which sequence, until there is something."""
+    """One XREAD: the streams that it reads, each with the last sequence number that the client has."""
 
     def __init__(self, session: Session, wanted: list[tuple[str, Space, int]], most: int) -> None:
         self.session = session
@@ -188,7 +184,7 @@ class _Reading:
         self.waiting: _Waiting | None = None
 
     def found(self) -> Any:
-        """What there is by now, or None."""
+        """Read the events after those numbers; None if there are none."""
         streams = [(key, _entries(space, after + 1, 1 << 62, self.most)) for key, space, after in self.wanted]
         if not any(entries for _, entries in streams):
             return None
@@ -197,7 +193,7 @@ class _Reading:
         return [[key, entries] for key, entries in streams if entries]
 
     def wait(self, seconds: float) -> None:
-        """Wait until there is something."""
+        """Wait until there is an event."""
         self.waiting = _Waiting(self.session, seconds)
         self._enter()
 

@@ -11,6 +11,7 @@ import pytest
 
 from qmodel.backends.bundle import script
 from qmodel.serve.commands import COMMANDS
+from qmodel.serve.dispatch import open_session
 from qmodel.serve.functions import FUNCTIONS, OTHERS, ModelExecutor
 from qmodel.serve.host import Host, Options
 from qmodel.serve.resp import encode
@@ -95,7 +96,7 @@ def test_any_words_are_answered(seed: int, caplog: pytest.LogCaptureFixture) -> 
 
 def opened(host: Host) -> tuple[Session, Line]:
     """A session on a line that keeps what is said."""
-    session, line = Session(host), Line()
+    session, line = open_session(host), Line()
     session.connection_made(cast(Any, line))
     return session, line
 

@@ -17,7 +17,7 @@ import redis
 
 import qmodel
 from qmodel.serve.commands import COMMANDS
-from qmodel.serve.host import TABLES
+from qmodel.serve.dispatch import TABLES
 from tests.serve.support import Serving, eventually, run_to_its_end, serving
 from tests.servers import Server
 
@@ -412,7 +412,7 @@ def test_a_clean_stop_answers_what_was_asked_and_frees_its_place() -> None:
 def test_a_place_that_is_taken_is_said() -> None:
     with serving() as server:
         code, said = run_to_its_end_at(server.socket)
-        assert code == 69 and "Nothing can listen on" in said and "The URL was" not in said
+        assert code == 69 and "The server cannot listen on" in said and "The URL was" not in said
         assert is_up(server)
 
 
