@@ -18,12 +18,12 @@ from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-import qmodel
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.errors import ConnectError
 from qmodel.model.state.stats import bin_of
+from qmodel.version import __version__
 
 PAGE = 1000
 STATES = ("waiting", "scheduled", "depends", "throttled", "running", "stalled")
@@ -87,7 +87,7 @@ class EngineCollector:
 
     def _read(self) -> Iterator[Metric]:
         info = GaugeMetricFamily("qmodel_info", "The version of qmodel that tells this.", labels=("version",))
-        info.add_metric((qmodel.__version__,), 1)
+        info.add_metric((__version__,), 1)
         yield info
         newest = CounterMetricFamily("qmodel_events", "Events since the namespace was first used: all that changed.")
         newest.add_metric((), self._client.newest())

@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
 
-import qmodel
 from qmodel.telemetry.outcomes import ending
+from qmodel.version import __version__
 
 if TYPE_CHECKING:
     from qmodel.app import App, Context
@@ -47,7 +47,7 @@ class Tracing:
     """The spans of an app."""
 
     def __init__(self, app: App, provider: TracerProvider | None, link: bool) -> None:
-        self._tracer = trace.get_tracer("qmodel", qmodel.__version__, provider)
+        self._tracer = trace.get_tracer("qmodel", __version__, provider)
         self._link = link
         self._spans: WeakKeyDictionary[Context, Span] = WeakKeyDictionary()
         app.on("put")(self._put)

@@ -1,6 +1,6 @@
 """The worker: `Worker(app).run()`, or `qmodel worker module:app`.
 
-`worker.py` says how it works.
+The docstring of `worker.py` describes how it works.
 """
 
 from qmodel.worker.worker import Worker as Worker

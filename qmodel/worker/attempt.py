@@ -1,49 +1,123 @@
-"""One attempt, as the app performs it; and what became of it where the worker ended it."""
+"""An attempt: a job that this worker holds, from its pop until the server has confirmed its end."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Iterator
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Final
 
-from qmodel.app.attempt import delay_after, perform
-from qmodel.app.context import Context
-from qmodel.app.outcome import Completed, Outcome, Retried
-from qmodel.worker import log
-from qmodel.worker.attempts import Attempt
-from qmodel.worker.errors import TimedOut
+from qmodel.contract import replies
 
 if TYPE_CHECKING:
-    from qmodel.app import App
+    from qmodel.app.context import Context
+    from qmodel.app.outcome import Outcome
 
 
-def begun(app: App, attempt: Attempt) -> Context:
-    """Begin an attempt: its context, which is told if it was aborted meanwhile."""
-    log.begun(attempt)
-    context = attempt.context = Context(app, attempt.job)
-    if attempt.aborted is not None:
-        context.cancel(attempt.aborted.sentence)
-    return context
+UNWINDING: Final = 1.0
+"""Seconds that aborted jobs get to clean up before they are given back."""
 
 
-def performed(app: App, attempt: Attempt) -> Outcome:
-    """Perform an attempt in this thread."""
-    return perform(app, attempt.job, begun(app, attempt))
+class Attempt:
+    """One lease of a job.
+
+    `at` is the time at which the pop was sent, by the monotonic clock; the lease did not begin earlier. Everything here
+    is computed from elapsed time, so no two clocks need to agree.
+    """
+
+    __slots__ = (
+        "aborted",
+        "at",
+        "began",
+        "context",
+        "ended_at",
+        "job",
+        "lease",
+        "limit",
+        "outcome",
+        "renew_at",
+        "slot",
+    )
+
+    def __init__(self, job: replies.Job, at: float) -> None:
+        self.job = job
+        self.at = at
+        self.lease = max(job.expires_at - job.popped_at, 1) / 1000
+        self.renew_at = at + self.lease / 3
+        limit = job.timeout_ms if job.options else None
+        self.limit = None if limit is None else at + limit / 1000
+        self.began = 0.0
+        self.ended_at = 0.0
+        self.aborted: Abort | None = None
+        self.outcome: Outcome | None = None
+        self.context: Context | None = None
+        self.slot: Any = None
+
+    @property
+    def jid(self) -> str:
+        """The id of the job."""
+        return self.job.jid
+
+    @property
+    def token(self) -> int:
+        """The token of its lease."""
+        return self.job.token
+
+    def abort(self, abort: Abort) -> bool:
+        """Record why the attempt is aborted, also in the job's context; say whether this is the first abort."""
+        if self.aborted is not None:
+            return False
+        self.aborted = abort
+        if self.context is not None:
+            self.context.cancel(abort.sentence)
+        return True
+
+    @property
+    def ran(self) -> float:
+        """The run time so far, in seconds."""
+        return (self.ended_at or time.monotonic()) - self.began if self.began else 0.0
+
+    def renewed(self, expires_at: int, sent: float) -> None:
+        """Record a renewal of the lease, by a call sent at a time of our own clock.
+
+        The remaining time is computed from the server's times alone, and is never taken as longer than the first lease:
+        if the server's clock jumps ahead, the next renewal must not be late.
+        """
+        left = (expires_at - self.job.popped_at) / 1000 - (sent - self.at)
+        self.renew_at = sent + (min(left, self.lease) if left > 0 else self.lease) / 3
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The fields that log lines about the attempt carry."""
+        job = self.job
+        return {
+            "jid": job.jid,
+            "klass": job.klass,
+            "queue": job.queue,
+            "attempt": job.retries - job.remaining + 1,
+            "worker": job.worker,
+            "token": job.token,
+        }
 
 
-def judged(app: App, attempt: Attempt, outcome: Outcome | None) -> Outcome | None:
-    """What became of an attempt: that it ran for too long counts as a failure, whatever it made of that."""
-    if attempt.aborted is None or isinstance(outcome, Completed):
-        return outcome
-    if attempt.aborted.why == "timeout":
-        return failed(app, attempt, TimedOut(attempt.aborted.sentence))
-    return None
+class Abort:
+    """Why an attempt is aborted: `lost`, `revoked`, `timeout` or `stop`; and a sentence for people."""
+
+    __slots__ = ("sentence", "why")
+
+    def __init__(self, why: str, sentence: str) -> None:
+        self.why = why
+        self.sentence = sentence
 
 
-def failed(app: App, attempt: Attempt, error: BaseException) -> Retried:
-    """An attempt that ended without its job's doing, to be tried again as its job type says."""
-    kind = app.jobs.get(attempt.job.klass)
-    number = attempt.job.retries - attempt.job.remaining + 1
-    delay_ms = delay_after(kind, number, error) if kind is not None else 0
-    message = "\n".join([str(error) or "It raised this exception.", *getattr(error, "__notes__", ())])
-    outcome = Retried(delay_ms, type(error).__name__, message, error)
-    app.hooks.fire("failure", attempt.context, outcome)
-    return outcome
+def unwound(inbox: SimpleQueue[Any], most: int) -> Iterator[Attempt]:
+    """Yield the attempts that end within `UNWINDING`, at most `most`."""
+    until = time.monotonic() + UNWINDING
+    while most > 0 and (left := until - time.monotonic()) > 0:
+        try:
+            message = inbox.get(timeout=left)
+        except Empty:
+            return
+        if type(message) is Attempt:
+            most -= 1
+            yield message

@@ -1,9 +1,9 @@
-"""The line to the server, which may be away for as long as it likes.
+"""The worker's connection to the server; it survives outages of any length.
 
-What is sent is made once, with its request ids, and sent again until it is answered; that nothing happens twice by it
-is the engine's law. That the server is away is said once, and that it is back again. An error that sending again does
-not help is given in the place of a reply, so that one operation that a server refuses (it is full, say, and takes no
-pop) keeps none of the others.
+Operations get their request ids once, and are resent until they are answered; the engine guarantees that a resend
+changes nothing more. An outage is logged once when it begins, and once when it ends. An error that resending does not
+cure is returned in place of the reply. So one operation that the server cannot execute (a full server takes no pop, for
+example) does not block the others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from qmodel.errors import ConnectError
 log = logging.getLogger("qmodel.worker")
 
 DEADLINE: Final = 2.0
-"""Seconds for which the backend tries by itself, before we say that the server is away."""
+"""Seconds for which the backend retries by itself, before the outage is logged."""
 
 FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 3.0
@@ -33,11 +33,11 @@ _SERVERS: Final = frozenset(("redis", "rediss", "unix", "valkey", "valkeys"))
 
 
 class GivenUp(Exception):
-    """The worker is to stop at once, and the server has not answered."""
+    """The worker must stop at once, and the server has not answered."""
 
 
 def own_url(url: str) -> str | None:
-    """The URL by which a worker connects for itself; None where it has to share the connection there is.
+    """Make the URL of the worker's own connection; None if it has to share the app's connection.
 
     >>> own_url("redis://localhost/0"), own_url("redis://localhost?deadline=9"), own_url("memory://")
     ('redis://localhost/0?deadline=2', 'redis://localhost?deadline=9', None)
@@ -51,12 +51,12 @@ def own_url(url: str) -> str | None:
 
 
 def is_error(reply: object) -> bool:
-    """Whether an operation was neither executed nor refused."""
+    """Whether a reply is an error of the server: the operation was neither executed nor refused."""
     return isinstance(reply, ConnectError)
 
 
-def passes(error: ConnectError) -> bool:
-    """Whether the server may yet come: it is not there, or only just starting."""
+def is_temporary(error: ConnectError) -> bool:
+    """Whether the server may still come: it is not running, or is just starting."""
     cause = error.__cause__
     if cause is None:
         return False
@@ -67,42 +67,46 @@ def passes(error: ConnectError) -> bool:
     return may_pass(cause)
 
 
-class Line:
-    """Executes operations for a worker, for ever if need be; `hurry` ends that."""
+class Connection:
+    """Executes operations, and retries without a time limit until `giving_up` is set.
+
+    `while_away` is called between two tries.
+    """
 
     def __init__(self, url: str, shared: Callable[[], Client]) -> None:
         self.url = url
-        self.hurry = threading.Event()
-        self.meanwhile: Callable[[], None] = lambda: None
+        self.giving_up = threading.Event()
+        self.while_away: Callable[[], None] = lambda: None
         self._own = own_url(url)
         self._shared = shared
         self._client: Client | None = None
-        self._telling = threading.Lock()
+        self._logging = threading.Lock()
         self._away_since = 0.0
-        self._told = ""
+        self._last_error = ""
 
     @property
     def client(self) -> Client:
-        """The client, connected."""
+        """The connected client."""
         assert self._client is not None
         return self._client
 
     def connect(self) -> None:
-        """Connect, or wait until there is a server. Raises ConnectError for what waiting does not mend."""
+        """Connect; wait for the server if necessary. Raises ConnectError for an error that waiting does not cure."""
         pause = FIRST_PAUSE
         while self._client is None:
             try:
                 self._client = Client(self._own) if self._own else self._shared()
             except ConnectError as error:
-                if not passes(error):
+                if not is_temporary(error):
                     raise
-                self.away(error)
-                pause = self._rest(pause)
-        self.back()
+                self.log_outage(error)
+                pause = self._sleep(pause)
+        self._log_return()
 
     def execute_many(self, operations: Sequence[Operation]) -> list[Any]:
-        """Execute operations in one round trip; give the reply of each, its RefusedError, or the ConnectError that
-        sending it again would not help. Raises GivenUp in a hurry.
+        """Execute operations in one round trip; give the reply of each, its RefusedError, or a permanent ConnectError.
+
+        Raises GivenUp when `giving_up` is set.
         """
         made = [with_request(op) for op in operations]
         pause = FIRST_PAUSE
@@ -111,59 +115,59 @@ class Line:
                 found = self.client.execute_many(made)
             except ConnectError as error:
                 if not _is_answer(error):
-                    self.away(error)
-                    pause = self._rest(pause)
+                    self.log_outage(error)
+                    pause = self._sleep(pause)
                     continue
                 if len(made) == 1:
-                    self.told(error)
+                    self._log_error(error)
                     return [error]
                 return [self.execute_many([op])[0] for op in made]
-            self.back()
+            self._log_return()
             return found
 
-    def _rest(self, pause: float) -> float:
-        """Sleep, with jitter so that many workers do not come back as one; give how long to sleep next time."""
-        self.meanwhile()
-        if self.hurry.wait(random.uniform(pause / 2, pause)):
+    def _sleep(self, pause: float) -> float:
+        """Sleep, with jitter so that many workers do not return at once; give the next pause."""
+        self.while_away()
+        if self.giving_up.wait(random.uniform(pause / 2, pause)):
             raise GivenUp
         return min(2 * pause, LONGEST_PAUSE)
 
-    def away(self, error: ConnectError) -> None:
-        """Say that the server is away, the first time."""
-        with self._telling:
+    def log_outage(self, error: ConnectError) -> None:
+        """Log the beginning of an outage."""
+        with self._logging:
             if not self._away_since:
                 self._away_since = time.monotonic()
-                log.warning("%s I go on trying, for as long as it takes.", error.sentence)
+                log.warning("%s The worker keeps trying.", error.sentence)
 
-    def told(self, error: ConnectError) -> None:
-        """Say what a server answers that helps nobody, the first time."""
-        with self._telling:
-            if self._told != error.sentence:
-                self._told = error.sentence
-                log.error("%s %s I go on trying.", error.sentence, error.next_step)
+    def _log_error(self, error: ConnectError) -> None:
+        """Log an error that the server answers, once until another one comes."""
+        with self._logging:
+            if self._last_error != error.sentence:
+                self._last_error = error.sentence
+                log.error("%s %s The worker keeps trying.", error.sentence, error.next_step)
 
-    def back(self) -> None:
-        """Say that the server is there again, if it was away."""
+    def _log_return(self) -> None:
+        """Log the end of an outage."""
         if self._away_since:
-            with self._telling:
+            with self._logging:
                 away, self._away_since = self._away_since, 0.0
             if away:
-                log.warning("%s is there again, after %.1f s.", self.where, time.monotonic() - away)
+                log.warning("%s is back after %.1f s.", self.shown_url, time.monotonic() - away)
 
     @property
-    def where(self) -> str:
-        """The server, as it may be shown."""
+    def shown_url(self) -> str:
+        """The server's URL without its password and options."""
         parts = urlsplit(self.url)
         user, at, host = parts.netloc.rpartition("@")
         shown = f"{user.partition(':')[0]}@{host}" if at and ":" in user else parts.netloc
         return f"{parts.scheme}://{shown}{parts.path}"
 
     def close(self) -> None:
-        """Give back the connection, if it is our own; who waits on it wakes."""
+        """Close the connection if it is the worker's own; threads that wait on it wake."""
         if self._own and self._client is not None:
             self._client.close()
 
 
 def _is_answer(error: ConnectError) -> bool:
-    """Whether the server has answered, with an error that stays."""
+    """Whether the error is an answer of the server, which resending does not change."""
     return bool(getattr(error, "code", ""))

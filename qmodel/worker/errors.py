@@ -1,4 +1,4 @@
-"""What goes wrong with attempts that is not their jobs' doing, and with workers."""
+"""Errors of attempts that the job's code did not raise, and errors of workers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class TimedOut(Exception):
 
 
 class Killed(Exception):
-    """The process of a job was killed, or ended by itself before the job had."""
+    """The process of a job was killed, or exited before the job had ended."""
 
 
-class ZygoteGone(QmodelError):
-    """The process that forks for a worker was killed; only a new worker can have another."""
+class ForkServerGone(QmodelError):
+    """The fork server of a worker was killed; only a new worker can start another one."""
 
     def __init__(self) -> None:
-        super().__init__("The process that forks for this worker is gone, so it ends too. Start it anew.")
+        super().__init__("The fork server of this worker is gone, so the worker stops too. Start it again.")

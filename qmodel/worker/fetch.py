@@ -1,8 +1,8 @@
-"""What to pop next: from which queues, in which order, and how many at once.
+"""Decide what to pop next: the queues, their order, and the number of jobs.
 
-Jobs that are popped ahead of time save round trips, and are hidden from every other worker. So we hold no more than
-will begin within a fiftieth of a second, by what jobs have taken so far; where they take longer than that, none. Should
-one that was taken for quick take long, those behind it are given back.
+Popping jobs ahead of time saves round trips, but hides the jobs from other workers. So a worker prefetches only jobs
+that will begin within 20 ms, estimated from the run times so far; if jobs take longer than that, it prefetches none.
+If a job blocks, the jobs queued behind it are released after 250 ms so that other workers can take them.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ Order = Literal["ordered", "round-robin", "weighted"]
 ORDERS: Final = ("ordered", "round-robin", "weighted")
 
 AHEAD: Final = 0.02
-"""For how many seconds of work jobs are held that have not begun."""
+"""Seconds of work to prefetch."""
 
 MOST_AHEAD: Final = 100
 PATIENCE: Final = 0.25
-"""Seconds after which jobs that have not begun are given back, where nothing moves."""
+"""Seconds without progress after which prefetched jobs are released."""
 
 _WEIGHT: Final = 0.2
-"""How much the last job says about the next one."""
+"""Weight of the last run time in the moving average."""
 
 
-class Fetching:
-    """Whose turn it is among the queues, and how quick jobs are."""
+class FetchPlan:
+    """The order of the queues, and the moving average of run times."""
 
     def __init__(
         self, queues: Sequence[str], order: Order, weights: Mapping[str, float], worker: str, prefetch: int | None
@@ -42,7 +42,7 @@ class Fetching:
         self._mean: float | None = None
 
     def pop(self, count: int, wait: bool) -> Operation:
-        """The operation that takes up to so many jobs; if we `wait`, it counts us as idle where there is none."""
+        """Make the operation that pops up to `count` jobs; `wait` registers the worker as idle if none is ready."""
         names = self._ordered()
         if len(names) == 1:
             return Pop(names[0], self.worker, count, wait)
@@ -57,15 +57,15 @@ class Fetching:
         return self.queues[turn:] + self.queues[:turn]
 
     def ahead(self, concurrency: int) -> int:
-        """How many jobs to hold that have not begun."""
+        """Compute the number of jobs to prefetch."""
         if self._mean is None:
             return 0
         return min(int(AHEAD * concurrency / max(self._mean, 1e-6)), self.prefetch)
 
     def took(self, seconds: float) -> None:
-        """Note for how long a job ran."""
+        """Record a run time, in seconds."""
         self._mean = seconds if self._mean is None else self._mean + _WEIGHT * (seconds - self._mean)
 
     def slow(self) -> None:
-        """Note that what was held did not move."""
+        """Record that prefetched jobs did not begin in time."""
         self._mean = max(self._mean or 0.0, PATIENCE)

@@ -1,7 +1,7 @@
-"""The folder of a worker, in which each of its jobs has one of its own; and what killed workers left behind.
+"""The work folder of a worker, with a folder for each job; and the removal of folders that killed workers left behind.
 
-A worker holds a lock on its folder for as long as it lives, so one that nobody holds belongs to nobody: process ids
-would not tell, for they are used again, and containers that share a folder each have their own.
+A worker holds a lock on its folder for as long as it lives, so a folder without a lock is abandoned. Process ids would
+not show that: they are reused, and containers that share a folder have separate ones.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Final
 PREFIX: Final = "qmodel-worker-"
 
 
-class Home:
-    """A new folder, held until it is closed."""
+class WorkFolder:
+    """A new folder, locked until it is closed."""
 
     def __init__(self) -> None:
         sweep()
-        while not self._make():  # another worker may have taken it for left behind, before it was held
+        while not self._make():  # another worker may have removed it as abandoned before it was locked
             pass
 
     def _make(self) -> bool:
@@ -38,13 +38,13 @@ class Home:
         return False
 
     def close(self) -> None:
-        """Remove it, with all that is in it."""
+        """Remove the folder and everything in it."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._held)
 
 
 def sweep() -> None:
-    """Remove the folders that killed workers of the same user left behind."""
+    """Remove the abandoned folders of the same user."""
     for path in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
         with contextlib.suppress(OSError):
             held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)

@@ -1,14 +1,14 @@
-"""A small process that forks the process of each job, for a worker that has threads and must not fork by itself.
+"""The fork server: a small process that forks a process for each job, because a worker with threads must not fork.
 
-A fork copies one thread and the locks of all; what another thread held stays locked for ever. So the worker forks once,
-before it has threads, and that copy, the zygote, stays alone with one thread: it has the app loaded, does nothing but
-fork, and tells how its children ended.
+A fork copies one thread and the locks of all threads; a lock that another thread held stays locked for ever. So the
+worker forks once, before it has threads. That copy, the fork server, stays single-threaded. It has the app loaded, only
+forks, and reports how its children ended.
 
-    worker -> zygote   `fork <number>` with a line to the child as a file descriptor, or `kill <number>`
-    zygote -> worker   `<number> <status>` when a child has ended
+    worker -> fork server   `fork <number>` with a socket to the child as a file descriptor, or `kill <number>`
+    fork server -> worker   `<number> <status>` when a child has ended
 
-Nobody is left behind. The line to the worker is the zygote's life: when it closes, it kills its children, each with all
-that it has started, and ends. On Linux the system kills it, and them, even sooner: whoever's parent dies goes too.
+No process is left behind. When the socket to the worker closes, the fork server kills its children, each with all that
+it has started, and exits. On Linux the system does so even sooner: a process is killed when its parent dies.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from typing import Any, Final
 from qmodel.processes import die_with_parent
 
 MESSAGE: Final = 64
-"""Bytes of a message, padded."""
+"""The length of a message in bytes, padded."""
 
 NOT_FORKED: Final = 256
-"""The status of a child that there never was."""
+"""The status that is reported for a child that could not be forked."""
 
 
 def message(word: str, number: int) -> bytes:
-    """A message as it is sent.
+    """Write a message.
 
     >>> message("fork", 7)[:8]
     b'fork 7  '
@@ -40,52 +40,52 @@ def message(word: str, number: int) -> bytes:
     return f"{word} {number}".ljust(MESSAGE).encode()
 
 
-class Zygote:
-    """The worker's side: the process, and the line to it."""
+class ForkServer:
+    """The worker's side: the process, and the socket to it."""
 
     def __init__(self, work: Callable[[socket.socket], None]) -> None:
-        """Fork it. `work` is what each child does with its line to the worker; then the child ends."""
-        self.line, theirs = socket.socketpair()
+        """Fork the fork server. Each child calls `work` with its socket to the worker, and exits."""
+        self.socket, theirs = socket.socketpair()
         parent = os.getpid()
         self.pid = os.fork()
         if not self.pid:
-            self.line.close()
-            _live(theirs, parent, work)
+            self.socket.close()
+            _serve(theirs, parent, work)
         theirs.close()
 
     def fork(self, number: int) -> socket.socket:
-        """Have a child forked, known by a number; give the line to it."""
+        """Request a new child with a number; give the socket to it."""
         ours, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(self.line, [message("fork", number)], [theirs.fileno()])
+            socket.send_fds(self.socket, [message("fork", number)], [theirs.fileno()])
         return ours
 
     def kill(self, number: int) -> None:
-        """Have a child killed, with all that it started; one that has ended is left alone."""
-        with contextlib.suppress(OSError):  # then it is gone, and its children too
-            self.line.sendall(message("kill", number))
+        """Request that a child is killed, with all that it started; nothing happens if it has ended."""
+        with contextlib.suppress(OSError):  # then the fork server is gone, and its children too
+            self.socket.sendall(message("kill", number))
 
     def ended(self) -> tuple[int, int] | None:
-        """Wait until a child has ended; give its number and status, or None when the zygote is gone."""
-        received = read_exactly(self.line, MESSAGE)
+        """Wait until a child has ended; give its number and status, or None when the fork server is gone."""
+        received = read_exactly(self.socket, MESSAGE)
         if not received:
             return None
         number, status = map(int, received.split())
         return number, status
 
     def close(self) -> None:
-        """Let it end, and its children with it."""
+        """Stop the fork server and its children."""
         with contextlib.suppress(OSError):
-            self.line.shutdown(socket.SHUT_RDWR)
+            self.socket.shutdown(socket.SHUT_RDWR)
         os.waitpid(self.pid, 0)
 
 
-def read_exactly(line: socket.socket, count: int) -> bytes:
-    """Read so many bytes; nothing where the line was closed before."""
+def read_exactly(sock: socket.socket, count: int) -> bytes:
+    """Read exactly `count` bytes; none if the socket closes before."""
     parts = b""
     while len(parts) < count:
         try:
-            more = line.recv(min(count - len(parts), 1 << 20))
+            more = sock.recv(min(count - len(parts), 1 << 20))
         except ConnectionError:
             return b""
         if not more:
@@ -94,52 +94,52 @@ def read_exactly(line: socket.socket, count: int) -> bytes:
     return parts
 
 
-# ---- the other side
+# ---- in the process of the fork server
 
 
-def _live(line: socket.socket, parent: int, work: Callable[[socket.socket], None]) -> None:
-    """Fork until the worker is gone."""
+def _serve(sock: socket.socket, parent: int, work: Callable[[socket.socket], None]) -> None:
+    """Fork children until the worker is gone."""
     try:
         die_with_parent(parent)
         os.setpgid(0, 0)  # a Ctrl-C in the terminal is for the worker
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        _Nursery(line, work).run()
+        _Children(sock, work).run()
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
         os._exit(0)
 
 
-class _Nursery:
-    """The children, by their numbers."""
+class _Children:
+    """The children, by number."""
 
-    def __init__(self, line: socket.socket, work: Callable[[socket.socket], None]) -> None:
-        self._line = line
+    def __init__(self, sock: socket.socket, work: Callable[[socket.socket], None]) -> None:
+        self._socket = sock
         self._work = work
         self._children: dict[int, int] = {}
-        self._woken, waker = os.pipe()
-        os.set_blocking(self._woken, False)
-        os.set_blocking(waker, False)
-        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        self._signaled, signal_pipe = os.pipe()
+        os.set_blocking(self._signaled, False)
+        os.set_blocking(signal_pipe, False)
+        signal.set_wakeup_fd(signal_pipe, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def run(self) -> None:
-        """Serve the worker."""
+        """Execute the requests of the worker."""
         while True:
-            ready, _, _ = select.select([self._line.fileno(), self._woken], [], [])
-            if self._woken in ready:
-                os.read(self._woken, 4096)
+            ready, _, _ = select.select([self._socket.fileno(), self._signaled], [], [])
+            if self._signaled in ready:
+                os.read(self._signaled, 4096)
                 self._reap()
-            if self._line.fileno() in ready and not self._hear():
+            if self._socket.fileno() in ready and not self._receive():
                 for pid in self._children.values():
                     _kill(pid)
                 return
 
-    def _hear(self) -> bool:
-        received, passed, _, _ = socket.recv_fds(self._line, MESSAGE, 1)
+    def _receive(self) -> bool:
+        received, passed, _, _ = socket.recv_fds(self._socket, MESSAGE, 1)
         if received and len(received) < MESSAGE:
-            received += read_exactly(self._line, MESSAGE - len(received))
+            received += read_exactly(self._socket, MESSAGE - len(received))
         if len(received) < MESSAGE:
             return False
         word, number = received.split()
@@ -153,9 +153,9 @@ class _Nursery:
         parent = os.getpid()
         try:
             pid = os.fork()
-        except OSError:  # no memory, or too many processes: the attempt fails, and we go on
+        except OSError:  # no memory, or too many processes: only this attempt fails
             os.close(passed)
-            self._line.sendall(message(str(number), NOT_FORKED))
+            self._socket.sendall(message(str(number), NOT_FORKED))
             return
         if not pid:
             self._be_child(parent, passed)
@@ -170,9 +170,9 @@ class _Nursery:
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
-            self._line.close()
-            with socket.socket(fileno=passed) as line:
-                self._work(line)
+            self._socket.close()
+            with socket.socket(fileno=passed) as sock:
+                self._work(sock)
             status = 0
         except BaseException:
             sys.excepthook(*sys.exc_info())
@@ -184,7 +184,7 @@ class _Nursery:
 
     def _reap(self) -> None:
         for number, pid in list(self._children.items()):
-            if hasattr(os, "waitid"):  # what it has started is killed while its number is still its own
+            if hasattr(os, "waitid"):  # kill what it has started before its process id can be reused
                 if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                     continue
                 _kill(pid)
@@ -193,11 +193,11 @@ class _Nursery:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
                 del self._children[number]
-                self._line.sendall(message(str(number), os.waitstatus_to_exitcode(status)))
+                self._socket.sendall(message(str(number), os.waitstatus_to_exitcode(status)))
 
 
 def _kill(pid: int) -> None:
-    """Kill a child, and its group if it has come to have one."""
+    """Kill a child, and its process group if it has created one."""
     for kill in (os.killpg, os.kill):
         try:
             kill(pid, signal.SIGKILL)

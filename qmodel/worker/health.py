@@ -1,4 +1,4 @@
-"""The probes of a worker, and its metrics where there is what makes them: at `--health-port`."""
+"""The health probes of a worker, and its metrics if prometheus-client is installed: at `--health-port`."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from qmodel.telemetry.health import Endpoint, Health, Page, serve
 
 if TYPE_CHECKING:
     from qmodel.app import App
-    from qmodel.worker.connection import Line
+    from qmodel.worker.connection import Connection
 
 
-def watched(app: App, line: Line, host: str, port: int) -> tuple[Health, Endpoint]:
-    """Answer `/live` and `/ready`, and `/metrics` where prometheus-client is installed. Raises ConnectError when the
-    port is taken.
+def start_health(app: App, connection: Connection, host: str, port: int) -> tuple[Health, Endpoint]:
+    """Serve `/live` and `/ready`, and `/metrics` if prometheus-client is installed.
+
+    Raises LocalError when the port is taken.
     """
-    health = Health(lambda: line.client.execute(Newest()))
+    health = Health(lambda: connection.client.execute(Newest()))
     try:
         return health, serve(health, port, host, metrics=_metrics(app))
     except OSError as error:
-        raise LocalError(f"Port {port} of {host} cannot be used: {error.strerror}.", "Give another one.") from error
+        raise LocalError(f"Port {port} of {host} cannot be used: {error.strerror}.", "Choose another one.") from error
 
 
 def _metrics(app: App) -> Page | None:

@@ -1,75 +1,79 @@
-"""What a worker says in the log: a line when it begins and ends, and one at the begin and the end of each attempt."""
+"""Write the log lines of a worker: at its start and its end, and at the start and the end of each attempt."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import Any
 
 from qmodel.app.outcome import Completed, Failed, Released, Retried, Unknown
-from qmodel.worker.attempts import Abort, Attempt
-
-if TYPE_CHECKING:
-    from qmodel.worker.worker import Worker
+from qmodel.present.durations import format_duration
+from qmodel.worker.attempt import Attempt
+from qmodel.worker.settings import Settings
 
 log = logging.getLogger("qmodel.worker")
 
-_PLACES = {"thread": "in threads", "async": "in an event loop", "fork": "each in a process of its own"}
+_RUNNERS = {"thread": "in threads", "async": "in an event loop", "fork": "each in its own process"}
 
 
-def started(worker: Worker) -> None:
-    """Say what it works on."""
-    settings = worker.settings
-    kinds = sorted(worker.app.jobs)
+# ---- the worker
+
+
+def started(name: str, url: str, settings: Settings, kinds: Collection[str]) -> None:
+    """Log the start of a worker, with its settings and its job types."""
+    names = sorted(kinds)
     log.info(
         "Worker %s at %s: queues %s (%s), %d at a time %s; %d job types: %s",
-        worker.name,
-        worker.line.where,
+        name,
+        url,
         ", ".join(settings.queues),
         settings.order,
         settings.concurrency,
-        _PLACES[settings.runner],
-        len(kinds),
-        ", ".join(kinds[:20]) + (", ..." if len(kinds) > 20 else "") or "none: are their modules imported?",
+        _RUNNERS[settings.runner],
+        len(names),
+        ", ".join(names[:20]) + (", ..." if len(names) > 20 else "") or "none: are their modules imported?",
     )
 
 
-def ended(worker: Worker) -> None:
-    """Say that it has ended."""
-    log.info("Worker %s has ended; attempts: %d.", worker.name, worker.done)
+def ended(name: str, attempts: int) -> None:
+    """Log the end of a worker."""
+    log.info("Worker %s has ended; attempts: %d.", name, attempts)
 
 
-def stopping(worker: Worker, how: str, within: float | None) -> None:
-    """Say that it stops, and what of."""
-    count = len(worker.running)
-    if not count:
-        log.info("Stopping; nothing is at hand.")
+def stopping(jobs: int, how: str, within: float | None) -> None:
+    """Log that a worker stops, and what happens to the jobs that it holds."""
+    if not jobs:
+        log.info("Stopping; no jobs are running.")
     elif how == "now":
-        log.warning("Giving %s back.", _jobs(count))
+        log.warning("Giving %s back.", _jobs(jobs))
     elif within is not None:
-        log.info("Finishing %s within %g s; what is left then is given back.", _jobs(count), within)
+        log.info("Finishing %s within %g s; after that they are given back.", _jobs(jobs), within)
     else:
-        log.info("Finishing %s. Ctrl-C again gives them back.", _jobs(count))
+        log.info("Finishing %s. Ctrl-C again gives them back.", _jobs(jobs))
 
 
-def quieted(worker: Worker, quiet: bool) -> None:
-    """Say that it takes no more jobs, or takes them again."""
+def quieted(jobs: int, quiet: bool) -> None:
+    """Log that a worker stops or resumes taking jobs."""
     if quiet:
-        log.info("Quiet: no more jobs are taken until it is told to resume; at hand: %s.", _jobs(len(worker.running)))
+        log.info("Quiet: the worker takes no more jobs until it is told to resume; running: %s.", _jobs(jobs))
     else:
-        log.info("Jobs are taken again.")
+        log.info("Resumed: the worker takes jobs again.")
 
 
-def given_up(worker: Worker) -> None:
-    """Say that it ends though the server did not answer."""
-    log.warning("The server did not answer. %s left to lapse with their leases.", _jobs(len(worker.running)))
+def given_up(jobs: int) -> None:
+    """Log that a worker ends although the server did not answer."""
+    log.warning("The server did not answer. %s left until their leases run out.", _jobs(jobs))
 
 
 def _jobs(count: int) -> str:
     return f"{count} job{'' if count == 1 else 's'}"
 
 
+# ---- attempts
+
+
 def begun(attempt: Attempt) -> None:
-    """Say that an attempt begins."""
+    """Log the start of an attempt."""
     if log.isEnabledFor(logging.INFO):
         job = attempt.job
         again = f", attempt {number}" if (number := job.retries - job.remaining + 1) > 1 else ""
@@ -77,7 +81,7 @@ def begun(attempt: Attempt) -> None:
 
 
 def settled(attempt: Attempt, reply: Any) -> None:
-    """Say how an attempt ended, once the server has said so."""
+    """Log the end of an attempt, after the server has confirmed it."""
     if attempt.outcome is None and not attempt.began:
         log.debug("%s %s is given back: it had not begun", attempt.job.klass, attempt.jid, extra=attempt.facts)
         return
@@ -87,7 +91,7 @@ def settled(attempt: Attempt, reply: Any) -> None:
 
 
 def _ending(attempt: Attempt, reply: Any) -> tuple[int, str]:
-    outcome, after = attempt.outcome, f"after {duration(attempt.ran)}"
+    outcome, after = attempt.outcome, f"after {format_duration(attempt.ran * 1000)}"
     if isinstance(outcome, Completed):
         return logging.INFO, f"complete {after}" + (" (and failed: it was revoked)" if reply == "failed" else "")
     if isinstance(outcome, Unknown):
@@ -103,31 +107,13 @@ def _ending(attempt: Attempt, reply: Any) -> tuple[int, str]:
     return logging.INFO, f"is given back {after}{why}"
 
 
-def lost(attempt: Attempt, sentence: str) -> None:
-    """Say that a lock is lost, and who has it."""
+def aborted(attempt: Attempt, sentence: str) -> None:
+    """Log that an attempt is aborted, and why."""
     log.warning("%s %s is aborted. %s", attempt.job.klass, attempt.jid, sentence, extra=attempt.facts)
 
 
-def aborted(attempt: Attempt, abort: Abort) -> None:
-    """Say that an attempt is not to go on."""
-    log.warning("%s %s is aborted. %s", attempt.job.klass, attempt.jid, abort.sentence, extra=attempt.facts)
-
-
-def duration(seconds: float) -> str:
-    """A duration for a person.
-
-    >>> duration(0.00042), duration(0.25), duration(12.34), duration(3700)
-    ('0.4 ms', '250 ms', '12.3 s', '61 min 40 s')
-    """
-    if seconds < 0.01:
-        return f"{seconds * 1000:.1f} ms"
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 100 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
-
-
 def summary(text: str) -> str:
-    """What happened in a line, and if there is more to say, that below.
+    """Move the last line of a message, which names the error, to the top.
 
     >>> summary("by the job")
     'by the job'

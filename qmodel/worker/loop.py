@@ -1,4 +1,4 @@
-"""Performs jobs in one event loop, in a thread of its own: many at a time, where they wait more than they compute."""
+"""Perform jobs in one event loop, in a separate thread: many at a time, for jobs that wait more than they compute."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from qmodel.app.attempt import aperform
 from qmodel.app.errors import Cancelled
-from qmodel.worker.attempt import begun, failed, judged
-from qmodel.worker.attempts import Abort, Attempt
+from qmodel.worker.attempt import Abort, Attempt
+from qmodel.worker.perform import begin, failure, final_outcome
 
 if TYPE_CHECKING:
     from qmodel.app import App
@@ -24,55 +24,56 @@ if TYPE_CHECKING:
 log = logging.getLogger("qmodel.worker")
 
 SPARE: Final = 100
-"""How many threads there may be besides those for `concurrency`, in the place of those that are held."""
+"""Additional threads, for those that are blocked by plain functions whose attempts are over."""
 
 
 class AsyncRunner:
-    """A task for each attempt, so many at a time; plain functions are performed in threads.
+    """A task for each attempt, at most `concurrency` at a time; plain functions run in threads.
 
-    A plain function that goes on when its attempt is over holds its thread until it returns; others have a spare one.
+    A plain function that continues after its attempt is over blocks its thread until it returns; other functions then
+    use a spare thread.
     """
 
-    def __init__(self, app: App, concurrency: int, ended: Callable[[Attempt], None]) -> None:
+    def __init__(self, app: App, concurrency: int, on_end: Callable[[Attempt], None]) -> None:
         self._app = app
         self._concurrency = concurrency
-        self._ended = ended
-        self._line: deque[Attempt] = deque()
+        self._on_end = on_end
+        self._backlog: deque[Attempt] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(concurrency + SPARE, "qmodel-plain"))
-        self._told = False
+        self._warned = False
         self._thread = threading.Thread(target=self._run, name="qmodel-jobs", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread of the event loop."""
         self._thread.start()
 
     def run(self, attempts: list[Attempt]) -> None:
-        """Perform attempts, each as soon as there is room; `ended` is called at the end of each, in the loop."""
-        self._line.extend(attempts)
+        """Perform attempts, each as soon as there is a free slot; `on_end` is called after each, in the loop."""
+        self._backlog.extend(attempts)
         self._loop.call_soon_threadsafe(self._fill)
 
     def waiting(self) -> int:
-        """How many have not begun."""
-        return len(self._line)
+        """Count the attempts that have not begun."""
+        return len(self._backlog)
 
     def take_back(self) -> list[Attempt]:
-        """Take out those that have not begun."""
+        """Remove the attempts that have not begun, and return them."""
         found = []
         try:
             while True:
-                found.append(self._line.popleft())
+                found.append(self._backlog.popleft())
         except IndexError:
             return found
 
     def abort(self, attempt: Attempt, abort: Abort) -> None:
-        """Let an attempt not go on: its task is cancelled."""
+        """Abort an attempt: its task is cancelled."""
         if attempt.abort(abort):
             self._loop.call_soon_threadsafe(_cancel, attempt)
 
     def close(self) -> None:
-        """End; what is still at work is cancelled."""
+        """Stop the loop; running tasks are cancelled."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(1.0)
 
@@ -90,10 +91,10 @@ class AsyncRunner:
         await self._app.aclose()
 
     def _fill(self) -> None:
-        """Begin as many as there is room for."""
-        while self._line and len(self._tasks) < self._concurrency:
+        """Begin attempts while there are free slots."""
+        while self._backlog and len(self._tasks) < self._concurrency:
             try:
-                attempt = self._line.popleft()
+                attempt = self._backlog.popleft()
             except IndexError:
                 return
             attempt.began = time.monotonic()
@@ -104,28 +105,28 @@ class AsyncRunner:
         outcome: Outcome | None = None
         try:
             if attempt.aborted is None:
-                outcome = await aperform(self._app, attempt.job, begun(self._app, attempt))
+                outcome = await aperform(self._app, attempt.job, begin(self._app, attempt))
         except (asyncio.CancelledError, Cancelled):
             outcome = None
-        except BaseException as error:  # the job's KeyboardInterrupt, say: the loop goes on
-            outcome = failed(self._app, attempt, error)
-        attempt.outcome = judged(self._app, attempt, outcome)
+        except BaseException as error:  # for example the job's own KeyboardInterrupt: the loop continues
+            outcome = failure(self._app, attempt, error)
+        attempt.outcome = final_outcome(self._app, attempt, outcome)
         attempt.ended_at = time.monotonic()
-        self._tell_of_threads(attempt)
+        self._warn_of_threads(attempt)
         self._tasks.discard(attempt.slot)
-        self._ended(attempt)
+        self._on_end(attempt)
         self._fill()
 
-    def _tell_of_threads(self, attempt: Attempt) -> None:
-        """Say once that plain functions cannot be ended here."""
+    def _warn_of_threads(self, attempt: Attempt) -> None:
+        """Warn once that this runner cannot end plain functions."""
         kind = self._app.jobs.get(attempt.job.klass)
         why = "" if attempt.aborted is None else attempt.aborted.why
-        if self._told or why in ("", "stop") or kind is None or kind.asynchronous:
+        if self._warned or why in ("", "stop") or kind is None or kind.asynchronous:
             return
-        self._told = True
+        self._warned = True
         log.warning(
-            "%s %s is a plain function: it goes on in its thread until it returns. At most %d may do so at a time, and "
-            "then plain functions wait. --runner thread and fork can end them.",
+            "%s %s is a plain function: it continues in its thread until it returns. At most %d may do so at a time; "
+            "then other plain functions wait. --runner thread and fork can end them.",
             attempt.job.klass,
             attempt.jid,
             SPARE,

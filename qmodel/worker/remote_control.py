@@ -1,77 +1,97 @@
-"""Hears what a worker is told from afar (`qmodel/client/remote.py`): to be quiet, to go on, to stop."""
+"""Remote control: obey the signals that `qmodel/client/remote.py` sends to a worker: quiet, resume, stop."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from qmodel.client import remote
 from qmodel.contract.operations import MetadataGet
 from qmodel.errors import ConnectError
-
-if TYPE_CHECKING:
-    from qmodel.worker.worker import Worker
+from qmodel.worker.connection import Connection
+from qmodel.worker.settings import Settings
 
 log = logging.getLogger("qmodel.worker")
 
-EVERY: Final = 2.0
-"""Seconds between two looks; an idle worker looks for jobs twice as often."""
+POLL_SECONDS: Final = 2.0
+"""Seconds between two polls; an idle worker looks for jobs twice as often."""
 
 FEW: Final = 100
-"""One look reads what all workers were told. Where those are more than so many, looks are the rarer for it: else a
-thousand workers that are told something at once would keep the server at nothing but this."""
+"""One poll reads the signals of all workers. Above this number of signals, polls become proportionally rarer: otherwise
+a thousand workers that get a signal at once would keep the server busy with these polls alone."""
 
 
-class Hearing:
-    """Looks for signals to a worker, in a thread of its own."""
+class Controlled(Protocol):
+    """A worker, as remote control sees it."""
 
-    def __init__(self, worker: Worker) -> None:
+    connection: Connection
+    settings: Settings
+    stopped_remotely: bool
+
+    @property
+    def name(self) -> str:
+        """The name by which signals are addressed to it."""
+
+    def quiet(self, quiet: bool = True) -> None:
+        """Stop or resume taking jobs."""
+
+    def stop(self, now: bool = False, *, within: float | None = None) -> None:
+        """Stop the worker."""
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        """Call a function in the worker's thread."""
+
+
+class RemoteControl:
+    """Polls for signals to a worker, in its own thread."""
+
+    def __init__(self, worker: Controlled) -> None:
         self._worker = worker
         self._closed = threading.Event()
-        self._heeded = ""
-        self._told = 0
-        self._thread = threading.Thread(target=self._run, name="qmodel-hearing", daemon=True)
+        self._obeyed = ""
+        self._signals = 0
+        self._thread = threading.Thread(target=self._run, name="qmodel-remote-control", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """End."""
+        """Stop polling."""
         self._closed.set()
 
     def _run(self) -> None:
-        while not self._closed.wait(EVERY * max(self._told / FEW, 1)):
+        while not self._closed.wait(POLL_SECONDS * max(self._signals / FEW, 1)):
             try:
-                self._look()
+                self._poll()
             except ConnectError:
                 continue
             except Exception:
-                log.exception("Signals were not looked for; that is tried again.")
+                log.exception("The poll for remote signals failed; it will be repeated.")
 
-    def _look(self) -> None:
-        client, worker = self._worker.line.client, self._worker
+    def _poll(self) -> None:
+        client, worker = self._worker.connection.client, self._worker
         signals = dict(client.execute(MetadataGet(remote.SIGNALS)))
-        self._told = len(signals)
+        self._signals = len(signals)
         signal = signals.get(worker.name, "")
-        if signal == self._heeded or signal not in remote.ANSWERS:
+        if signal == self._obeyed or signal not in remote.ANSWERS:
             return
         if stops := signal in ("stop", "stop now"):
-            worker.dismissed = True
+            worker.stopped_remotely = True
         else:
-            self._let(worker.quiet, signal == "quiet")
+            self._set_quiet(signal == "quiet")
         client.execute(remote.answered(worker.name, signal))
-        self._heeded = signal
+        self._obeyed = signal
         if stops:
             now = signal == "stop now"
             worker.stop(now, within=None if now else worker.settings.grace)
 
-    def _let(self, do: Callable[[bool], None], what: bool) -> None:
-        """Have the worker do something, and wait until no round trip is under way any more that began before."""
+    def _set_quiet(self, quiet: bool) -> None:
+        """Quiet the worker or let it resume; return when every round trip that began earlier has ended."""
         done = threading.Event()
-        do(what)
-        self._worker.tell(done.set)
-        while not done.wait(EVERY) and not self._closed.is_set():
+        self._worker.quiet(quiet)
+        self._worker.call_soon(done.set)
+        while not done.wait(POLL_SECONDS) and not self._closed.is_set():
             pass

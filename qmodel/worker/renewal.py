@@ -1,8 +1,8 @@
-"""Renews the leases of all jobs that the worker holds, in a thread of its own: a job that computes keeps its lock.
+"""Renew the leases of all jobs that the worker holds, in a separate thread: a job that computes keeps its lease.
 
-Each is renewed when a third of it has passed, so one renewal may be lost. A process that stands still as a whole renews
-nothing, and rightly loses its jobs. The server's word of a lease that was lost, or a job that was revoked, goes to the
-worker; so does a job's running for longer than its timeout, after which no renewal helps.
+A lease is renewed when a third of it has passed, so one renewal may be lost. A process that hangs as a whole renews
+nothing, and rightly loses its jobs. The worker is notified of lost leases, of revoked jobs, and of jobs that exceed
+their timeout, which no renewal extends.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from typing import Final
 from qmodel.contract import replies
 from qmodel.contract.operations import Heartbeat
 from qmodel.errors import ConnectError, RefusedError
-from qmodel.worker.attempts import Abort, Attempt
-from qmodel.worker.connection import Line
+from qmodel.worker.attempt import Abort, Attempt
+from qmodel.worker.connection import Connection
 
 log = logging.getLogger("qmodel.worker")
 
 LONGEST: Final = 5.0
-"""Seconds between two looks, at most."""
+"""Maximum seconds between two rounds."""
 
 SHORTEST: Final = 0.01
 
-Told = Callable[[Attempt, Abort], None]
+OnAbort = Callable[[Attempt, Abort], None]
 
 
 class Renewer:
-    """Keeps the leases of attempts; `told` is called, in its thread, for each that must not go on."""
+    """Renews the leases of attempts; calls `on_abort`, in its thread, for each attempt that must be aborted."""
 
-    def __init__(self, line: Line, told: Told) -> None:
-        self._line = line
-        self._told = told
+    def __init__(self, connection: Connection, on_abort: OnAbort) -> None:
+        self._connection = connection
+        self._on_abort = on_abort
         self._held: dict[int, Attempt] = {}
         self._next = 0.0
         self._wake = threading.Event()
@@ -42,22 +42,22 @@ class Renewer:
         self._thread = threading.Thread(target=self._run, name="qmodel-renewer", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def keep(self, attempt: Attempt) -> None:
-        """Renew a lease from now on."""
+        """Add an attempt whose lease is to be renewed."""
         self._held[attempt.token] = attempt
         due = attempt.renew_at if attempt.limit is None else min(attempt.renew_at, attempt.limit)
         if due < self._next:
             self._wake.set()
 
     def drop(self, attempt: Attempt) -> None:
-        """Renew it no more."""
+        """Remove an attempt."""
         self._held.pop(attempt.token, None)
 
     def close(self) -> None:
-        """End."""
+        """Stop renewing."""
         self._closed = True
         self._wake.set()
 
@@ -68,16 +68,16 @@ class Renewer:
             for attempt in held:
                 if attempt.limit is not None and now >= attempt.limit:
                     attempt.limit = None
-                    self._told(attempt, _too_long(attempt))
+                    self._on_abort(attempt, _timed_out(attempt))
             try:
                 self._renew([attempt for attempt in held if now >= attempt.renew_at])
-            except Exception:  # without renewals all jobs would be lost: whatever it is, go on
-                log.exception("Leases were not renewed; that is tried again.")
+            except Exception:  # without renewals all jobs would be lost: continue after any error
+                log.exception("Renewing leases failed; it will be tried again.")
                 time.sleep(1.0)
             self._sleep()
 
     def _sleep(self) -> None:
-        """Sleep until the next is due; one that comes meanwhile and is due before wakes us."""
+        """Sleep until the next renewal is due; a new attempt that is due earlier wakes the thread."""
         self._wake.clear()
         self._next = time.monotonic() + LONGEST
         for attempt in list(self._held.values()):
@@ -91,25 +91,25 @@ class Renewer:
             return
         sent = time.monotonic()
         try:
-            said = self._line.client.execute_many([Heartbeat(one.jid, one.token) for one in due])
+            said = self._connection.client.execute_many([Heartbeat(one.jid, one.token) for one in due])
         except ConnectError as error:
-            self._line.away(error)
+            self._connection.log_outage(error)
             for one in due:
                 one.renew_at = time.monotonic() + min(one.lease / 10, 1.0)
             return
         for one, reply in zip(due, said, strict=True):
-            self._hear(one, reply, sent)
+            self._apply(one, reply, sent)
 
-    def _hear(self, attempt: Attempt, reply: object, sent: float) -> None:
+    def _apply(self, attempt: Attempt, reply: object, sent: float) -> None:
         if isinstance(reply, replies.Lease):
             attempt.renewed(reply.expires_at, sent)
             if reply.revoked and attempt.aborted is None:
-                self._told(attempt, Abort("revoked", "It was revoked."))
+                self._on_abort(attempt, Abort("revoked", "It was revoked."))
         elif isinstance(reply, RefusedError) and attempt.token in self._held:
             self.drop(attempt)
-            self._told(attempt, Abort("lost", reply.sentence))
+            self._on_abort(attempt, Abort("lost", reply.sentence))
 
 
-def _too_long(attempt: Attempt) -> Abort:
+def _timed_out(attempt: Attempt) -> Abort:
     seconds = (attempt.job.timeout_ms or 0) / 1000
     return Abort("timeout", f"It ran for longer than its timeout of {seconds:g} s.")

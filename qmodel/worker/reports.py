@@ -1,4 +1,4 @@
-"""From what became of attempts to the operations that say so, as few as possible, and what the server said to them."""
+"""Turn the outcomes of attempts into operations, as few as possible."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Complete, CompleteAndPop, CompleteMany, Operation, Pop, Release
-from qmodel.worker.attempts import Attempt
+from qmodel.worker.attempt import Attempt
 
 
 def operation(attempt: Attempt) -> Operation:
-    """The operation that says how an attempt ended."""
+    """Make the operation that reports the outcome of an attempt."""
     outcome = attempt.outcome
     if outcome is None:
         return Release(attempt.jid, attempt.token)
@@ -19,7 +19,10 @@ def operation(attempt: Attempt) -> Operation:
 
 
 def composed(ended: Iterable[Attempt]) -> Iterator[tuple[Operation, list[Attempt]]]:
-    """The operations for attempts that ended: those that are complete in one, of a job that was held twice once."""
+    """Make the operations for ended attempts; completed attempts share one operation.
+
+    A job that was held twice is completed once in it; its other attempt gets an operation of its own.
+    """
     together: dict[str, tuple[Complete, Attempt]] = {}
     for attempt in ended:
         op = operation(attempt)
@@ -35,7 +38,7 @@ def composed(ended: Iterable[Attempt]) -> Iterator[tuple[Operation, list[Attempt
 
 
 def joined(op: Operation, pop: Operation) -> CompleteAndPop | None:
-    """One operation for the two, where there is one."""
+    """Combine a completion and a pop in one operation, if there is one for both."""
     if type(op) is not Complete or type(pop) is not Pop:
         return None
     return CompleteAndPop(

@@ -1,6 +1,4 @@
-"""Declares the schedules of the app, and keeps those that recur by cron going; any worker does, and none has to be
-alone.
-"""
+"""Declare the app's schedules, and send the next times of cron expressions. Every worker does so, without a leader."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from qmodel.errors import ConnectError
-from qmodel.worker.connection import Line
+from qmodel.worker.connection import Connection
 
 if TYPE_CHECKING:
     from qmodel.app import App
@@ -18,43 +16,43 @@ if TYPE_CHECKING:
 log = logging.getLogger("qmodel.worker")
 
 AHEAD: Final = 3600.0
-"""Seconds for which the moments of cron expressions are told in advance."""
+"""Seconds for which the times of cron expressions are sent in advance."""
 
 EVERY: Final = 600.0
-"""Seconds between two looks; a few workers may be gone without a run being late."""
+"""Maximum seconds between two rounds; several rounds may be missed without a run being late."""
 
 
 class Schedules:
-    """Looks after what recurs, in a thread of its own."""
+    """Keeps schedules going, in its own thread."""
 
-    def __init__(self, line: Line, app: App) -> None:
-        self._line = line
+    def __init__(self, connection: Connection, app: App) -> None:
+        self._connection = connection
         self._app = app
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="qmodel-schedules", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """End."""
+        """Stop."""
         self._closed.set()
 
     def _run(self) -> None:
-        pause, told = 0.0, False
+        pause, declared = 0.0, False
         while not self._closed.wait(pause):
             try:
-                if not told:
+                if not declared:
                     self._app.tell_schedules()
-                    told = True
-                self._line.client.advance_schedules(AHEAD)
+                    declared = True
+                self._connection.client.advance_schedules(AHEAD)
                 pause = random.uniform(EVERY / 2, EVERY)
             except ConnectError:
                 pause = 5.0
             except ImportError as error:
-                log.error("There are cron schedules, which need the package %s.", error.name)
+                log.error("Cron schedules need the package %s, which is not installed.", error.name)
                 return
             except Exception:
-                log.exception("The schedules were not advanced; that is tried again in ten minutes.")
+                log.exception("Advancing the schedules failed; it will be tried again in ten minutes.")
                 pause = EVERY

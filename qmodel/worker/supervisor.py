@@ -1,8 +1,8 @@
-"""Several processes of one worker: forked from one that has loaded the app, and does nothing but look after them.
+"""The supervisor of a worker with several processes: it loads the app, forks the processes, and replaces dead ones.
 
-Signals go to it, and it passes them on; one of the processes that dies is replaced, later each time that it dies soon,
-unless it was told from afar to stop. When it is gone itself, the processes are told to end: on Linux by the system,
-elsewhere by a pipe that closes.
+Signals to the supervisor are forwarded to the processes. A process that dies is replaced, after a pause that doubles
+while processes die soon; one that was stopped by remote control is not replaced. When the supervisor itself dies, the
+processes are told to stop: on Linux by the system, elsewhere by a pipe that closes.
 """
 
 from __future__ import annotations
@@ -13,40 +13,53 @@ import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from qmodel.errors import QmodelError
 from qmodel.processes import die_with_parent
-
-if TYPE_CHECKING:
-    from qmodel.worker.worker import Worker
+from qmodel.worker.connection import Connection
+from qmodel.worker.settings import Settings
 
 log = logging.getLogger("qmodel.worker")
 
 SOON: Final = 10.0
-"""Seconds: a process that dies within them is not replaced at once."""
+"""A process that dies within so many seconds is replaced after a pause."""
 
 LONGEST_PAUSE: Final = 30.0
 
-DISMISSED: Final = 64
-"""The status of a process that was told from afar to stop: nobody takes its place."""
+STOPPED_REMOTELY: Final = 64
+"""The exit status of a process that was stopped by remote control: it is not replaced."""
 
-_PASSED_ON: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def supervise(worker: Worker) -> None:
-    """Have as many processes work as the worker's settings say, until a signal ends them.
+class Supervised(Protocol):
+    """A worker, as the supervisor sees it."""
 
-    Raises ConnectError when there is a server that does not want us, before there are any.
+    connection: Connection
+    settings: Settings
+    stopped_remotely: bool
+
+    def become_process(self, index: int) -> None:
+        """Become one of several processes."""
+
+    def run(self) -> None:
+        """Perform jobs until the worker is stopped."""
+
+
+def supervise(worker: Supervised) -> None:
+    """Run as many processes as the worker's settings say, until a signal ends them.
+
+    Raises ConnectError when the server refuses the connection, before any process is started.
     """
-    worker.line.connect()
+    worker.connection.connect()
     _Supervisor(worker).run()
 
 
 class _Supervisor:
-    """The processes, each with its place among them, and the moment at which it began."""
+    """The processes by their ids, each with its index and its start time."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Supervised) -> None:
         self._worker = worker
         self._living: dict[int, tuple[int, float]] = {}
         self._stopping = False
@@ -54,10 +67,10 @@ class _Supervisor:
         self._alive, self._held_open = os.pipe()
 
     def run(self) -> None:
-        before = {number: signal.signal(number, self._pass_on) for number in _PASSED_ON}
+        before = {number: signal.signal(number, self._forward) for number in _FORWARDED}
         try:
-            for place in range(self._worker.settings.processes):
-                self._fork(place)
+            for index in range(self._worker.settings.processes):
+                self._fork(index)
             while self._living:
                 self._await()
         finally:
@@ -66,56 +79,56 @@ class _Supervisor:
             os.close(self._alive)
             os.close(self._held_open)
 
-    def _pass_on(self, number: int, frame: object) -> None:
+    def _forward(self, number: int, frame: object) -> None:
         self._stopping = True
         for pid in self._living:
             os.kill(pid, number)
 
     def _await(self) -> None:
-        """Wait for one to end, and replace it unless they all are to."""
+        """Wait until a process ends; replace it unless all are to stop."""
         pid, status = os.wait()
-        place, began = self._living.pop(pid, (0, 0.0))
+        index, began = self._living.pop(pid, (0, 0.0))
         how = os.waitstatus_to_exitcode(status)
-        if not began or self._stopping or how == DISMISSED:
+        if not began or self._stopping or how == STOPPED_REMOTELY:
             return
         soon = time.monotonic() - began < SOON
         self._pause = min(max(2 * self._pause, 0.5), LONGEST_PAUSE) if soon else 0.0
-        said = f"was killed by {signal.Signals(-how).name}" if how < 0 else f"ended with the status {how}"
-        log.error("Process %d of the worker %s; another begins in %g s.", pid, said, self._pause)
+        reason = f"was killed by {signal.Signals(-how).name}" if how < 0 else f"ended with the status {how}"
+        log.error("Process %d of the worker %s; another one starts in %g s.", pid, reason, self._pause)
         self._sleep(self._pause)
         if not self._stopping:
-            self._fork(place)
+            self._fork(index)
 
     def _sleep(self, seconds: float) -> None:
-        """Sleep, unless and until all are to end."""
+        """Sleep, but not longer than until the supervisor is told to stop."""
         until = time.monotonic() + seconds
         while not self._stopping and time.monotonic() < until:
             time.sleep(0.05)
 
-    def _fork(self, place: int) -> None:
+    def _fork(self, index: int) -> None:
         parent = os.getpid()
-        signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
         pid = os.fork()
         if not pid:
-            self._work(parent, place)
-        self._living[pid] = place, time.monotonic()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
+            self._work(parent, index)
+        self._living[pid] = index, time.monotonic()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
 
-    def _work(self, parent: int, place: int) -> Any:
-        """Be one of the processes."""
+    def _work(self, parent: int, index: int) -> Any:
+        """Run one of the processes, and exit."""
         status = 1
         try:
-            os.setpgid(0, 0)  # a Ctrl-C in the terminal goes to the supervisor, which passes it on
-            for number in _PASSED_ON:
+            os.setpgid(0, 0)  # a Ctrl-C in the terminal goes to the supervisor, which forwards it
+            for number in _FORWARDED:
                 signal.signal(number, signal.SIG_DFL)
             die_with_parent(parent, signal.SIGTERM)
             os.close(self._held_open)
             if sys.platform != "linux":
                 threading.Thread(target=self._end_with, daemon=True).start()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
-            self._worker.alone(place)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
+            self._worker.become_process(index)
             self._worker.run()
-            status = DISMISSED if self._worker.dismissed else 0
+            status = STOPPED_REMOTELY if self._worker.stopped_remotely else 0
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 1
         except QmodelError as error:
@@ -128,6 +141,6 @@ class _Supervisor:
             os._exit(status)
 
     def _end_with(self) -> None:
-        """End when the supervisor is gone, and with it the other end of the pipe."""
+        """Stop when the supervisor is gone, and with it the other end of the pipe."""
         os.read(self._alive, 1)
         os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Performs jobs in threads: as many at a time as there are threads."""
+"""Perform jobs in threads: one job at a time in each."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from qmodel.app.errors import Cancelled
-from qmodel.worker.attempt import failed, judged, performed
-from qmodel.worker.attempts import Abort, Attempt
+from qmodel.worker.attempt import Abort, Attempt
+from qmodel.worker.perform import failure, final_outcome, perform
 
 if TYPE_CHECKING:
     from qmodel.app import App
 
-Ended = Callable[[Attempt], None]
-"""Is told of each that has ended."""
+OnEnd = Callable[[Attempt], None]
+"""Is called with each attempt that has ended."""
 
 
 class ThreadRunner:
-    """Threads that take attempts out of a line, first come first served.
+    """Threads that take attempts from a backlog, in order.
 
-    One is woken at a time, and wakes the next if there is more to do than for itself: quick jobs are done by a thread
-    or two, for whom to change places would take longer than the jobs.
+    One thread is woken at a time, and wakes the next one if there is more work. So short jobs are performed by one or
+    two threads: switching between threads would take longer than the jobs.
     """
 
-    def __init__(self, app: App, concurrency: int, ended: Ended) -> None:
+    def __init__(self, app: App, concurrency: int, on_end: OnEnd) -> None:
         self._app = app
-        self._ended = ended
-        self._line: deque[Attempt] = deque()
+        self._on_end = on_end
+        self._backlog: deque[Attempt] = deque()
         self._calls: SimpleQueue[None] = SimpleQueue()
         self._called = self._closed = False
         self._threads = [
@@ -41,27 +41,27 @@ class ThreadRunner:
         ]
 
     def start(self) -> None:
-        """Begin."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
     def run(self, attempts: list[Attempt]) -> None:
-        """Perform attempts, each as soon as a thread is free; `ended` is called at the end of each, in its thread."""
-        self._line.extend(attempts)
-        self._call()
+        """Perform attempts, each as soon as a thread is free; `on_end` is called after each, in its thread."""
+        self._backlog.extend(attempts)
+        self._wake_one()
 
-    def _call(self) -> None:
-        """Wake a thread, unless one is on its way; it looks at the line after it has said that it is there."""
+    def _wake_one(self) -> None:
+        """Wake a thread, unless one is waking: that one clears `_called` before it reads the backlog."""
         if not self._called:
             self._called = True
             self._calls.put(None)
 
     def waiting(self) -> int:
-        """How many have not begun."""
-        return len(self._line)
+        """Count the attempts that have not begun."""
+        return len(self._backlog)
 
     def take_back(self) -> list[Attempt]:
-        """Take out those that have not begun."""
+        """Remove the attempts that have not begun, and return them."""
         found = []
         while (attempt := self._next()) is not None:
             found.append(attempt)
@@ -69,18 +69,18 @@ class ThreadRunner:
 
     def _next(self) -> Attempt | None:
         try:
-            return self._line.popleft()
+            return self._backlog.popleft()
         except IndexError:
             return None
 
     def abort(self, attempt: Attempt, abort: Abort) -> None:
-        """Let an attempt not go on: an exception is raised in it, as soon as it is in Python again."""
+        """Abort an attempt: an exception is raised in its thread as soon as that executes Python code again."""
         with _SETTING:
             if attempt.abort(abort) and attempt.slot is not None:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(attempt.slot), ctypes.py_object(Cancelled))
 
     def close(self) -> None:
-        """Let the threads end, when they are free."""
+        """Let each thread end when it is free."""
         self._closed = True
         for _ in self._threads:
             self._calls.put(None)
@@ -93,30 +93,30 @@ class ThreadRunner:
                 self._calls.get()
                 self._called = False
                 continue
-            if self._line:
-                self._call()
+            if self._backlog:
+                self._wake_one()
             outcome = None
             try:
                 attempt.slot = me
                 attempt.began = time.monotonic()
                 if attempt.aborted is None:
-                    outcome = performed(self._app, attempt)
+                    outcome = perform(self._app, attempt)
                 attempt.slot = None
                 if attempt.aborted is not None:
-                    self._expect()
+                    self._absorb_exception()
             except Cancelled:
                 attempt.slot = None
-            except BaseException as error:  # the job's KeyboardInterrupt, say: the thread goes on
+            except BaseException as error:  # for example the job's own KeyboardInterrupt: the thread continues
                 attempt.slot = None
-                outcome = failed(self._app, attempt, error)
-            if os.getpid() != here:  # the job has forked, and its child came back from it
+                outcome = failure(self._app, attempt, error)
+            if os.getpid() != here:  # the job forked, and this is the child
                 os._exit(0)
-            attempt.outcome = judged(self._app, attempt, outcome) if attempt.aborted is not None else outcome
+            attempt.outcome = final_outcome(self._app, attempt, outcome) if attempt.aborted is not None else outcome
             attempt.ended_at = time.monotonic()
-            self._ended(attempt)
+            self._on_end(attempt)
 
-    def _expect(self) -> None:
-        """Await the exception that was raised in this thread while it left the job: it must not meet the next one."""
+    def _absorb_exception(self) -> None:
+        """Wait for the exception that was raised in this thread while it left the job: it must not hit the next job."""
         with _SETTING:
             pass
         until = time.monotonic() + 0.05
@@ -125,4 +125,4 @@ class ThreadRunner:
 
 
 _SETTING = threading.Lock()
-"""Held while an exception is raised in a thread, so that it is known whether the thread was still at the job."""
+"""Held while an exception is raised in a thread, so that it is certain whether the thread was still in the job."""

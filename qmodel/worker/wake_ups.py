@@ -1,4 +1,4 @@
-"""Sleeps in the place of a worker that has nothing to do, and wakes it; so that it can hear other things meanwhile."""
+"""Wait for wake-ups in the place of an idle worker, whose own thread can handle other messages meanwhile."""
 
 from __future__ import annotations
 
@@ -12,95 +12,99 @@ from typing import Final
 from qmodel.contract.operations import Multiget, Pop, PopAny, Queue, Release, Running, Workers
 from qmodel.contract.replies import Page, QueueCounts
 from qmodel.errors import ConnectError
-from qmodel.worker.connection import Line
+from qmodel.worker.connection import Connection
 
 log = logging.getLogger("qmodel.worker")
 
 BACK: Final = 60_000.0
-"""Milliseconds by which what the server tells of its clock may lag before we take it for set back."""
+"""Milliseconds by which the reported server time may fall behind our estimate; beyond that, the server's clock was set
+back."""
 
 LONGEST_SLEEP = 1.0
-"""Seconds after which an idle worker looks by itself. Nothing wakes it for a job that was put, or given back, with a
-delay after it fell asleep, so that begins so late at most; and looking costs some tenths of a millisecond."""
+"""Seconds after which an idle worker looks for jobs by itself. There is no wake-up for a job that was put, or given
+back, with a delay after the worker fell asleep, so such a job begins at most this late. A look costs some tenths of a
+millisecond."""
 
 _AWAY: Final = 0.5
-"""Seconds to sleep where the server cannot be asked; the worker's own pop says so, and waits longer."""
+"""Seconds to sleep when the server cannot be reached; the worker's own pop logs that, and waits longer."""
 
 
-class Bell:
-    """Rings once each time that it was set: when a job may be ready in one of the queues.
+class WakeUps:
+    """Calls `on_wake_up` once for each request: when a job may be ready in one of the queues.
 
-    A wake-up is for one worker. Where it comes to one that has stopped meanwhile, or is to be quiet (`hushed`), it is
-    passed on: a job is taken and given back, which wakes another.
+    A wake-up is for one worker. If it reaches a worker that has stopped meanwhile, or that is quiet (`paused`), it is
+    passed on: a job is popped and released, which wakes another worker.
     """
 
-    def __init__(self, line: Line, queues: Sequence[str], worker: str, ring: Callable[[], None]) -> None:
-        self._line = line
+    def __init__(
+        self, connection: Connection, queues: Sequence[str], worker: str, on_wake_up: Callable[[], None]
+    ) -> None:
+        self._connection = connection
         self._queues = tuple(queues)
         self._worker = worker
-        self._ring = ring
-        self._set: SimpleQueue[bool] = SimpleQueue()
+        self._on_wake_up = on_wake_up
+        self._requests: SimpleQueue[bool] = SimpleQueue()
         self._last = self._tries = 0
         self._ahead = 0.0
-        self.silenced = self.hushed = False
+        self.closed = self.paused = False
         self._passing = threading.Lock()
-        self._over = False
-        self._thread = threading.Thread(target=self._run, name="qmodel-bell", daemon=True)
+        self._finished = False
+        self._thread = threading.Thread(target=self._run, name="qmodel-wake-ups", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
-    def set(self) -> None:
-        """Ring when there may be a job."""
-        self._set.put(True)
+    def request(self) -> None:
+        """Request one call of `on_wake_up`."""
+        self._requests.put(True)
 
     def close(self) -> None:
-        """Ring no more."""
-        self.silenced = True
-        self._set.put(False)
+        """Stop waiting, and pass on the wake-up that may still come."""
+        self.closed = True
+        self._requests.put(False)
 
     def finish(self) -> None:
-        """Pass nothing on any more: a job that was taken for that has been given back when this returns."""
+        """Stop passing on wake-ups; when this returns, every job that was popped for that has been released."""
         with self._passing:
-            self._over = True
+            self._finished = True
 
     def _run(self) -> None:
-        while self._set.get():
+        while self._requests.get():
             try:
                 woken = self._sleep()
-                if woken and (self.silenced or self.hushed):
+                if woken and (self.closed or self.paused):
                     self._pass_on()
             except ConnectError:
                 time.sleep(_AWAY)
-            except Exception:  # who is never woken never works: whatever it is, wake up and look
-                log.exception("To wait for jobs went wrong; they are looked for instead.")
+            except Exception:  # a worker without wake-ups would never work again: wake it up after any error
+                log.exception("Waiting for a wake-up failed; the worker looks for jobs instead.")
                 time.sleep(_AWAY)
-            if self.silenced:
+            if self.closed:
                 return
-            self._ring()
+            self._on_wake_up()
 
     def _sleep(self) -> bool:
-        woken = self._line.client.backend.wait(self._queues, self._until_next())
-        if woken:  # by a job: that says nothing about the moment for which we slept
+        woken = self._connection.client.backend.wait(self._queues, self._until_next())
+        if woken:  # a put caused this wake-up, so it tells nothing about the time for which we slept
             self._last = 0
         return woken
 
     def _until_next(self) -> float:
-        """Seconds until a job becomes ready by itself; a little more each time that this turned out too early.
+        """Compute the seconds until a job becomes ready by itself; a little more after each look that was too early.
 
-        By the server's clock, which our pop, a moment ago, told to the list of workers: ours may be an hour off. What
-        became ready by itself after that pop has left no wake-up, so where jobs are ready it is soon tried again; and
-        so it is where a lease ends without its worker's word, until its grace is over.
+        Times are the server's: our own clock may be wrong by an hour. Our last pop made the server write its time to
+        the list of workers. A job that became ready by itself after that pop has caused no wake-up, so if jobs are
+        ready the worker looks again soon. The same holds for a lease that ran out, until its grace period is over.
         """
         asked = [op for name in self._queues for op in (Queue(name), Running(name, 0, 1))]
-        *told, seen = self._line.client.execute_many([*asked, Workers(0, 1)])
-        counts = [one for one in told if isinstance(one, QueueCounts)]
-        moments = [one.next_at for one in counts if one.next_at]
-        moments += self._expiries(tuple(jid for one in told if isinstance(one, Page) for jid in one.jids))
+        *found, seen = self._connection.client.execute_many([*asked, Workers(0, 1)])
+        counts = [one for one in found if isinstance(one, QueueCounts)]
+        times = [one.next_at for one in counts if one.next_at]
+        times += self._expiries(tuple(jid for one in found if isinstance(one, Page) for jid in one.jids))
         if any((one.waiting and not one.paused) or one.stalled for one in counts):
-            moments.append(1)
-        next_at = min(moments, default=0)
+            times.append(1)
+        next_at = min(times, default=0)
         self._tries = self._tries + 1 if next_at == self._last else 0
         self._last = next_at
         if not next_at or not seen:
@@ -109,8 +113,10 @@ class Bell:
         return min(left, LONGEST_SLEEP)
 
     def _now(self, seen_at: int) -> float:
-        """The server's time, from when a worker was last seen, which it never is before, and is written once a second:
-        so what counts is the least by which that was ever behind, unless the server's clock was set back.
+        """Estimate the server's time from the time at which a worker was last seen.
+
+        That time is never ahead of the server's clock, and is written once a second. So the smallest lag that was ever
+        observed counts, unless the server's clock was set back.
         """
         passed = time.monotonic() * 1000
         ahead = seen_at - passed
@@ -119,14 +125,14 @@ class Bell:
         return passed + self._ahead
 
     def _expiries(self, running: tuple[str, ...]) -> list[int]:
-        """When the leases of jobs end."""
-        found = self._line.client.execute(Multiget(running)) if running else ()
+        """Read the times at which the leases of running jobs end."""
+        found = self._connection.client.execute(Multiget(running)) if running else ()
         return [job.expires_at for job in found if job is not None and job.expires_at]
 
     def _pass_on(self) -> None:
-        client = self._line.client
+        client = self._connection.client
         one = len(self._queues) == 1
         pop = Pop(self._queues[0], self._worker) if one else PopAny(self._queues, self._worker)
         with self._passing:
-            if not self._over:
+            if not self._finished:
                 client.execute_many([Release(job.jid, job.token) for job in client.execute(pop)])

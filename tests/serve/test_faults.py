@@ -126,7 +126,7 @@ def test_what_is_no_rule_is_refused(served: Serving, text: str) -> None:
 
 def test_a_bad_rule_on_the_command_line_is_named() -> None:
     code, said = run_to_its_end("--fault", "lose")
-    assert code == 2 and "'lose' is no rule" in said
+    assert code == 2 and "'lose' is not a rule" in said
 
 
 # ---- the judge

@@ -130,12 +130,12 @@ def test_a_server_that_is_away_for_long_is_waited_for(kept: Private, notes: Path
         with Flood(Client(kept.url), notes) as jobs:
             time.sleep(0.3)
             kept.kill()
-            worker.says("I go on trying")
+            worker.says("keeps trying")
             time.sleep(1)
             kept.start()
-            worker.says("is there again")
+            worker.says("is back after")
         jobs.balances()
-        assert worker.output.count("I go on trying") == worker.output.count("is there again") == 1
+        assert worker.output.count("keeps trying") == worker.output.count("is back after") == 1
 
 
 def test_a_server_that_hangs(kept: Private, notes: Path) -> None:

@@ -12,8 +12,8 @@ from qmodel.app import App
 from qmodel.app.outcome import Completed
 from qmodel.client.sync import Client
 from qmodel.errors import JobFailed
-from qmodel.worker.folders import Home
-from qmodel.worker.forks import _told
+from qmodel.worker.folders import WorkFolder
+from qmodel.worker.forks import _parsed
 from tests.worker import jobs
 from tests.worker.support import PATIENCE, is_alive, lines, until, working
 
@@ -43,8 +43,8 @@ def test_a_killed_process_is_a_failed_attempt_and_no_dead_worker(app: App) -> No
 
 @pytest.mark.parametrize("text", ["junk", '["Completed", {"result_text": 7}]', '["Worker", {}]', "7", "[" * 9999])
 def test_what_is_no_answer_is_none(text: str) -> None:
-    assert _told(b'["Completed", {"result_text": "7"}]') == Completed("7")
-    assert _told(text.encode()) is None
+    assert _parsed(b'["Completed", {"result_text": "7"}]') == Completed("7")
+    assert _parsed(text.encode()) is None
 
 
 def test_a_closed_stream_harms_no_answer(app: App) -> None:
@@ -71,7 +71,7 @@ def test_each_job_has_an_empty_folder_which_is_gone_after_it(app: App, notes: Pa
 def test_what_a_killed_worker_left_is_swept_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (tmp_path / "qmodel-worker-left" / "1").mkdir(parents=True)
-    living, other = Home(), Home()
+    living, other = WorkFolder(), WorkFolder()
     assert sorted(tmp_path.iterdir()) == sorted([living.path, other.path])
     living.close()
     other.close()

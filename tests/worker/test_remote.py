@@ -37,7 +37,7 @@ class Jobs:
 @pytest.fixture
 def jobs(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     """Jobs for workers in threads of the test, which look often."""
-    monkeypatch.setattr(remote_control, "EVERY", 0.05)
+    monkeypatch.setattr(remote_control, "POLL_SECONDS", 0.05)
     made = Jobs(url)
     yield made
     made.let_go.set()
@@ -116,7 +116,7 @@ def test_a_worker_that_is_stopped_before_it_has_begun_leaves_no_thread(
         raise GivenUp
 
     worker, before = Worker(jobs.app), set(threading.enumerate())
-    monkeypatch.setattr(worker.line, "execute_many", given_up)
+    monkeypatch.setattr(worker.connection, "execute_many", given_up)
     worker.run()
     assert [one for one in set(threading.enumerate()) - before if one.name.startswith("qmodel-")] == []
 
@@ -127,7 +127,7 @@ def test_of_several_processes_the_one_that_is_to_stop_is_not_replaced(url: str, 
         client.workers.stop("w-1")
         until(lambda: {one.name for one in client.workers.counts()} == {"w-2"})
         assert client.queues["default"].put("add", {"x": 1}).wait(PATIENCE) == 1
-        assert "another begins" not in worker.output
+        assert "another one starts" not in worker.output
         client.workers.stop("w-2")
         assert worker.wait() == 0
 

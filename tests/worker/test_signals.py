@@ -139,13 +139,15 @@ def test_a_process_that_dies_is_replaced(url: str, client: Client, notes: Path) 
         put(client, "rest", notes, 30)
         until(lambda: lines(notes))
         os.kill(int(lines(notes)[0].split()[1]), signal.SIGKILL)
-        worker.says("was killed by SIGKILL; another begins in ")
+        worker.says("was killed by SIGKILL; another one starts in ")
         until(lambda: worker.output.count("Worker ") >= 3)
         worker.send(INTERRUPT)
         assert worker.wait() == 0
 
 
-def test_a_worker_whose_zygote_is_killed_gives_its_jobs_back_and_ends(url: str, client: Client, notes: Path) -> None:
+def test_a_worker_whose_fork_server_is_killed_gives_its_jobs_back_and_ends(
+    url: str, client: Client, notes: Path
+) -> None:
     with Process(url, "--runner", "fork") as worker:
         jid = put(client, "rest", notes, 60)
         until(lambda: lines(notes))
@@ -175,7 +177,7 @@ def test_a_worker_begins_anew_when_its_code_changes(url: str, client: Client, tm
     with Process(url, "--reload", app="changing:app", path=str(tmp_path), cwd=tmp_path) as worker:
         assert client.queues["default"].put("which", {}).wait(timeout=PATIENCE) == 1
         module.write_text(code.format(2))
-        worker.says("changing.py changed: the worker begins anew.")
+        worker.says("changing.py changed: the worker restarts.")
         until(lambda: client.queues["default"].put("which", {}).wait(timeout=PATIENCE) == 2)
         module.write_text("this is no Python")
         worker.says("SyntaxError")
@@ -193,10 +195,10 @@ def test_a_worker_whose_server_is_gone_still_ends_in_time(private: Starter, note
         put(client, "rest", notes, 60)
         until(lambda: lines(notes))
         server.kill()
-        worker.says("I go on trying")
+        worker.says("keeps trying")
         worker.send(TERMINATE)
         assert worker.wait() == 0
-        assert "1 job left to lapse with their leases" in worker.output and "Traceback" not in worker.output
+        assert "1 job left until their leases run out" in worker.output and "Traceback" not in worker.output
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
@@ -216,8 +218,8 @@ def test_a_mistake_is_one_sentence(url: str) -> None:
 
 def test_a_server_that_is_not_there_is_waited_for_and_said_so_once(tmp_path: Path) -> None:
     with Process(f"unix://{tmp_path}/socket") as worker:
-        worker.says("I go on trying")
+        worker.says("keeps trying")
         time.sleep(0.5)
         worker.send(INTERRUPT)
         assert worker.wait() == 0
-        assert worker.output.count("I go on trying") == 1 and "Traceback" not in worker.output
+        assert worker.output.count("keeps trying") == 1 and "Traceback" not in worker.output

@@ -113,7 +113,7 @@ def test_plain_functions_that_go_on_in_an_event_loop_keep_no_other_waiting(
             with pytest.raises(JobFailed, match="longer than its timeout"):
                 job.wait(timeout=PATIENCE)
         assert jobs.add.put(1).wait(timeout=PATIENCE) == 1
-    assert caplog.text.count("is a plain function: it goes on in its thread") == 1
+    assert caplog.text.count("is a plain function: it continues in its thread") == 1
 
 
 def test_a_lost_lock_aborts_the_job_and_says_who_has_it(
@@ -286,4 +286,4 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], sentence: str) -> No
 
 def test_a_worker_of_a_server_is_told_by_its_name(server: Server) -> None:
     worker = Worker(App(server.url), name="me")
-    assert (worker.name, worker.line.where.partition("?")[0]) == ("me", server.url)
+    assert (worker.name, worker.connection.shown_url.partition("?")[0]) == ("me", server.url)

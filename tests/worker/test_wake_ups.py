@@ -12,35 +12,34 @@ import pytest
 
 import qmodel
 from qmodel.contract.operations import Operation
-from qmodel.worker.connection import Line
-from qmodel.worker.wake_ups import Bell
+from qmodel.worker.wake_ups import WakeUps
 
 
 def test_the_servers_time_goes_on_between_two_notes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker is noted as seen once a second: what is read in between is old, now less and now more."""
     nothing: Any = None
-    bell = Bell(nothing, ["q"], "me", lambda: None)
+    wake_ups = WakeUps(nothing, ["q"], "me", lambda: None)
     told = [(0.0, 5000), (0.4, 5000), (1.1, 6050), (1.9, 6050), (2.0, 6050), (3.0, 905_000), (4.0, 7000)]
     found = []
     for passed, seen_at in told:
         monkeypatch.setattr(time, "monotonic", lambda passed=passed: 100 + passed)
-        found.append(round(bell._now(seen_at)))
+        found.append(round(wake_ups._now(seen_at)))
     assert found == [5000, 5400, 6100, 6900, 7000, 905_000, 7000]
 
 
 def test_who_is_idle_looks_within_a_second_for_nothing_wakes_it_for_a_delay_that_is_put_later() -> None:
     client = qmodel.Client()
-    bell = Bell(cast(Line, SimpleNamespace(client=client)), ["q"], "me", lambda: None)
-    assert bell._until_next() <= 1
+    wake_ups = WakeUps(cast(Connection, SimpleNamespace(client=client)), ["q"], "me", lambda: None)
+    assert wake_ups._until_next() <= 1
     client.queues["q"].put("K", delay=60)
     assert client.queues["q"].pop(worker="me") is None
-    assert bell._until_next() <= 1
+    assert wake_ups._until_next() <= 1
 
 
 def test_what_is_passed_on_is_given_back_before_the_worker_ends() -> None:
     client = qmodel.Client()
     job = client.queues["q"].put("K")
-    bell = Bell(cast(Line, SimpleNamespace(client=client)), ["q"], "me", lambda: None)
+    wake_ups = WakeUps(cast(Connection, SimpleNamespace(client=client)), ["q"], "me", lambda: None)
     taken, go_on = threading.Event(), threading.Event()
     give_back = client.execute_many
 
@@ -50,8 +49,8 @@ def test_what_is_passed_on_is_given_back_before_the_worker_ends() -> None:
         return give_back(operations)
 
     client.execute_many = slowly  # type: ignore[method-assign]
-    passing = threading.Thread(target=bell._pass_on)
-    ending = threading.Thread(target=bell.finish)
+    passing = threading.Thread(target=wake_ups._pass_on)
+    ending = threading.Thread(target=wake_ups.finish)
     passing.start()
     assert taken.wait(30)
     ending.start()
@@ -60,5 +59,5 @@ def test_what_is_passed_on_is_given_back_before_the_worker_ends() -> None:
     go_on.set()
     ending.join(30)
     assert job.refresh().state == "waiting"
-    bell._pass_on()
+    wake_ups._pass_on()
     assert job.refresh().state == "waiting"
