@@ -41,7 +41,7 @@ class Settings:
         unknown = sorted(self.weights.keys() - set(self.queues))
         return [
             (bool(self.queues), "A worker needs at least one queue."),
-            (not bad, f"This is not a valid name of a queue: {bad[:1]}."),
+            (not bad, f"Not a valid queue name: {bad[:1]}."),
             (len(self.queues) <= MOST, f"A worker takes jobs of at most {MOST} queues."),
             (self.order in ORDERS, f"order must be one of {', '.join(ORDERS)}, not {self.order!r}."),
             (not unknown, f"A weight is given for {', '.join(unknown)}, which is not one of the queues."),

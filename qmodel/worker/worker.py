@@ -135,9 +135,7 @@ class Worker:
         with signals(self._interrupted, self._terminated):
             try:
                 self.connection.connect()
-                self.connection.execute_many(
-                    remote.forgotten([self.name])
-                )  # they were for an earlier worker of this name
+                self.connection.execute_many(remote.forgotten([self.name]))  # meant for an earlier worker
                 self._begin()
                 while self._turn():
                     pass
@@ -191,17 +189,13 @@ class Worker:
 
     def _begin(self) -> None:
         """Start the runner and the other threads."""
-        settings, name = self.settings, self.name
+        settings, name, connection = self.settings, self.name, self.connection
         self._runner = open_runner(settings, self.app, self._inbox.put)
-        self._health = (
-            start_health(self.app, self.connection, *settings.health) if settings.health is not None else None
-        )
+        self._health = start_health(self.app, connection, *settings.health) if settings.health is not None else None
         self._plan = FetchPlan(settings.queues, settings.order, settings.weights, name, settings.prefetch)
-        self._renewer = Renewer(
-            self.connection, lambda attempt, abort: self.call_soon(lambda: self._abort(attempt, abort))
-        )
-        self._wake_ups = WakeUps(self.connection, settings.queues, name, lambda: self.call_soon(self._end_waiting))
-        self._schedules = Schedules(self.connection, self.app)
+        self._renewer = Renewer(connection, lambda attempt, abort: self.call_soon(lambda: self._abort(attempt, abort)))
+        self._wake_ups = WakeUps(connection, settings.queues, name, lambda: self.call_soon(self._end_waiting))
+        self._schedules = Schedules(connection, self.app)
         self._remote_control = RemoteControl(self)
         self._runner.start()
         for one in (self._renewer, self._wake_ups, self._schedules, self._remote_control):

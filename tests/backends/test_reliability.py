@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -164,12 +164,33 @@ def killing(server: Private, done: list[str]) -> Iterator[None]:
 @KINDS
 def test_who_waits_while_connections_are_killed_wakes_soon_and_may_wait_again(kind: str, fresh: Private) -> None:
     backend = opened(kind, fresh.url)
-    threading.Timer(0.2, lambda: kill_all(fresh)).start()
-    assert backend.wait(["q"], 3600) is False
+    with when_blocked(fresh, lambda: kill_all(fresh)):
+        assert backend.wait(["q"], 3600) is False
     backend.execute(Pop("q", "w", wait=True))
-    threading.Timer(0.2, lambda: connect(fresh.url).execute(Put("q", "a", "K", ""))).start()
-    assert backend.wait(["q"], 3600) is True
+    with when_blocked(fresh, lambda: connect(fresh.url).execute(Put("q", "a", "K", ""))):
+        assert backend.wait(["q"], 3600) is True
     backend.close()
+
+
+@contextlib.contextmanager
+def when_blocked(server: Private, act: Callable[[], object]) -> Iterator[None]:
+    """Act in another thread as soon as the server has a client that waits, however late that is."""
+    ended = threading.Event()
+
+    def run() -> None:
+        with server.client() as client:
+            while not client.info("clients")["blocked_clients"]:
+                if ended.wait(0.01):
+                    return
+        act()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def kill_all(server: Private) -> None:

@@ -16,8 +16,13 @@ from pathlib import Path
 from tests.pipeline.sparking import JVM
 
 PORTS = ("--port", "0", "--webui-port", "0")
-EXECUTOR = {"spark.executor.memory": "512m", "spark.executor.extraJavaOptions": JVM}
-"""Options for small executors."""
+EXECUTOR = {
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": JVM,
+    "spark.network.timeout": "900s",
+    "spark.executor.heartbeatInterval": "30s",
+}
+"""Options for small executors that are not taken for dead on a slow machine."""
 
 DEPLOY = "org.apache.spark.deploy"
 
@@ -62,7 +67,7 @@ def _daemon(folder: Path, name: str, *arguments: str) -> Iterator[Path]:
 
 def _said(log: Path, pattern: str) -> str:
     """Wait until a log has a line; give the first group of it."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not (found := re.search(pattern, log.read_text())):
         assert time.monotonic() < until, log.read_text()
         time.sleep(0.1)

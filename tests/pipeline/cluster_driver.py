@@ -29,8 +29,9 @@ def straggler(folder: Path, name: str) -> Callable[[Iterator[Any]], Iterator[Any
     """
 
     def awaited(what: str) -> None:
-        until = time.monotonic() + 60
-        while time.monotonic() < until and not (folder / f"{name}-{what}").exists():
+        until = time.monotonic() + 600
+        while not (folder / f"{name}-{what}").exists():
+            assert time.monotonic() < until, f"no {name}-{what}"
             time.sleep(0.02)
 
     def rows(batches: Iterator[Any]) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Servers of a test's own, as processes that may be killed."""
+"""Start `qmodel serve` as a process that a test may kill."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 ROOT = Path(__file__).parents[2]
+PATIENCE = 60.0
+"""Seconds after which a test gives up waiting."""
 
 
 class Serving:
-    """`qmodel serve` on a unix socket, in a folder of its own."""
+    """A process `qmodel serve` on a unix socket, with its own folder."""
 
     def __init__(self, folder: str, *options: str) -> None:
         self.folder = folder
@@ -38,38 +40,38 @@ class Serving:
 
     @property
     def errors(self) -> str:
-        """What it has logged."""
+        """The log of the server."""
         return Path(f"{self.folder}/errors").read_text()
 
     def kill(self) -> None:
-        """End it as a power failure would, but for what the system has not yet written."""
+        """Kill the server, as a power failure would, except that the system's buffers survive."""
         assert self.process is not None
         self.process.kill()
         self.process.communicate()
 
     def stop(self) -> str:
-        """Ask it to stop; give what it has said."""
+        """Stop the server with SIGTERM; give its output."""
         assert self.process is not None
         self.process.terminate()
-        said: str = self.process.communicate(timeout=60)[0]
-        assert self.process.returncode == 0, said
-        return said
+        output: str = self.process.communicate(timeout=PATIENCE)[0]
+        assert self.process.returncode == 0, output
+        return output
 
     def line(self) -> socket.socket:
-        """A bare connection."""
+        """Open a bare connection."""
         made = socket.socket(socket.AF_UNIX)
-        made.settimeout(20)
+        made.settimeout(PATIENCE)
         made.connect(self.socket)
         return made
 
     def client(self, **options: Any) -> redis.Redis:
-        """A client that sends everything once."""
+        """Open a client that never resends."""
         return redis.Redis.from_url(self.url, retry=Retry(NoBackoff(), 0), **options)
 
 
 @contextlib.contextmanager
 def serving(*options: str) -> Iterator[Serving]:
-    """A server with options of its command line, killed at the end."""
+    """Start a server with options of its command line; kill it at the end."""
     with tempfile.TemporaryDirectory(prefix="qmodel-") as folder:
         server = Serving(folder, *options)
         server.start()
@@ -81,16 +83,16 @@ def serving(*options: str) -> Iterator[Serving]:
 
 
 def run_to_its_end(*options: str) -> tuple[int, str]:
-    """A server that will not start: its exit code, and what it says."""
+    """Run a server that does not start; give its exit code and its output."""
     with tempfile.TemporaryDirectory(prefix="qmodel-") as folder:
         command = [sys.executable, "-m", "qmodel", "serve", "--socket", f"{folder}/socket", *options]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
         return done.returncode, done.stdout + done.stderr
 
 
-def eventually(check: Any, seconds: float = 10) -> None:
-    """Wait until something holds."""
-    until = time.monotonic() + seconds
+def eventually(check: Any) -> None:
+    """Poll until a condition is true."""
+    until = time.monotonic() + PATIENCE
     while not check():
         assert time.monotonic() < until
         time.sleep(0.01)

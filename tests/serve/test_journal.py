@@ -8,7 +8,6 @@ import resource
 import shutil
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.journal import FILE, Journal, JournalError
 from qmodel.serve.namespaces import Spaces
 from qmodel.wire import codec
-from tests.serve.support import run_to_its_end, serving
+from tests.serve.support import eventually, run_to_its_end, serving
 
 PREFIX = "ql:"
 
@@ -271,10 +270,10 @@ def test_after_kill_9_every_acknowledged_operation_is_there(seed: int, tmp_path:
             clients += new
             for one in new:
                 one.start()
-            time.sleep(chance.uniform(0.05, 0.6))
-            until = time.monotonic() + 60
-            while turn == 2 and not any(one.completed for one in clients) and time.monotonic() < until:
-                time.sleep(0.01)
+            enough = chance.randint(0, 400)
+            eventually(lambda new=new, enough=enough: sum(len(one.put) for one in new) >= enough)  # type: ignore[misc]
+            if turn == 2:
+                eventually(lambda clients=clients: any(one.completed for one in clients))  # type: ignore[misc]
             server.kill()
             for one in new:
                 one.join(60)

@@ -8,7 +8,6 @@ import random
 import select
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -160,10 +159,9 @@ def test_each_put_wakes_one_who_waits_the_longest_waiting_first(served: Serving)
     lines = [served.line() for _ in range(3)]
     try:
         for number, line in enumerate(lines):
-            line.sendall(b"FCALL qmodel_v1_pop 1 ql: '' '' q w%d wait 1\r\n" % number)
-            read(line, 4)
-            line.sendall(b"BLPOP ql:q:other-wake ql:q:q-wake 20\r\nPING\r\n")
-            time.sleep(0.02)
+            pop = b"FCALL qmodel_v1_pop 1 ql: '' '' q w%d wait 1\r\n" % number
+            line.sendall(pop + b"BLPOP ql:q:other-wake ql:q:q-wake 60\r\nPING\r\n")
+            read(line, 4)  # the reply to the pop is sent when BLPOP waits: they were received together
         with served.client() as client:
             for number in range(2):
                 put(client, f"j{number}")
@@ -178,9 +176,9 @@ def test_each_put_wakes_one_who_waits_the_longest_waiting_first(served: Serving)
 
 def test_who_waits_goes_on_when_the_database_is_emptied(served: Serving) -> None:
     with served.line() as line, served.client() as client:
-        line.sendall(b"BLPOP ql:q:q-wake 20\r\n")
+        line.sendall(b"PING\r\nBLPOP ql:q:q-wake 60\r\n")
+        read(line, 1)  # the reply to PING is sent when BLPOP waits: they were received together
         client.fcall("qmodel_v1_pop", 1, PREFIX, "", "", "q", "w", "wait", "1")
-        time.sleep(0.05)
         client.flushall()
         client.fcall("qmodel_v1_pop", 1, PREFIX, "", "", "q", "w", "wait", "1")
         put(client, "j")
@@ -197,11 +195,11 @@ def test_a_wait_ends_when_its_time_is_up(client: Any) -> None:
 
 def test_who_hangs_up_while_waiting_takes_no_wake_up(served: Serving) -> None:
     with served.line() as gone:
-        gone.sendall(b"FCALL qmodel_v1_pop 1 ql: '' '' q w wait 1\r\n" + b"BLPOP ql:q:q-wake 0\r\n" * 2)
-        read(gone, 4)
-        time.sleep(0.1)
-    time.sleep(0.1)
+        pop = b"FCALL qmodel_v1_pop 1 ql: '' '' q w wait 1\r\n"
+        gone.sendall(b"CLIENT SETNAME gone\r\n" + pop + b"BLPOP ql:q:q-wake 0\r\n" * 2)
+        read(gone, 5)
     with served.client() as client:
+        eventually(lambda: all(one["name"] != "gone" for one in client.client_list()))
         put(client, "j")
         assert client.blpop(["ql:q:q-wake"], 5) == (b"ql:q:q-wake", b"1")
 

@@ -1,4 +1,4 @@
-"""Where the worker's tests find their jobs: the model in this process, and a server."""
+"""Fixtures of the worker's tests: a namespace on a server, a client, and a file for notes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _NAMES = itertools.count()
 
 @pytest.fixture
 def url(server: Server) -> str:
-    """A namespace of its own on a server."""
+    """Give each test its own namespace on a server."""
     return f"{server.url}?prefix=worker-{next(_NAMES)}:"
 
 
 @pytest.fixture
 def client(url: str) -> Client:
-    """A client of that namespace."""
+    """Open a client of that namespace."""
     return Client(url)
 
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    """The file in which jobs note what they do."""
+    """Name the file to which jobs write notes."""
     return tmp_path / "notes"

@@ -1,4 +1,4 @@
-"""Jobs for the worker's tests, performed by real processes; what they do can be seen in files."""
+"""Jobs for the worker's tests, performed by real processes; they write notes to files that the tests read."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ import time
 from pathlib import Path
 
 from qmodel.app import App, Context, Fail, current
+from qmodel.worker import remote_control
+
+remote_control.POLL_SECONDS = 0.1  # type: ignore[misc]  # so that no test waits two seconds for a signal
 
 app = App()
 
 
 def write(path: str, text: str) -> None:
-    """Add a line to a file, in one piece."""
+    """Append a line to a file in one write."""
     with open(path, "ab", buffering=0) as file:
         file.write(f"{text}\n".encode())
 
@@ -58,13 +61,13 @@ def refuse() -> None:
 
 
 def enough(path: str) -> bool:
-    """Whether the test says that a job has gone on for long enough."""
+    """Whether the test has told its jobs to end."""
     return os.path.exists(f"{path}.enough")
 
 
 @app.job
 def busy(seconds: float, path: str = "") -> str:
-    """Compute, so that no other thread runs but when Python changes them; until it is enough."""
+    """Compute without releasing the interpreter lock, until the time is over or the test says enough."""
     if path:
         write(path, f"begun {os.getpid()}")
     until = time.monotonic() + seconds
@@ -76,7 +79,7 @@ def busy(seconds: float, path: str = "") -> str:
 
 @app.job(retries=3, backoff=0.01)
 def rest(seconds: float, path: str) -> str:
-    """Sleep until it is enough, and say when it began and how it ended."""
+    """Sleep until the test says enough; write when it began and how it ended."""
     write(path, f"begun {os.getpid()}")
     try:
         until = time.monotonic() + seconds
@@ -91,7 +94,7 @@ def rest(seconds: float, path: str) -> str:
 
 @app.job
 async def arest(seconds: float, path: str) -> str:
-    """The same in an event loop."""
+    """Sleep in an event loop; write when it began and how it ended."""
     write(path, f"begun {os.getpid()}")
     try:
         await asyncio.sleep(seconds)
@@ -114,7 +117,7 @@ async def aendless() -> None:
 
 @app.job(retries=1, backoff=0.01)
 def die(number: int) -> None:
-    """Be killed by a signal, or exit."""
+    """End this process by a signal, or by an exit."""
     if number:
         os.kill(os.getpid(), number)
         time.sleep(10)
@@ -128,7 +131,7 @@ def hoard(megabytes: int) -> int:
 
 @app.job
 def litter(path: str) -> list[str]:
-    """Leave a file, say where, and tell what was there before."""
+    """Leave a file in the work folder, write the folder's name, and give the list of files before."""
     before = os.listdir()
     Path("litter").write_text("litter")
     write(path, os.getcwd())
@@ -137,7 +140,7 @@ def litter(path: str) -> list[str]:
 
 @app.job
 def parent(path: str) -> None:
-    """Start another process, and do not wait for it."""
+    """Start another process without waiting for it."""
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     write(path, str(child.pid))
 
@@ -162,7 +165,7 @@ def exhaust() -> None:
 
 @app.job(retries=0)
 def hush() -> None:
-    """Close what the log is written to."""
+    """Close the stream to which the log is written."""
     sys.stderr.close()
 
 

@@ -1,4 +1,4 @@
-"""Workers in processes of their own, and in threads of the test."""
+"""Start workers as processes, or in threads of the test."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from qmodel.worker import Worker
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
-"""Seconds after which a test no longer waits."""
+"""Seconds after which a test gives up waiting."""
 
 
 def until(true: Callable[[], Any], what: str = "what was waited for") -> Any:
-    """Wait until something is so; give it."""
+    """Poll until a condition is true; give its value."""
     deadline = time.monotonic() + PATIENCE
     while not (found := true()):
         assert time.monotonic() < deadline, f"{what} did not come"
@@ -32,19 +32,19 @@ def until(true: Callable[[], Any], what: str = "what was waited for") -> Any:
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a file, none where there is no file."""
+    """Read the lines of a file; none if there is no file."""
     return path.read_text().splitlines() if path.exists() else []
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Find a port on which nothing listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process, and it is no zombie."""
+    """Whether the process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -55,7 +55,7 @@ JOBS = "tests.worker.jobs:app"
 
 
 class Process:
-    """`qmodel worker tests.worker.jobs:app`, with what it says."""
+    """A process `qmodel worker tests.worker.jobs:app`, and its output."""
 
     def __init__(self, url: str, *options: str, path: str = "", app: str = JOBS, cwd: Path = ROOT) -> None:
         search = os.pathsep.join(filter(None, (path, str(ROOT))))
@@ -65,30 +65,31 @@ class Process:
             command, cwd=cwd, env=environment, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True,
             process_group=0,
         )  # fmt: skip
-        self.said: list[str] = []
+        self._written: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self.said.append(line)
+            self._written.append(line)
 
     @property
     def output(self) -> str:
-        return "".join(self.said)
+        return "".join(self._written)
 
     def says(self, text: str) -> None:
-        """Wait until it has said something."""
+        """Wait until the output contains a text."""
         until(lambda: text in self.output or self.process.poll() is not None, f"{text!r} in\n{self.output}")
-        time.sleep(0.01)
+        if text not in self.output:
+            self._reader.join(PATIENCE)  # the process has ended: read all that it has written
         assert text in self.output, self.output
 
     def send(self, number: int) -> None:
         self.process.send_signal(number)
 
     def wait(self) -> int:
-        """Wait for its end; give its status."""
+        """Wait until the process ends; give its exit status."""
         status = self.process.wait(PATIENCE)
         self._reader.join(PATIENCE)
         return status
@@ -105,7 +106,7 @@ class Process:
 
 @contextlib.contextmanager
 def working(app: App, **options: Any) -> Iterator[Worker]:
-    """A worker in a thread of the test, stopped at the end."""
+    """Run a worker in a thread of the test; stop it at the end."""
     worker = Worker(app, **options)
     failed: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""Jobs that are performed many at once."""
+"""Jobs that are performed in batches."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.worker.support import PATIENCE, working
 SIZES: list[int] = []
 
 
-def declared(app: App, runner: str) -> Any:
-    """A job type that doubles numbers, many at once; 13 brings bad luck to itself, 666 to all."""
+def declared(app: App, runner: str, size: int, wait: float) -> Any:
+    """Declare a job type that doubles numbers in batches; the number 13 fails alone, 666 makes its whole batch fail."""
 
     def double(numbers: list[int]) -> Sequence[int | BaseException]:
         SIZES.append(len(numbers))
@@ -26,7 +26,7 @@ def declared(app: App, runner: str) -> Any:
     async def adouble(numbers: list[int]) -> Sequence[int | BaseException]:
         return double(numbers)
 
-    together = batched(10, wait=0.2)
+    together = batched(size, wait=wait)
     return app.job(retries=0)(together(adouble)) if runner == "async" else app.job(retries=0)(together(double))
 
 
@@ -38,18 +38,26 @@ def runner(request: pytest.FixtureRequest) -> str:
 def test_jobs_at_hand_are_performed_in_one_call(url: str, runner: str) -> None:
     SIZES.clear()
     app = App(url)
-    double = declared(app, runner)
+    double = declared(app, runner, 10, PATIENCE)  # so that it waits for full batches, however slow the machine is
     put = double.put_many([(number,) for number in range(20, 40)])
     assert put[0].data == {"number": 20}
     with working(app, concurrency=20, runner=runner):
         assert [job.wait(timeout=PATIENCE) for job in put] == [2 * number for number in range(20, 40)]
+    assert SIZES == [10, 10]
+
+
+def test_a_batch_that_does_not_fill_is_performed_after_its_wait(url: str, runner: str) -> None:
+    SIZES.clear()
+    app = App(url)
+    double = declared(app, runner, 10, 0.01)
+    with working(app, concurrency=20, runner=runner):
         assert double.put(4).wait(timeout=PATIENCE) == 8
-    assert len(SIZES) < 12 and max(SIZES) == 10
+    assert SIZES == [1]
 
 
 def test_one_may_fail_alone_and_all_may_fail_together(url: str, runner: str) -> None:
     app = App(url)
-    double = declared(app, runner)
+    double = declared(app, runner, 2, PATIENCE)
     with working(app, concurrency=10, runner=runner):
         lucky, unlucky = double.put_many([(1,), (13,)])
         assert lucky.wait(timeout=PATIENCE) == 2

@@ -1,4 +1,4 @@
-"""Jobs in processes of their own: what they may do, and that it harms nobody."""
+"""Jobs in their own processes: their limits, and their isolation from other jobs."""
 
 from __future__ import annotations
 

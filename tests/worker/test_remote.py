@@ -1,4 +1,4 @@
-"""Workers that are told from afar to be quiet, to go on, and to stop."""
+"""Remote control of workers: quiet, resume, stop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.worker.support import PATIENCE, Process, until, working
 
 
 class Jobs:
-    """An app with a job that is quick, and one that goes on until it is let go."""
+    """An app with a quick job, and a job that runs until the test lets it end."""
 
     def __init__(self, url: str) -> None:
         self.app = App(url)
@@ -36,7 +36,7 @@ class Jobs:
 
 @pytest.fixture
 def jobs(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    """Jobs for workers in threads of the test, which look often."""
+    """Make jobs for workers in threads of the test, and let those poll often."""
     monkeypatch.setattr(remote_control, "POLL_SECONDS", 0.05)
     made = Jobs(url)
     yield made
@@ -44,12 +44,12 @@ def jobs(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
 
 
 def state(client: Client, name: str) -> str:
-    """What a worker that was told something says that it does."""
+    """Read the state that a worker reported after its last signal."""
     return client.workers.signals()[name].state
 
 
 def listed(client: Client, *names: str) -> None:
-    """Wait until workers are on the list."""
+    """Wait until workers are listed."""
     until(lambda: {one.name for one in client.workers.counts()} >= set(names), f"{names} on the list")
 
 

@@ -1,10 +1,10 @@
-"""Workers in processes of their own: how they are stopped, and what is left when they are killed."""
+"""Worker processes: how signals stop them, and what remains after they are killed."""
 
 from __future__ import annotations
 
 import os
 import signal
-import time
+import socket
 import urllib.request
 from pathlib import Path
 
@@ -20,7 +20,7 @@ KLASS = {"thread": "rest", "async": "arest", "fork": "rest"}
 
 
 def put(client: Client, klass: str, notes: Path, seconds: float) -> str:
-    """Put a job that notes when it begins; give its id."""
+    """Put a job that writes a note when it begins; give its id."""
     return client.queues["default"].put(klass, {"seconds": seconds, "path": str(notes)}).jid
 
 
@@ -97,10 +97,11 @@ def test_what_a_killed_worker_held_is_performed_by_another(url: str, client: Cli
     client.config["heartbeat"] = 0.5
     client.config["grace-period"] = 0
     with Process(url) as worker:
-        jid = put(client, "rest", notes, 0.8)
+        jid = put(client, "rest", notes, 60)
         until(lambda: lines(notes))
         worker.send(KILL)
         worker.wait()
+    Path(f"{notes}.enough").touch()
     with Process(url):
         until(lambda: client.jobs[jid].state == "complete")
     assert [stage.what for stage in client.jobs[jid].history] == ["put", "popped", "lapsed", "popped", "completed"]
@@ -154,7 +155,7 @@ def test_a_worker_whose_fork_server_is_killed_gives_its_jobs_back_and_ends(
         child = int(lines(notes)[0].split()[1])
         os.kill(int(Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
         assert worker.wait() == 1
-        assert "The process that forks for this worker is gone" in worker.output and "Traceback" not in worker.output
+        assert "The fork server of this worker is gone" in worker.output and "Traceback" not in worker.output
     assert (client.jobs[jid].state, is_alive(child)) == ("waiting", False)
 
 
@@ -189,7 +190,7 @@ def test_a_worker_begins_anew_when_its_code_changes(url: str, client: Client, tm
 
 
 def test_a_worker_whose_server_is_gone_still_ends_in_time(private: Starter, notes: Path) -> None:
-    with private() as server, Process(f"{server.url}?deadline=0.2", "--grace", "1s") as worker:
+    with private() as server, Process(f"{server.url}?deadline=0.2", "--grace", "300ms") as worker:
         client = Client(server.url)
         client.config["heartbeat"] = 1
         put(client, "rest", notes, 60)
@@ -217,9 +218,13 @@ def test_a_mistake_is_one_sentence(url: str) -> None:
 
 
 def test_a_server_that_is_not_there_is_waited_for_and_said_so_once(tmp_path: Path) -> None:
-    with Process(f"unix://{tmp_path}/socket") as worker:
+    with Process(f"unix://{tmp_path}/socket?deadline=0.1") as worker:
         worker.says("keeps trying")
-        time.sleep(0.5)
+        with socket.socket(socket.AF_UNIX) as listener:  # it takes connections, and answers nothing
+            listener.bind(f"{tmp_path}/socket")
+            listener.listen()
+            for _ in range(3):
+                listener.accept()[0].close()
         worker.send(INTERRUPT)
         assert worker.wait() == 0
         assert worker.output.count("keeps trying") == 1 and "Traceback" not in worker.output

@@ -1,4 +1,4 @@
-"""Two versions of an app at work at once, as in the middle of a deployment: what docs/operations/upgrading.md says."""
+"""Two versions of an app work at the same time, as during a deployment: the claims of docs/operations/upgrading.md."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.worker.support import PATIENCE, until, working
 
 
 def older(url: str) -> App:
-    """Yesterday's program."""
+    """The program before the deployment."""
     app = App(url)
     app.job(name="send")(lambda to: f"older {to}")
     return app
 
 
 def newer(url: str) -> App:
-    """Today's: an argument more, one that was renamed, and a new job type."""
+    """The program after it: one more argument, a renamed argument, and a new job type."""
     app = App(url)
 
     @app.job

@@ -1,4 +1,4 @@
-"""The moment until which an idle worker sleeps, and what it does with a wake-up that comes too late for it."""
+"""How long an idle worker sleeps, and how it passes on a wake-up that comes after it has stopped."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pytest
 
 import qmodel
 from qmodel.contract.operations import Operation
+from qmodel.worker.connection import Connection
 from qmodel.worker.wake_ups import WakeUps
 
 
 def test_the_servers_time_goes_on_between_two_notes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker is noted as seen once a second: what is read in between is old, now less and now more."""
+    """The server writes once a second when it saw a worker, so a read in between gives a time up to a second old."""
     nothing: Any = None
     wake_ups = WakeUps(nothing, ["q"], "me", lambda: None)
     told = [(0.0, 5000), (0.4, 5000), (1.1, 6050), (1.9, 6050), (2.0, 6050), (3.0, 905_000), (4.0, 7000)]

@@ -1,4 +1,4 @@
-"""What a worker does with jobs, whatever performs them."""
+"""The worker's handling of jobs, with each runner."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_lost_lock_aborts_the_job_and_says_who_has_it(
         taken = client.queues["default"].pop(worker="the-other")
         assert taken is not None
         until(lambda: "its worker is 'the-other'" in caplog.text)
-        if runner != "fork":  # there nobody is told: it is killed
+        if runner != "fork":  # a process is killed, and gets no exception
             until(lambda: lines(notes)[1:] in (["Cancelled"], ["CancelledError"]))
         assert lost
         taken.complete("the other's")
@@ -152,7 +152,7 @@ def test_a_revoked_job_is_aborted_and_fails(app: App, runner: str, notes: Path, 
 def test_a_job_that_computes_keeps_its_lease(app: App, runner: str, client: Client, notes: Path) -> None:
     client.config["heartbeat"] = 0.3
     expiries = set()
-    with working(app, runner=runner), working(app, runner=runner):  # another would take what lapses
+    with working(app, runner=runner), working(app, runner=runner):  # the other worker would take a lapsed job
         job = jobs.busy.put(60, str(notes))
         until(lambda: lines(notes))
         until(lambda: expiries.add(job.refresh().expires_at) or len(expiries) > 3)  # type: ignore[func-returns-value]
@@ -171,7 +171,7 @@ def test_an_unknown_klass_is_given_back_and_the_log_says_what_was_meant(
 
 
 def test_jobs_held_behind_a_slow_one_are_given_back(app: App, notes: Path, client: Client) -> None:
-    jobs.add.options(priority=-2).put_many([(1,)] * 100)  # so that it takes jobs for quick
+    jobs.add.options(priority=-2).put_many([(1,)] * 100)  # so that the worker expects short jobs
     slow = jobs.rest.options(priority=-1).put(30, str(notes))
     for number in range(5):
         jobs.note.put(str(notes), str(number))
@@ -205,7 +205,7 @@ def test_a_job_of_several_queues_is_found_whatever_the_order(app: App) -> None:
 
 
 def test_a_delayed_job_begins_by_itself(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmodel.worker.wake_ups.LONGEST_SLEEP", 1000.0)  # so that it does not happen to look
+    monkeypatch.setattr("qmodel.worker.wake_ups.LONGEST_SLEEP", 1000.0)  # so that it never looks by itself
     with working(app):
         assert jobs.add.options(delay=0.5).put(1).wait(timeout=PATIENCE) == 1
 
@@ -213,7 +213,7 @@ def test_a_delayed_job_begins_by_itself(app: App, monkeypatch: pytest.MonkeyPatc
 def test_what_recurs_and_what_is_throttled_needs_no_other_process(
     url: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qmodel.worker.wake_ups.LONGEST_SLEEP", 1000.0)  # so that it does not happen to look
+    monkeypatch.setattr("qmodel.worker.wake_ups.LONGEST_SLEEP", 1000.0)  # so that it never looks by itself
     app = App(url)
     runs: list[str] = []
 
@@ -263,20 +263,20 @@ def test_a_hook_that_raises_changes_nothing(url: str) -> None:
     ("options", "sentence"),
     [
         ({"queues": ()}, "at least one queue"),
-        ({"queues": ["\n"]}, "no name of a queue"),
-        ({"order": "random"}, "The order is one of"),
-        ({"order": "weighted", "weights": {"x": 1}}, "x, which is not among"),
-        ({"weights": {"default": 1}}, "with order='weighted' only"),
-        ({"concurrency": 0}, "concurrency is from 1"),
-        ({"runner": "greenlet"}, "The runner is one of"),
-        ({"processes": 0}, "processes is from 1"),
-        ({"prefetch": -1}, "prefetch is from 0"),
+        ({"queues": ["\n"]}, "Not a valid queue name"),
+        ({"order": "random"}, "order must be one of"),
+        ({"order": "weighted", "weights": {"x": 1}}, "x, which is not one of"),
+        ({"weights": {"default": 1}}, "need order='weighted'"),
+        ({"concurrency": 0}, "concurrency must be from 1"),
+        ({"runner": "greenlet"}, "runner must be one of"),
+        ({"processes": 0}, "processes must be from 1"),
+        ({"prefetch": -1}, "prefetch must be from 0"),
         ({"grace": -1}, "at least 0"),
         ({"health": ("127.0.0.1", 65535), "processes": 2}, "health ports"),
         ({"memory": 1 << 30}, "needs runner='fork'"),
-        ({"memory": 1, "runner": "fork"}, "memory is 16 MB at least, such as 512M, and not 1 bytes"),
-        ({"runner": "fork"}, "memory:// are in one process"),
-        ({"processes": 2}, "memory:// are in one process"),
+        ({"memory": 1, "runner": "fork"}, "memory must be at least 16 MB, such as 512M, not 1 bytes"),
+        ({"runner": "fork"}, "memory:// works in one process only"),
+        ({"processes": 2}, "memory:// works in one process only"),
     ],
 )
 def test_what_cannot_be_is_refused(options: dict[str, Any], sentence: str) -> None:
