@@ -1,5 +1,5 @@
-"""Dialects: what the clients of other queues say, translated into operations of the catalogue.
+"""Dialects: translate the calls of other queues' clients into operations of the catalogue.
 
-A dialect decides nothing. It checks the form of what it is told, asks the engine, and puts the reply into the words
-that its clients expect.
+A dialect makes no decisions. It checks the form of a call, executes operations of the engine, and writes the reply in
+the form that its clients expect.
 """

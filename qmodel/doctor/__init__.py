@@ -1,7 +1,7 @@
-"""What `qmodel doctor` and the pages examine: a list of checks, each of which says OK, WARN or FAIL, and what to do.
+"""The checks of `qmodel doctor` and of the web pages. Each check yields findings: OK, WARN or FAIL, and what to do.
 
-A check is a function that yields findings; it is in `CHECKS`, and is asked in that order. One that raises is itself a
-finding. What a backend noticed by itself when it connected stands in its `warnings`.
+A check is a function in `CHECKS`; the checks run in that order. An exception in a check becomes a finding. The problems
+that a backend noticed when it connected are in its `warnings`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ CHECKS: tuple[Check, ...] = (
     jobs.workers,
     invariants,
 )
-"""Those that need the backend; they are passed over when it cannot be reached."""
+"""The checks that need the backend; they are skipped when it cannot be reached."""
 
 
 def examine(at: Asked, checks: tuple[Check, ...] | None = None) -> Iterator[Finding]:
-    """Go through all checks, or of those that need the backend only through some."""
+    """Run all checks; `checks` replaces those that need the backend."""
     for check in BEFORE:
         yield from check(at)
     for check in CHECKS if checks is None else checks:
@@ -43,5 +43,5 @@ def examine(at: Asked, checks: tuple[Check, ...] | None = None) -> Iterator[Find
             yield Finding(FAIL, error.sentence, error.next_step)
             return
         except Exception as error:
-            what = f"the check '{check.__name__}' broke: {type(error).__name__}: {error}"
+            what = f"the check '{check.__name__}' failed with an error: {type(error).__name__}: {error}"
             yield Finding(FAIL, what, "Please report this.")

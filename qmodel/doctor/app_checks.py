@@ -1,4 +1,4 @@
-"""The checks that look at whether an app and the jobs that there are fit each other."""
+"""Checks whether an app can perform the jobs in the queues, and whether its schedules are declared."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from qmodel.contract import replies
 from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Check, Finding, first
 
 QUEUES, JOBS = 100, 10
-"""In how many queues, and how many jobs of each, unknown job types are looked for."""
+"""The number of queues, and the number of jobs in each, in which unknown job types are searched."""
 
 
 def loaded(where: str) -> tuple[App | None, Finding]:
-    """Load the app of `module:app`, or not; and what there is to say of it."""
+    """Load the app `module:app`; give it, or None, and a finding."""
     try:
         app = load(where)
     except LoadError as error:
         return None, Finding(FAIL, error.sentence, error.next_step)
     except Exception as error:
         what = f"{where} cannot be imported: {type(error).__name__}: {error}"
-        return None, Finding(FAIL, what, "Import it in Python to see where.")
+        return None, Finding(FAIL, what, "Import it in Python to see the traceback.")
     if not app.jobs:
-        fix = "Import the modules that declare them where the app is made."
+        fix = "Import the modules that declare job types in the module that makes the app."
         return app, Finding(WARN, f"{where} has no job types", fix)
     names = ", ".join(sorted(app.jobs)[:10]) + (", ..." if len(app.jobs) > 10 else "")
     return app, Finding(OK, f"{where} has {len(app.jobs)} job types: {names}")
 
 
 def check(app: App, where: str) -> Check:
-    """The check that the jobs that wait can be performed by an app, and that its schedules are known."""
+    """Make the check that an app can perform the waiting jobs, and that its schedules are declared."""
 
     def fits(at: Asked) -> Iterator[Finding]:
         found = [*first(_unknown(at, app, where), "unknown job types"), *_unscheduled(at, app, where)]
         yield from found
         if not found:
-            yield Finding(OK, f"{where} knows the next jobs of all queues, and its schedules are known")
+            yield Finding(OK, f"{where} knows the next jobs of all queues, and its schedules are declared")
 
     return fits
 
@@ -46,7 +46,8 @@ def check(app: App, where: str) -> Check:
 def _unscheduled(at: Asked, app: App, where: str) -> Iterator[Finding]:
     for jid in app.schedules:
         if at.client.recurring.get(jid) is None:
-            yield Finding(WARN, f"the schedule {jid} of {where} is not known here", "A worker tells it when it starts.")
+            what = f"the schedule {jid} of {where} is not declared on this server"
+            yield Finding(WARN, what, "A worker declares it when it starts.")
 
 
 def _unknown(at: Asked, app: App, where: str) -> Iterator[Finding]:
@@ -58,5 +59,5 @@ def _unknown(at: Asked, app: App, where: str) -> Iterator[Finding]:
         for klass in (klass for klass in klasses if klass not in app.jobs):
             meant = did_you_mean(klass, app.jobs)
             hint = f"Did you mean {meant!r}? " if meant else ""
-            fix = f"{hint}Unless another app performs them, they are given back again and again."
+            fix = f"{hint}Unless another app performs them, workers give them back again and again."
             yield Finding(WARN, f"queue {name} has jobs of the type {klass!r}, which {where} does not know", fix)

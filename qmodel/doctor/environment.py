@@ -1,4 +1,4 @@
-"""The checks that look at what we run on, and at the server: its clock, its settings, its memory, and all keys."""
+"""Checks of this machine's Python and packages, and of the server: its clock, its settings, its memory and its keys."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from qmodel.present.durations import format_duration
 
 
 def python(at: Asked) -> Iterator[Finding]:
-    """What we run on; an older Python than 3.11 would not have come this far."""
+    """Show the Python version; qmodel does not start with a Python older than 3.11."""
     yield Finding(OK, f"Python {platform.python_version()} on {platform.system()} {platform.machine()}")
 
 
 def packages(at: Asked) -> Iterator[Finding]:
-    """What qmodel needs is installed, and what may be."""
+    """Check that the required packages are installed; show the optional ones."""
     where = Path(qmodel.__file__).parent
     yield Finding(OK, f"qmodel {qmodel.__version__} in {where}")
     for name in ("click", "rich", "sortedcontainers"):
@@ -41,7 +41,7 @@ EXTRAS = (
     ("pyarrow", "arrow"),
     ("pyspark", "spark"),
 )
-"""Packages that some part needs, and the extra that brings them."""
+"""The optional packages, and the extra that installs each."""
 
 
 def _package(name: str, extra: str | None) -> Finding:
@@ -50,21 +50,21 @@ def _package(name: str, extra: str | None) -> Finding:
     except PackageNotFoundError:
         if extra is None:
             return Finding(FAIL, f"{name} is not installed", f"pip install {name}")
-        return Finding(OK, f"{name} is not installed; if wanted: pip install '.[{extra}]' in a checkout")
+        return Finding(OK, f"{name} is not installed (optional): pip install '.[{extra}]' in a checkout")
 
 
 def url(at: Asked) -> Iterator[Finding]:
-    """Which backend is asked for, and by what."""
+    """Show the URL of the backend, and the source of that URL."""
     found = f"URL {without_password(at.url)}, from {at.url_from}"
     if at.url == "memory://":
         fix = "For jobs that outlive this process: export QMODEL_URL=redis://localhost:6379/0"
-        yield Finding(WARN, f"{found}: a store of this process alone", fix)
+        yield Finding(WARN, f"{found}: a store in this process only", fix)
     else:
         yield Finding(OK, found)
 
 
 def reachable(at: Asked) -> Iterator[Finding]:
-    """The backend answers."""
+    """Check that the backend answers."""
     began = time.perf_counter()
     length = at.client.queues["qmodel-doctor"].length()
     took = (time.perf_counter() - began) * 1000
@@ -79,27 +79,27 @@ def reachable(at: Asked) -> Iterator[Finding]:
 
 
 def clock(at: Asked) -> Iterator[Finding]:
-    """The server's clock and ours agree; only how long idle workers sleep depends on ours."""
+    """Check that the server's clock and ours agree; only the sleep of idle workers depends on ours."""
     now = getattr(at.client.backend, "now", None)
     if now is not None:
         apart = abs(now() - time.time_ns() // 1_000_000)
         level = OK if apart < 5000 else WARN
-        fix = "" if level == OK else "Synchronise the clocks (ntp); jobs are timed by the server's."
+        fix = "" if level == OK else "Synchronise the clocks (ntp); jobs use the server's clock."
         yield Finding(level, f"the server's clock differs from ours by {apart:.0f} ms", fix)
 
 
 def server(at: Asked) -> Iterator[Finding]:
-    """What the backend found when it connected: version, persistence, memory policy, rights."""
+    """Show the problems that the backend found when it connected: version, persistence, memory policy, rights."""
     warnings = getattr(at.client.backend, "warnings", None)
     if warnings is not None:
         for one in warnings:
             yield Finding(WARN, one.sentence, one.next_step)
         if not warnings:
-            yield Finding(OK, "the server is set up as it should be")
+            yield Finding(OK, "the settings of the server are correct")
 
 
 def memory(at: Asked) -> Iterator[Finding]:
-    """The server has room: a full one takes no new jobs."""
+    """Check that the server has free memory: a full server takes no new jobs."""
     if at.url.partition("://")[0] not in SERVERS:
         return
     import redis
@@ -108,33 +108,33 @@ def memory(at: Asked) -> Iterator[Finding]:
         with connection(at.client.backend) as server:
             info: Any = server.info("memory")
     except redis.ResponseError as error:
-        yield Finding(OK, f"the server does not say how much memory it uses: {error}")
+        yield Finding(OK, f"the server does not show how much memory it uses: {error}")
         return
     used, most = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
     shown = f"{used / 2**20:.0f} MiB" + (f" of {most / 2**20:.0f} MiB" if most else ", without a limit")
     if most and used > 0.8 * most:
-        fix = "When it is full, it takes no new jobs. Raise maxmemory, or keep less: jobs-history, failed-history."
+        fix = "A full server takes no new jobs. Raise maxmemory, or keep fewer jobs: jobs-history, failed-history."
         yield Finding(WARN, f"the server uses {shown}", fix)
     else:
         yield Finding(OK, f"the server uses {shown}")
 
 
 def invariants(at: Asked) -> Iterator[Finding]:
-    """What holds after every step holds now, in every key."""
+    """Check the invariants of the model in all keys."""
     read = _STATES.get(type(at.client.backend).__module__)
     if read is None:
         return
     if at.url.partition("://")[0] in SERVERS and not at.look_at_keys:
-        yield Finding(OK, "the keys were not looked at; `qmodel doctor --keys` does, and holds up the server meanwhile")
+        yield Finding(OK, "the keys were not checked; `qmodel doctor --keys` does so, and blocks the server meanwhile")
         return
     from qmodel.backends.redis.raw_keys import Corrupt
     from qmodel.model.invariants import check
 
-    fix = "This is a bug in qmodel, or somebody else wrote to its keys. Please report it with the job's history."
+    fix = "This is a bug in qmodel, or another program wrote to its keys. Please report it with the job's history."
     try:
         broken = check(read(at.client.backend))
     except Corrupt as error:
-        yield Finding(FAIL, f"the keys contradict themselves: {error}", fix)
+        yield Finding(FAIL, f"the keys are inconsistent: {error}", fix)
         return
     for one in broken:
         yield Finding(FAIL, str(one), fix)
@@ -158,7 +158,7 @@ def _state_of_embedded(backend: Any) -> Any:
 
 
 def _state_of_server(backend: Any) -> Any:
-    """All keys under the prefix at one moment, by one script."""
+    """Read all keys of the prefix at one time, by one script."""
     from qmodel.backends.redis import raw_keys
     from qmodel.backends.redis.dump import dump_command, dump_of
 
@@ -168,7 +168,7 @@ def _state_of_server(backend: Any) -> Any:
 
 
 def connection(backend: Any) -> Any:
-    """A connection of our own to the server of a backend."""
+    """Open a separate connection to the server of a backend."""
     import redis
 
     settings = dict(backend.options.connection)
@@ -181,4 +181,4 @@ _STATES: dict[str, Callable[[Any], Any]] = {
     "qmodel.backends.embedded.backend": _state_of_embedded,
     "qmodel.backends.redis.backend": _state_of_server,
 }
-"""How the whole state is read from a backend, by its module."""
+"""The function that reads the whole state from a backend, by the backend's module."""

@@ -1,4 +1,4 @@
-"""What is examined, and what a check gives."""
+"""The subject of the checks, and their findings."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from qmodel.client.sync import Client
 OK, WARN, FAIL = "OK", "WARN", "FAIL"
 
 FEW = 10
-"""How many findings of one kind are told: a page of them helps nobody."""
+"""The number of findings of one kind that are shown."""
 
 
 class Asked(Protocol):
-    """What is to be examined: which backend, who said so, and whether its keys are to be looked at."""
+    """The subject: the backend, the source of its URL, and whether its keys are to be checked."""
 
     @property
     def url(self) -> str: ...
@@ -31,7 +31,7 @@ class Asked(Protocol):
 
 
 class Finding(NamedTuple):
-    """What a check found: how bad it is, what it is, what to do, and what does so if it can be done here."""
+    """A finding: its level, what was found, what to do, and a function that does it if that is possible here."""
 
     level: str
     what: str
@@ -43,7 +43,7 @@ Check = Callable[[Asked], Iterator[Finding]]
 
 
 def first(findings: Iterable[Finding], kind: str, fix: str = "") -> Iterator[Finding]:
-    """The first few findings of a kind, and how many more there are; those that can be resolved are all told."""
+    """Yield the first findings of a kind, and the number of the others; findings that can be resolved are all shown."""
     left = iter(findings)
     yield from islice(left, FEW)
     more = 0

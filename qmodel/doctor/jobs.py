@@ -1,4 +1,4 @@
-"""The checks that look at queues, failures, workers and recurring jobs."""
+"""Checks of queues, failures, workers and recurring jobs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from qmodel.errors import RefusedError
 from qmodel.present.durations import format_duration
 
 MOST = 1000
-"""How many queues, groups and workers are looked at."""
+"""The maximum number of queues, groups and workers that are checked."""
 
 LONG_MS = 60_000
-"""For how long a job may be ready before it is said: idle workers ask every ten seconds."""
+"""Milliseconds for which a job may be ready before the check warns: idle workers ask at least every ten seconds."""
 
 SILENT_MS = 3_600_000
 
 
 def queues(at: Asked) -> Iterator[Finding]:
-    """No queue is stuck."""
+    """Check that no queue is stuck."""
     listed: list[replies.QueueCounts] = at.client.execute(ops.Queues(0, MOST))
-    more = " or more; the first were looked at" if len(listed) == MOST else ""
+    more = " or more; the first were checked" if len(listed) == MOST else ""
     yield Finding(OK, f"{len(listed)} queues{more}")
     yield from first(_stuck(listed), "queues", "See: qmodel queues")
-    yield from first(_left(at, listed), "queues with jobs that nobody takes", "See: qmodel queues")
+    yield from first(_left(at, listed), "queues with jobs that no worker takes", "See: qmodel queues")
 
 
 def _stuck(listed: list[replies.QueueCounts]) -> Iterator[Finding]:
@@ -35,7 +35,7 @@ def _stuck(listed: list[replies.QueueCounts]) -> Iterator[Finding]:
         if one.paused and ready:
             reasons = ", ".join(pause.reason for pause in one.pauses)
             what = f"queue {one.name} is paused with {ready} jobs ready ({reasons})"
-            yield Finding(WARN, what, f"If that was not meant: qmodel unpause {one.name}")
+            yield Finding(WARN, what, f"If this is not intended: qmodel unpause {one.name}")
         elif one.stalled:
             what = f"queue {one.name} has {one.stalled} jobs whose workers were lost"
             fix = f"Start a worker: the next pop takes them. See: qmodel stalled {one.name}"
@@ -43,7 +43,7 @@ def _stuck(listed: list[replies.QueueCounts]) -> Iterator[Finding]:
 
 
 def _left(at: Asked, listed: list[replies.QueueCounts]) -> Iterator[Finding]:
-    """Queues whose next job has been ready for long, and why nobody has it."""
+    """Find queues whose next job has been ready for long, and say why no worker has taken it."""
     waiting = [one.name for one in listed if one.waiting and not one.paused]
     peeked = at.client.execute_many(ops.Peek(name) for name in waiting)
     now = _now()
@@ -52,39 +52,37 @@ def _left(at: Asked, listed: list[replies.QueueCounts]) -> Iterator[Finding]:
         if since <= LONG_MS:
             continue
         [reasons] = at.client.execute_many([ops.Why(jobs[0].jid)])
-        if isinstance(reasons, RefusedError):  # it is gone, or a run of a recurring job that is not made yet
+        if isinstance(reasons, RefusedError):  # the job was deleted, or is a due run that is not made yet
             reasons = ()
         what = f"the next job of queue {name} has been ready for {format_duration(since)}"
         if any(reason.code == "unattended" for reason in reasons):
             fix = f"No worker asks for jobs. Start one: qmodel worker MODULE:APP --queues {name}"
         else:
-            said = " ".join(reason.sentence for reason in reasons)
-            fix = (
-                said or f"Workers are alive, and are busy or ask other queues. See: qmodel workers; qmodel stats {name}"
-            )
+            why = " ".join(reason.sentence for reason in reasons)
+            fix = why or f"Workers are alive, but busy or on other queues. See: qmodel workers; qmodel stats {name}"
         yield Finding(WARN, what, fix)
 
 
 def recurring(at: Asked) -> Iterator[Finding]:
-    """Recurring jobs go on: their runs are made, and the moments of cron expressions are told."""
+    """Check that the runs of recurring jobs are made, and that the times of cron expressions are set."""
     listed: list[replies.QueueCounts] = at.client.execute(ops.Queues(0, MOST))
     due = [f"{one.name} ({one.due})" for one in listed if one.due]
     if due:
         shown = ", ".join(due[:5]) + (f" and {len(due) - 5} more queues" if len(due) > 5 else "")
-        fix = "The next pop of each makes them; only a worker of that queue, or `qmodel fire QUEUE`, does so."
+        fix = "The next pop of each queue makes them: start a worker of that queue, or run `qmodel fire QUEUE`."
         yield Finding(WARN, f"runs of recurring jobs are due and not made yet in {shown}", fix)
     unset = at.client.execute(ops.RecurringUnset(0, MOST))
     if unset:
-        what = f"{len(unset)} recurring jobs wait to be told the next moments of their cron expressions"
-        yield Finding(WARN, what, "Workers tell them. Without any: qmodel advance-schedules", _advance(at))
+        what = f"{len(unset)} recurring jobs wait for the next times of their cron expressions"
+        yield Finding(WARN, what, "Workers set them. Without a worker: qmodel advance-schedules", _advance(at))
 
 
 def _advance(at: Asked) -> Callable[[], str]:
-    return lambda: f"told {at.client.advance_schedules()} recurring jobs their next moments"
+    return lambda: f"set the next times of {at.client.advance_schedules()} recurring jobs"
 
 
 def failures(at: Asked) -> Iterator[Finding]:
-    """No job waits for a person."""
+    """Check that there are no failed jobs."""
     groups = at.client.failed.groups(0, MOST)
     yield from first(
         (
@@ -95,11 +93,11 @@ def failures(at: Asked) -> Iterator[Finding]:
         "See: qmodel failures",
     )
     if groups:
-        yield Finding(OK, f"{sum(groups.values())} failed jobs are kept; again: qmodel failures GROUP --retry")
+        yield Finding(OK, f"{sum(groups.values())} failed jobs are kept; to retry: qmodel failures GROUP --retry")
 
 
 def workers(at: Asked) -> Iterator[Finding]:
-    """No worker is silent."""
+    """Check that no worker is silent."""
     now = _now()
     listed = at.client.workers.counts(0, MOST)
     yield Finding(OK, f"{len(listed)} workers, holding {sum(one.jobs for one in listed)} jobs")
@@ -110,7 +108,7 @@ def workers(at: Asked) -> Iterator[Finding]:
 def _silent(at: Asked, one: replies.WorkerCounts, now: int) -> Finding:
     def deregister() -> str:
         at.client.workers.deregister(one.name)
-        return f"took {one.name} off the list"
+        return f"deregistered {one.name}"
 
     what = f"worker {one.name} has been silent for {format_duration(now - one.seen_at)}"
     return Finding(WARN, what, f"qmodel deregister '{one.name}'", deregister)

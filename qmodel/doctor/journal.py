@@ -1,6 +1,6 @@
-"""The check that looks at the journal: whether it is on, how far back it goes, and whether there is room for it.
+"""The check of the journal: whether it is on, how far back it goes, and whether the server has memory for it.
 
-Whether somebody archives it no server knows. What can be known is how long an entry is there for whoever does.
+A server does not know whether its journal is archived. It knows for how long entries are kept for an archiver.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from qmodel.pipeline.journal.pages import head, newest
 from qmodel.present.durations import format_duration
 
 SOON_MS = 3_600_000
-"""An archiver that comes each hour misses entries that are kept for less."""
+"""An archiver that runs each hour misses entries that are kept for less."""
 
 FULL = 0.8
-"""Of the server's memory: what the check of memory warns of, too."""
+"""The part of the server's memory above which the check warns, as the check of memory does."""
 
 
 def journal(at: Asked) -> Iterator[Finding]:
-    """Entries of the journal are kept long enough, and a full one has room."""
+    """Check that entries are kept long enough, and that the server has memory for a full journal."""
     on, most = at.client.config["journal"], int(at.client.config["max-journal"])
     first = next(iter(at.client.execute(ops.Journal(0, 1))), None)
     if first is None:
@@ -35,7 +35,7 @@ def journal(at: Asked) -> Iterator[Finding]:
     shown = f"{count:,} entries" + (f", {size / 2**20:.1f} MiB" if size else "") + f", of {format_duration(kept_ms)}"
     yield Finding(OK, f"the journal is {'on' if on else 'off'}: {shown}; max-journal is {most:,}")
     if on and first.number > 1 and count >= most and kept_ms < SOON_MS:
-        what = f"entries of the journal are gone {format_duration(kept_ms)} after they came"
+        what = f"entries of the journal are deleted after {format_duration(kept_ms)}"
         fix = "Archive it more often than that (qmodel journals ARCHIVE --add), or raise max-journal."
         yield Finding(WARN, what, fix)
     each = size / count
@@ -49,7 +49,7 @@ def journal(at: Asked) -> Iterator[Finding]:
 
 
 def _bytes(at: Asked) -> tuple[int, tuple[int, int]]:
-    """What the journal takes of a server, by a sample of it, what is used in all, and the limit; 0 where unknown."""
+    """Measure the journal's bytes by a sample; give them, the memory in use, and its limit; 0 where unknown."""
     if at.url.partition("://")[0] not in SERVERS:
         return 0, (0, 0)
     import redis

@@ -1,1 +1,1 @@
-"""qmodel in other people's frameworks. Each module needs its framework, and nothing else does."""
+"""Integrations of qmodel with other frameworks. Only the module of a framework needs that framework."""

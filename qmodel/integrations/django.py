@@ -1,4 +1,4 @@
-"""A backend for Django's tasks: `django.tasks` of Django 6, and the package `django-tasks` for those before it.
+"""A backend for Django's tasks: `django.tasks` of Django 6, or the package `django-tasks` for earlier versions.
 
     TASKS = {"default": {
         "BACKEND": "qmodel.integrations.django.QmodelBackend",
@@ -7,13 +7,13 @@
 
     DJANGO_SETTINGS_MODULE=shop.settings qmodel worker qmodel.integrations.django:app
 
-A task is a job type of an App, under the path of its function. Nothing is imported because a job says so: a worker
-knows the tasks of the modules `tasks` of all installed applications, and those that these import.
+A task is a job type of an App; its name is the path of its function. A job never causes an import: a worker knows the
+tasks in the `tasks` modules of all installed applications, and the tasks that these modules import.
 
-Django makes a backend for each thread; the App of an alias is one for all of them. What a task's jobs are like beyond
-what Django can say, OPTIONS says: all but `url` and `on_commit` are options of `App.job`. An exception fails a task at
-once, as Django has it, unless `retries` is among them; a worker that dies lets it begin again in any case. With
-`on_commit` a task that is enqueued within a transaction is put when that is committed, and else not at all.
+Django makes a backend for each thread; all backends of an alias share one App. OPTIONS sets what Django itself cannot
+set: all options except `url` and `on_commit` are options of `App.job`. An exception fails a task at once, as in Django,
+unless `retries` is given; after the death of a worker the task begins again in any case. With `on_commit`, a task that
+is enqueued within a transaction is put when the transaction commits, and never if it is rolled back.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from qmodel.errors import BadArgument, DataError
 
 
 def _framework() -> str:
-    """The package that has the framework."""
+    """Find the package that provides the tasks framework."""
     for name in ("django.tasks", "django_tasks"):
         try:
             importlib.import_module(name)
@@ -55,22 +55,22 @@ _errors: Any = importlib.import_module(f"{FRAMEWORK}.exceptions")
 _signals: Any = importlib.import_module(f"{FRAMEWORK}.signals")
 BaseTaskBackend: Any = importlib.import_module(f"{FRAMEWORK}.backends.base").BaseTaskBackend
 task: Any = importlib.import_module(FRAMEWORK).task
-"""The framework's decorator, whichever that is."""
+"""The decorator of the framework."""
 InvalidTask: Any = getattr(_errors, "InvalidTask", None) or _errors.InvalidTaskError
 
 _STATUS: Final = {"complete": "SUCCESSFUL", "failed": "FAILED", "running": "RUNNING"}
-"""What the framework calls a job's state; all others are READY."""
+"""The framework's names of a job's states; all other states are READY."""
 
 
 class Apps:
-    """The App of each backend of this process, and the tasks that are its job types."""
+    """The Apps of this process's backends, and the tasks that are their job types."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._apps: dict[str, tuple[App, dict[str, Any]]] = {}
 
     def get(self, alias: str, options: Mapping[str, Any]) -> tuple[App, dict[str, Any]]:
-        """The App of an alias with these options, and its tasks by the paths of their functions."""
+        """Get the App of an alias with these options, and its tasks by the paths of their functions."""
         key = f"{alias} {sorted(options.items())!r}"
         with self._lock:
             if key not in self._apps:
@@ -86,7 +86,7 @@ _DECLARING = threading.Lock()
 
 
 class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
-    """Enqueues tasks as jobs, and gives their results."""
+    """Enqueues tasks as jobs, and reads their results."""
 
     supports_defer = True
     supports_async_task = True
@@ -98,7 +98,7 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
         self.app, self.tasks = _APPS.get(alias, self.options)
 
     def validate_task(self, task: Any) -> None:
-        """Make a task a job type, if it can be performed here."""
+        """Declare a task as a job type, if this backend can perform it."""
         super().validate_task(task)
         with _DECLARING:
             if task.module_path not in self.tasks:
@@ -118,7 +118,7 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
             raise InvalidTask(str(error)) from error
 
     def enqueue(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Put a job for a task; give what is known of it."""
+        """Put a job for a task; give the task's result object."""
         given = self._given(task, args, kwargs)
         puts = self._kind(task).options(jid=given.id, **_options(task))
         if self.options.get("on_commit"):
@@ -129,7 +129,7 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
         return self._tell(given, puts.put(given.args, given.kwargs))
 
     async def aenqueue(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The same in an event loop."""
+        """Do the same in an event loop."""
         if self.options.get("on_commit"):
             return await super().aenqueue(task, args, kwargs)
         given = self._given(task, args, kwargs)
@@ -137,7 +137,7 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
         return self._tell(given, await puts.aput(given.args, given.kwargs))
 
     def get_result(self, result_id: str) -> Any:
-        """What is known of a task by the id of its job."""
+        """Read a task's result object by the id of its job."""
         try:
             job = self.app.client.jobs.get(result_id)
         except BadArgument:
@@ -145,7 +145,7 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
         return self._known(result_id, None if job is None else job.raw)
 
     async def aget_result(self, result_id: str) -> Any:
-        """The same in an event loop."""
+        """Do the same in an event loop."""
         try:
             job = await self.app.aclient.jobs.get(result_id)
         except BadArgument:
@@ -153,7 +153,7 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
         return self._known(result_id, None if job is None else job.raw)
 
     def check(self, **kwargs: Any) -> Iterator[Any]:
-        """Warn of a place that no worker can reach."""
+        """Warn if the jobs are stored where no worker can reach them."""
         from django.conf import settings
         from django.core import checks
 
@@ -170,7 +170,7 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
         return self.app.jobs[task.module_path]
 
     def _given(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A result of a task that is not put yet; its arguments are what JSON makes of them."""
+        """Make the result object of a task that is not put yet; its arguments are converted as by JSON."""
         self.validate_task(task)
         from django.utils import timezone
 
@@ -179,7 +179,7 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
         return made
 
     def _tell(self, given: Any, job: object) -> Any:
-        """Tell the framework that a task has been put."""
+        """Send the framework's signal that a task was enqueued."""
         _signals.task_enqueued.send(type(self), task_result=given)
         return given
 
@@ -189,12 +189,12 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
         if job.klass not in self.tasks:
             discover()
         if job.klass not in self.tasks:
-            raise _errors.TaskResultDoesNotExist(f"Job {result_id} is a {job.klass}, and that is no task here.")
+            raise _errors.TaskResultDoesNotExist(f"Job {result_id} has the type {job.klass}, which is not a task here.")
         return _described(self.tasks[job.klass], self.alias, job)
 
 
 def _options(task: Any) -> dict[str, Any]:
-    """What a task says of its job. Priorities count the other way round here: the lower one is sooner."""
+    """Convert a task's settings to options of its job. Priorities are negated: in qmodel the lower one runs first."""
     options = {"queue": task.queue_name, "priority": -task.priority}
     if task.run_after is not None:
         now = datetime.now(UTC) if task.run_after.tzinfo else datetime.now()
@@ -206,7 +206,7 @@ def _options(task: Any) -> dict[str, Any]:
 
 
 def _perform(backend: QmodelBackend, context: Context, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Call the function of a task, as a worker that has just taken its job."""
+    """Call the function of a task in a worker that has just leased its job."""
     task = backend.tasks[context.klass]
     result = _described(task, backend.alias, context.raw)
     _signals.task_started.send(type(backend), task_result=result)
@@ -216,7 +216,7 @@ def _perform(backend: QmodelBackend, context: Context, args: list[Any], kwargs: 
 
 
 def _around(context: Context) -> Iterator[None]:
-    """Give back connections to databases that are too old or broken, before and after each task, as after a request."""
+    """Close old and broken database connections before and after each task, as Django does for requests."""
     from django.db import close_old_connections
 
     close_old_connections()
@@ -227,7 +227,7 @@ def _around(context: Context) -> Iterator[None]:
 
 
 def _finished(alias: str, context: Context, outcome: Outcome) -> None:
-    """Tell the framework of the end of a task."""
+    """Send the framework's signal that a task has finished."""
     failed = isinstance(outcome, Failed) or (isinstance(outcome, Retried) and not context.raw.remaining)
     if not (failed or isinstance(outcome, Completed)):
         return
@@ -257,7 +257,7 @@ def _result(task: Any, jid: str, alias: str, args: Any, kwargs: Any, **known: An
 
 
 def _described(task: Any, alias: str, job: replies.Job) -> Any:
-    """What the framework wants to know of a job."""
+    """Make the framework's result object of a job."""
     given = _arguments(job)
     claims = [stage for stage in job.history if stage.what == "popped"]
     made = _result(
@@ -283,12 +283,12 @@ def _arguments(job: replies.Job) -> dict[str, Any]:
     try:
         found = json.loads(job.data)
     except ValueError as error:
-        raise DataError(f"The data of job {job.jid} are not those of a task: {error}") from error
+        raise DataError(f"The data of job {job.jid} are not the data of a task: {error}") from error
     return found if isinstance(found, dict) else {}
 
 
 def _as_put(task: Any, job: replies.Job) -> Any:
-    """The task with the priority, the queue and the time that its job has, if it may have them."""
+    """Copy the task with the priority, the queue and the time of its job, if the framework accepts them."""
     later = _moment(job.ready_at) if job.state == "scheduled" else None
     try:
         return replace(task, priority=-job.priority, queue_name=job.queue, run_after=later)
@@ -310,17 +310,17 @@ _LAST_LINE: Final = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)", re.M)
 
 
 def _error(failure: replies.Failure) -> Any:
-    """A failure with the path of its exception: of its group if that is none of Python's, or else of its traceback."""
+    """Convert a failure, with the import path of its exception: from its traceback, or else from its group."""
     named = [name for name in _LAST_LINE.findall(failure.message) if name.rpartition(".")[2] == failure.group]
     path = named[-1] if named else failure.group
     return _base.TaskError(exception_class_path=path if "." in path else f"builtins.{path}", traceback=failure.message)
 
 
-# ---- the worker's side
+# ---- for workers
 
 
 def discover() -> None:
-    """Import the modules `tasks` of all installed applications; Django is set up if it is not."""
+    """Import the `tasks` modules of all installed applications; set up Django if needed."""
     import django
     from django.apps import apps
     from django.utils.module_loading import autodiscover_modules
@@ -331,7 +331,7 @@ def discover() -> None:
 
 
 def app_of(alias: str) -> App:
-    """The App of a backend, with all tasks: for a worker. Raises LoadError for settings and a backend that are not."""
+    """Get the App of a backend, with all tasks, for a worker. Raises LoadError for wrong settings."""
     from django.conf import settings
     from django.core.exceptions import ImproperlyConfigured
 
@@ -342,7 +342,7 @@ def app_of(alias: str) -> App:
         discover()
         backend = _backend(alias)
     except ImproperlyConfigured as error:
-        raise LoadError(f"Django cannot be set up: {error}.", "See its settings.") from error
+        raise LoadError(f"Django cannot be set up: {error}.", "Check its settings.") from error
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
@@ -352,13 +352,13 @@ def app_of(alias: str) -> App:
     if not isinstance(backend, QmodelBackend):
         raise LoadError(
             f"TASKS[{alias!r}] is a {type(backend).__name__}.",
-            'Say "BACKEND": "qmodel.integrations.django.QmodelBackend" in the settings.',
+            'Set "BACKEND": "qmodel.integrations.django.QmodelBackend" in the settings.',
         )
     return backend.app
 
 
 def __getattr__(name: str) -> Any:
-    """`app`: the App of the default backend, for `qmodel worker qmodel.integrations.django:app`."""
+    """Provide `app`: the App of the default backend, for `qmodel worker qmodel.integrations.django:app`."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return app_of("default")

@@ -1,5 +1,5 @@
-"""What a running system tells of itself: log lines, metrics, traces, and whether it is well.
+"""Observe a running system: log lines, metrics, traces and health probes.
 
-Each is a module of its own, imported by who wants it: `logs` and `health` need nothing else, `prometheus` and `otel`
-the extra of their name.
+Each is a separate module, imported only where it is used: `logs` and `health` need no other package, `prometheus` and
+`otel` need the extra of their name.
 """

@@ -1,7 +1,8 @@
-"""What a worker alone knows, told to Prometheus: how many attempts there were, how they ended, and how long they took.
+"""Prometheus metrics that only a worker can measure: the number of attempts, their outcomes, and their durations.
 
-It is measured where jobs are performed. Where that is in other processes (`--processes`, `--runner fork`) each has its
-own figures, unless PROMETHEUS_MULTIPROC_DIR names an empty folder: then prometheus_client adds them up in files there.
+They are measured in the process that performs the jobs. With several processes (`--processes`, `--runner fork`) each
+has its own figures, unless PROMETHEUS_MULTIPROC_DIR names an empty folder: then prometheus_client adds them up in files
+there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from qmodel.app.outcome import Outcome
 
 BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
-"""In seconds."""
+"""The buckets of durations, in seconds."""
 
 LABELS = ("queue", "klass")
 
@@ -57,7 +58,7 @@ class AttemptMetrics:
     def _after(self, context: Context, outcome: Outcome) -> None:
         queue, klass = context.queue, context.klass
         self._ended_as(queue, klass, ending(context, outcome)).inc()
-        began = self._began.pop(context, None)  # without one its arguments could not be read, or nobody knows its klass
+        began = self._began.pop(context, None)  # None if the arguments could not be read, or if the klass is unknown
         if began is not None:
             self._running(queue, klass).dec()
             self._seconds(queue, klass).observe(time.perf_counter() - began)

@@ -1,11 +1,11 @@
-"""What the engine counts, read at a scrape and told to Prometheus.
+"""Read the engine's figures at each scrape, and export them to Prometheus.
 
-All of it stands in the server, so one exporter tells it for all workers, in whatever language they are. What was
-completed, failed and tried again, and the histograms, are the statistics of the UTC day: they begin anew at midnight,
-which Prometheus takes for a restart of the exporter, as `rate` and `increase` expect.
+All figures are stored in the server, so one exporter serves all workers, in any language. The counts of completed,
+failed and retried jobs, and the histograms, are the statistics of the UTC day. They restart at midnight, which
+Prometheus treats as a restart of the exporter, as `rate` and `increase` expect.
 
-A scrape is a few round trips: the queues a thousand at a time, then what is told of each. It tells of `most` queues,
-groups and throttles at most, and says so if there are more: what is scraped every few seconds has to stay small.
+A scrape takes a few round trips: the queues a thousand at a time, then the figures of each. It exports at most `most`
+queues, groups and throttles, and `qmodel_left_out` shows if there are more: a frequent scrape has to stay small.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ PAGE = 1000
 STATES = ("waiting", "scheduled", "depends", "throttled", "running", "stalled")
 REQUESTS = ("open", "closed", "canceling", "done", "canceled")
 BUCKETS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 86_400, 259_200)
-"""In seconds; each is the edge of a bin of the engine's histogram."""
+"""The buckets, in seconds; each is the edge of a bin of the engine's histogram."""
 
 
 class EngineCollector:
     """The metrics of a namespace, for a registry of prometheus_client: `registry.register(EngineCollector(client))`.
 
-    Of a URL a client is opened when it is first needed. `queues` is a pattern, as of a shell, that the names of the
-    queues fit that are told of; `most` how many at most. Without `histograms` a scrape is smaller. While the server
-    cannot be reached there is only `qmodel_up 0`.
+    For a URL, a client is opened when it is first needed. `queues` is a shell pattern that selects queues by name;
+    `most` limits their number. Without `histograms` a scrape is smaller. While the server cannot be reached, the only
+    metric is `qmodel_up 0`.
     """
 
     def __init__(self, client: Client | str, *, queues: str = "*", most: int = 1000, histograms: bool = True) -> None:
@@ -56,20 +56,20 @@ class EngineCollector:
             return self._opened
 
     def reach(self) -> None:
-        """Ask the server for something small. Raises ConnectError when it cannot be reached."""
+        """Make one small request. Raises ConnectError when the server cannot be reached."""
         self._client.newest()
 
     def close(self) -> None:
-        """Give back the client, if it was opened here."""
+        """Close the client, if it was opened here."""
         if self._opened is not None and self._opened is not self._given:
             self._opened.close()
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: a registry that is told of a collector does not have to reach the server."""
+        """Give no descriptions, so that registering the collector does not need the server."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Read everything, and tell it."""
+        """Read all figures, and yield them as metrics."""
         began = time.perf_counter()
         up = GaugeMetricFamily("qmodel_up", "Whether the server could be reached.")
         try:
@@ -81,15 +81,17 @@ class EngineCollector:
         up.add_metric((), 1)
         yield up
         yield from found
-        took = GaugeMetricFamily("qmodel_scrape_seconds", "How long it took to read all this from the server.")
+        took = GaugeMetricFamily("qmodel_scrape_seconds", "Seconds that reading these metrics from the server took.")
         took.add_metric((), time.perf_counter() - began)
         yield took
 
     def _read(self) -> Iterator[Metric]:
-        info = GaugeMetricFamily("qmodel_info", "The version of qmodel that tells this.", labels=("version",))
+        info = GaugeMetricFamily(
+            "qmodel_info", "The version of qmodel that exports these metrics.", labels=("version",)
+        )
         info.add_metric((__version__,), 1)
         yield info
-        newest = CounterMetricFamily("qmodel_events", "Events since the namespace was first used: all that changed.")
+        newest = CounterMetricFamily("qmodel_events", "Events since the namespace was first used.")
         newest.add_metric((), self._client.newest())
         yield newest
         queues, more = self._listed(ops.Queues)
@@ -103,13 +105,15 @@ class EngineCollector:
         yield from _throttles(throttles)
         yield from self._workers()
         yield from self._others()
-        cut = GaugeMetricFamily("qmodel_left_out", "Whether there is more than is told of.", labels=("what",))
+        cut = GaugeMetricFamily(
+            "qmodel_left_out", "Whether some queues, groups or throttles are not exported.", labels=("what",)
+        )
         for what, is_cut in (("queues", more), ("groups", more_groups), ("throttles", more_throttles)):
             cut.add_metric((what,), is_cut)
         yield cut
 
     def _listed(self, op: Callable[[int, int], ops.Operation]) -> tuple[list[Any], bool]:
-        """A list page by page, up to `most`, and whether there is more."""
+        """Read a list page by page, up to `most`; say whether there is more."""
         found: list[Any] = []
         while len(found) <= self._most:
             page = self._client.execute(op(len(found), PAGE))
@@ -126,20 +130,24 @@ class EngineCollector:
             for name, jobs in zip(names, peeked, strict=True)
             if isinstance(jobs, tuple) and jobs
         )
-        told = "For how long the job has been ready that a queue hands out next."
-        yield _gauge("qmodel_queue_next_wait_seconds", told, "queue", ages)
+        text = "How long the next job of a queue has been ready."
+        yield _gauge("qmodel_queue_next_wait_seconds", text, "queue", ages)
 
     def _days(self, names: list[str]) -> Iterator[Metric]:
         found = self._client.execute_many(ops.Stats(name) for name in names)
         days = [one for one in found if isinstance(one, replies.Stats)]
         counters: tuple[tuple[str, str, Callable[[replies.Stats], int]], ...] = (
-            ("qmodel_jobs_popped", "Jobs handed to a worker, since midnight UTC.", lambda day: day.wait.count),
+            ("qmodel_jobs_popped", "Jobs given to workers, since midnight UTC.", lambda day: day.wait.count),
             ("qmodel_jobs_completed", "Jobs completed, since midnight UTC.", lambda day: day.run.count),
             ("qmodel_jobs_failed", "Jobs failed, since midnight UTC.", lambda day: day.failures),
-            ("qmodel_jobs_retried", "Attempts that are to be made again, since midnight UTC.", lambda day: day.retries),
+            (
+                "qmodel_jobs_retried",
+                "Failed attempts that will be retried, since midnight UTC.",
+                lambda day: day.retries,
+            ),
         )
-        for name, told, value in counters:
-            counter = CounterMetricFamily(name, told, labels=("queue",))
+        for name, text, value in counters:
+            counter = CounterMetricFamily(name, text, labels=("queue",))
             for day in days:
                 counter.add_metric((day.queue,), value(day))
             yield counter
@@ -149,29 +157,29 @@ class EngineCollector:
 
     def _workers(self) -> Iterator[Metric]:
         workers, _ = self._listed(ops.Workers)
-        known = GaugeMetricFamily("qmodel_workers", "Workers on the list.")
+        known = GaugeMetricFamily("qmodel_workers", "Known workers.")
         known.add_metric((), len(workers))
         yield known
         held = (("running", sum(one.jobs for one in workers)), ("stalled", sum(one.stalled for one in workers)))
-        yield _gauge("qmodel_worker_jobs", "Jobs that workers hold, or held when their lease ran out.", "state", held)
+        yield _gauge("qmodel_worker_jobs", "Jobs that workers hold, or held when their lease expired.", "state", held)
 
     def _others(self) -> Iterator[Metric]:
-        """What is told of the namespace as a whole, and of its subscriptions."""
+        """Read the figures of the whole namespace, and of its subscriptions."""
         asked = [ops.Completed(0, 1), *(ops.Requests(state, 0, 1) for state in REQUESTS), ops.RecurringUnset(0, PAGE)]
         complete, *requests, unset = self._client.execute_many(asked)
         kept = GaugeMetricFamily("qmodel_complete_jobs", "Complete jobs that are kept.")
         kept.add_metric((), complete.total)
         yield kept
-        told = "Requests by state; those that are done while they are kept."
-        yield _gauge("qmodel_requests", told, "state", zip(REQUESTS, (page.total for page in requests), strict=True))
+        text = "Requests by state; finished requests count while they are kept."
+        yield _gauge("qmodel_requests", text, "state", zip(REQUESTS, (page.total for page in requests), strict=True))
         waiting = GaugeMetricFamily(
-            "qmodel_recurring_unset", "Recurring jobs that wait to be told the next moments of their cron expressions."
+            "qmodel_recurring_unset", "Recurring jobs that wait for the next times of their cron expressions."
         )
         waiting.add_metric((), len(unset))
         yield waiting
         subscriptions, _ = self._listed(ops.Subscriptions)
         behind = ((one.name, one.behind) for one in subscriptions)
-        yield _gauge("qmodel_subscription_behind", "Messages of the past still to be given.", "subscription", behind)
+        yield _gauge("qmodel_subscription_behind", "Past messages that are not yet delivered.", "subscription", behind)
 
 
 def _counts(queues: list[replies.QueueCounts]) -> Iterator[Metric]:
@@ -181,37 +189,37 @@ def _counts(queues: list[replies.QueueCounts]) -> Iterator[Metric]:
             jobs.add_metric((one.name, state), getattr(one, state))
     yield jobs
     fields = (
-        ("paused", "qmodel_queue_paused", "Whether a queue hands out nothing."),
+        ("paused", "qmodel_queue_paused", "Whether a queue is paused."),
         ("recurring", "qmodel_queue_recurring", "Recurring jobs of a queue."),
-        ("due", "qmodel_queue_due_runs", "Runs of recurring jobs that are due and not made yet."),
+        ("due", "qmodel_queue_due_runs", "Due runs of recurring jobs that are not made yet."),
     )
-    for field, name, told in fields:
-        yield _gauge(name, told, "queue", ((one.name, getattr(one, field)) for one in queues))
+    for field, name, text in fields:
+        yield _gauge(name, text, "queue", ((one.name, getattr(one, field)) for one in queues))
 
 
 def _throttles(throttles: list[replies.Throttle]) -> Iterator[Metric]:
     fields = (
-        ("concurrency", "qmodel_throttle_limit", "How many jobs of a throttle may run; 0 without such a limit."),
-        ("running", "qmodel_throttle_running", "Jobs of a throttle that run."),
+        ("concurrency", "qmodel_throttle_limit", "How many jobs of a throttle may run; 0 means no limit."),
+        ("running", "qmodel_throttle_running", "Running jobs of a throttle."),
         ("parked", "qmodel_throttle_parked", "Jobs that wait for a throttle to open."),
     )
-    for field, name, told in fields:
-        yield _gauge(name, told, "throttle", ((one.name, getattr(one, field)) for one in throttles))
+    for field, name, text in fields:
+        yield _gauge(name, text, "throttle", ((one.name, getattr(one, field)) for one in throttles))
 
 
-def _gauge(name: str, told: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
-    gauge = GaugeMetricFamily(name, told, labels=(label,))
+def _gauge(name: str, text: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
+    gauge = GaugeMetricFamily(name, text, labels=(label,))
     for of, value in values:
         gauge.add_metric((of,), value)
     return gauge
 
 
 EDGES = tuple((str(float(edge)), bin_of(edge * 1000)) for edge in BUCKETS)
-"""Each bucket, and the first of the engine's bins that is no longer in it."""
+"""Each bucket, and the first of the engine's bins above it."""
 
 
-def _histogram(name: str, told: str, days: list[replies.Stats], which: str) -> Metric:
-    metric = HistogramMetricFamily(name, f"{told}, since midnight UTC.", labels=("queue",))
+def _histogram(name: str, text: str, days: list[replies.Stats], which: str) -> Metric:
+    metric = HistogramMetricFamily(name, f"{text}, since midnight UTC.", labels=("queue",))
     for day in days:
         sample: replies.Sample = getattr(day, which)
         metric.add_metric((day.queue,), _buckets(sample), sum_value=sample.count * sample.mean / 1000)
@@ -219,7 +227,7 @@ def _histogram(name: str, told: str, days: list[replies.Stats], which: str) -> M
 
 
 def _buckets(sample: replies.Sample) -> list[tuple[str, float]]:
-    """A sample's histogram in the buckets of ours, each with all before it; without one only how many there are."""
+    """Convert a sample's histogram to cumulative buckets; a sample without a histogram has only its count."""
     buckets, total, begin = [], 0, 0
     for edge, end in EDGES if sample.histogram else ():
         total += sum(sample.histogram[begin:end])

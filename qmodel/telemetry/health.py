@@ -1,11 +1,11 @@
-"""Whether a process is alive and ready, told over HTTP to whoever keeps it running.
+"""Health probes over HTTP: whether a process is alive, and whether it is ready.
 
-*Alive* is a process whose loop goes round: it calls `tick` each time, also while the server is away, and has done so
-within `patience`. Who finds it dead should start it anew. *Ready* is one that is alive and reaches its server; who
-finds it not ready should wait, for to start it anew does not bring the server back.
+A process is *alive* if its main loop runs: it calls `tick` in each round, also while the server is away, and the last
+call was within `patience`. A dead process should be restarted. A process is *ready* if it is alive and reaches its
+server. If it is not ready, wait: a restart does not bring the server back.
 
-A check of readiness may hang with its server. So it runs in a thread of its own, one at a time, and what has not been
-answered within `deadline` counts as a no.
+A readiness check may hang together with its server. So it runs in a separate thread, one at a time, and a check that
+does not return within `deadline` counts as failed.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 PATIENCE = 60.0
-"""In seconds: a worker sleeps 10 at most when there is nothing to do."""
+"""Maximum seconds between two ticks; an idle worker ticks at least every 10 seconds."""
 
 DEADLINE = 2.0
-"""In seconds: below what probes wait for by default."""
+"""Maximum seconds of a readiness check: less than the default timeout of probes."""
 
 
 class Report(NamedTuple):
-    """Whether all is well, and what there is to say, by name."""
+    """The result of a probe, and facts by name."""
 
     ok: bool
     facts: dict[str, object]
 
 
 class Health:
-    """What a process knows of its own health.
+    """The health of this process.
 
-    `check` returns when the server can be reached, and raises otherwise; without one a process that is alive is ready.
-    `patience` and `deadline` are seconds.
+    `check` returns if the server can be reached, and raises otherwise; without a check, a process that is alive is
+    ready. `patience` and `deadline` are seconds.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class Health:
         self._lock = threading.Lock()
 
     def tick(self) -> None:
-        """Say that the loop has gone round once more."""
+        """Record another round of the main loop."""
         self._ticked = time.monotonic()
 
     def live(self) -> Report:
-        """Whether the loop has gone round within the patience."""
+        """Say whether the last tick was within the patience."""
         since = time.monotonic() - self._ticked
         facts: dict[str, object] = {"seconds_since_tick": round(since, 3)}
         if since <= self._patience:
@@ -61,7 +61,7 @@ class Health:
         return Report(False, {**facts, "why": f"the loop has not gone round for more than {self._patience:g} seconds"})
 
     def ready(self) -> Report:
-        """Whether it is alive and the server answers."""
+        """Say whether the process is alive and the server answers."""
         alive = self.live()
         if not alive.ok or self._check is None:
             return alive
@@ -77,7 +77,7 @@ class Health:
 
 
 class _Asking:
-    """One check, in a thread that nobody waits for."""
+    """One check, in a daemon thread."""
 
     def __init__(self, check: Callable[[], object]) -> None:
         self.done = threading.Event()
@@ -97,11 +97,11 @@ class _Asking:
 # ---- over HTTP
 
 Page = Callable[[], tuple[str, bytes]]
-"""Makes a page: its content type, and what it says."""
+"""Makes a page: its content type and its body."""
 
 
 class Endpoint:
-    """A small HTTP server: `/live`, `/ready`, and whatever else it was given. It answers in threads of its own."""
+    """A small HTTP server with its own threads: `/live`, `/ready`, and the given pages."""
 
     def __init__(self, health: Health, host: str, port: int, pages: dict[str, Page]) -> None:
         self._server = _Server((host, port), _Handler)
@@ -111,20 +111,20 @@ class Endpoint:
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """The port on which it listens."""
         return int(self._server.server_address[1])
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
 
 
 def serve(health: Health, port: int, host: str = "127.0.0.1", *, metrics: Page | None = None) -> Endpoint:
-    """Answer `/live` and `/ready` with 200 or 503, and `/metrics` if there are any; port 0 is any that is free.
+    """Serve `/live` and `/ready` with 200 or 503, and `/metrics` if given; port 0 chooses a free port.
 
-    Raises OSError when the port is taken. Probes from outside of this machine or container need another host,
-    `0.0.0.0`; whoever can reach it reads the names of queues in the metrics, and can change nothing.
+    Raises OSError when the port is taken. Probes from outside of this machine or container need the host `0.0.0.0`.
+    Clients can read the names of queues in the metrics, and can change nothing.
     """
     return Endpoint(health, host, port, {"/metrics": metrics} if metrics else {})
 
@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _known(self) -> bytes:
-        return f"There are {', '.join(sorted(self.server.pages))}.\n".encode()
+        return f"The pages are {', '.join(sorted(self.server.pages))}.\n".encode()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Probes come every few seconds: they are not logged."""
+        """Log nothing: probes come every few seconds."""

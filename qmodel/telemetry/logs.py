@@ -1,8 +1,8 @@
-"""Log lines that say which job they belong to: for people, or as JSON, a line each.
+"""Log lines with the fields of their job: as text for people, or as JSON, one line each.
 
-A line that is written while a job is performed, by whatever library, gets the job's `jid`, `klass`, `queue`, `attempt`
-and `worker`, and where a trace is being recorded its `trace_id` and `span_id`. Nothing has to be passed around: the job
-at hand is found as `qmodel.app.current()` finds it. Other settings of logging stay as they are.
+A line that any library writes while a job is performed gets the job's `jid`, `klass`, `queue`, `attempt` and `worker`,
+and its `trace_id` and `span_id` while a trace is recorded. No arguments have to be passed: the current job is the one
+of `qmodel.app.current()`. Other settings of logging are not changed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 FIELDS: Final = ("jid", "klass", "queue", "attempt", "worker")
-"""What a line says of its job."""
+"""The fields of a job in a log line."""
 
 _STANDARD: Final = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {
     "message",
@@ -24,9 +24,9 @@ _STANDARD: Final = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dic
 
 
 class JobFilter(logging.Filter):
-    """Gives each record the fields of the job at hand, None outside of any; what a record has already stays.
+    """Adds the fields of the current job to each record, or None outside of jobs; existing fields are kept.
 
-    For handlers of your own: `handler.addFilter(JobFilter())`, and `%(jid)s` in the format.
+    For your own handlers: `handler.addFilter(JobFilter())`, and `%(jid)s` in the format.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -46,17 +46,17 @@ class JobFilter(logging.Filter):
 
 
 def _span() -> tuple[str, str] | None:
-    """The ids of the trace and the span that are being recorded, if there are any."""
+    """Get the ids of the current trace and span, or None."""
     trace = sys.modules.get("opentelemetry.trace")
     context = trace.get_current_span().get_span_context() if trace is not None else None
     return (f"{context.trace_id:032x}", f"{context.span_id:016x}") if context is not None and context.is_valid else None
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one line of JSON: time, level, logger, message, the job's fields, and whatever `extra` gave."""
+    """Writes a record as a line of JSON: time, level, logger, message, the job's fields, and the fields of `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write it."""
+        """Write a record."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -73,13 +73,13 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """A record for people: the time, the level, what it says, and in brackets the job during which it was said."""
+    """Writes a record for people: the time, the level, the message, and the current job in brackets."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """Write what stands before a traceback; the lines of the worker name their job themselves."""
+        """Write the text before a traceback; the worker's own lines already name their job."""
         jid = getattr(record, "jid", None)
         of = "" if jid is None or record.name.startswith("qmodel.") else f"  [{getattr(record, 'klass', '?')} {jid}]"
         return super().formatMessage(record) + of
@@ -89,9 +89,9 @@ class _Handler(logging.StreamHandler[TextIO]):
     """The handler that `install` adds; there is one at most."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write it; where somebody has closed the stream, on the standard error of the process itself.
+        """Write a record; if the stream was closed, write to the process's standard error.
 
-        Else the library of whoever writes a line would have to bear what a job did that closed `sys.stderr`.
+        Otherwise a job that closes `sys.stderr` would break the logging of all other code.
         """
         if getattr(self.stream, "closed", False):
             self.stream = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
@@ -99,9 +99,9 @@ class _Handler(logging.StreamHandler[TextIO]):
 
 
 def install(json: bool = False, *, level: int | str = logging.INFO, stream: TextIO | None = None) -> logging.Handler:
-    """Write all log lines from `level` on, with their jobs, to a stream (the standard error); give the handler.
+    """Write all log lines of `level` and above, with their jobs, to a stream (the standard error); give the handler.
 
-    Called again it replaces its own handler. Handlers of others stay, so configure logging here or elsewhere, not both.
+    A second call replaces the handler of the first. Other handlers stay, so configure logging either here or elsewhere.
     """
     root = logging.getLogger()
     for one in [one for one in root.handlers if isinstance(one, _Handler)]:

@@ -1,11 +1,11 @@
-"""Traces that follow a job from where it is put to where it is performed.
+"""Trace a job from its put to its attempts with OpenTelemetry.
 
-A put gets a span of the kind producer, whose context travels with the job, among the headers of its data. Each attempt
-gets a span of the kind consumer, a child of that: so a request, the job that it put, and the job that this one put are
-one trace, whatever time lies between. With `link=True` each attempt begins a trace of its own that points to the put
-instead, as is better for jobs that wait for days.
+A put gets a span of the kind producer. The span's context is stored with the job, in the headers of its data. Each
+attempt gets a span of the kind consumer, as a child of the put's span. So a web request, the job that it put, and the
+jobs that this job put are one trace, however much time is between them. With `link=True` each attempt begins a new
+trace with a link to the put, which is better for jobs that wait for days.
 
-The names follow OpenTelemetry's conventions for messaging, which are not final; they stand here only.
+The names follow OpenTelemetry's conventions for messaging, which are not final; only this module uses them.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ KLASS, ATTEMPT, OUTCOME = "qmodel.klass", "qmodel.attempt", "qmodel.outcome"
 
 
 def instrument(app: App, tracer_provider: TracerProvider | None = None, *, link: bool = False) -> None:
-    """Record what an app puts and performs, with a provider or the global one; asked again, nothing more is done.
+    """Trace the puts and attempts of an app, with the given provider or the global one; a second call does nothing.
 
-    Without an SDK nothing is recorded; that costs about ten microseconds a job.
+    Without an SDK nothing is recorded; this costs about ten microseconds for each job.
     """
     if app not in _TRACED:
         _TRACED[app] = Tracing(app, tracer_provider, link)
@@ -79,7 +79,7 @@ class Tracing:
             yield
 
     def _after(self, context: Context, outcome: Outcome) -> None:
-        span = self._spans.pop(context, None) or self._begin(context)  # it ended before its arguments could be read
+        span = self._spans.pop(context, None) or self._begin(context)  # no span yet if the arguments could not be read
         span.set_attribute(OUTCOME, ending(context, outcome))
         group = getattr(outcome, "group", None)
         if group is not None:

@@ -1,4 +1,4 @@
-"""How an attempt ended, in one word, for metrics and traces."""
+"""Name the end of an attempt, for metrics and traces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def ending(context: Context, outcome: Outcome) -> str:
-    """`completed`, `retried`, `failed`, `released` or `unknown`; a retry of which none is left is a failure."""
+    """Give `completed`, `retried`, `failed`, `released` or `unknown`; a retry without remaining retries is `failed`."""
     from qmodel.app.outcome import Retried
 
     return "failed" if isinstance(outcome, Retried) and not context.raw.remaining else outcome.word

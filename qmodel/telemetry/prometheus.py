@@ -1,7 +1,7 @@
-"""Metrics for Prometheus: what the engine counts, and what a worker measures of its attempts.
+"""Metrics for Prometheus: the engine's figures, and a worker's measurements of its attempts.
 
-What stands in the server is told once, by one exporter, whoever works: `EngineCollector`, which `qmodel exporter`
-serves. A worker tells only what it alone knows: `metrics(app)`.
+The figures that are stored in the server are exported once, by one exporter for all workers: `EngineCollector`, which
+`qmodel exporter` serves. A worker exports only its own measurements: `metrics(app)`.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _MEASURED: WeakKeyDictionary[App, CollectorRegistry] = WeakKeyDictionary()
 
 
 def metrics(app: App, registry: CollectorRegistry | None = None) -> CollectorRegistry:
-    """Measure the attempts of an app; give the registry of it, a new one unless one is given.
+    """Measure the attempts of an app; give the registry, a new one unless one is given.
 
-    An app is measured once: asked again, it gives the registry there is. Raises ValueError for another one.
+    An app is measured once: a second call gives the same registry, and raises ValueError if another one is given.
     """
     found = _MEASURED.get(app)
     if found is None:
         found = _MEASURED[app] = CollectorRegistry() if registry is None else registry
         AttemptMetrics(app, found)
     if registry not in (None, found):
-        raise ValueError("The attempts of this app are measured in another registry already.")
+        raise ValueError("The attempts of this app are already measured in another registry.")
     return found
 
 
 def page(registry: CollectorRegistry) -> Callable[[], tuple[str, bytes]]:
-    """The page of a registry, as `qmodel.telemetry.health.serve` takes it.
+    """Make the page of a registry for `qmodel.telemetry.health.serve`.
 
-    Where processes write down their figures (PROMETHEUS_MULTIPROC_DIR) it is that of all of them.
+    With PROMETHEUS_MULTIPROC_DIR, in which processes store their figures, the page has the figures of all processes.
     """
 
     def write() -> tuple[str, bytes]:

@@ -1,6 +1,6 @@
-"""Testing code that puts and performs jobs: a queue for each test, a clock that it moves, and assertions.
+"""Test code that puts and performs jobs: a queue for each test, a clock that the test advances, and assertions.
 
-`Harness` is the queue of one test. Under pytest the fixtures `qm`, `qm_redis` and `qm_any` give one (`plugin.py`).
+`Harness` is the queue of one test. Under pytest the fixtures `qm`, `qm_redis` and `qm_any` provide it (`plugin.py`).
 """
 
 TYPE_CHECKING = False  # for type checkers; pytest imports this package at every start

@@ -1,4 +1,4 @@
-"""Performing the jobs of Apps, by the very function by which workers perform them."""
+"""Perform the jobs of Apps, with the same function that workers use."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from qmodel.app import (
 from qmodel.app.errors import hint
 from qmodel.client.sync import Job
 from qmodel.contract.replies import Job as Raw
-from qmodel.testing.attempts import Came, Ending, Function, Functions, NobodyPerforms
+from qmodel.testing.attempts import Ending, EndKind, Function, Functions, NobodyPerforms
 from qmodel.testing.steps import Attempt
 
-CAME: Mapping[type[Outcome], Came] = {
+END_KINDS: Mapping[type[Outcome], EndKind] = {
     Completed: "completed",
     Failed: "failed",
     Retried: "retried",
@@ -39,9 +39,9 @@ CAME: Mapping[type[Outcome], Came] = {
 
 
 class Apps:
-    """Performs jobs by functions where there are any for them, else by the Apps whose job types they are.
+    """Performs jobs by the given functions, or else by the Apps that have their job types.
 
-    `leave` gives back what an event loop holds that was opened for one job.
+    `leave` closes the connections of an event loop that was opened for one job.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Apps:
         self._leave = leave
 
     def kind(self, klass: str) -> JobType[..., Any, ..., Any] | None:
-        """The job type of a klass, if an App has it. Raises NobodyPerforms where several have."""
+        """Find the job type of a klass; None if no App has it. Raises NobodyPerforms if several Apps have it."""
         found = [app.jobs[klass] for app in self.apps if klass in app.jobs]
         if len(found) > 1:
             raise NobodyPerforms(
@@ -65,7 +65,7 @@ class Apps:
         return found[0] if found else None
 
     def attempt(self, job: Job) -> Attempt:
-        """An attempt at a leased job."""
+        """Make an attempt of a leased job."""
         if callable(self.perform) or job.klass in (self.perform or ()):
             return Functions(self.perform).attempt(job)
         kind = self.kind(job.klass)
@@ -73,17 +73,17 @@ class Apps:
             known = sorted({klass for app in self.apps for klass in app.jobs})
             close = hint(job.klass, known, "There are")
             raise NobodyPerforms(f"Nothing here performs {job.klass} (job {job.jid} in {job.queue}). {close}")
-        return OfApp(kind, job.raw, self._leave)
+        return AppAttempt(kind, job.raw, self._leave)
 
 
-class OfApp:
-    """An attempt at a job of an App."""
+class AppAttempt:
+    """An attempt of a job of an App."""
 
     def __init__(self, kind: JobType[..., Any, ..., Any], raw: Raw, leave: Callable[[], Awaitable[None]]) -> None:
         self._kind, self._raw, self._leave = kind, raw, leave
 
     def run(self) -> Ending:
-        """Perform it; in an event loop of its own what needs one."""
+        """Perform it, in a new event loop if it needs one."""
         app = self._kind.app
         if self._kind.asynchronous or app.has_asynchronous_middleware:
             return _in_a_loop(self._arun_and_leave)
@@ -102,13 +102,13 @@ class OfApp:
 
     def _ending(self, outcome: Outcome) -> Ending:
         error = getattr(outcome, "error", None)
-        wanted = isinstance(error, Retry)  # the job says so itself, and nothing went wrong
+        wanted = isinstance(error, Retry)  # the job asked for the retry, so there is no error
         operation = outcome.operation(self._raw)
-        return Ending(CAME[type(outcome)], operation, None if wanted else error, outcome)
+        return Ending(END_KINDS[type(outcome)], operation, None if wanted else error, outcome)
 
 
 def _in_a_loop(make: Callable[[], Awaitable[Ending]]) -> Ending:
-    """Run something in a new event loop; in a thread where one runs here already."""
+    """Run a coroutine in a new event loop; in another thread if an event loop already runs in this one."""
 
     async def run() -> Ending:
         return await make()
@@ -126,7 +126,7 @@ def _in_a_loop(make: Callable[[], Awaitable[Ending]]) -> Ending:
 
 
 def result_of(ending: Ending, kind: JobType[..., Any, ..., Any] | None) -> Any:
-    """What an attempt gave, read from its text; or raise what it raised."""
+    """Decode the result of an attempt, or raise its exception."""
     if ending.error is not None:
         raise ending.error
     if isinstance(ending.outcome, Released):
@@ -141,10 +141,10 @@ def result_of(ending: Ending, kind: JobType[..., Any, ..., Any] | None) -> Any:
 
 
 def known_apps() -> list[App]:
-    """All Apps of this process that somebody holds."""
+    """List all Apps of this process that are still referenced."""
     found = App.known()
     if len({klass for app in found for klass in app.jobs}) < sum(len(app.jobs) for app in found):
         found.clear()
-        gc.collect()  # of two that have the same job type one may be that of a test that is over
+        gc.collect()  # if two Apps have the same job type, one may belong to a test that has ended
         found = App.known()
     return found

@@ -1,4 +1,4 @@
-"""The arguments of jobs, as a test writes them and as they are stored."""
+"""Convert the arguments of jobs between the form of tests and the stored form."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Args = Mapping[str, Any] | Sequence[Any]
 
 
 def klass_of(job_type: object) -> str | None:
-    """The klass of a job type, or of its name. Raises TypeError for anything else."""
+    """Get the klass of a job type, or of a name. Raises TypeError for anything else."""
     kind = job_type._kind if isinstance(job_type, Puts) else job_type
     klass = kind.klass if isinstance(kind, JobType) else kind
     if klass is None or isinstance(klass, str):
         return klass
-    raise TypeError(f"{job_type!r} is no job type: give one, or the name of a klass.")
+    raise TypeError(f"{job_type!r} is not a job type. Give a job type, or the name of a klass.")
 
 
 def wanted_args(kind: AnyJobType | None, args: Args) -> dict[str, Any]:
-    """Arguments as they are stored, by name. Raises TypeError for one that the job type does not take."""
+    """Convert arguments to their stored form, by name. Raises TypeError for an argument that the job type lacks."""
     if isinstance(args, str):
         raise TypeError(f"Give args by name or in order, as {{'name': {args!r}}} or ({args!r},).")
     if not isinstance(args, Mapping):
@@ -49,7 +49,7 @@ def _takes_any(kind: AnyJobType) -> bool:
 
 
 def _plain(kind: AnyJobType | None, name: str, value: Any) -> Any:
-    """A value as the job type stores it; what it cannot store, such as `mock.ANY`, may be equal to it still."""
+    """Convert a value as the job type stores it; keep one that it cannot store, such as `mock.ANY`, as it is."""
     try:
         return as_stored(value if kind is None else kind.binding.plain({name: value})[name])
     except Exception:
@@ -57,7 +57,7 @@ def _plain(kind: AnyJobType | None, name: str, value: Any) -> Any:
 
 
 def as_stored(value: object) -> Any:
-    """A value as it comes back from JSON; what cannot be stored (`mock.ANY`) as it is: it may be equal."""
+    """Encode a value as JSON and decode it; keep one that cannot be stored, such as `mock.ANY`, as it is."""
     try:
         return json.loads(encode(value))
     except DataError:
@@ -65,7 +65,7 @@ def as_stored(value: object) -> Any:
 
 
 def data_of(kind: AnyJobType | None, job: Job, *, defaults: bool = True) -> Any:
-    """What was put: the arguments by name, perhaps with the defaults of the others; text where it cannot be read."""
+    """Read a job's data: the arguments by name, with defaults for the others; the text if it cannot be read."""
     try:
         data = json.loads(job.text) if kind is None else kind.serializer.loads(job.text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Assertions about the jobs of a queue; when one does not hold, it shows what is there."""
+"""Assertions about the jobs of a queue; a failed assertion shows the jobs that exist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK_SECONDS = 0.01
 
 
 class Assertions:
-    """What a test may ask of the jobs. It looks through a client and changes nothing."""
+    """Assertions about jobs. They read through a client and change nothing."""
 
     look: Client
     clock: VirtualClock
@@ -36,15 +36,15 @@ class Assertions:
         at: datetime | int | None = None,
         states: Iterable[str] | str = ENQUEUED,
     ) -> list[Job]:
-        """The jobs that are all of this, queue by queue in the order in which a worker would get them.
+        """List the jobs that match all criteria, queue by queue in the order of pops.
 
-        `job_type`: a job type, or a klass by its name. `args`: arguments by name, or the first ones in order; others
-        may be there. `data`: all that was put. `tags`: it has these, and maybe others. `delay`: ready in so long
-        (seconds or timedelta) by the clock; `at`: ready at that moment. `states`: by default those of a job that waits
-        for a worker, for its time or for others (waiting, scheduled, depends, throttled); `"any"` for all.
+        `job_type`: a job type, or the name of a klass. `args`: some of the arguments, by name or the first ones in
+        order. `data`: the whole data. `tags`: some of the tags. `delay`: the time until the job is ready (seconds or
+        timedelta); `at`: the time at which it is ready. `states`: by default those of waiting jobs (waiting, scheduled,
+        depends, throttled); `"any"` for all states.
         """
         wanted = self._wanted(job_type, queue, args, data, tags, priority, delay, at, states)
-        return [job for job in self.jobs() if not self._misfits(wanted, job)]
+        return [job for job in self.jobs() if not self._mismatches(wanted, job)]
 
     def assert_enqueued(
         self,
@@ -61,19 +61,19 @@ class Assertions:
         count: int | None = None,
         within: float = 0,
     ) -> Job:
-        """Assert that there is a job that is all of this, as `all_enqueued` says; give the first.
+        """Assert that a job matches all criteria of `all_enqueued`; give the first match.
 
-        `count`: that there are so many. `within`: it may take so many seconds of real time until it is there, where
-        another thread or process puts it.
+        `count`: assert that so many jobs match. `within`: wait so many seconds of real time for a job that another
+        thread or process puts.
         """
         __tracebackhide__ = True
         if count is not None and count < 1:
-            raise ValueError(f"{count} jobs cannot be given: refute_enqueued asserts that there is none.")
+            raise ValueError(f"count must be at least 1, not {count}. refute_enqueued asserts that there is no job.")
         wanted = self._wanted(job_type, queue, args, data, tags, priority, delay, at, states)
         until = time.monotonic() + within
         while True:
             there = list(self.jobs())
-            fits = [job for job in there if not self._misfits(wanted, job)]
+            fits = [job for job in there if not self._mismatches(wanted, job)]
             if fits if count is None else len(fits) == count:
                 return fits[0]
             if time.monotonic() >= until:
@@ -94,15 +94,13 @@ class Assertions:
         states: Iterable[str] | str = ENQUEUED,
         within: float = 0,
     ) -> None:
-        """Assert that there is no job that is all of this, as `all_enqueued` says; nor comes one `within` so many
-        seconds of real time.
-        """
+        """Assert that no job matches all criteria of `all_enqueued`, also not `within` so many seconds of real time."""
         __tracebackhide__ = True
         wanted = self._wanted(job_type, queue, args, data, tags, priority, delay, at, states)
         until = time.monotonic() + within
         while True:
             there = list(self.jobs())
-            if fits := [job for job in there if not self._misfits(wanted, job)]:
+            if fits := [job for job in there if not self._mismatches(wanted, job)]:
                 what = f"Enqueued, and should not be: {wanted} (job {fits[0].jid})."
                 raise AssertionError(f"{what}\n{self._table(there)}")
             if time.monotonic() >= until:
@@ -110,13 +108,11 @@ class Assertions:
             time.sleep(LOOK_SECONDS)
 
     def jobs(self) -> list[Job]:
-        """All jobs in any state: queue by queue in the order in which a worker would get them, then the failed ones,
-        then the complete ones.
-        """
+        """List all jobs: queue by queue in the order of pops, then the failed jobs, then the complete ones."""
         return list(every_job(self.look))
 
     def table(self) -> str:
-        """All jobs as a table of text, with the time of the clock above it."""
+        """Write all jobs as a table, below the time of the clock."""
         return self._table(self.jobs())
 
     def _table(self, jobs: Iterable[Job]) -> str:
@@ -128,7 +124,9 @@ class Assertions:
         times = "once" if found == 1 else f"{found} times" if found else "never"
         first = f"Not enqueued: {wanted}." if count is None else f"Enqueued {times}, not {count}: {wanted}."
         lines = [first, self._table(there)]
-        near = [] if count is not None else list(nearest(wanted, ((self._misfits(wanted, job), job) for job in there)))
+        near = (
+            [] if count is not None else list(nearest(wanted, ((self._mismatches(wanted, job), job) for job in there)))
+        )
         return "\n".join([*lines, *(["Nearest:", *near] if near else [])])
 
     def _wanted(
@@ -158,9 +156,9 @@ class Assertions:
             _states(states),
         )
 
-    def _misfits(self, wanted: Wanted, job: Job) -> list[str]:
+    def _mismatches(self, wanted: Wanted, job: Job) -> list[str]:
         data = data_of(self._kind(job.klass), job, defaults=not wanted.has_data)
-        return wanted.misfits(job, data, self.clock.now())
+        return wanted.mismatches(job, data, self.clock.now())
 
     def _kind(self, klass: str | None) -> AnyJobType | None:
         return None if klass is None else self.performer.kind(klass)
@@ -169,5 +167,5 @@ class Assertions:
 def _states(states: Iterable[str] | str) -> tuple[str, ...]:
     chosen = EVERY if states == "any" else (states,) if isinstance(states, str) else tuple(states)
     if unknown := [state for state in chosen if state not in EVERY]:
-        raise ValueError(f"{unknown[0]!r} is no state of a job. States: {', '.join(EVERY)}; or 'any'.")
+        raise ValueError(f"{unknown[0]!r} is not a state of a job. States: {', '.join(EVERY)}; or 'any'.")
     return chosen

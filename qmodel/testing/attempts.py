@@ -1,7 +1,7 @@
-"""How a test performs one attempt at a job, and what an attempt can come to.
+"""Perform one attempt of a job in a test, and describe how it ended.
 
-Without an App there is only a function, or one for each klass: it is given the job, what it returns is the result, and
-an exception fails the job, as in `with job:`.
+Without an App there is only a function, or one for each klass: it gets the job, its return value is the result, and an
+exception fails the job, as in `with job:`.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from qmodel.contract.operations import Complete, Fail, Operation
 from qmodel.errors import QmodelError
 from qmodel.testing.steps import Attempt
 
-Came = Literal["completed", "failed", "retried", "released"]
+EndKind = Literal["completed", "failed", "retried", "released"]
 
 
 class Ending(NamedTuple):
-    """What an attempt came to: what the queue is told, the exception behind a failure, and the outcome of an App's."""
+    """The end of an attempt: the operation that reports it, the exception of a failure, and the App's outcome."""
 
-    came: Came
+    kind: EndKind
     operation: Operation
     error: BaseException | None = None
     outcome: Any = None
 
 
 class Performer(Protocol):
-    """Knows how to perform jobs."""
+    """Makes attempts of jobs."""
 
     def attempt(self, job: Job) -> Attempt:
-        """An attempt at a leased job. Raises NobodyPerforms for a klass that it does not know."""
+        """Make an attempt of a leased job. Raises NobodyPerforms for an unknown klass."""
 
 
 class NobodyPerforms(QmodelError, LookupError):
-    """A job of a klass for which the test has no code."""
+    """The test has no code for the klass of a job."""
 
 
 Function = Callable[[Job], Any]
@@ -49,15 +49,15 @@ class Functions:
         self._perform = perform
 
     def attempt(self, job: Job) -> Attempt:
-        """An attempt at a leased job."""
+        """Make an attempt of a leased job."""
         found = self._perform.get(job.klass) if isinstance(self._perform, Mapping) else self._perform
         if found is None:
             raise NobodyPerforms(f"Nothing here performs {job.klass} (job {job.jid} in {job.queue}).")
-        return Call(found, job)
+        return FunctionAttempt(found, job)
 
 
-class Call:
-    """An attempt by a function."""
+class FunctionAttempt:
+    """An attempt that calls a function."""
 
     def __init__(self, function: Function, job: Job) -> None:
         self._function, self._job = function, job
@@ -74,7 +74,7 @@ class Call:
             return self._failed(error)
 
     async def arun(self) -> Ending:
-        """Call the function, and await what it gives if need be."""
+        """Call the function, and await its result if it is awaitable."""
         try:
             result = self._function(self._job)
             return self._done(await result if inspect.isawaitable(result) else result)

@@ -1,4 +1,4 @@
-"""A backend in the time of a virtual clock: it gives every operation that has no time of its own the clock's."""
+"""A backend with a virtual clock: every operation without a time gets the clock's time."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from qmodel.contract.operations import Operation
 from qmodel.testing.clock import VirtualClock
 
 LOOK_SECONDS = 0.02
-"""How often somebody who sleeps looks whether the clock was moved."""
+"""How often a sleeping caller checks whether the clock was advanced."""
 
 After = Callable[[Sequence[Operation]], None]
 AsyncAfter = Callable[[Sequence[Operation]], Awaitable[None]]
 
 
 class TimedBackend:
-    """Executes operations on another backend, at the time of a virtual clock; tells afterwards what was executed.
+    """Executes operations on another backend at the time of a virtual clock; calls `after` with what was executed.
 
-    Whoever sleeps here sleeps in real time, and wakes when the clock is moved.
+    Callers sleep in real time, and wake when the clock is advanced.
     """
 
     def __init__(self, inner: Backend, clock: VirtualClock, after: After | None = None) -> None:
@@ -31,7 +31,7 @@ class TimedBackend:
         self._after = after
 
     def now(self) -> int:
-        """The time of the clock, in milliseconds since the epoch."""
+        """Read the clock, in milliseconds since the epoch."""
         return self._clock.now()
 
     def execute(self, op: Operation, now: int | None = None) -> Any:
@@ -42,18 +42,18 @@ class TimedBackend:
         return reply
 
     def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
-        """Execute operations in order, each a step of its own."""
+        """Execute operations in order, each as a separate step."""
         found = self.inner.execute_many(ops, self.now() if now is None else now)
         if self._after is not None:
             self._after(ops)
         return found
 
     def wait(self, queues: Sequence[str], timeout: float) -> bool:
-        """Sleep until a job becomes ready (True), or time is up or the clock was moved (False)."""
+        """Sleep until a job becomes ready (True), or until the timeout or an advance of the clock (False)."""
         return self._sleep(timeout, lambda some: self.inner.wait(queues, some))
 
     def wait_events(self, after: int, timeout: float) -> bool:
-        """Sleep until there is an event (True), or time is up or the clock was moved (False)."""
+        """Sleep until there is an event (True), or until the timeout or an advance of the clock (False)."""
         return self._sleep(timeout, lambda some: self.inner.wait_events(after, some))
 
     def _sleep(self, timeout: float, wait: Callable[[float], bool]) -> bool:
@@ -64,12 +64,12 @@ class TimedBackend:
         return False
 
     def close(self) -> None:
-        """Give back what the backend holds."""
+        """Close the backend."""
         self.inner.close()
 
 
 class AsyncTimedBackend:
-    """The same for event loops, each of which opens a backend of its own."""
+    """The same for event loops; each event loop opens its own backend."""
 
     def __init__(self, open: Callable[[], AsyncBackend], clock: VirtualClock, after: AsyncAfter | None = None) -> None:
         self._open = open
@@ -79,7 +79,7 @@ class AsyncTimedBackend:
 
     @property
     def inner(self) -> AsyncBackend:
-        """The backend of the event loop that runs."""
+        """The backend of the running event loop."""
         loop = asyncio.get_running_loop()
         found = self._by_loop.get(loop)
         if found is None:
@@ -87,7 +87,7 @@ class AsyncTimedBackend:
         return found
 
     async def now(self) -> int:
-        """The time of the clock, in milliseconds since the epoch."""
+        """Read the clock, in milliseconds since the epoch."""
         return self._clock.now()
 
     async def execute(self, op: Operation, now: int | None = None) -> Any:
@@ -98,18 +98,18 @@ class AsyncTimedBackend:
         return reply
 
     async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
-        """Execute operations in order, each a step of its own."""
+        """Execute operations in order, each as a separate step."""
         found = await self.inner.execute_many(ops, self._clock.now() if now is None else now)
         if self._after is not None:
             await self._after(ops)
         return found
 
     async def wait(self, queues: Sequence[str], timeout: float) -> bool:
-        """Sleep until a job becomes ready (True), or time is up or the clock was moved (False)."""
+        """Sleep until a job becomes ready (True), or until the timeout or an advance of the clock (False)."""
         return await self._sleep(timeout, lambda some: self.inner.wait(queues, some))
 
     async def wait_events(self, after: int, timeout: float) -> bool:
-        """Sleep until there is an event (True), or time is up or the clock was moved (False)."""
+        """Sleep until there is an event (True), or until the timeout or an advance of the clock (False)."""
         return await self._sleep(timeout, lambda some: self.inner.wait_events(after, some))
 
     async def _sleep(self, timeout: float, wait: Callable[[float], Awaitable[bool]]) -> bool:
@@ -120,7 +120,7 @@ class AsyncTimedBackend:
         return False
 
     async def close(self) -> None:
-        """Give back what the backend of the event loop that runs holds."""
+        """Close the backend of the running event loop."""
         found = self._by_loop.pop(asyncio.get_running_loop(), None)
         if found is not None:
             await found.close()

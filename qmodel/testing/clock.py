@@ -1,10 +1,10 @@
-"""A clock that a test moves by hand.
+"""A clock that a test advances by hand.
 
-The engine takes the time as an argument, so a queue lives in whatever time its operations name: on the model and on a
-real server alike. `advance` does not jump. It stops at every moment at which something becomes due by itself (a delay,
-a retry, a recurring job, the end of a lease or a pause) and lets happen what is due there, before it goes on.
+The engine takes the time as an argument of each operation, so a queue can use any time, on the model and on a real
+server. `advance` does not jump. It stops at every time at which something becomes due by itself (a delay, a retry, a
+recurring job, the end of a lease or a pause), and handles that before it continues.
 
-Only the queue follows this clock. Code that reads the time of the machine itself goes on doing so.
+Only the queue uses this clock. Code that reads the machine's clock is not affected.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from qmodel.client.fields import EPOCH, Duration, milliseconds
 from qmodel.testing.steps import Steps, adrive, drive
 
 
-class Traveller(Protocol):
-    """What lives in the time of a clock."""
+class ClockUser(Protocol):
+    """A harness, as its clock sees it."""
 
     def next_at(self) -> int:
-        """The next moment at which something becomes due by itself, in milliseconds; 0 for none."""
+        """Compute the next time at which something becomes due by itself, in milliseconds; 0 for none."""
 
     def arrive(self) -> Steps[None]:
-        """Let happen what is due now."""
+        """Handle what is due now."""
 
 
 class VirtualClock:
@@ -40,7 +40,7 @@ class VirtualClock:
 
     def __init__(self, start: datetime | int | None = None) -> None:
         self._now = _moment(start) if start is not None else int(time.time()) * 1000
-        self._travellers: list[Traveller] = []
+        self._users: list[ClockUser] = []
 
     def now(self) -> int:
         """The time in milliseconds since the epoch."""
@@ -60,7 +60,7 @@ class VirtualClock:
     def advance(
         self, by: Duration = 0, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
     ) -> None:
-        """Go on by some time: seconds or a timedelta, or the parts of one. What becomes due happens in order of time.
+        """Advance by seconds or a timedelta, or by its parts. What becomes due is handled in order of time.
 
         Raises ValueError for a time in the past.
         """
@@ -69,36 +69,36 @@ class VirtualClock:
     async def aadvance(
         self, by: Duration = 0, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
     ) -> None:
-        """The same in an event loop, in which jobs are then performed."""
+        """Do the same in an event loop; jobs run in it."""
         await adrive(self.travel(self._now + _milliseconds(by, days, hours, minutes, seconds)))
 
     def advance_to(self, moment: datetime | int) -> None:
-        """Go on to a moment: a datetime (UTC if it has no zone) or milliseconds since the epoch."""
+        """Advance to a time: a datetime (UTC if it has no zone) or milliseconds since the epoch."""
         drive(self.travel(_moment(moment)))
 
     async def aadvance_to(self, moment: datetime | int) -> None:
-        """The same in an event loop, in which jobs are then performed."""
+        """Do the same in an event loop; jobs run in it."""
         await adrive(self.travel(_moment(moment)))
 
     def travel(self, until: int) -> Steps[None]:
-        """Go from stop to stop. What happens at one may itself have moved the clock."""
+        """Advance from stop to stop. Handling a stop may itself advance the clock."""
         if until < self._now:
-            raise ValueError(f"A clock goes on, not back: {until} is before {self._now}. Begin with an earlier start.")
+            raise ValueError(f"A clock cannot go back: {until} is before {self._now}. Use an earlier start.")
         while True:
-            for one in tuple(self._travellers):
+            for one in tuple(self._users):
                 yield from one.arrive()
-            stops = [at for one in self._travellers if self._now < (at := one.next_at()) <= until]
+            stops = [at for one in self._users if self._now < (at := one.next_at()) <= until]
             if not stops and self._now >= until:
                 return
             self._now = max(min(stops, default=until), self._now)
 
-    def enter(self, traveller: Traveller) -> None:
-        """Let something live in this time."""
-        self._travellers.append(traveller)
+    def enter(self, user: ClockUser) -> None:
+        """Add a user of this clock."""
+        self._users.append(user)
 
-    def leave(self, traveller: Traveller) -> None:
-        """Let something no longer live in this time."""
-        self._travellers.remove(traveller)
+    def leave(self, user: ClockUser) -> None:
+        """Remove a user of this clock."""
+        self._users.remove(user)
 
 
 def _milliseconds(by: Duration, days: float, hours: float, minutes: float, seconds: float) -> int:
@@ -106,7 +106,7 @@ def _milliseconds(by: Duration, days: float, hours: float, minutes: float, secon
 
 
 def _moment(at: datetime | int) -> int:
-    """A moment in milliseconds since the epoch."""
+    """Convert a time to milliseconds since the epoch."""
     if isinstance(at, int):
         return at
     return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)

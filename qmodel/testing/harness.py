@@ -1,13 +1,14 @@
-"""The harness: a queue for one test, with a clock of its own, in which jobs are performed when the test says so.
+"""The harness: a queue for one test, with its own clock; jobs are performed when the test says so.
 
-Operations go to the model or to a real server, as they do in production. What differs is said here and nowhere else:
+Operations go to the model or to a real server, as in production. The differences are only these:
 
-- Time is that of a `VirtualClock`, and stands still until it is advanced.
-- No worker is there. `manual`: jobs are performed when they are drained. `inline`: whatever makes a job ready performs
-  it before it returns, and raises the exception of a job that fails, after that was recorded as ever; a job that is put
-  by a job follows when that one has ended. `live`: other threads or processes of the test perform them.
-- Who waits for a result that nobody can bring is told so at once, but in `live`. Inside a job others are performed
-  meanwhile, as other workers would.
+- Time is that of a `VirtualClock`, and stands still until the test advances it.
+- There is no worker. `manual`: jobs are performed when the test drains a queue. `inline`: a call that makes a job ready
+  also performs it before it returns, and raises the exception of a failed job after the failure was recorded as usual;
+  a job that is put by a job is performed after that one has ended. `live`: other threads or processes of the test
+  perform the jobs.
+- Waiting for a result that cannot come raises `WouldWait` at once, except in `live`. When a job waits for another job,
+  that one is performed meanwhile, as another worker would do.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from qmodel.testing.assertions import Assertions
 from qmodel.testing.attempts import Function
 from qmodel.testing.backend import AsyncTimedBackend, TimedBackend
 from qmodel.testing.clock import VirtualClock
-from qmodel.testing.results import AsyncGuard, Guard, WouldWait
+from qmodel.testing.results import AsyncCheckedResults, CheckedResults, WouldWait
 from qmodel.testing.steps import Steps, adrive, drive
-from qmodel.testing.targets import place
-from qmodel.testing.worker import Drained, Work, inside
+from qmodel.testing.targets import open_target
+from qmodel.testing.worker import Drained, JobRunner, performing
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,23 +42,23 @@ Mode = Literal["manual", "inline", "live"]
 MODES = ("manual", "inline", "live")
 
 TAKING = (ops.Pop, ops.PopAny, ops.CompleteAndPop, ops.Heartbeat)
-"""What an inline queue does not follow up: who takes jobs by hand wants to have them."""
+"""Operations after which an inline queue performs nothing: a test that pops jobs itself wants to hold them."""
 
 NEVER = 1 << 62
 
 HERE = "testing://"
-"""The URL of an App that is in a harness: workers have to use its client, which knows the time."""
+"""The URL of an App in a harness: workers must use the App's client, which has the virtual time."""
 
 
 class Harness(Assertions):
     """A queue for one test.
 
-    `app`: the App whose jobs are put and performed here, or several. `perform`: a function that is given each job, or
-    one for each klass; it goes before what the App would do. `url`: `memory://` for the model, or that of a server, on
-    which a namespace of its own is made. `mode`: manual, inline or live. `clock`: one that others share; or `start`,
-    when its own begins.
+    `app`: the App under test, or several. `perform`: a function that performs each job, or one for each klass; it
+    replaces the App's code. `url`: `memory://` for the model, or the URL of a server; the harness creates its own
+    namespace there. `mode`: manual, inline or live. `clock`: a clock shared with another harness; or `start`: the time
+    at which the harness's own clock begins.
 
-    Within `with Harness(app) as qm:` the App's jobs are here, and not at its URL.
+    Within `with Harness(app) as qm:` the App puts its jobs here instead of at its URL.
 
     >>> with Harness(perform=lambda job: job.data["n"] + 1) as qm:
     ...     job = qm.client.queues["sums"].put("Increment", {"n": 1}, delay=3600)
@@ -81,17 +82,17 @@ class Harness(Assertions):
     ) -> None:
         self.mode = _known(mode)
         self.clock = clock or VirtualClock(start)
-        self._place = place(url)
-        self.url = self._place.url
-        self.client = Client(TimedBackend(self._place.backend, self.clock, self._after))
-        abackend = AsyncTimedBackend(self._place.open_async, self.clock, self._aafter)
+        self._target = open_target(url)
+        self.url = self._target.url
+        self.client = Client(TimedBackend(self._target.backend, self.clock, self._after))
+        abackend = AsyncTimedBackend(self._target.open_async, self.clock, self._aafter)
         self.aclient = AsyncClient(abackend)
-        self.client._results = Guard(self.client, self._meanwhile)
-        self.aclient._results = AsyncGuard(self.aclient, self._meanwhile)
-        self.look = Client(TimedBackend(self._place.backend, self.clock))
+        self.client._results = CheckedResults(self.client, self._meanwhile)
+        self.aclient._results = AsyncCheckedResults(self.aclient, self._meanwhile)
+        self.look = Client(TimedBackend(self._target.backend, self.clock))
         self.apps = () if app is None else (app,) if isinstance(app, App) else tuple(app)
         self.performer = Apps(self.apps, perform, abackend.close)
-        self._work = Work(self.look, self.clock, self.performer)
+        self._runner = JobRunner(self.look, self.clock, self.performer)
         self._workers: list[VirtualWorker] = []
         self._using = ExitStack()
         self._enter()
@@ -99,15 +100,15 @@ class Harness(Assertions):
     # ---- performing
 
     def perform_by(self, perform: Function | Mapping[str, Function]) -> None:
-        """Let jobs be performed by a function that is given each, or by one for each klass."""
+        """Set the function that performs each job, or one function for each klass."""
         self.performer.perform = perform
 
     def drain_queue(self, *queues: str, with_scheduled: bool | Duration = False, with_safety: bool = True) -> Drained:
-        """Perform what is ready in some queues, or in all, and what becomes ready by that; give how it ended.
+        """Perform the ready jobs of some queues, or of all, and jobs that become ready by that; give the counts.
 
-        `with_scheduled`: also what is ready later, delays and retries: the clock goes on to it, as far as it takes
-        (True), or so long at most (seconds or timedelta). `with_safety`: a job that raises is recorded as it is in
-        production; without, its exception leaves this call as well.
+        `with_scheduled`: also perform delayed jobs and retries; the clock is advanced to them, as far as needed (True),
+        or at most so far (seconds or timedelta). `with_safety`: an exception of a job is only recorded, as in
+        production; without it the exception is recorded, and raised by this call.
         """
         done = Drained()
         drive(self._drain(done, queues, with_scheduled, with_safety))
@@ -116,7 +117,7 @@ class Harness(Assertions):
     async def adrain_queue(
         self, *queues: str, with_scheduled: bool | Duration = False, with_safety: bool = True
     ) -> Drained:
-        """The same in an event loop, in which the jobs are performed."""
+        """Do the same in an event loop; the jobs run in it."""
         done = Drained()
         await adrive(self._drain(done, queues, with_scheduled, with_safety))
         return done
@@ -129,7 +130,7 @@ class Harness(Assertions):
             until = NEVER if with_scheduled else None
         else:
             until = self.clock.now() + milliseconds(with_scheduled)
-        yield from self._work.drain(done, queues or None, until=until, safely=with_safety)
+        yield from self._runner.drain(done, queues or None, until=until, safely=with_safety)
         if until not in (None, NEVER):
             yield from self.clock.travel(max(until or 0, self.clock.now()))
 
@@ -140,10 +141,10 @@ class Harness(Assertions):
     def perform_job(self, job_type: str, /, data: object = None) -> Any: ...
 
     def perform_job(self, job_type: Puts[..., Any] | str, /, *args: Any, **kwargs: Any) -> Any:
-        """Perform one attempt at a job with these arguments, now; give its result, or raise what it raised.
+        """Perform one attempt of a job with these arguments now; give its result, or raise its exception.
 
-        Arguments and result become text and are read again, as in production, and middleware and hooks are called. The
-        job passes by its queue, and is nowhere afterwards; what it puts is there.
+        Arguments and result are encoded and decoded as in production, and middleware and hooks are called. The job does
+        not enter its queue, and does not exist afterwards; jobs that it puts do.
         """
         return drive(self._perform_job(job_type, args, kwargs))
 
@@ -154,7 +155,7 @@ class Harness(Assertions):
     async def aperform_job(self, job_type: str, /, data: object = None) -> Any: ...
 
     async def aperform_job(self, job_type: Puts[..., Any] | str, /, *args: Any, **kwargs: Any) -> Any:
-        """The same in an event loop, in which the job is performed."""
+        """Do the same in an event loop; the job runs in it."""
         return await adrive(self._perform_job(job_type, args, kwargs))
 
     def _perform_job(self, job_type: Puts[..., Any] | str, args: Any, kwargs: Any) -> Steps[Any]:
@@ -162,57 +163,57 @@ class Harness(Assertions):
             put = new_job("default", job_type, *args, **kwargs)
         else:
             put = job_type.make(*args, **kwargs)
-        ending = yield from self._work.perform_one(put)
+        ending = yield from self._runner.perform_one(put)
         if self.mode == "inline":
             yield from self._inline()
         if ending is None:
-            raise LookupError(f"{put.klass} lost its job while it was performed: it was canceled, or its time was up.")
+            raise LookupError(f"{put.klass} lost its job while it was performed: it was canceled, or its lease ended.")
         return result_of(ending, self.performer.kind(put.klass))
 
     def worker(self, *queues: str, with_safety: bool = True) -> VirtualWorker:
-        """A worker of some queues, or of all, for a `with` block (`async with` in an event loop).
+        """Make a worker of some queues, or of all, for a `with` block (`async with` in an event loop).
 
-        It performs what is ready at its beginning and at its end, and whenever the clock is advanced in between: each
-        job at the moment at which it is ready. As any worker it tells the schedules of job types when it begins. It
-        gives the `Drained` that it counts in.
+        It performs ready jobs at the start and at the end of the block, and whenever the clock is advanced in between:
+        each job at the time at which it becomes ready. Like any worker it declares the schedules of job types when it
+        starts. The block gets the `Drained` with its counts.
         """
         return VirtualWorker(self, queues, with_safety)
 
     @contextmanager
     def testing_mode(self, mode: Mode) -> Iterator[Self]:
-        """Another mode for a `with` block."""
+        """Use another mode for a `with` block."""
         before, self.mode = self.mode, _known(mode)
         try:
             yield self
         finally:
             self.mode = before
 
-    # ---- what the clock asks
+    # ---- called by the clock
 
     def next_at(self) -> int:
-        """The next moment at which something becomes due by itself, or 0."""
-        return self._work.next_at()
+        """Compute the next time at which something becomes due by itself, or 0."""
+        return self._runner.next_at()
 
     def arrive(self) -> Steps[None]:
-        """Let happen what is due: with a worker, or inline, it is performed; else it is only made."""
+        """Handle what is due: a worker, or an inline queue, performs it; otherwise due runs are only made."""
         if self.mode == "inline":
             yield from self._inline()
         for worker in self._workers:
             yield from worker.work()
-        self._work.fire()
+        self._runner.fire()
 
     # ---- inline
 
     def _after(self, executed: Sequence[ops.Operation]) -> None:
-        if self._follows(executed) and not self._work.active:
+        if self._follows(executed) and not self._runner.active:
             drive(self._inline())
 
     async def _aafter(self, executed: Sequence[ops.Operation]) -> None:
         if not self._follows(executed):
             return
-        while self._work.active and not inside.get():  # another task performs, and takes these jobs too
+        while self._runner.active and not performing.get():  # another task performs, and takes these jobs too
             await asyncio.sleep(0)
-        if not self._work.active:
+        if not self._runner.active:
             await adrive(self._inline())
 
     def _follows(self, executed: Sequence[ops.Operation]) -> bool:
@@ -220,7 +221,7 @@ class Harness(Assertions):
 
     def _inline(self) -> Steps[None]:
         done = Drained()
-        yield from self._work.perform_ready(done)
+        yield from self._runner.perform_ready(done)
         for error in done.errors:
             error.add_note("qmodel: raised by a job that was performed inline; the queue has recorded it.")
             raise error
@@ -230,9 +231,9 @@ class Harness(Assertions):
     def _meanwhile(self, missing: Sequence[str], timeout: float) -> Steps[bool]:
         if self.mode == "live":
             return True
-        if inside.get():
+        if performing.get():
             done = Drained()
-            yield from self._work.perform_ready(done)
+            yield from self._runner.perform_ready(done)
         left = [job for job in self.look.jobs.get_many(missing) if job.state not in ("complete", "failed")]
         if left:
             raise WouldWait(left[0].jid, timeout, self._why(left[0].state))
@@ -240,13 +241,13 @@ class Harness(Assertions):
 
     def _why(self, state: str) -> str:
         what = {
-            "waiting": "With drain_queue it is performed.",
-            "scheduled": "With clock.advance its time comes.",
-            "running": "Somebody has popped it, and has to finish it.",
+            "waiting": "drain_queue performs it.",
+            "scheduled": "clock.advance makes it ready.",
+            "running": "It was popped, and must be finished first.",
         }
-        return f"it is {state}, and in the mode {self.mode} nobody performs it by itself. {what.get(state, '')}".strip()
+        return f"it is {state}, and in the mode {self.mode} no worker performs it. {what.get(state, '')}".strip()
 
-    # ---- its life
+    # ---- open and close
 
     def _enter(self) -> None:
         self.clock.enter(self)
@@ -255,13 +256,13 @@ class Harness(Assertions):
             self._using.enter_context(app.using(self.client, self.aclient, HERE))
 
     def close(self) -> None:
-        """Give the Apps back their own clients, and delete what is left on a server."""
+        """Restore the clients of the Apps, and delete the harness's keys on a server."""
         self._using.close()
-        self._place.clean()
+        self._target.clean()
         self.client.close()
 
     async def aclose(self) -> None:
-        """The same, and give back the connections of the event loop."""
+        """Do the same, and close the connections of the event loop."""
         self.close()
         await self.aclient.close()
 
@@ -286,7 +287,7 @@ class Harness(Assertions):
 
 
 class VirtualWorker:
-    """Performs jobs whenever the clock is advanced, for as long as its block lasts."""
+    """Performs jobs whenever the clock is advanced, until its `with` block ends."""
 
     def __init__(self, harness: Harness, queues: Sequence[str], safely: bool) -> None:
         self._harness = harness
@@ -295,8 +296,8 @@ class VirtualWorker:
         self.done = Drained()
 
     def work(self) -> Steps[None]:
-        """Perform what is ready."""
-        yield from self._harness._work.perform_ready(self.done, self._queues, safely=self._safely)
+        """Perform the ready jobs."""
+        yield from self._harness._runner.perform_ready(self.done, self._queues, safely=self._safely)
 
     def _begin(self) -> None:
         for app in self._harness.apps:

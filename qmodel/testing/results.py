@@ -1,4 +1,4 @@
-"""Waiting for results where nobody performs jobs: it would be for ever, so it is said at once."""
+"""Wait for results in a test. Where no worker performs jobs, waiting would never end, so it raises at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qmodel.testing.steps import Steps, adrive, drive
 
 
 class WouldWait(NotEnded):
-    """A job that was waited for cannot end meanwhile: nobody performs jobs but the test."""
+    """A job that a test waits for cannot end: only the test performs jobs."""
 
     def __init__(self, jid: str, timeout: float, why: str) -> None:
         super().__init__(jid, timeout)
@@ -22,29 +22,29 @@ class WouldWait(NotEnded):
         self.why = why
 
     def __str__(self) -> str:
-        return f"Job {self.jid} would be waited for in vain: {self.why}"
+        return f"Waiting for job {self.jid} would never end: {self.why}"
 
 
 Meanwhile = Callable[[Sequence[str], float], Steps[bool]]
-"""Performs what may be performed while somebody waits for jobs, and says whether to sleep; or raises WouldWait."""
+"""Performs jobs while a job waits for others, and says whether to sleep; or raises WouldWait."""
 
 
-class Guard(Results):
-    """Lets wait where there is something to wait for."""
+class CheckedResults(Results):
+    """Waits for results only if they can come."""
 
     def __init__(self, client: Client, meanwhile: Meanwhile) -> None:
         super().__init__(client)
         self._meanwhile = meanwhile
 
     def wait(self, jids: Sequence[str], timeout: float) -> dict[str, Ended]:
-        """Give the jobs that have ended; perform others meanwhile, sleep, or refuse to."""
+        """Give the ended jobs; perform other jobs meanwhile, sleep, or raise WouldWait."""
         found = super().wait(jids, 0)
         missing = [jid for jid in jids if jid not in found]
         sleep = bool(missing) and timeout > 0 and drive(self._meanwhile(missing, timeout))
         return super().wait(jids, timeout if sleep else 0)
 
 
-class AsyncGuard(AsyncResults):
+class AsyncCheckedResults(AsyncResults):
     """The same in an event loop."""
 
     def __init__(self, client: AsyncClient, meanwhile: Meanwhile) -> None:
@@ -52,7 +52,7 @@ class AsyncGuard(AsyncResults):
         self._meanwhile = meanwhile
 
     async def wait(self, jids: Sequence[str], timeout: float) -> dict[str, Ended]:
-        """Give the jobs that have ended; perform others meanwhile, sleep, or refuse to."""
+        """Give the ended jobs; perform other jobs meanwhile, sleep, or raise WouldWait."""
         found = await super().wait(jids, 0)
         missing = [jid for jid in jids if jid not in found]
         sleep = bool(missing) and timeout > 0 and await adrive(self._meanwhile(missing, timeout))

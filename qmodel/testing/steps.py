@@ -1,8 +1,8 @@
-"""Work that a test lets happen, written once and driven from plain and from asynchronous tests.
+"""Steps: code that is written once, and used by plain and by asynchronous tests.
 
-What has to be decided (what is due, what is popped, what an outcome changes) is a generator that talks to the queue
-and yields each attempt that is to be performed; the driver performs it, here or in the event loop, and sends back what
-came of it.
+A generator decides what is due, what is popped, and what an outcome changes. It talks to the queue, and yields each
+attempt that is to be performed. The driver performs it, here or in the event loop, and sends its end back to the
+generator.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ T = TypeVar("T")
 
 
 class Attempt(Protocol):
-    """One attempt at a job, which somebody has to perform."""
+    """One attempt of a job, to be performed by the driver."""
 
     def run(self) -> Any:
-        """Perform it; give what came of it."""
+        """Perform it; give its end."""
 
     async def arun(self) -> Any:
-        """Perform it in the running event loop; give what came of it."""
+        """Perform it in the running event loop; give its end."""
 
 
 Steps = Generator[Attempt, Any, T]
-"""Yields attempts, is sent what came of each, and returns a T."""
+"""Yields attempts, receives the end of each, and returns a T."""
 
 
 def drive(steps: Steps[T]) -> T:
-    """Perform the attempts of some steps, one after the other."""
+    """Perform the attempts of a generator one after the other."""
     try:
         attempt = next(steps)
         while True:
@@ -41,7 +41,7 @@ def drive(steps: Steps[T]) -> T:
 
 
 async def adrive(steps: Steps[T]) -> T:
-    """The same in the running event loop."""
+    """Do the same in the running event loop."""
     try:
         attempt = next(steps)
         while True:

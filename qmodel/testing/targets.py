@@ -1,4 +1,4 @@
-"""Where the jobs of a test are: the model in this process, or a namespace of its own on a server."""
+"""The target of a test: the model in this process, or a separate namespace on a server."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from qmodel.backends import AsyncBackend, Backend, open_async_backend, open_back
 from qmodel.errors import ConnectError
 
 
-class Place(NamedTuple):
-    """A backend, what opens asynchronous ones of the same jobs, and how to delete these in the end."""
+class Target(NamedTuple):
+    """A backend, a function that opens an asynchronous one for the same jobs, and the cleanup."""
 
     url: str
     backend: Backend
     open_async: Callable[[], AsyncBackend]
 
     def clean(self) -> None:
-        """Delete all that the test has left on a server; the model goes with its last user."""
+        """Delete the test's keys on a server; the model is freed with its last user."""
         prefix = prefix_of(self.url)
         if not prefix:
             return
@@ -30,29 +30,29 @@ class Place(NamedTuple):
                 server.unlink(*keys[start : start + 1000])
 
 
-def place(url: str) -> Place:
-    """An empty place: the model for `memory://`; on a server a namespace that nobody else has."""
+def open_target(url: str) -> Target:
+    """Open an empty target: a new model for `memory://`, or a new namespace on a server."""
     name = secrets.token_hex(8)
     if url.startswith("memory://"):
         from qmodel.backends.memory import AsyncMemoryBackend, MemoryBackend, namespace
 
         made = namespace("memory://")
-        return Place(url, MemoryBackend(made), lambda: AsyncMemoryBackend(made))
+        return Target(url, MemoryBackend(made), lambda: AsyncMemoryBackend(made))
     if "prefix=" in url:
-        raise ConnectError(f"The URL {url} has a prefix.", "A test has a namespace of its own: leave it out.")
+        raise ConnectError(f"The URL {url} has a prefix.", "Leave it out: each test makes its own namespace.")
     url += f"{'&' if '?' in url else '?'}prefix={PREFIX}{name}:"
-    return Place(url, open_backend(url), lambda: open_async_backend(url))
+    return Target(url, open_backend(url), lambda: open_async_backend(url))
 
 
 PREFIX = "qmodel-test-"
-"""How the keys of tests begin on a server."""
+"""The beginning of the keys of tests on a server."""
 
 
 def prefix_of(url: str) -> str:
-    """The prefix of a place on a server, or nothing."""
+    """Read the prefix of a target on a server from its URL; empty for the model."""
     return url.rpartition("prefix=")[2] if "prefix=" in url else ""
 
 
 def without_prefix(url: str) -> str:
-    """The URL of the server itself."""
+    """Remove the prefix from the URL of a target."""
     return url.rpartition("prefix=")[0].rstrip("?&")

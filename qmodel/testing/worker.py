@@ -1,7 +1,7 @@
-"""The worker of a test: it has no thread and no time of its own, and performs one job after the other when it is told.
+"""The worker of a test: it has no thread and no clock, and performs jobs one after the other when it is told to.
 
-What it does at a moment is what an idle worker does in production at that moment: it tells the next moments of cron
-expressions, takes what is ready and performs it, until nothing is ready. Time stands still meanwhile.
+It does what an idle worker does in production at the same time: it sends the next times of cron expressions, and pops
+and performs jobs until none is ready. The clock stands still meanwhile.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from qmodel.testing.steps import Steps
 WORKER = "testing"
 
 AHEAD_MS = 86_400_000
-"""How far ahead moments of cron expressions are told."""
+"""Milliseconds for which the times of cron expressions are sent in advance."""
 
 MOST_ATTEMPTS = 10_000
 
-OWN = "perform_job"
-"""The queue of a job that is performed alone."""
+ALONE = "perform_job"
+"""The queue for a single job of `perform_job`."""
 
-NOT_ASKED: dict[str, Any] = {
+IGNORED_OPTIONS: dict[str, Any] = {
     "delay_ms": 0,
     "depends": None,
     "ttl_ms": None,
@@ -43,19 +43,19 @@ NOT_ASKED: dict[str, Any] = {
     "unique_ms": None,
     "unique_max_ms": None,
 }
-"""What a job that is performed alone is not asked: it is performed now, whatever else there is."""
+"""Options that `perform_job` ignores: its job is performed now, whatever other jobs there are."""
 
-inside: ContextVar[str] = ContextVar("inside", default="")
-"""The id of the job that is being performed here."""
+performing: ContextVar[str] = ContextVar("performing", default="")
+"""The id of the job that is being performed in this context."""
 
 
 class NeverEmpty(QmodelError):
-    """A queue that was to be drained gets new jobs without end."""
+    """A queue that is drained gets new jobs without end."""
 
 
 @dataclass
 class Drained:
-    """How many attempts ended in which way; `lost` are those whose job somebody else had by then."""
+    """The numbers of attempts by their end; `lost` counts attempts whose lease was lost meanwhile."""
 
     completed: int = 0
     failed: int = 0
@@ -66,12 +66,12 @@ class Drained:
 
     @property
     def attempts(self) -> int:
-        """How many there were."""
+        """The number of all attempts."""
         return self.completed + self.failed + self.retried + self.released + self.lost
 
 
-class Work:
-    """Performs the jobs of a namespace, in the time of a clock."""
+class JobRunner:
+    """Performs the jobs of a namespace at the time of a clock."""
 
     def __init__(self, client: Client, clock: VirtualClock, performer: Performer) -> None:
         self.client = client
@@ -79,10 +79,10 @@ class Work:
         self.performer = performer
         self.active = 0
 
-    # ---- looking
+    # ---- reads
 
     def counts(self, queues: Iterable[str] | None = None) -> list[QueueCounts]:
-        """The counts of some queues, or of all, first seen first."""
+        """Read the counts of some queues, or of all, in the order in which they were first seen."""
         if queues is not None:
             return [self.client.queues[name].counts for name in queues]
         found: list[QueueCounts] = []
@@ -91,26 +91,27 @@ class Work:
         return found
 
     def next_at(self, queues: Iterable[str] | None = None) -> int:
-        """The next moment at which something becomes due by itself, or 0."""
+        """Compute the next time at which something becomes due by itself, or 0."""
         later = [one.next_at for one in self.counts(queues) if one.next_at > self.clock.now()]
         return min(later, default=0)
 
-    # ---- what happens at a moment
+    # ---- at one time
 
     def fire(self) -> None:
-        """Make the runs that are due, and let fail what was not begun in time: what a pop would do first."""
+        """Make the due runs, and expire jobs that were not begun in time, as a pop would do first."""
         self.tell_schedules()
         for one in self.counts():
             while not one.paused and self.client.queues[one.name].fire() == MOST:
                 continue
 
     def tell_schedules(self) -> None:
-        """Tell the next moments of cron expressions."""
+        """Send the next times of cron expressions."""
         self.client.advance_schedules(AHEAD_MS / 1000)
 
     def perform_ready(self, done: Drained, queues: Sequence[str] | None = None, *, safely: bool = True) -> Steps[None]:
-        """Perform what is ready, and what becomes ready by that, until nothing is. A job's exception is raised in the
-        end, after it was recorded, unless `safely`.
+        """Perform ready jobs, and jobs that become ready by that, until none is ready.
+
+        Unless `safely`, the exception of a job is raised after it was recorded.
         """
         self.tell_schedules()
         before = done.attempts
@@ -121,7 +122,7 @@ class Work:
             if done.attempts - before >= MOST_ATTEMPTS:
                 raise NeverEmpty(
                     f"{MOST_ATTEMPTS} attempts at {self.clock}, and there are still jobs ready, such as {job.klass} in "
-                    f"{job.queue}: does one put itself anew, or retry without a delay?"
+                    f"{job.queue}: does a job put itself again, or retry without a delay?"
                 )
 
     def _pop(self, queues: Sequence[str] | None) -> Job | None:
@@ -132,49 +133,49 @@ class Work:
         return None
 
     def perform(self, job: Job, done: Drained) -> Steps[Ending | None]:
-        """Perform a leased job, and tell the queue what came of it; None where the job is lost."""
+        """Perform a leased job, and report its end to the queue; None if the lease is lost."""
         try:
             attempt = self.performer.attempt(job)
         except BaseException:
             self.client.execute(ops.Release(job.jid, job.token))
             raise
         self.active += 1
-        mark = inside.set(job.jid)
+        mark = performing.set(job.jid)
         try:
             ending: Ending = yield attempt
         finally:
             self.active -= 1
-            inside.reset(mark)
-        return self._tell(ending, done)
+            performing.reset(mark)
+        return self._report(ending, done)
 
-    def _tell(self, ending: Ending, done: Drained) -> Ending | None:
+    def _report(self, ending: Ending, done: Drained) -> Ending | None:
         try:
             reply = self.client.execute(ending.operation)
         except (LockLost, JobNotFound):
             done.lost += 1
             return None
-        came = "failed" if ending.came == "retried" and reply < 0 else ending.came
-        setattr(done, came, getattr(done, came) + 1)
+        kind = "failed" if ending.kind == "retried" and reply < 0 else ending.kind
+        setattr(done, kind, getattr(done, kind) + 1)
         if ending.error is not None:
             done.errors.append(ending.error)
         return ending
 
     def perform_one(self, put: ops.Put) -> Steps[Ending | None]:
-        """Perform a job that goes through a queue of its own, and is nowhere afterwards; None where it was lost."""
-        own = replace(put, queue=OWN, keep_complete_ms=0, keep_failed_ms=0, **NOT_ASKED)
+        """Perform a job in a separate queue, and delete it afterwards; None if its lease was lost."""
+        own = replace(put, queue=ALONE, keep_complete_ms=0, keep_failed_ms=0, **IGNORED_OPTIONS)
         self.client.execute(own)
-        job = self.client.pop([OWN], worker=WORKER)
+        job = self.client.pop([ALONE], worker=WORKER)
         assert job is not None
         job._known = job.raw._replace(queue=put.queue)
         try:
             return (yield from self.perform(job, Drained()))
         finally:
-            self.client.queues[OWN].obliterate(force=True)
+            self.client.queues[ALONE].obliterate(force=True)
 
     # ---- draining
 
     def drain(self, done: Drained, queues: Sequence[str] | None, *, until: int | None, safely: bool) -> Steps[None]:
-        """Perform all that is ready in some queues, and go on in time to what is ready later, up to a moment."""
+        """Perform the ready jobs of some queues; advance the clock to later jobs, up to a time."""
         while True:
             yield from self.perform_ready(done, queues, safely=safely)
             stop = self._worth_waiting_for(queues)
@@ -183,6 +184,6 @@ class Work:
             yield from self.clock.travel(stop)
 
     def _worth_waiting_for(self, queues: Sequence[str] | None) -> int:
-        """The next moment for jobs that are there already; what only recurs would never end."""
+        """Compute the next time for existing jobs; recurring jobs alone would never end."""
         there = [one for one in self.counts(queues) if one.scheduled or one.throttled or one.waiting or one.due]
         return min((one.next_at for one in there if one.next_at > self.clock.now()), default=0)

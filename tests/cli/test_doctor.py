@@ -77,9 +77,9 @@ def test_what_is_due_and_what_has_no_moments_is_found_and_the_latter_resolved(ru
     out = run("doctor").out
 
     assert "runs of recurring jobs are due and not made yet in q (" in out
-    assert "1 recurring jobs wait to be told" in out
-    assert "resolved: told 1 recurring jobs their next moments" in run("doctor", "--resolve").out
-    assert "wait to be told" not in run("doctor").out
+    assert "1 recurring jobs wait for the next times" in out
+    assert "resolved: set the next times of 1 recurring jobs" in run("doctor", "--resolve").out
+    assert "wait for the next times" not in run("doctor").out
 
 
 def test_of_many_findings_of_a_kind_the_first_are_told(run: Run) -> None:
@@ -120,7 +120,7 @@ def test_an_app_is_compared_with_the_jobs_that_there_are(run: Run, shop: None) -
     assert "URL memory://doctor, from doctor_shop:app" in out
     assert "WARN  queue mail has jobs of the type 'Sned', which doctor_shop:app does not know" in out
     assert "Did you mean 'Send'?" in out
-    assert "of doctor_shop:app is not known here" in out
+    assert "of doctor_shop:app is not declared on this server" in out
 
 
 def test_an_app_without_job_types_or_that_cannot_be_loaded_is_said(run: Run, shop: None) -> None:

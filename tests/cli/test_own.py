@@ -106,7 +106,7 @@ def test_silent_workers_are_found_and_resolved(run: Run) -> None:
     run("pop", "q", "--worker", "old", "--now", str(time.time_ns() // 1_000_000 - 7_200_000))
 
     assert "worker old has been silent for 2 h" in run("doctor").out
-    assert "resolved: took old off the list" in run("doctor", "--resolve").out
+    assert "resolved: deregistered old" in run("doctor", "--resolve").out
     assert "silent" not in run("doctor").out
 
 
@@ -135,7 +135,7 @@ def test_a_check_that_breaks_is_a_finding(run: Run, monkeypatch: pytest.MonkeyPa
         raise ZeroDivisionError("oh")
 
     monkeypatch.setattr(doctor, "CHECKS", (broken,))
-    assert "FAIL  the check 'broken' broke: ZeroDivisionError: oh" in run("doctor").out
+    assert "FAIL  the check 'broken' failed with an error: ZeroDivisionError: oh" in run("doctor").out
 
 
 # ---- conformance

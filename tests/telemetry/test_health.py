@@ -82,7 +82,7 @@ def test_it_is_ready_again_when_the_server_is_back(server: Any) -> None:
 def test_metrics_and_unknown_pages() -> None:
     with endpoint(Health(), metrics=lambda: ("text/plain", b"up 1\n")) as served:
         assert get(served, "/metrics") == (200, "up 1\n")
-        assert get(served, "/nowhere") == (404, "There are /live, /metrics, /ready.\n")
+        assert get(served, "/nowhere") == (404, "The pages are /live, /metrics, /ready.\n")
 
 
 def test_a_page_that_breaks_says_so() -> None:

@@ -154,7 +154,7 @@ async def test_inline_works_in_an_event_loop() -> None:
 
 def test_who_would_wait_for_ever_is_told_at_once(qm_any: Harness) -> None:
     job = qm_any.client.queues["q"].put("K")
-    with pytest.raises(WouldWait, match="it is waiting, and in the mode manual nobody performs it by itself"):
+    with pytest.raises(WouldWait, match="it is waiting, and in the mode manual no worker performs it"):
         job.wait()
     with pytest.raises(qmodel.NotEnded):
         job.wait(timeout=60)

@@ -1,4 +1,4 @@
-"""The qless dialect: what qless's bindings send, on top of the model. Its mirror is `lua/dialects/qless_*.lua`.
+"""The qless dialect: execute the calls of qless's bindings on the model. Its mirror is `lua/dialects/qless_*.lua`.
 
 >>> from qmodel.dialects import qless
 >>> from qmodel.model.state.store import Store

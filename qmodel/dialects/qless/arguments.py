@@ -1,4 +1,4 @@
-"""What the arguments of a command must be, and qless's sentences where they are not."""
+"""Check the arguments of commands; refuse wrong ones with qless's messages."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from qmodel.dialects.qless.session import QlessError
 
 
 def need(command: str, name: str, value: str | None) -> str:
-    """An argument, or refuse when it is missing."""
+    """Give an argument; refuse if it is missing."""
     if value is None:
         raise QlessError(f'{command}(): Arg "{name}" missing')
     return value
 
 
 def need_jid(jid: str | None) -> str:
-    """A job's id, or refuse."""
+    """Give a job's id; refuse if it is missing."""
     if jid is None:
         raise QlessError("Job(): no jid provided")
     return jid
 
 
 def need_queue(queue: str | None) -> str:
-    """A queue's name, or refuse."""
+    """Give a queue's name; refuse if it is missing."""
     if queue is None:
         raise QlessError("Queue(): no queue name provided")
     return queue
 
 
 def need_data(command: str, data: str | None) -> str:
-    """Data, which must be JSON, or refuse."""
+    """Give a job's data; refuse if they are missing or not JSON."""
     if data is None or not texts.is_json(data):
         raise QlessError(f'{command}(): Arg "data" missing or not JSON: {texts.shown(data)}')
     return data
 
 
 def delay_of(command: str, text: str | None) -> int:
-    """A delay in milliseconds; a negative one is none."""
+    """Parse a delay in seconds to milliseconds; a negative one counts as 0."""
     found = texts.number(text)
     if found is None:
         raise QlessError(f'{command}(): Arg "delay" not a number: {texts.shown(text)}')
@@ -46,7 +46,7 @@ def delay_of(command: str, text: str | None) -> int:
 
 
 def whole_of(command: str, name: str, text: str | None) -> int:
-    """A whole number, or refuse."""
+    """Parse a whole number, or refuse."""
     found = texts.whole(text)
     if found is None:
         raise QlessError(f'{command}(): Arg "{name}" not a number: {texts.shown(text)}')
@@ -54,7 +54,7 @@ def whole_of(command: str, name: str, text: str | None) -> int:
 
 
 def strings_of(command: str, name: str, text: str | None) -> tuple[str, ...]:
-    """A JSON list of texts, or refuse."""
+    """Parse a JSON list of texts, or refuse."""
     found = texts.strings(text)
     if found is None:
         raise QlessError(f'{command}(): Arg "{name}" not a JSON list of texts: {texts.shown(text)}')
@@ -62,21 +62,21 @@ def strings_of(command: str, name: str, text: str | None) -> tuple[str, ...]:
 
 
 def options_of(command: str, options: tuple[str, ...]) -> dict[str, str]:
-    """Names and values; of one given twice the last."""
+    """Read names and values; the last value of a repeated name counts."""
     if len(options) % 2:
         raise QlessError(f"{command}(): Odd number of additional args: {len(options)}")
     return dict(zip(options[::2], options[1::2], strict=True))
 
 
 def first(arguments: tuple[str, ...]) -> str | None:
-    """The first of some arguments, if there is one."""
+    """Give the first of some arguments, or None."""
     return arguments[0] if arguments else None
 
 
 def window(
     command: str, first: str, second: str, offset: str | None = "0", count: str | None = "25"
 ) -> tuple[int, int]:
-    """Where a page begins, and how long it is: at most 1000, and so long where less than one is asked for."""
+    """Parse the begin and the size of a page: at most 1000, which is also used if the size is below 1."""
     begin = whole_of(command, first, offset)
     size = whole_of(command, second, count)
     return begin, size if 0 < size <= MOST else MOST

@@ -1,7 +1,7 @@
-"""The commands by name, and the one entry: `call(store, arguments)`.
+"""The commands by name, and the only entry: `call(store, arguments)`.
 
-`arguments` are texts: command, now, and what the command takes. What is missing at their end counts as not given, what
-is too much is passed over. Besides qless's own names those of reqless are understood, as far as they say the same.
+`arguments` are texts: the command, the time, and the command's arguments. Missing arguments at the end count as not
+given, surplus ones are ignored. Besides qless's own names, the names of reqless with the same meaning are accepted.
 """
 
 from __future__ import annotations
@@ -103,17 +103,17 @@ REQLESS: dict[str, tuple[str, ...]] = {
     "worker.jobs": ("workers",),
     "workers.counts": ("workers",),
 }
-"""reqless's names: the command, and words that stand before its arguments, or behind the first so many of them."""
+"""The names of reqless: the command, and words to insert before its arguments, or after the given number of them."""
 
 MOST = 5000
-"""The most arguments of a call."""
+"""The maximum number of arguments of a call."""
 
 JSON_LISTS = ("jobs.completed", "queue.jobsByState")
-"""Where reqless replies JSON and qless a list."""
+"""Commands whose reply is JSON in reqless and a list in qless."""
 
 
 def _takes(command: Command) -> int | None:
-    """How many arguments a command takes, or None for any number."""
+    """Count the arguments of a command; None for any number."""
     parameters = inspect.signature(command).parameters.values()
     return None if any(one.kind is one.VAR_POSITIONAL for one in parameters) else len(parameters) - 1
 
@@ -122,12 +122,12 @@ _TAKES = {command: _takes(command) for command in COMMANDS.values()}
 
 
 def call(store: Store, arguments: Sequence[str]) -> Answer:
-    """Execute one call of the unified interface on a store; refusals are raised as QlessError."""
+    """Execute one call of the unified interface on a store. Raises QlessError for a refusal."""
     if not arguments:
         raise QlessError("Must provide a command")
     name, *given = arguments
     command, given = _found(name, given)
-    if name == "put" and len(given) > 5 and len(given) % 2 == 0:  # older clients do not say who they are
+    if name == "put" and len(given) > 5 and len(given) % 2 == 0:  # older clients do not send the worker's name
         given.insert(1, "")
     session = Session(store, moment(given.pop(0) if given else None))
     reply, published = execute(session, command, given)
@@ -144,20 +144,20 @@ def execute(session: Session, name: str, given: Sequence[str]) -> Answer:
 
 
 def _found(name: str, given: list[str]) -> tuple[str, list[str]]:
-    """The command of a name, and its arguments, the moment first."""
+    """Find the command of a name; give it and its arguments, the time first."""
     if name in COMMANDS:
         return name, given
     if name not in REQLESS:
         raise QlessError(f"Unknown command {texts.shown(name)}")
     command, *words = REQLESS[name]
     behind = int(words.pop(0)) if len(words) == 2 else 0
-    if name == "job.completeAndRequeue" and len(given) % 2:  # it may say `next` itself
+    if name == "job.completeAndRequeue" and len(given) % 2:  # the caller may give `next` itself
         words = []
     return command, [*given[: 1 + behind], *words, *given[1 + behind :]]
 
 
 def moment(text: str | None) -> int:
-    """The moment of a call, in milliseconds."""
+    """Parse the time of a call, in milliseconds."""
     found = texts.number(text)
     if found is None or not 0 <= found < TIME_END / 1000:
         raise QlessError(f'Arg "now" missing or not a number: {texts.shown(text)}')
@@ -165,5 +165,5 @@ def moment(text: str | None) -> int:
 
 
 def is_known(name: str) -> bool:
-    """Whether a command has this name."""
+    """Whether there is a command of this name."""
     return name in COMMANDS or name in REQLESS

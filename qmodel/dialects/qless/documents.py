@@ -1,8 +1,8 @@
-"""qless as two documents of 2012 spell it: a script for each operation, with its own order of arguments.
+"""qless as two documents of 2012 define it: a script for each operation, with its own order of arguments.
 
-`000` is the later document, `001` the earlier one. There lower priorities run first, whoever lost a job is replied
-nothing instead of an error, pop and peek reply a list of jobs, and a job's data and history have another shape. Keys
-come before arguments. What carries no moment is done at the server's time.
+`000` is the later document, `001` the earlier one. In both, lower priorities run first, a worker that lost its job gets
+an empty reply instead of an error, pop and peek reply a list of jobs, and a job's data and history have another shape.
+Keys come before arguments. A call without a time uses the server's time.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from qmodel.model.state.store import Store
 
 Words = list[str]
 Place = int | str
-"""A place among what is given, `n*` for all from the n-th on, `now` for the caller's moment; other words stand for
-themselves.
+"""The position of a given argument, `n*` for all from the n-th on, `now` for the time of the call, `=text` for a fixed
+text.
 """
 
 Translation = tuple[Place, ...] | Callable[[Session, Words], tuple[Place, ...]]
 
 NO_KLASS = "job"
-"""The klass of jobs that are put as the earlier document says, which knows none."""
+"""The klass of jobs that are put by calls of the earlier document, which has no klass."""
 
 
 def _configure(session: Session, given: Words) -> tuple[Place, ...]:
@@ -40,7 +40,7 @@ def _track(session: Session, given: Words) -> tuple[Place, ...]:
 
 
 def _holder(session: Session, jid: str) -> Job:
-    """Who holds a job, for the earlier document names no worker."""
+    """Find the job, which holds its worker's name: calls of the earlier document name no worker."""
     job: Job | None = session.ask("Get", ops.Get(jid))
     if job is None or not job.worker:
         raise QlessError(f"Job {jid} is not running", by_state=True)
@@ -100,11 +100,11 @@ DOCUMENTS: dict[str, dict[str, Translation]] = {
         "put": _put,
     },
 }
-"""The calls of each document: the command, its moment, and where its arguments stand."""
+"""The calls of each document: the command, its time, and the positions of its arguments."""
 
 
 def call_document(store: Store, document: str, operation: str, given: Sequence[str], now: int) -> Answer:
-    """Execute one call as a document spells it, keys first; at `now` (milliseconds) where it carries no moment."""
+    """Execute one call of a document, keys first; `now` (milliseconds) is the time of a call without its own."""
     if operation not in DOCUMENTS.get(document, {}):
         raise QlessError(f"Unknown command {operation}")
     words = list(given)
@@ -123,7 +123,7 @@ def call_document(store: Store, document: str, operation: str, given: Sequence[s
 
 
 def _placed(given: Words, places: Sequence[Place]) -> Words:
-    """What stands at some places, up to the first that is not given."""
+    """Collect the arguments at some positions, up to the first that is not given."""
     found: Words = []
     for place in places:
         if isinstance(place, int):

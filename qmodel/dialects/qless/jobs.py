@@ -1,4 +1,4 @@
-"""Commands on jobs that are put, held, changed and removed."""
+"""Commands that put, hold, change and remove jobs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from qmodel.dialects.qless.session import QlessError, Reply, Session, state
 
 
 def known(session: Session, command: str, jid: str, others: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of some dependencies that exist; qless passes over the others, which may be complete and gone.
+    """Select the dependencies that exist; qless ignores the others, which may be complete and deleted.
 
-    The job itself stays, for the engine to refuse.
+    The job's own id stays in, so that the engine refuses it.
     """
     if not others:
         return ()
@@ -70,7 +70,7 @@ def put(
 def requeue(
     session: Session, me: str | None = None, queue: str | None = None, jid: str | None = None, *more: str
 ) -> Reply:
-    """Put a job that exists."""
+    """Put an existing job again."""
     jid = need_jid(jid)
     find(session, "Requeue", jid)
     return put(session, me, queue, jid, *more)
@@ -80,7 +80,7 @@ def requeue(
 
 
 def find(session: Session, command: str, jid: str) -> Job:
-    """A job, or refuse."""
+    """Find a job; refuse if it does not exist."""
     job: Job | None = session.ask(command, ops.Get(jid))
     if job is None:
         raise QlessError(f"{command}(): Job {jid} does not exist", by_state=True)
@@ -88,7 +88,7 @@ def find(session: Session, command: str, jid: str) -> Job:
 
 
 def held(session: Session, command: str, jid: str, worker: str, not_running: str, other: str) -> Job:
-    """A job that a worker holds, or refuse; qless knows no tokens, so the worker's present lease is meant."""
+    """Find a job that a worker holds, or refuse; qless has no tokens, so the worker's current lease is used."""
     job = find(session, command, jid)
     if state(job) != "running":
         raise QlessError(f"{command}(): Job {jid} {not_running}: {state(job)}", by_state=True)
@@ -98,7 +98,7 @@ def held(session: Session, command: str, jid: str, worker: str, not_running: str
 
 
 def in_queue(command: str, job: Job, queue: str) -> None:
-    """Refuse when a job runs in another queue."""
+    """Refuse if a job runs in another queue."""
     if job.queue != queue:
         raise QlessError(f"{command}(): Job {job.jid} running in another queue: {job.queue}", by_state=True)
 
@@ -123,7 +123,7 @@ def complete(
     data: str | None = None,
     *options: str,
 ) -> Reply:
-    """Complete a job, or send it on to its next queue; reply its state."""
+    """Complete a job, or move it to its next queue; reply its state."""
     jid = need_jid(jid)
     worker, queue = need("Complete", "worker", worker), need("Complete", "queue", queue)
     data = need_data("Complete", data)
@@ -172,7 +172,7 @@ def fail(
 
 
 def tell_failed(session: Session, jid: str, worker: str, group: str, message: str) -> None:
-    """Tell the log that a job failed."""
+    """Publish to the log that a job failed."""
     session.log(("jid", jid), ("event", "failed"), ("worker", worker), ("group", group), ("message", message))
 
 
@@ -185,14 +185,14 @@ def retry(
     group: str | None = None,
     message: str | None = None,
 ) -> Reply:
-    """Give a job back to be tried again; reply the retries that remain, or -1 when it failed for want of any."""
+    """Retry a job; reply the remaining retries, or -1 if the job failed because there were none."""
     jid = need_jid(jid)
     queue, worker = need("Retry", "queue", queue), need("Retry", "worker", worker)
     delay_ms = delay_of("Retry", "0" if delay is None else delay)
     not_running, other = "is not currently running", "has been given to another worker"
     job = held(session, "Retry", jid, worker, not_running, other)
     in_queue("Retry", job, queue)
-    if group is None or message is None:  # of use together only
+    if group is None or message is None:  # only both together have an effect
         group, message = None, exhausted(job.queue)
 
     remaining: int = session.ask("Retry", ops.Retry(jid, job.token, delay_ms, group, message))
@@ -202,12 +202,12 @@ def retry(
 
 
 def exhausted(queue: str) -> str:
-    """Why a job failed for which no retries remained."""
+    """Write the message of a job that failed without remaining retries."""
     return f'Job exhausted retries in queue "{queue}"'
 
 
 def timeout(session: Session, *jids: str) -> Reply:
-    """Take jobs from their workers at once, all or none."""
+    """End the leases of jobs at once, all or none."""
     if jids:
         seq = session.seq
         session.ask("Timeout", ops.Timeout(jids), WRONG_STATE="Job {0} not running: {1}")
@@ -257,7 +257,7 @@ def priority(session: Session, jid: str | None = None, level: str | None = None)
 
 
 def depends(session: Session, jid: str | None = None, command: str | None = None, *jids: str) -> Reply:
-    """Change what a job that waits for others waits for."""
+    """Change the dependencies of a waiting job."""
     jid = need_jid(jid)
     need("Depends", "command", command)
     job: Job | None = session.ask("Depends", ops.Get(jid))
@@ -288,7 +288,7 @@ def log(session: Session, jid: str | None = None, message: str | None = None, da
 
 
 def tag(session: Session, command: str | None = None, *arguments: str) -> Reply:
-    """Add and remove a job's tags, or look up jobs by tag, or the tags most used."""
+    """Add or remove a job's tags, find jobs by tag, or list the most used tags."""
     if command in ("add", "remove"):
         jid, tags = need("Tag", "jid", first(arguments)), arguments[1:]
         need("Tag", "tag", first(tags))
@@ -306,7 +306,7 @@ def tag(session: Session, command: str | None = None, *arguments: str) -> Reply:
 
 
 def track(session: Session, action: str | None = None, jid: str | None = None) -> Reply:
-    """Track a job or stop that, or show the tracked jobs."""
+    """Track a job, stop tracking it, or show the tracked jobs."""
     if action is None:
         found = session.ask("Track", ops.Tracked(0, MOST))
         return texts.record((("jobs", shapes.jobs(session, found.jobs)), ("expired", found.expired)))

@@ -1,4 +1,4 @@
-"""Commands on queues, workers and the configuration, and those that look."""
+"""Commands for queues and workers, and commands that read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _tell_popped(session: Session, event: Event) -> None:
 
 
 def peek(session: Session, queue: str | None = None, count: str | None = None, limit: str | None = None) -> Reply:
-    """Show the jobs that a pop would give next. With three arguments the second is how many to pass over."""
+    """Show the jobs that a pop would give next. With three arguments, the second is the number of jobs to skip."""
     queue = need_queue(queue)
     skip = 0 if limit is None else max(_count_of("Peek", count), 0)
     most = _count_of("Peek", count if limit is None else limit)
@@ -62,17 +62,17 @@ def peek(session: Session, queue: str | None = None, count: str | None = None, l
     return shapes.granted(session, found[skip:])
 
 
-# ---- looking
+# ---- reading
 
 
 def get(session: Session, jid: str | None = None) -> Reply:
-    """Show a job, or nothing."""
+    """Show a job; nothing if it does not exist."""
     found = session.ask("Get", ops.Get(need_jid(jid)))
     return None if found is None else shapes.job(session, found)
 
 
 def multiget(session: Session, *jids: str) -> Reply:
-    """Show several jobs, those that exist."""
+    """Show the existing ones of several jobs."""
     return shapes.jobs(session, session.ask("Multiget", ops.Multiget(jids)) if jids else ())
 
 
@@ -94,7 +94,7 @@ def jobs(session: Session, state: str | None = None, *arguments: str) -> Reply:
 
 
 def failed(session: Session, group: str | None = None, *arguments: str) -> Reply:
-    """Count the failed jobs by group, or list those of one."""
+    """Count the failed jobs by group, or list the jobs of one group."""
     if group is None:
         tallies = session.ask("Failed", ops.FailedGroups(0, MOST))
         return texts.record([(tally.name, tally.jobs) for tally in tallies])
@@ -104,7 +104,7 @@ def failed(session: Session, group: str | None = None, *arguments: str) -> Reply
 
 
 def _whole(session: Session, jids: tuple[str, ...]) -> tuple[Job, ...]:
-    """The jobs of a page: the documents show them whole."""
+    """Read the jobs of a page: the documents show whole jobs instead of ids."""
     found: tuple[Job, ...] = session.ask("Failed", ops.Multiget(jids)) if jids else ()
     return found
 
@@ -117,13 +117,13 @@ def queues(session: Session, queue: str | None = None) -> Reply:
 
 
 def length(session: Session, queue: str | None = None) -> Reply:
-    """Count the jobs of a queue that do not wait for others."""
+    """Count the jobs of a queue that do not wait for other jobs."""
     of: QueueCounts = session.ask("Length", ops.Queue(need_queue(queue)))
     return of.waiting + of.scheduled + of.running + of.stalled
 
 
 def stats(session: Session, queue: str | None = None, date: str | None = None) -> Reply:
-    """Show the statistics of a queue on the day of a moment."""
+    """Show the statistics of a queue for the day of a time."""
     queue = need_queue(queue)
     at = texts.number(date)
     if at is None or not 0 <= at < texts.MOST / 1000:
@@ -132,7 +132,7 @@ def stats(session: Session, queue: str | None = None, date: str | None = None) -
 
 
 def workers(session: Session, worker: str | None = None) -> Reply:
-    """Count the jobs of all workers, or list those of one."""
+    """Count the jobs of all workers, or list the jobs of one worker."""
     if worker is not None:
         held = session.ask("Workers", ops.Worker(worker))
         return texts.record((("jobs", held.jobs), ("stalled", held.stalled)))
@@ -143,7 +143,7 @@ def workers(session: Session, worker: str | None = None) -> Reply:
 
 
 def unfail(session: Session, queue: str | None = None, group: str | None = None, count: str | None = None) -> Reply:
-    """Move the longest failed jobs of a group to a queue; reply how many, at most 1000 at a time."""
+    """Move the earliest failed jobs of a group to a queue, at most 1000 at a time; reply their number."""
     queue = need_queue(queue)
     group = need("Unfail", "group", group)
     most = 25 if count is None else min(whole_of("Unfail", "count", count), MOST)
@@ -155,28 +155,28 @@ def unfail(session: Session, queue: str | None = None, group: str | None = None,
 
 
 def pause(session: Session, *names: str) -> Reply:
-    """Stop handing out jobs of queues."""
+    """Pause queues: pops give none of their jobs."""
     need("Pause", "queue", first(names))
     session.ask("Pause", ops.Pause(names))
     return None
 
 
 def unpause(session: Session, *names: str) -> Reply:
-    """Hand out jobs of queues again."""
+    """Unpause queues."""
     need("Unpause", "queue", first(names))
     session.ask("Unpause", ops.Unpause(names))
     return None
 
 
 def forget(session: Session, *names: str) -> Reply:
-    """Take empty queues off the list."""
+    """Remove empty queues from the list."""
     if names:
         session.ask("Queue.forget", ops.Forget(names))
     return None
 
 
 def deregister(session: Session, *names: str) -> Reply:
-    """Take workers off the list."""
+    """Remove workers from the list."""
     if names:
         session.ask("Worker.deregister", ops.Deregister(names))
     return None

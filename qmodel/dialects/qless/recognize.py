@@ -1,4 +1,4 @@
-"""Which scripts are qless's: told by what stands in them, whatever their version and their file's name."""
+"""Recognise qless's scripts by their text, in any version and under any file name."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _UNIFIED = re.compile(
 
 
 def recognise(script: str) -> bool:
-    """Whether a script is a version of qless.lua or reqless.lua (one script for all commands), or ours in its place."""
+    """Whether a script is a version of qless.lua or reqless.lua (one script for all commands), or our replacement."""
     return script.startswith(QLESS_HEAD) or ("KEYS" in script and _UNIFIED.search(script) is not None)
 
 
 def recognise_document(script: str) -> tuple[str, str] | None:
-    """The document and the operation of which a script is, where each operation has one; ours or one of 2012."""
+    """Recognise a script for one operation, ours or one of 2012; give its document and its operation, or None."""
     ours = re.match(rf"{DOCUMENT_HEAD} (\d+) (\w+)", script)
     if ours is not None:
         return ours[1], ours[2]

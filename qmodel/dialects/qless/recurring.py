@@ -1,4 +1,4 @@
-"""Commands on recurring jobs."""
+"""Commands for recurring jobs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def recur(
     offset: str | None = None,
     *options: str,
 ) -> Reply:
-    """Let a job recur, or replace all but the number of its last run."""
+    """Create a recurring job, or replace everything except the number of its last run."""
     queue, jid = need_queue(queue), need("RecurringJob On", "jid", jid)
     klass, spec = need("RecurringJob On", "klass", klass), need("RecurringJob On", "spec", spec)
     if data is None or not texts.is_json(data):
@@ -66,19 +66,19 @@ def recur(
 
 
 def recur_get(session: Session, jid: str | None = None) -> Reply:
-    """Show a recurring job, or nothing."""
+    """Show a recurring job; nothing if there is none."""
     found = session.ask("Recur", ops.RecurGet(_need_jid(jid)))
     return None if found is None else shapes.schedule(session, found)
 
 
 def unrecur(session: Session, jid: str | None = None) -> Reply:
-    """Let a job recur no more; what it has put stays."""
+    """Delete a recurring job; the jobs that it has put stay."""
     session.ask("Recur", ops.Unrecur(_need_jid(jid)))
     return 1
 
 
 def recur_update(session: Session, jid: str | None = None, *options: str) -> Reply:
-    """Change what is given of a recurring job, all or nothing."""
+    """Change the given options of a recurring job, all or none."""
     jid = _need_jid(jid)
     changes: dict[str, Any] = {}
     for name, value in zip(options[::2], (*options[1::2], None), strict=False):
@@ -105,14 +105,14 @@ def _change(session: Session, name: str, value: str) -> dict[str, Any]:
 
 
 def recur_tag(session: Session, jid: str | None = None, *tags: str) -> Reply:
-    """Add tags to a recurring job, for what it will put."""
+    """Add tags to a recurring job, for the jobs that it will put."""
     jid = _need_jid(jid)
     need("Tag", "tag", first(tags))
     return texts.dump(session.ask("Tag", ops.RecurTag(jid, tags), SCHEDULE_NOT_FOUND=GONE))
 
 
 def recur_untag(session: Session, jid: str | None = None, *tags: str) -> Reply:
-    """Remove tags from a recurring job, for what it will put."""
+    """Remove tags from a recurring job, for the jobs that it will put."""
     jid = _need_jid(jid)
     need("Untag", "tag", first(tags))
     return texts.dump(session.ask("Untag", ops.RecurUntag(jid, tags), SCHEDULE_NOT_FOUND=GONE))

@@ -1,4 +1,4 @@
-"""One call: asks the engine, makes qless's sentences of what it refuses, and keeps what is to be published."""
+"""One call: executes operations, converts refusals to qless's messages, and collects the messages to publish."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from qmodel.model.state import tracking
 from qmodel.model.state.store import Store
 
 Reply = str | int | list[Any] | None
-"""What a call replies: as Redis converts a Lua value, where lists hold texts."""
+"""The reply of a call, as Redis converts a Lua value; lists hold texts."""
 
 
 class Answer(NamedTuple):
-    """What a call replied, and the messages that it published: (channel without prefix, message)."""
+    """The reply of a call, and the messages that it published: (channel without prefix, message)."""
 
     reply: Reply
     published: list[tuple[str, str]]
 
 
 class QlessError(Exception):
-    """A call was refused, with qless's sentence. `by_state`: its form was fine, the job or its owner was not."""
+    """A call was refused, with qless's message. `by_state`: the call was valid, but not for the state of the job."""
 
     def __init__(self, sentence: str, by_state: bool = False) -> None:
         super().__init__(sentence)
@@ -45,7 +45,7 @@ NAMES = {
     "interval_ms": "interval",
     "offset_ms": "offset",
 }
-"""Arguments that have another name here."""
+"""The arguments that have another name in qless."""
 
 SENTENCES = {
     "JOB_NOT_FOUND": "Job {0} does not exist",
@@ -72,21 +72,21 @@ class Session:
     def __init__(self, store: Store, now: int, document: bool = False) -> None:
         self.store = store
         self.now = now
-        self.document = document  # whether a document's shapes are wanted
-        self.sign = 1 if document else -1  # of priorities: in qless higher ones run first, else lower ones
+        self.document = document  # whether replies have the shapes of a document
+        self.sign = 1 if document else -1  # of priorities: in qless higher ones run first, in the engine lower ones
         self.published: list[tuple[str, str]] = []
 
     # ---- the engine
 
     def ask(self, command: str, op: Operation, **sentences: str) -> Any:
-        """Execute an operation; its refusal becomes a sentence of the command, or one given for its code."""
+        """Execute an operation. Raises QlessError for a refusal, with the message for its code."""
         reply = engine.step(self.store, self.now, op)
         if type(reply) is Refusal:
             raise _error(command, op, reply, sentences)
         return reply
 
     def knows(self, command: str, op: Operation) -> bool:
-        """Execute an operation on an option; say whether there is that option."""
+        """Execute an operation on an option; say whether the option exists."""
         reply = engine.step(self.store, self.now, op)
         if type(reply) is Refusal and reply.code != "UNKNOWN_OPTION":
             raise _error(command, op, reply, {})
@@ -94,11 +94,11 @@ class Session:
 
     @property
     def seq(self) -> int:
-        """The sequence of the last event."""
+        """The sequence number of the last event."""
         return self.store.seq
 
     def events(self, seq: int) -> list[Event]:
-        """The events since a sequence number, as far as they are kept."""
+        """Read the events after a sequence number, as far as they are kept."""
         found: list[Event] = []
         while True:
             page = self.ask("Events", Events(found[-1].seq if found else seq, MOST))
@@ -117,12 +117,12 @@ class Session:
         self.say("log", texts.record(facts))
 
     def tracked(self, channel: str, jid: str) -> None:
-        """Publish a job's id, if the job is tracked."""
+        """Publish a job's id if the job is tracked."""
         if tracking.is_tracked(self.store, jid):
             self.say(channel, jid)
 
     def lost(self, jid: str, worker: str) -> None:
-        """Tell a worker, and the log, that it lost a job."""
+        """Publish to a worker, and to the log, that the worker lost a job."""
         told = texts.record((("jid", jid), ("event", "lock_lost"), ("worker", worker)))
         self.say("w:" + worker, told)
         self.say("log", told)
@@ -143,5 +143,5 @@ def _error(command: str, op: Operation, refusal: Refusal, sentences: dict[str, s
 
 
 def state(job: Job) -> str:
-    """A job's state in qless's words: a lapsed lease is running until a pop takes the job."""
+    """Convert a job's state to qless's: a job with a lapsed lease counts as running until a pop takes it."""
     return "running" if job.state == "stalled" and job.worker else job.state

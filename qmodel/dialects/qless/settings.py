@@ -1,4 +1,4 @@
-"""The configuration, in qless's names and seconds."""
+"""Commands for the configuration, in qless's names and in seconds."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from qmodel.dialects.qless.arguments import need
 from qmodel.dialects.qless.session import QlessError, Reply, Session
 
 APPLICATION = "qless"
-"""What `application` is set to, which nobody can change."""
+"""The value of `application`, which is fixed."""
 
 OF_QUEUE = ("heartbeat",)
-"""Options of single queues: `<queue>-heartbeat` here is `heartbeat-<queue>` in the engine."""
+"""Options for one queue: `<queue>-heartbeat` in qless is `heartbeat-<queue>` in the engine."""
 
 ALWAYS = (
     "heartbeat",
@@ -22,13 +22,13 @@ ALWAYS = (
     "stats-history",
     "histogram-history",
 )
-"""Options that are shown among all, even when nobody set them: those of qless."""
+"""qless's own options: they are listed even if they are not set."""
 
 IN_SECONDS = ("heartbeat", "grace-period", "jobs-history", "max-worker-age")
 
 
 def _ours(option: str) -> str:
-    """The engine's name of an option."""
+    """Convert qless's name of an option to the engine's."""
     for kind in OF_QUEUE:
         if option.endswith(f"-{kind}") and len(option) > len(kind) + 1:
             return f"{kind}-{option[: -len(kind) - 1]}"
@@ -36,7 +36,7 @@ def _ours(option: str) -> str:
 
 
 def _theirs(option: str) -> str:
-    """qless's name of an option."""
+    """Convert the engine's name of an option to qless's."""
     for kind in OF_QUEUE:
         if option.startswith(f"{kind}-"):
             return f"{option[len(kind) + 1 :]}-{kind}"
@@ -44,7 +44,7 @@ def _theirs(option: str) -> str:
 
 
 def _scale(option: str) -> int:
-    """How many of the engine's units qless's unit has."""
+    """Give the factor from qless's unit to the engine's unit of an option."""
     return 1000 if option in IN_SECONDS or option.startswith("heartbeat-") else 1
 
 
@@ -53,7 +53,7 @@ def _value(option: str, value: int) -> int | float:
 
 
 def config_get(session: Session, option: str | None = None) -> Reply:
-    """Show an option, or all of them: those of qless that nobody set as well."""
+    """Show an option, or all options: those that are set, and qless's own."""
     if option is None:
         listed = [one for one in _settings(session) if one.is_set or one.option in ALWAYS]
         shown = [(_theirs(one.option), _value(one.option, one.value)) for one in listed]
@@ -94,7 +94,7 @@ def config_set(session: Session, option: str | None = None, value: str | None = 
 
 
 def config_unset(session: Session, option: str | None = None) -> Reply:
-    """Set an option back to its default; there need not be one of that name."""
+    """Reset an option to its default; an unknown option is ignored."""
     option = need("config.unset", "option", option)
     if session.knows("config.unset", ops.ConfigUnset(_ours(option))):
         session.log(("event", "config_unset"), ("option", option))

@@ -1,4 +1,4 @@
-"""How jobs, queues, workers and statistics look in qless's replies."""
+"""Write jobs, queues, workers and statistics in the form of qless's replies."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from qmodel.dialects.qless.texts import Raw
 
 WHAT = {"put": "put", "popped": "popped", "completed": "done", "failed": "failed", "lapsed": "timed-out",
         "timed_out": "timed-out", "log": "log"}  # fmt: skip
-"""The stages that qless knows, and its words for them; it has none for a retry."""
+"""The stages of a job's history that qless has, and its names for them; it has none for a retry."""
 
 
 def job(session: Session, of: Job) -> Raw:
-    """A job."""
+    """Write a job."""
     now = state(of)
     data = Raw(of.data) if session.document and texts.is_json(of.data) else of.data
     head = [("id", of.jid), ("type", of.klass)] if session.document else []
@@ -45,17 +45,17 @@ def job(session: Session, of: Job) -> Raw:
 
 
 def jobs(session: Session, found: Iterable[Job]) -> Raw:
-    """Several jobs."""
+    """Write several jobs."""
     return texts.listed(job(session, one) for one in found)
 
 
 def granted(session: Session, found: Iterable[Job]) -> Raw | list[str]:
-    """The jobs that a pop or a peek gives; in the documents a list of texts."""
+    """Write the jobs of a pop or a peek; in the documents they are a list of texts."""
     return [str(job(session, one)) for one in found] if session.document else jobs(session, found)
 
 
 def _failure(of: Failure | None) -> Raw:
-    """The last failure of a job."""
+    """Write the last failure of a job."""
     if of is None:
         return texts.record(())
     when = of.at // 1000
@@ -63,7 +63,7 @@ def _failure(of: Failure | None) -> Raw:
 
 
 def _history(stages: Iterable[Stage]) -> Raw:
-    """A job's history, without the stages that qless has no word for."""
+    """Write a job's history, without the stages that qless does not have."""
     owners: dict[int, str] = {}
     return texts.listed(_stage(stage, owners) for stage in stages if stage.what in WHAT)
 
@@ -86,7 +86,7 @@ def _stage(stage: Stage, owners: dict[int, str]) -> Raw:
 
 
 def _line(when: int, message: str) -> Raw:
-    """A line of a log: what it says, and the names and values of the object on its second line, if one is there."""
+    """Write a log line: its message, and the names and values of the JSON object on its second line, if any."""
     what, _, more = message.partition("\n")
     if not texts.is_object(more):
         return texts.record((("when", when), ("what", message)))
@@ -96,7 +96,7 @@ def _line(when: int, message: str) -> Raw:
 
 
 def stages(history: Iterable[Stage]) -> Raw:
-    """A job's history as the documents tell it: an object for each queue that it was in."""
+    """Write a job's history in the form of the documents: an object for each queue in which the job was."""
     found: list[dict[str, object]] = []
     for stage in history:
         if stage.what == "put" or not found:
@@ -109,7 +109,7 @@ def stages(history: Iterable[Stage]) -> Raw:
 
 
 def queue(of: QueueCounts) -> Raw:
-    """A queue's counts."""
+    """Write a queue's counts."""
     return texts.record(
         (
             ("name", of.name),
@@ -125,7 +125,7 @@ def queue(of: QueueCounts) -> Raw:
 
 
 def schedule(session: Session, of: Schedule) -> Raw:
-    """A recurring job."""
+    """Write a recurring job."""
     return texts.record(
         (
             ("jid", of.jid),
@@ -145,12 +145,12 @@ def schedule(session: Session, of: Schedule) -> Raw:
 
 
 def worker(of: WorkerCounts) -> Raw:
-    """A worker's counts."""
+    """Write a worker's counts."""
     return texts.record((("name", of.name), ("jobs", of.jobs), ("stalled", of.stalled)))
 
 
 def stats(session: Session, of: Stats) -> Raw:
-    """The statistics of a day."""
+    """Write the statistics of a day."""
     return texts.record(
         (
             ("retries", of.retries),
@@ -170,9 +170,10 @@ def _sample(session: Session, of: Sample) -> Raw:
 
 
 def histogram(bins: tuple[int, ...]) -> tuple[int, ...]:
-    """The 148 bins of qless: 60 of a second, 59 of a minute, 23 of an hour, 6 of a day; none where none are kept.
+    """Convert a histogram to the 148 bins of qless: 60 of a second, 59 of a minute, 23 of an hour, 6 of a day.
 
-    Ours of a quarter of an hour, and of an hour beyond the first day, are added up; a week or longer is in none.
+    The engine's bins of a quarter of an hour, and its bins of an hour after the first day, are added up; a week or
+    longer is in no bin. Without a histogram there are no bins.
     """
     if not bins:
         return ()

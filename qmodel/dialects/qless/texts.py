@@ -1,7 +1,8 @@
-"""Texts of the dialect: numbers, times and JSON, read and written the same on both sides.
+"""Read and write the dialect's numbers, times and JSON, the same in Python and in Lua.
 
-A number is written as JSON writes one, with at most 40 characters: no `0x10`, no `inf`, no blanks. Redis's cjson takes
-more than JSON, prints 14 digits, and cannot tell an empty list from an empty object; so it is not used.
+A number has the form of a JSON number, with at most 40 characters: no `0x10`, no `inf`, no blanks. Redis's cjson
+accepts more than JSON, prints 14 digits, and does not distinguish an empty list from an empty object, so it is not
+used.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections.abc import Iterable
 from typing import Any
 
 LONGEST = 40
-"""The longest number, in characters."""
+"""The maximum length of a number, in characters."""
 
 MOST = 10.0**14
 DEPTH = 128
-"""How deep JSON may be nested."""
+"""The maximum nesting depth of JSON."""
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\Z")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
@@ -27,28 +28,28 @@ _SHOWN = re.compile(r"[ -~]{0,60}\Z")
 
 
 def number(text: str | None) -> float | None:
-    """A number, or None where there is none."""
+    """Parse a number, or give None."""
     return float(text) if text is not None and len(text) <= LONGEST and _NUMBER.match(text) else None
 
 
 def whole(text: str | None) -> int | None:
-    """A whole number below 10^14, however it is written (`10`, `10.0`, `1e1`)."""
+    """Parse a whole number below 10^14 in any notation (`10`, `10.0`, `1e1`), or give None."""
     found = number(text)
     return int(found) if found is not None and abs(found) < MOST and found == int(found) else None
 
 
 def milliseconds(seconds: float) -> int:
-    """Seconds below 10^14 as whole milliseconds."""
+    """Convert seconds below 10^14 to whole milliseconds."""
     return int((seconds * 1000 + 0.5) // 1)
 
 
 def seconds(moment: int) -> int | float:
-    """Milliseconds as seconds, for JSON."""
+    """Convert milliseconds to seconds, for JSON."""
     return moment // 1000 if moment % 1000 == 0 else moment / 1000
 
 
 def rounded(value: float) -> int | float:
-    """A number with 14 digits, for JSON."""
+    """Round a number to 14 digits, for JSON."""
     found = float(f"{value:.14g}")
     return int(found) if found == int(found) else found
 
@@ -71,7 +72,7 @@ def _refuse(constant: str) -> None:
 
 
 def _read(text: str) -> Any:
-    """The value of a JSON text, its numbers as text; or ValueError."""
+    """Parse JSON, with its numbers as text. Raises ValueError if it is not valid."""
     if _too_deep(text):
         raise ValueError("too deep")
     return json.loads(text, parse_int=str, parse_float=str, parse_constant=_refuse)
@@ -92,7 +93,7 @@ def is_object(text: str) -> bool:
 
 
 def strings(text: str | None) -> tuple[str, ...] | None:
-    """The texts of a JSON list of texts (`{}` is an empty one), or None where there is none."""
+    """Parse a JSON list of texts (`{}` counts as an empty list), or give None."""
     if text is None or not text.lstrip(" \t\r\n").startswith(("[", "{")):
         return None
     try:
@@ -109,26 +110,26 @@ def strings(text: str | None) -> tuple[str, ...] | None:
 
 
 def _whole(text: str) -> int:
-    """Any number will do: a list with one is refused."""
+    """Convert any number to 0: a list with a number is refused, so its value does not matter."""
     return 0
 
 
 def dump(value: Any) -> str:
-    """A value as JSON, without blanks."""
+    """Write a value as JSON, without blanks."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 class Raw(str):
-    """JSON that is text already."""
+    """A text that already is JSON."""
 
 
 def record(pairs: Iterable[tuple[str, Any]]) -> Raw:
-    """A JSON object from names and values, some of them Raw."""
+    """Write a JSON object from names and values; values may be Raw."""
     return Raw("{" + ",".join(f"{dump(name)}:{_dumped(value)}" for name, value in pairs) + "}")
 
 
 def listed(values: Iterable[Any]) -> Raw:
-    """A JSON list of values, some of them Raw."""
+    """Write a JSON list of values; values may be Raw."""
     return Raw("[" + ",".join(map(_dumped, values)) + "]")
 
 
@@ -137,7 +138,7 @@ def _dumped(value: Any) -> str:
 
 
 def shown(value: str | None) -> str:
-    """An argument as a sentence may repeat it."""
+    """Write an argument for an error message: only short printable ones are repeated."""
     if value is None:
         return "nil"
     return value if _SHOWN.match(value) else "..."
