@@ -17,8 +17,6 @@ Everything else that can be done: `qmodel.contract.operations`.
 
 import os as _os
 
-from qmodel.version import __version__ as __version__
-
 # In a checkout whose file system has no symbolic links, the linked folders stand beside this one.
 _root = _os.path.dirname(_os.path.dirname(_os.path.abspath(__file__)))
 _has_project = _os.path.exists(_os.path.join(_root, "pyproject.toml"))
@@ -84,6 +82,7 @@ if TYPE_CHECKING:
     from qmodel.errors import UnknownOption as UnknownOption
     from qmodel.errors import WorkerNotSeen as WorkerNotSeen
     from qmodel.errors import WrongState as WrongState
+    from qmodel.version import __version__ as __version__
     from qmodel.worker import Worker as Worker
 
 # Loaded when first used: `import qmodel` alone costs next to nothing.
@@ -100,11 +99,12 @@ _HOME = {
     "TooWide UnknownOption RequestState WorkerNotSeen WrongState",
     "contract.events": "Event",
     "client.fields": "fingerprint",
+    "version": "__version__",
     "worker": "Worker",
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names.split()}
 
-__all__ = ["__version__", "connect", *_WHERE]  # noqa: PLE0604
+__all__ = ["connect", *_WHERE]  # noqa: PLE0604
 
 
 def connect(url: str = "memory://") -> "Client":

@@ -132,7 +132,7 @@ class Worker:
 
             supervise(self)
             return
-        with signals(self._interrupted, self._terminated):
+        with signals(lambda times: self.stop(now=times > 1), lambda: self.stop(within=self.settings.grace)):
             try:
                 self.connection.connect()
                 self.connection.execute_many(remote.forgotten([self.name]))  # meant for an earlier worker
@@ -164,12 +164,6 @@ class Worker:
     def call_soon(self, call: Callable[[], None]) -> None:
         """Call a function in the worker's thread, between two round trips."""
         self._inbox.put(call)
-
-    def _interrupted(self, times: int) -> None:
-        self.stop(now=times > 1)
-
-    def _terminated(self) -> None:
-        self.stop(within=self.settings.grace)
 
     def _set_quiet(self, quiet: bool) -> None:
         self._quiet = self._wake_ups.paused = quiet
@@ -205,7 +199,7 @@ class Worker:
         self.app.hooks.fire("worker_start", self)
 
     def _end(self) -> None:
-        """Stop the runner and the other threads, and deregister the worker."""
+        """Stop the runner and the threads, and deregister the worker."""
         if self._open:
             self._open = False
             for one in (self._wake_ups, self._renewer, self._schedules, self._remote_control, self._runner):
@@ -321,8 +315,8 @@ class Worker:
         both = joined(reports[0][0], pop) if len(reports) == 1 else None
         if both is not None:
             (reply,) = self.connection.execute_many([both])
-            (op, attempts) = reports[0]
-            self._apply(op, attempts, reply.state if isinstance(reply, replies.CompletedAndPopped) else reply)
+            state = reply.state if isinstance(reply, replies.CompletedAndPopped) else reply
+            self._apply(*reports[0], state)
             if isinstance(reply, replies.CompletedAndPopped):
                 self._accept(reply.jobs, sent, idle)
             return

@@ -153,7 +153,7 @@ def test_entries_that_are_kept_for_less_than_an_hour_are_told(run: Run) -> None:
     for number in range(5):
         run("put", "q", "A", "--jid", f"j{number}")
     out = run("doctor").out
-    assert "WARN  entries of the journal are gone" in out
+    assert "WARN  entries of the journal are deleted after" in out
     assert "qmodel journals ARCHIVE --add" in out
 
 

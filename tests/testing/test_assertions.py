@@ -119,7 +119,7 @@ def test_a_job_that_comes_in_time_is_waited_for(qm: Harness) -> None:
 
 
 def test_what_is_no_job_type_and_no_state_is_refused(qm: Harness) -> None:
-    with pytest.raises(TypeError, match="is no job type"):
+    with pytest.raises(TypeError, match="is not a job type"):
         qm.all_enqueued(7)
     with pytest.raises(ValueError, match="'ready' is not a state of a job"):
         qm.all_enqueued(states="ready")

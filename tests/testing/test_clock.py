@@ -25,7 +25,7 @@ def test_the_clock_stands_still_until_it_is_advanced(qm_clock: VirtualClock) -> 
 
 
 def test_a_clock_does_not_go_back(qm_clock: VirtualClock) -> None:
-    with pytest.raises(ValueError, match="not back"):
+    with pytest.raises(ValueError, match="cannot go back"):
         qm_clock.advance(-1)
     assert qm_clock.time == START
 
