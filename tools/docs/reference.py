@@ -97,10 +97,15 @@ def resends() -> dict[str, str]:
     return dict(found)
 
 
+def heading(section: str) -> str:
+    """Format the heading of a section: its title, and its name in code font."""
+    return f"{SECTIONS[section]} (`{section}`)"
+
+
 def sections() -> Iterator[tuple[str, list[Spec]]]:
-    """Yield the title of each section, and its operations."""
-    for section, heading in SECTIONS.items():
-        yield heading, [spec for spec in CATALOGUE.values() if spec.section == section]
+    """Yield the heading of each section, and its operations."""
+    for section in SECTIONS:
+        yield heading(section), [spec for spec in CATALOGUE.values() if spec.section == section]
 
 
 def unit(argument: Argument) -> str:
@@ -231,11 +236,9 @@ def _operation(spec: Spec) -> str:
 
 def _contents() -> str:
     rows = []
-    for heading, specs in sections():
-        rows += [
-            (heading if spec is specs[0] else "", f"[`{spec.name}`](#{spec.name})", spec.summary) for spec in specs
-        ]
-    return table(("", "operation", "what it does"), rows)
+    for title, specs in sections():
+        rows += [(title if spec is specs[0] else "", f"[`{spec.name}`](#{spec.name})", spec.summary) for spec in specs]
+    return table(("section", "operation", "what it does"), rows)
 
 
 def _record(record: type[Any]) -> str:
@@ -309,8 +312,8 @@ What happened to a job is kept with it, as stages. The facts of each kind of sta
 def markdown() -> str:
     """The text of docs/catalogue.md."""
     parts = []
-    for heading, specs in sections():
-        parts += [f"## {heading}\n", *map(_operation, specs)]
+    for title, specs in sections():
+        parts += [f"## {title}\n", *map(_operation, specs)]
     page = PAGE.format(
         version=__version__,
         most=MOST,

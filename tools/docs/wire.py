@@ -127,8 +127,8 @@ def _pair(argument: Argument) -> str:
 
 
 def _operations(examples: dict[str, Told]) -> Iterator[str]:
-    for heading, specs in sections():
-        yield f"### {heading}\n"
+    for title, specs in sections():
+        yield f"### {title}\n"
         for spec in specs:
             yield f"#### {spec.name}\n"
             yield f"{spec.summary} [More](catalogue.md#{spec.name}).\n"
