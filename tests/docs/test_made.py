@@ -1,4 +1,4 @@
-"""The documents that are made from the catalogue are current, and the check of that can fail."""
+"""The generated files are current, complete, and agree with each other; the check of that can fail."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from qmodel.contract.lifecycle import STATES
-from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.operations import CATALOGUE, SECTIONS
 from qmodel.wire.codec import decode
 from tests.servers import Server
 from tools import docs
-from tools.docs import state_picture, states
+from tools.docs import client, state_picture, states
 from tools.docs.story import World, told
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +42,21 @@ def test_the_data_name_every_operation_and_every_argument() -> None:
     assert list(data["operations"]) == list(CATALOGUE)
     for name, spec in CATALOGUE.items():
         assert [a["name"] for a in data["operations"][name]["arguments"]] == [a.name for a in spec.arguments]
+
+
+@pytest.mark.parametrize("page", ["catalogue.md", "wire.md", "reference/client.md"])
+def test_a_page_has_a_heading_for_each_section_in_the_order_of_the_catalogue(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    found = re.findall(r"^##+ (.+) \(`(\w+)`\)$", text, re.M)
+    assert found == [(title, section) for section, title in SECTIONS.items()]
+
+
+def test_every_section_of_the_client_page_has_methods_and_few_methods_have_no_section() -> None:
+    found = client.by_section()
+    assert all(found[section] for section in SECTIONS)
+    assert {"execute", "execute_many", "wait", "close"} <= {method.name for method in found[None]}
+    assert len(found[None]) < 10
+    assert "Queue.put" in [method.title for method in found["put"]]
 
 
 def test_the_picture_shows_every_state_that_can_be_reached_within_its_frame() -> None:

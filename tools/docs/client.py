@@ -20,7 +20,7 @@ OPERATION = re.compile(r"\bops\.(\w+)")
 
 SECTION_OF = {
     **dict.fromkeys(("Queue.new", "Queue.put", "Job.move"), "put"),
-    **dict.fromkeys(("Client.pop", "Queue.pop"), "pop"),
+    **dict.fromkeys(("Client.pop", "Queue.pop", "Queue.peek"), "pop"),
     "Job.cancel": "remove",
     **dict.fromkeys(("Request.add", "Request.wait"), "request"),
     **dict.fromkeys(("Queue.recur", "RecurringJob.advance"), "recur"),

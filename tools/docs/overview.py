@@ -32,18 +32,18 @@ class Box(NamedTuple):
 
 
 BOXES = (
-    Box(20, 105, 170, 90, "", "Your application", ("typed jobs", "send_email.put(...)")),
+    Box(20, 105, 190, 90, "", "Your application", ("typed jobs", "send_email.put(...)")),
     Box(330, 20, 300, 70, "model", "memory://", ("the reference model, in your process", "for tests and development")),
     Box(330, 115, 300, 70, "check", "Conformance suite", ("compares replies, refusals, events", "and the whole state")),
     Box(330, 210, 300, 70, "", "redis://", ("one Lua function library", "in production: Redis or Valkey")),
-    Box(770, 105, 170, 90, "", "Workers", ("qmodel worker jobs:app", "leases, retries, signals")),
+    Box(750, 105, 190, 90, "", "Workers", ("qmodel worker jobs:app", "leases, retries, signals")),
 )
 
 ARROWS = (
-    ("M190 135 C250 135 270 55 324 55", ""),
-    ("M190 165 C250 165 270 245 324 245", ""),
-    ("M636 55 C690 55 710 135 764 135", "both"),
-    ("M636 245 C690 245 710 165 764 165", "both"),
+    ("M210 135 C250 135 270 55 324 55", ""),
+    ("M210 165 C250 165 270 245 324 245", ""),
+    ("M636 55 C680 55 700 135 744 135", "both"),
+    ("M636 245 C680 245 700 165 744 165", "both"),
     ("M480 113 V96", ""),
     ("M480 187 V204", ""),
 )
@@ -60,7 +60,7 @@ def _line_kind(line: str) -> str:
 def _box(box: Box) -> str:
     middle = box.x + box.width / 2
     shape = f'<rect class="box {box.kind}" x="{box.x}" y="{box.y}" width="{box.width}" height="{box.height}" rx="9"/>'
-    first = box.y + (box.height - 20 * len(box.lines)) / 2 + 5
+    first = box.y + (box.height - 20 * len(box.lines)) / 2 + 7
     texts = (_text(middle, first + 20 * (i + 1), _line_kind(line), line) for i, line in enumerate(box.lines))
     return "\n".join((shape, _text(middle, first, "name", box.name), *texts))
 
