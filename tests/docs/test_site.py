@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.docs.pages import ROOT
-from tools.docs.site import boost, commands, outside
+from tools.docs.site import boost, commands, inside, outside
 
 
 def test_links_out_of_docs_are_found_with_their_path_in_the_repository() -> None:
@@ -18,6 +18,27 @@ def test_every_link_out_of_docs_leads_to_a_file_or_folder() -> None:
     for page in (ROOT / "docs").rglob("*.md"):
         for _, place in outside(str(page.relative_to(ROOT / "docs")), page.read_text(encoding="utf-8")):
             assert (ROOT / place).exists(), (page, place)
+
+
+def test_links_of_a_copied_file_are_found_with_their_path_in_the_repository() -> None:
+    text = "[a](docs/web.md#top) [b](tests/d.py) [c](https://example.com/e.md) [d](#f)"
+    assert [place for _, place in inside("CHANGELOG.md", text)] == ["docs/web.md", "tests/d.py"]
+
+
+def test_every_link_of_the_changelog_leads_to_a_file() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert [place for _, place in inside("CHANGELOG.md", text) if not (ROOT / place).exists()] == []
+
+
+def test_warnings_stop_the_build_of_the_site_everywhere() -> None:
+    """`--quiet` hides warnings from `--strict`, so that a broken link passes."""
+    builds = [
+        line
+        for name in ("dev", "tox.ini")
+        for line in (ROOT / name).read_text(encoding="utf-8").splitlines()
+        if "mkdocs build" in line
+    ]
+    assert len(builds) == 2 and all("--strict" in line and "--quiet" not in line for line in builds)
 
 
 def test_every_page_is_in_the_navigation() -> None:

@@ -171,8 +171,7 @@ def _reply(spec: Spec) -> str:
     said, record = REPLIES[spec.reply]
     if record is None:
         return f"**Replies** {said}."
-    anchor = record.__name__.lower()
-    return f"**Replies** {said} ([fields](#{anchor}{'-1' if anchor in CATALOGUE else ''}))."
+    return f"**Replies** {said} ([fields](#{record.__name__.lower()}-record))."
 
 
 def _allowed(spec: Spec) -> str:
@@ -243,7 +242,7 @@ def _contents() -> str:
 
 def _record(record: type[Any]) -> str:
     facts = table(("field", "type"), ((f"`{name}`", kind) for name, kind in typed(record).items()))
-    return f"### {record.__name__}\n\n{described(record)}\n\n{facts}"
+    return f"### {record.__name__} record\n\n{described(record)}\n\n{facts}"
 
 
 def _sentences() -> str:

@@ -11,12 +11,18 @@ from __future__ import annotations
 import importlib
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 LINK = re.compile(r"\[([^\]\n]*)\]\(((?:\.\./)+[^)\s#]*)(#[^)\s]*)?\)")
 """A link that goes upward: it may lead out of `docs/`."""
+
+ANY_LINK = re.compile(r"\[([^\]\n]*)\]\(((?!\w+:)[^)\s#]+)(#[^)\s]*)?\)")
+"""A link to a file."""
+
+COPIED = "source/"
+"""The folder on the site for linked files from outside `docs/`."""
 
 COMMANDS = "reference/cli.md"
 """The page on the command line."""
@@ -44,6 +50,12 @@ def outside(uri: str, text: str) -> Iterator[tuple[re.Match[str], str]]:
         place = posixpath.normpath(posixpath.join("docs", posixpath.dirname(uri), link[2]))
         if not place.startswith("docs/"):
             yield link, place
+
+
+def inside(place: str, text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield the relative links of a file outside `docs/`, each with its path in the repository."""
+    for link in ANY_LINK.finditer(text):
+        yield link, posixpath.normpath(posixpath.join(posixpath.dirname(place), link[2]))
 
 
 def fenced(text: str) -> str:
@@ -107,7 +119,7 @@ def on_files(files: Any, *, config: Any) -> Any:
     linked = {place for page in files.documentation_pages() for _, place in outside(page.src_uri, page.content_string)}
     for place in sorted(linked):
         if (root / place).is_file():
-            files.append(File.generated(config, f"source/{place}", abs_src_path=str(root / place)))
+            files.append(File.generated(config, COPIED + place, abs_src_path=str(root / place)))
     return files
 
 
@@ -116,9 +128,14 @@ def on_page_markdown(text: str, *, page: Any, config: Any, files: Any) -> str:
     page.meta.setdefault("search", {"boost": boost(page.file.src_uri)})
     if page.file.src_uri == COMMANDS:
         return f"{text}\n{commands()}"
-    here = posixpath.dirname(page.file.src_uri)
-    for link, place in outside(page.file.src_uri, text):
-        taken = f"source/{place}"
-        known = files.get_file_from_path(taken) is not None
-        text = text.replace(link[0], f"[{link[1]}]({posixpath.relpath(taken, here or '.')})" if known else link[1])
+    return _redirected(page.file.src_uri, text, lambda uri: files.get_file_from_path(uri) is not None)
+
+
+def _redirected(uri: str, text: str, known: Callable[[str], bool]) -> str:
+    copied = uri.startswith(COPIED)
+    links = inside(uri.removeprefix(COPIED), text) if copied else outside(uri, text)
+    for link, place in links:
+        target = place.removeprefix("docs/") if place.startswith("docs/") else COPIED + place
+        path = posixpath.relpath(target, posixpath.dirname(uri) or ".") + (link[3] or "")
+        text = text.replace(link[0], f"[{link[1]}]({path})" if known(target) else link[1])
     return text

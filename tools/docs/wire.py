@@ -299,11 +299,11 @@ The history is one line for each stage: what, when, and its facts, with tabs bet
 may be any text, a line end is written `\\n` and a backslash `\\\\`.
 
 {history}
-## Events
+## The event stream
 
 The stream `<prefix>events`. Its ids are `<sequence>-0`, and sequences have no gaps, so a reader that has seen 41 and
 then 43 knows that it missed 42. Each entry has one field, `e`: the moment, the event and its facts, with tabs
-between. Read it with `XREAD` or `XRANGE`, or by the operation [events](#events-1), and never write to it.
+between. Read it with `XREAD` or `XRANGE`, or by the operation [events](#events), and never write to it.
 
 ```console
 $ redis-cli XRANGE ql:events 1-0 1-0
