@@ -325,7 +325,7 @@ def markdown() -> str:
         history=_facts(replies.HISTORY, "stage"),
         options=_options(),
     )
-    return MADE.format("qmodel/contract/operations.py and the other catalogues") + page
+    return MADE.format("qmodel/contract") + page
 
 
 # ---- the data
