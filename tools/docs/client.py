@@ -9,8 +9,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import NamedTuple
 
+import qmodel
 from qmodel.client import sync
 from qmodel.contract.operations import CATALOGUE, SECTIONS
 from tools.docs.reference import MADE, heading
@@ -33,6 +35,9 @@ SECTION_OF = {
 """The sections of methods that build their operation elsewhere."""
 
 BY_CLASS = {spec.cls.__name__: spec for spec in CATALOGUE.values()}
+
+OPTIONS = ("show_root_heading: false", "show_root_toc_entry: false", "inherited_members: true")
+"""How mkdocstrings shows the module of options."""
 
 OTHERS = "Connections, waiting and remote control"
 """The heading of the methods that belong to no section."""
@@ -126,25 +131,46 @@ asynchronous client, `qmodel.AsyncClient`, has the same methods with `await`.
 ## Classes
 
 {classes}
-## Attributes of a job
+{options}## Attributes of a job
 
-::: qmodel.client.fields.Fields
-
-::: qmodel.client.fields.RecurringFields
-
-::: qmodel.client.fields.SubscriptionFields
-
-::: qmodel.client.fields.DependencyResults
-
+{attributes}
 ## Keys and edges
 
-::: qmodel.client.fields.fingerprint
+{keys}"""
 
-::: qmodel.contract.arguments.Edge
-"""
+
+def _options() -> str:
+    """Document the keyword arguments that several methods share, if they have a module of their own."""
+    if find_spec("qmodel.client.options") is None:
+        return ""
+    shown = "\n".join(f"      {line}" for line in OPTIONS)
+    return (
+        f"## Options\n\nKeyword arguments of several methods.\n\n::: qmodel.client.options\n    options:\n{shown}\n\n"
+    )
+
+
+def _attributes() -> str:
+    """Document the classes from which jobs, recurring jobs and subscriptions take their properties."""
+    bases = (
+        base
+        for cls in (sync.Job, sync.RecurringJob, sync.Subscription)
+        for base in cls.__mro__[1:-1]
+        if any(isinstance(member, property) for member in vars(base).values())
+    )
+    return "\n".join(f"::: {base.__module__}.{base.__name__}\n" for base in (*bases, vars(sync)["DependencyResults"]))
+
+
+def _keys() -> str:
+    return "\n".join(f"::: {one.__module__}.{one.__name__}\n" for one in (qmodel.fingerprint, qmodel.Edge))
 
 
 def markdown() -> str:
     """Write the text of docs/reference/client.md."""
-    page = PAGE.format(methods="\n".join(_methods()), classes="\n".join(map(_class, classes())))
+    page = PAGE.format(
+        methods="\n".join(_methods()),
+        classes="\n".join(map(_class, classes())),
+        options=_options(),
+        attributes=_attributes(),
+        keys=_keys(),
+    )
     return MADE.format("tools/docs/client.py and qmodel/client") + page
