@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from qmodel.app import Fail as Fail
     from qmodel.app import Release as Release
     from qmodel.app import Retry as Retry
+    from qmodel.client import flows as flows
     from qmodel.client.aio import AsyncClient as AsyncClient
     from qmodel.client.aio import AsyncJob as AsyncJob
     from qmodel.client.aio import AsyncQueue as AsyncQueue
@@ -104,7 +105,7 @@ _HOME = {
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names.split()}
 
-__all__ = ["connect", *_WHERE]  # noqa: PLE0604
+__all__ = ["connect", "flows", *_WHERE]  # noqa: PLE0604
 
 
 def connect(url: str = "memory://") -> "Client":
@@ -115,13 +116,15 @@ def connect(url: str = "memory://") -> "Client":
 
 
 def __getattr__(name: str) -> object:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'qmodel' has no attribute '{name}'")
     from importlib import import_module
 
+    if name == "flows":
+        return import_module("qmodel.client.flows")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'qmodel' has no attribute '{name}'")
     value = globals()[name] = getattr(import_module(f"qmodel.{_WHERE[name]}"), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE})
+    return sorted({*globals(), "flows", *_WHERE})

@@ -1,14 +1,14 @@
-"""The examples of a page, and a terminal in which they run.
+"""The examples of a page, and a terminal to run them.
 
-What a page shows, a reader can type, so it is typed here, from top to bottom, in an empty folder:
+Tests run everything that a reader can type, from top to bottom, in an empty folder:
 
-    ```python                           runs here; what stands below as ```text is what it prints
-    ```python title="jobs.py"           is written to that file; so is any other language
-    ```sh                               is typed into the terminal; ```text is what it answers
-    ```sh title="In another terminal"   is typed into a second one, and stopped at the end of the page
-    ```console                          is only shown
+    ```python                           runs here; the following ```text is its output
+    ```python title="jobs.py"           is written to that file; likewise in other languages
+    ```sh                               runs in the terminal; the following ```text is its output
+    ```sh title="In another terminal"   runs in a second terminal until the end of the page
+    ```console                          is not run
 
-In an output `...` stands for any text. On pages at the top of docs/ only Python runs; the README likewise.
+In an output, `...` matches any text. In the README and on pages at the top of docs/, only Python runs.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.M | re.S)
 URL = "redis://localhost:6379/0"
 SERVER = re.compile(r"redis://localhost(:6379)?(/0)?(\?prefix=)?(?![:\d])")
-"""A prefix of a page stands behind that of its test."""
+"""The server in examples. A prefix in an example is appended to the prefix of the test."""
 PORTS = ("6380", "8700")
-"""Those at which pages let something listen."""
+"""The ports that examples use; tests replace them with free ones."""
 ELSEWHERE = "In another terminal"
 PATIENCE = 120
 
 
 class Example(NamedTuple):
-    """A block of a page, and the text that stands below it as its output."""
+    """A block of a page, and the output shown below it."""
 
     language: str
     title: str
@@ -49,17 +49,17 @@ class Example(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """The README and all documents."""
+    """List the README and all documents."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def name_of(page: Path) -> str:
-    """A page's place in the repository."""
+    """Return the path of a page in the repository."""
     return str(page.relative_to(ROOT))
 
 
 def examples(page: Path) -> list[Example]:
-    """The examples of a page, each with its output."""
+    """List the examples of a page, each with its output."""
     text = page.read_text(encoding="utf-8")
     blocks = list(FENCE.finditer(text))
     found = []
@@ -73,20 +73,20 @@ def examples(page: Path) -> list[Example]:
 
 
 def agrees(printed: str, shown: str) -> bool:
-    """Whether an output is the one that a page shows, where `...` stands for any text and a space for any number."""
+    """Compare an output with the shown one; `...` matches any text, and a space any number of spaces."""
     pattern = ".*".join(re.sub(r"(\\ )+", " +", re.escape(part.rstrip(" "))) for part in shown.split("..."))
     return re.fullmatch(pattern, printed, re.S) is not None
 
 
 def free_port() -> str:
-    """A port that nobody listens at."""
+    """Find a free port."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return str(one.getsockname()[1])
 
 
 class Terminal:
-    """A shell in a folder, in which `qmodel`, `python` and `pytest` are ours."""
+    """A shell in a folder, with this checkout's `qmodel`, `python` and `pytest`."""
 
     def __init__(self, folder: Path, url: str) -> None:
         self.url = url
@@ -117,13 +117,13 @@ class Terminal:
         }
 
     def here(self, text: str) -> str:
-        """A text with our server, and ports that are free, in the place of those that pages speak of."""
+        """Replace the server and ports of a page with those of the test."""
         for port, free in self.ports.items():
             text = re.sub(rf"\b{port}\b", free, text)
         return SERVER.sub(lambda _: self.url, text)
 
     def shown(self, text: str) -> str:
-        """An output as a page would show it."""
+        """Replace the server and ports of the test with those of the page."""
         for port, free in self.ports.items():
             text = re.sub(rf"\b{free}\b", port, text)
         return text.replace(self.url, URL)
@@ -139,7 +139,7 @@ class Terminal:
         return ["bash", "-euc", f". {kept}; trap 'export -p >{kept}' EXIT\n{self.here(text)}"]
 
     def type(self, text: str) -> tuple[int, str]:
-        """Type commands; give the exit status and what they printed."""
+        """Run commands; return the exit status and the output."""
         done = subprocess.run(
             self._shell(text),
             cwd=self.home,
@@ -152,8 +152,8 @@ class Terminal:
         )
         return done.returncode, self.shown(done.stdout.decode())
 
-    def leave_running(self, text: str, output: str) -> None:
-        """Type a command that goes on, into a terminal of its own."""
+    def start(self, text: str, output: str) -> None:
+        """Start a command that keeps running, in a separate terminal."""
         said = self.kept.with_name(f"said-{len(self.background)}")
         with said.open("wb") as file:
             process = subprocess.Popen(
@@ -168,11 +168,11 @@ class Terminal:
         self.background.append((process, said, output))
 
     def stop(self) -> list[tuple[int, str, str]]:
-        """Stop what is left running, the last first, as by Ctrl-C: how it ended, what it said, what the page shows."""
+        """Stop the running commands with Ctrl-C, the last first; return their exit status, output and shown output."""
         ended = []
         while self.background:
             process, said, output = self.background.pop()
-            self._await_word(process, said)
+            self._await_output(process, said)
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGINT)
             code = self._await(process)
@@ -180,8 +180,8 @@ class Terminal:
         return ended
 
     @staticmethod
-    def _await_word(process: subprocess.Popen[bytes], said: Path) -> None:
-        """Wait until it has begun, which it says: Ctrl-C before that is another matter."""
+    def _await_output(process: subprocess.Popen[bytes], said: Path) -> None:
+        """Wait until a command has printed something: Ctrl-C before that has another effect."""
         until = time.monotonic() + PATIENCE
         while not said.stat().st_size and process.poll() is None and time.monotonic() < until:
             time.sleep(0.05)
@@ -197,7 +197,7 @@ class Terminal:
 
 @contextmanager
 def importing(folder: Path) -> Iterator[None]:
-    """Let Python import what a page wrote into its folder, and forget it afterwards, as what it did to the log."""
+    """Import from the folder of a page, and afterwards undo the imports and changes to logging."""
     before, here, log = set(sys.modules), Path.cwd(), logging.getLogger()
     level, handlers = log.level, list(log.handlers)
     sys.path.insert(0, str(folder))

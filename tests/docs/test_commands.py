@@ -1,4 +1,4 @@
-"""What the documents say of the command line is so: the commands and options that they name are there."""
+"""The commands and options that the documents name exist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = re.compile(r"\[(\"qmodel\"[^\]]*)\]")
 
 
 def named(page: Path) -> Iterator[str]:
-    """The arguments of each `qmodel` on a page, in blocks and in sentences."""
+    """Yield the arguments of each `qmodel` command on a page, in blocks and in sentences."""
     text = page.read_text(encoding="utf-8")
     for block in BLOCK.findall(text):
         yield from LINE.findall(block.replace("\\\n", " "))
@@ -29,7 +29,7 @@ def named(page: Path) -> Iterator[str]:
 
 
 def unknown(arguments: str) -> list[str]:
-    """The command, or its options, that there are not."""
+    """List the unknown commands and options in a command line."""
     try:
         words = shlex.split(arguments, comments=True)
     except ValueError:
@@ -66,5 +66,5 @@ def test_commands_and_options_that_are_named_exist(page: Path) -> None:
         ("--url x put q K --dely 3", ["--dely"]),
     ],
 )
-def test_what_is_not_there_is_noticed(arguments: str, wrong: list[str]) -> None:
+def test_unknown_commands_and_options_are_found(arguments: str, wrong: list[str]) -> None:
     assert unknown(arguments) == wrong

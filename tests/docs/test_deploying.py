@@ -1,4 +1,4 @@
-"""The unit, the image and the deployment on the page about deploying: their command lines run, and their parts fit."""
+"""The unit, the image and the deployment on the page about deploying run, and agree with each other."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ JOBS = "from qmodel import App\napp = App()\n\n@app.job(queue='mails')\ndef add(
 
 
 def part(title: str) -> str:
-    """A file that the page shows."""
+    """Return a file that the page shows."""
     found = re.search(rf'^```\w+ title="[^"]*{re.escape(title)}"\n(.*?)^```', PAGE, re.M | re.S)
     assert found is not None
     return found[1]
 
 
 def unit() -> configparser.SectionProxy:
-    """What systemd is told of the service."""
+    """Parse the service section of the systemd unit."""
     parser = configparser.ConfigParser(interpolation=None)
     parser.optionxform = str  # type: ignore[assignment]
     parser.read_string(part("shop-worker@.service"))
@@ -38,7 +38,7 @@ def unit() -> configparser.SectionProxy:
 
 
 def image() -> list[str]:
-    """The command of the image."""
+    """Parse the command of the image."""
     found = re.search(r"^CMD (\[.*?\])$", part("Dockerfile").replace("\\\n", " "), re.M | re.S)
     assert found is not None
     words: list[str] = json.loads(found[1])
@@ -51,7 +51,7 @@ def option(words: list[str], name: str) -> str:
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd")
 @pytest.mark.parametrize("key", ["", "Restat"], ids=["as-it-is", "misspelt"])
-def test_systemd_knows_every_word_of_the_unit(key: str, tmp_path: Path) -> None:
+def test_systemd_accepts_every_key_of_the_unit(key: str, tmp_path: Path) -> None:
     text = part("shop-worker@.service").replace("/srv/shop/.venv/bin/qmodel", sys.executable)
     text = text.replace("/srv/shop", str(tmp_path)).replace("Restart=", f"{key}=" if key else "Restart=")
     (tmp_path / "shop-worker@1.service").write_text(text)
@@ -61,14 +61,14 @@ def test_systemd_knows_every_word_of_the_unit(key: str, tmp_path: Path) -> None:
     assert [key in line for line in unknown] == [True] * bool(key), done.stdout
 
 
-def test_what_is_stopped_gets_longer_than_its_grace() -> None:
+def test_the_stop_timeout_is_longer_than_the_grace_period() -> None:
     grace = int(option(shlex.split(unit()["ExecStart"]), "--grace"))
     assert int(unit()["TimeoutStopSec"]) > grace
     found = re.search(r"terminationGracePeriodSeconds: (\d+)", part("deployment.yaml"))
     assert found is not None and int(found[1]) > 30 and "--grace" not in image()
 
 
-def test_the_probes_ask_where_the_image_answers() -> None:
+def test_the_probes_use_the_port_of_the_image() -> None:
     port = option(image(), "--health-port")
     assert f"{{name: health, containerPort: {port}}}" in part("deployment.yaml")
     assert re.findall(r"path: (\S+), port: (\w+)", part("deployment.yaml")) == [
@@ -79,7 +79,7 @@ def test_the_probes_ask_where_the_image_answers() -> None:
 
 
 @pytest.mark.parametrize("kind", ["unit", "image"])
-def test_the_command_line_runs_is_alive_and_ends_by_the_signal(kind: str, server: Server, tmp_path: Path) -> None:
+def test_the_command_line_runs_becomes_ready_and_ends_at_the_signal(kind: str, server: Server, tmp_path: Path) -> None:
     words = shlex.split(unit()["ExecStart"]) if kind == "unit" else image()
     assert Path(words[0]).name == "qmodel"
     (tmp_path / "shop").mkdir()

@@ -1,4 +1,4 @@
-"""Every example in the README and in the documents runs, in the order of its page, and prints what it says."""
+"""Every example in the README and in the documents runs, in the order of its page, and prints the shown output."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ RUN = [page for page in pages() if any(one.language in ("python", "sh") for one 
 
 
 def typed(page: Path) -> bool:
-    """Whether the commands of a page are run, too."""
+    """Return whether the shell commands of a page also run."""
     return page.parent not in (ROOT, ROOT / "docs")
 
 
 def perform(
     one: Example, terminal: Terminal, names: dict[str, object], capsys: pytest.CaptureFixture[str], commands: bool
 ) -> None:
-    """Do what an example says, and see that it prints what stands below it."""
+    """Run an example, and compare its output with the shown one."""
     printed = ""
     if one.language == "sh" and one.title == ELSEWHERE and commands:
-        terminal.leave_running(one.text, one.output)
+        terminal.start(one.text, one.output)
         return
     if one.language == "sh" and commands:
         status, printed = terminal.type(one.text)
@@ -45,7 +45,7 @@ def perform(
 
 
 def follow(page: Path, url: str, capsys: pytest.CaptureFixture[str], folder: Path) -> None:
-    """Do what a page says, from top to bottom."""
+    """Run the examples of a page from top to bottom."""
     terminal = Terminal(folder, f"{url}?prefix={page.stem}:")
     names: dict[str, object] = {"__name__": "page"}
     with importing(terminal.home):
@@ -61,7 +61,7 @@ def follow(page: Path, url: str, capsys: pytest.CaptureFixture[str], folder: Pat
 
 @pytest.fixture(autouse=True)
 def _nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one page keeps in memory is not for the next."""
+    """Give each page empty stores in memory."""
     monkeypatch.setattr("qmodel.backends.memory._NAMED", {})
 
 
@@ -83,13 +83,13 @@ def one_server() -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("page", [page for page in RUN if typed(page)], ids=name_of)
-def test_the_commands_of_a_page_answer_what_it_says(
+def test_the_commands_of_a_page_print_what_it_shows(
     page: Path, one_server: Server, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     follow(page, one_server.url, capsys, tmp_path)
 
 
-def test_what_a_page_shows_is_compared() -> None:
+def test_a_different_output_is_noticed() -> None:
     assert agrees("1 job in 3 ms\n", "1 job in ... ms\n")
     assert not agrees("2 jobs in 3 ms\n", "1 job in ... ms\n")
     assert not agrees("1\n2\n", "1\n")
@@ -104,7 +104,7 @@ def test_a_terminal_keeps_variables_and_finds_programs(tmp_path: Path) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them: of equal ones the later are numbered."""
+    """Collect the anchors of a page's headings as GitHub makes them; repeated ones are numbered."""
     found: list[str] = []
     for heading in HEADING.findall(re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)):
         plain = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
@@ -113,7 +113,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", pages(), ids=name_of)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_to_files_and_anchors(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for target, anchor in LINK.findall(text):
         if target.startswith("http"):
@@ -124,7 +124,7 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor[1:] in anchors(there), target + anchor
 
 
-def test_nobody_is_told_to_install_the_package_of_somebody_else() -> None:
+def test_no_text_recommends_the_package_qmodel_of_the_public_index() -> None:
     folders = ("qmodel", "backends", "docs", "tests", "bench", "lua")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md", ".lua")]
     wrong = re.compile("pip install '?" + "qmodel")

@@ -1,4 +1,4 @@
-"""The documents that are made from the catalogue are current, and the check of that can fail."""
+"""The generated files are current, complete, and agree with each other; the check of that can fail."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 
 from qmodel.contract.lifecycle import STATES
-from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.operations import CATALOGUE, SECTIONS
 from qmodel.wire.codec import decode
 from tests.servers import Server
 from tools import docs
-from tools.docs import state_picture, states
-from tools.docs.story import World, told
+from tools.docs import client, state_picture, states
+from tools.docs.story import World, steps
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_every_document_is_current() -> None:
+def test_every_generated_file_is_current() -> None:
     assert docs.stale(ROOT) == []
 
 
-def test_what_is_missing_or_changed_is_named_and_written(tmp_path: Path) -> None:
+def test_missing_and_changed_files_are_named_and_written(tmp_path: Path) -> None:
     assert docs.stale(tmp_path) == list(docs.MADE)
     docs.write(tmp_path)
     assert docs.stale(tmp_path) == []
@@ -33,7 +33,7 @@ def test_what_is_missing_or_changed_is_named_and_written(tmp_path: Path) -> None
     assert docs.write(tmp_path) == ["docs/wire.md"]
 
 
-def test_documents_are_made_the_same_each_time() -> None:
+def test_files_are_generated_the_same_each_time() -> None:
     assert {name: make() for name, make in docs.MADE.items()} == {name: make() for name, make in docs.MADE.items()}
 
 
@@ -42,6 +42,21 @@ def test_the_data_name_every_operation_and_every_argument() -> None:
     assert list(data["operations"]) == list(CATALOGUE)
     for name, spec in CATALOGUE.items():
         assert [a["name"] for a in data["operations"][name]["arguments"]] == [a.name for a in spec.arguments]
+
+
+@pytest.mark.parametrize("page", ["catalogue.md", "wire.md", "reference/client.md"])
+def test_a_page_has_a_heading_for_each_section_in_the_order_of_the_catalogue(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    found = re.findall(r"^##+ (.+) \(`(\w+)`\)$", text, re.M)
+    assert found == [(title, section) for section, title in SECTIONS.items()]
+
+
+def test_every_section_of_the_client_page_has_methods_and_few_methods_have_no_section() -> None:
+    found = client.by_section()
+    assert all(found[section] for section in SECTIONS)
+    assert {"execute", "execute_many", "wait", "close"} <= {method.name for method in found[None]}
+    assert len(found[None]) < 10
+    assert "Queue.put" in [method.title for method in found["put"]]
 
 
 def test_the_picture_shows_every_state_that_can_be_reached_within_its_frame() -> None:
@@ -53,12 +68,12 @@ def test_the_picture_shows_every_state_that_can_be_reached_within_its_frame() ->
     assert set(state_picture.PLACES) == {"", "end", *STATES}
 
 
-def test_the_commands_of_the_wire_page_do_on_a_server_what_the_page_shows(server: Server) -> None:
+def test_the_commands_of_the_wire_page_have_the_shown_replies_on_a_server(server: Server) -> None:
     from qmodel.backends.redis.backend import connect
 
     connect(f"{server.url}?prefix=wire:").close()
     with server.client() as client:
-        for one in told(World()):
+        for one in steps(World()):
             raw = client.execute_command("FCALL", one.function, 1, "wire:", str(one.moment), *one.arguments[1:])
             assert decode(one.op, raw) == decode(one.op, one.reply), one.op
 
@@ -74,7 +89,7 @@ def test_a_word_survives_the_shell(text: str) -> None:
         assert body.encode().decode("unicode_escape") == text
 
 
-def test_the_semantics_page_has_every_change_in_the_line_of_its_kind() -> None:
+def test_the_semantics_page_lists_every_change_in_the_line_of_its_resend_kind() -> None:
     page = (ROOT / "docs/semantics.md").read_text(encoding="utf-8")
     section = page[page.index("## Sending again") : page.index("## When a worker dies")]
     lines = [set(re.findall(r"`(\w+)`", line.split("|")[1])) for line in section.splitlines() if line.startswith("| `")]

@@ -1,11 +1,11 @@
-"""The documents that are made from the catalogue, and their check.
+"""Write the generated files, and check that they are current.
 
     python -m tools.docs            writes them
-    python -m tools.docs --check    exits 1, and names those that are not current
+    python -m tools.docs --check    names the files that are not current, and exits 1
 
-Nothing in them is written by hand twice: operations, kinds, refusals, events and options come from the catalogue, the
-states from `qmodel/contract/lifecycle.py`, what vectors expect from the model, and every reply in `docs/wire.md` is
-what the Lua library replied when it was made.
+No fact is written by hand twice. Operations, argument kinds, refusals, events and options come from the catalogue,
+states from `qmodel/contract/lifecycle.py`, and the replies that vectors expect from the model. The replies in
+`docs/wire.md` are replies of the Lua library.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools import lua_catalogue
-from tools.docs import kit, violation
+from tools.docs import kit, overview, violation
+from tools.docs.client import markdown as client_page
 from tools.docs.reference import as_json
 from tools.docs.reference import markdown as catalogue_page
 from tools.docs.state_picture import svg
@@ -27,8 +28,10 @@ MADE: dict[str, Callable[[], str]] = {
     "docs/catalogue.md": catalogue_page,
     "docs/catalogue.json": as_json,
     "docs/wire.md": wire_page,
+    "docs/reference/client.md": client_page,
     "docs/states.md": states_page,
     "docs/states.svg": svg,
+    "docs/overview.svg": overview.svg,
     "docs/violation.svg": violation.svg,
     "docs/driver.md": kit.driver_page,
     "docs/driver.schema.json": kit.driver_schema,
@@ -38,16 +41,16 @@ MADE: dict[str, Callable[[], str]] = {
     "qmodel/conformance/vectors/core.jsonl": kit.core,
     "qmodel/conformance/vectors/full.jsonl": kit.full,
 }
-"""Each document, and what makes its text."""
+"""Each generated file, and the function that makes its text."""
 
 
 def stale(root: Path) -> list[str]:
-    """The documents under a folder that are missing, or not what would be made now."""
+    """List the generated files under `root` that are missing or not current."""
     return [name for name, make in MADE.items() if _text(root / name) != make()]
 
 
 def write(root: Path) -> list[str]:
-    """Write the documents that are not current, in their order: some are made from those before; give their names."""
+    """Write the files that are not current, in their order, and return their names: some are made from earlier ones."""
     written = []
     for name, make in MADE.items():
         text = make()

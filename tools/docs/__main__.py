@@ -10,10 +10,10 @@ from tools import docs
 
 
 def main(arguments: list[str]) -> int:
-    """Write the documents, or with `--check` say which are not current."""
+    """Write the generated files, or with `--check` name those that are not current."""
     root = Path(qmodel.__file__).resolve().parents[1]
     if not (root / "pyproject.toml").exists():
-        sys.exit("The documents are made in a checkout of the repository, and this qmodel is an installed one.")
+        sys.exit("Generated files are written in a checkout of the repository, but this qmodel is an installed one.")
     if arguments not in ([], ["--check"]):
         sys.exit("Usage: python -m tools.docs [--check]")
     if not arguments:

@@ -1,4 +1,4 @@
-"""`docs/driver.md`, `docs/requirements.md`, the schemas, and the vectors: what authors of bindings need."""
+"""Files for authors of bindings: `docs/driver.md`, `docs/requirements.md`, the schemas and the vectors."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SCENARIOS = Path(__file__).resolve().parents[2] / "tests" / "conformance" / "sce
 
 
 def driver_schema() -> str:
-    """The JSON Schema of the driver protocol."""
+    """Write the JSON Schema of the driver protocol."""
     return json.dumps(protocol.as_schema(), indent=1) + "\n"
 
 
 def vectors_schema() -> str:
-    """The JSON Schema of vectors."""
+    """Write the JSON Schema of vectors."""
     return json.dumps(vectors.as_schema(), indent=1) + "\n"
 
 
@@ -35,19 +35,19 @@ def vectors_schema() -> str:
 
 
 def smoke() -> str:
-    """The probes."""
+    """Write the vectors of the probes."""
     return vectors.dumps(smoke_vectors(), "smoke")
 
 
 def core() -> str:
-    """The distilled vectors with what the model makes of them now; `./dev mutate --distil` chooses them."""
+    """Write the distilled vectors with the current outcomes of the model; `./dev mutate --distil` chooses them."""
     head, found = vectors.loads(vectors.path_of("core").read_text(encoding="utf-8"))
     again = [vectors.made(vector.id, "core", vector.why, vector.steps) for vector in found]
     return vectors.dumps(again, "core", power=head["power"])
 
 
 def full() -> str:
-    """The scenarios of the matrix."""
+    """Write the scenarios of the matrix as vectors."""
     found = []
     for path in sorted(SCENARIOS.glob("*.txt")):
         text = path.read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def full() -> str:
 
 
 def _id(name: str) -> str:
-    """A scenario's name without blanks, which have a meaning in lists of expected failures."""
+    """Make an id from a scenario's name. It has no blanks: these separate words in lists of expected failures."""
     return re.sub(r"[^\w:-]+", "-", name.replace(": ", ":").replace("->", "to")).strip("-")
 
 
@@ -67,7 +67,7 @@ def _id(name: str) -> str:
 
 
 def requirements_page() -> str:
-    """The text of docs/requirements.md."""
+    """Write the text of docs/requirements.md."""
     rows = [(f"`{one.id}`", one.sentence, f"[{_page(one.where)}]({_page(one.where)})") for one in REQUIREMENTS.values()]
     return MADE.format("qmodel/conformance/kit/requirements.py and the catalogue") + REQUIREMENTS_PAGE.format(
         requirements=table(("id", "requirement", "more"), rows)
@@ -81,17 +81,17 @@ def _page(where: str) -> str:
 REQUIREMENTS_PAGE = """\
 # The requirements
 
-What a binding must do, a sentence each. When the [conformance kit](binding.md) finds something, it names the
-requirement that is broken; every vector names those that it touches. Ids never change.
+The requirements for a binding, one sentence each. A failure in the [conformance kit](binding.md) names the broken
+requirement, and every vector names the requirements that it tests. Ids never change.
 
-The first part is about drivers and bindings, in the order in which the kit tries them: each builds upon those before
-it, so the first one that fails says what is wrong. The rest follows from [the catalogue](catalogue.md).
+The first part is about drivers and bindings, in the order of the checks. Each requirement builds on the previous ones,
+so look at the first failing one. The others follow from [the catalogue](catalogue.md).
 
 {requirements}"""
 
 
 def driver_page() -> str:
-    """The text of docs/driver.md."""
+    """Write the text of docs/driver.md."""
     return MADE.format("qmodel/conformance/kit/protocol.py") + DRIVER_PAGE.format(
         version=protocol.PROTOCOL,
         commands="\n".join(map(_command, protocol.COMMANDS.values())),
@@ -113,11 +113,11 @@ def _command(command: protocol.Command) -> str:
     rows = [("asked", *_row(field)) for field in command.asks]
     rows += [("answered", *_row(field)) for way in command.answers for field in way]
     example = "\n".join(f"{mark} {json.dumps(line, ensure_ascii=False)}" for mark, line in EXAMPLES[command.name])
-    return f"### {command.name}\n\n{command.what}\n\n```text\n{example}\n```\n\n{table(('', 'part', 'what'), rows)}"
+    return f"### {command.name}\n\n{command.what}\n\n```text\n{example}\n```\n\n{table(('', 'field', 'meaning'), rows)}"
 
 
 def _row(field: protocol.Field) -> tuple[str, str]:
-    optional = "" if field.required else " May be left out."
+    optional = "" if field.required else " Optional."
     return f"`{field.name}`", field.what + optional
 
 
@@ -150,11 +150,11 @@ EXAMPLES: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
     ),
     "bye": (("->", {"seq": 7, "cmd": "bye"}), ("<-", {"seq": 7, "ok": True})),
 }
-"""A conversation; a test checks it against the schema."""
+"""An example conversation; a test checks it against the schema."""
 
 
 def example_lines() -> list[tuple[str, Schema]]:
-    """Every line of the examples, with the name of its definition."""
+    """List every line of the examples with the name of its definition in the schema."""
     kinds = {"->": "request", "<-": "answer"}
     return [(f"{name}_{kinds[mark]}", line) for name, lines in EXAMPLES.items() for mark, line in lines]
 
@@ -162,25 +162,25 @@ def example_lines() -> list[tuple[str, Schema]]:
 DRIVER_PAGE = """\
 # The driver protocol
 
-Version {version}. A driver is a program of yours that lets the [conformance kit](binding.md) use your binding. It reads
-requests on its standard input and answers on its standard output: JSON, one object a line, in UTF-8, one answer to each
-request and in the same order. That is all; [driver.schema.json](driver.schema.json) has it exactly, and the kit checks
-every answer with that.
+Version {version}. A driver is your program that lets the [conformance kit](binding.md) use your binding. It reads
+requests from the standard input and writes answers to the standard output: JSON in UTF-8, one object per line, one
+answer for each request, in the same order. [driver.schema.json](driver.schema.json) is the exact definition, and the
+kit checks every answer against it.
 
-- `seq` is a number in each request. The answer carries it back.
+- `seq` is a number in each request. The answer repeats it.
 - Flush the output after each line.
-- Write nothing else to the standard output. The standard error is free: the kit shows it when something goes wrong.
-- End at `bye`, and when the input ends.
+- Write nothing else to the standard output. You may write to the standard error: the kit shows it after a failure.
+- Exit at `bye`, and at the end of the input.
 
 ## Requests
 
 {commands}
-Numbers, texts and lists are those of JSON. A reply has the form that the vectors have: a record of
-[the catalogue](catalogue.md) is an object with its fields, nothing is `null`, a flag is `true` or `false`.
+Numbers, texts and lists are those of JSON. A reply has the same form as in the vectors: a record of
+[the catalogue](catalogue.md) is an object with its fields, a missing value is `null`, a flag is `true` or `false`.
 
 ## Features
 
-What a driver announces is tried, and may not be skipped. What it does not announce is left out. It may name single
-operations instead of features: begin with one.
+The kit tests what a driver announces, and the driver may not skip it. Everything else is left out. A driver may
+announce single operations instead of features: start with one. The features are the sections of the catalogue.
 
 {features}"""

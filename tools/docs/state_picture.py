@@ -1,8 +1,8 @@
 """`docs/states.svg`: the states of a job as a picture.
 
-Where each state stands is chosen by hand, so that work flows from left to right; which arrows there are, and what
-stands beside them, comes from the transitions. An arrow is a quadratic curve between the edges of two boxes; how far it
-bends to its left is chosen by hand where a straight one would run into something.
+The positions of the states are chosen by hand, so that work flows from left to right. The arrows and their labels come
+from the transitions. An arrow is a quadratic curve between the edges of two boxes; its bend is chosen by hand where a
+straight line would cross something.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DOT = 9
 
 
 class Point(NamedTuple):
-    """A place in the picture, from the top left."""
+    """A point of the picture, from the top left."""
 
     x: float
     y: float
@@ -37,7 +37,7 @@ PLACES = {
     "end": Point(1190, 270),
     "throttled": Point(560, 80),
 }
-"""Where the middle of each state is; `` is where a job begins, `end` where it is gone."""
+"""The centre of each state; the empty name is the start of a job, and `end` its deletion."""
 
 BENDS = {
     ("scheduled", "waiting"): 16.0,
@@ -49,7 +49,7 @@ BENDS = {
     ("running", "scheduled"): 52.0,
     ("failed", "waiting"): 30.0,
 }
-"""How far the middle of an arrow lies to the left of the straight line, seen along it."""
+"""The distance of an arrow's middle from the straight line, to the left in its direction."""
 
 LABELS = {
     ("", "depends"): (0.5, Point(-8, -6)),
@@ -69,7 +69,7 @@ LABELS = {
     ("waiting", "running"): (0.5, Point(0, 16)),
     ("complete", ""): (0.5, Point(4, -8)),
 }
-"""How far along its arrow a label stands, and how far beside it."""
+"""The position of a label along its arrow, from 0 to 1, and its offset from there."""
 
 STYLE = """\
   text { font: 13px system-ui, sans-serif; fill: #1f2933; }
@@ -86,7 +86,7 @@ STYLE = """\
 
 
 def _clip(middle: Point, toward: Point, dot: bool) -> Point:
-    """Where the line from the middle of a box, or of a dot, to another point leaves it."""
+    """Find the point where the line from the centre of a box, or of a dot, to another point leaves it."""
     dx, dy = toward.x - middle.x, toward.y - middle.y
     if dot:
         part = (DOT + 3) / hypot(dx, dy)
@@ -104,7 +104,7 @@ class Curve(NamedTuple):
     end: Point
 
     def at(self, part: float) -> Point:
-        """The point that lies so far along."""
+        """Find the point at this part of the length, from 0 to 1."""
         a, b, c = (1 - part) ** 2, 2 * part * (1 - part), part**2
         return Point(
             a * self.start.x + b * self.control.x + c * self.end.x,
@@ -164,7 +164,7 @@ def _notes() -> list[str]:
 
 
 def svg() -> str:
-    """The text of docs/states.svg."""
+    """Draw docs/states.svg."""
     edges = list(drawn())
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">',

@@ -1,4 +1,4 @@
-"""`docs/states.md`: the states of a job, and what leads from one to another."""
+"""`docs/states.md`: the states of a job, and the transitions between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOT_YET = "No operation leads here yet."
 
 
 class Edge(NamedTuple):
-    """What leads from one state to another; the empty state is a job that does not exist."""
+    """A transition between two states with its causes; the empty state is a job that does not exist."""
 
     was: str
     now: str
@@ -22,18 +22,19 @@ class Edge(NamedTuple):
 
 
 def reached() -> list[str]:
-    """The states that a job can be in today."""
+    """List the states that some operation can produce."""
     return [state for state in STATES if any(state in pair for pair in TRANSITIONS)]
 
 
 def sources(operation: str) -> set[str]:
-    """The states that an operation leads from."""
+    """Collect the states in which an operation starts a transition."""
     return {was for (was, _), by in TRANSITIONS.items() if operation in by and was}
 
 
-def told_apart() -> dict[str, set[str]]:
-    """The operations that a picture leaves out, with the states that they lead from: those that lead from almost every
-    state, and those that do nothing but delete.
+def omitted() -> dict[str, set[str]]:
+    """Collect the operations that the picture omits, with their source states.
+
+    These are operations that apply to almost every state, and operations that only delete.
     """
     operations = dict.fromkeys(name for by in TRANSITIONS.values() for name in by)
     found = {name: sources(name) for name in operations}
@@ -45,22 +46,22 @@ def told_apart() -> dict[str, set[str]]:
 
 
 def ends(operation: str) -> set[str]:
-    """The states that an operation leads to."""
+    """Collect the states in which a transition of an operation ends."""
     return {now for (_, now), by in TRANSITIONS.items() if operation in by}
 
 
 def drawn() -> Iterator[Edge]:
-    """The transitions of a picture: without what is told apart, and what leads from a state to itself."""
+    """Yield the transitions of the picture, without omitted operations and without loops."""
     for (was, now), by in TRANSITIONS.items():
-        shown = tuple(name for name in by if not was or name not in told_apart())
+        shown = tuple(name for name in by if not was or name not in omitted())
         if shown and was != now:
             yield Edge(was, now, shown)
 
 
 def legend() -> list[str]:
-    """A sentence for each operation that the picture leaves out."""
+    """Write a sentence for each operation that the picture omits."""
     said = []
-    for name, states in told_apart().items():
+    for name, states in omitted().items():
         but = [state for state in reached() if state not in states]
         whose = "any job" + (f" that is not {listed(but)}" if but else "")
         if len(but) > 1:
@@ -71,7 +72,7 @@ def legend() -> list[str]:
 
 
 def listed(names: Iterable[str]) -> str:
-    """States, the last one after an `or`."""
+    """Join states with commas, the last one with `or`."""
     *first, last = [state for state in STATES if state in names]
     return f"{', '.join(first)} or {last}" if first else last
 
@@ -92,12 +93,12 @@ Not in the picture:
 {states}
 ## Transitions
 
-Every step from one state to another, and what makes it. Nothing else can happen: a test drives generated histories
-through the model and compares what it sees with this table.
+Every transition between two states, and its causes. There are no others: a test runs generated histories through the
+model and compares the transitions with this table.
 
 {transitions}
-`due` and `lease ran out` are not operations. They become true by time alone, every read shows them at once, and the
-next pop of the queue writes them down.
+`due` and `lease ran out` are not operations. They become true when time passes. Every read shows them at once, and the
+next pop of the queue stores them.
 
 ## The same as text
 
@@ -124,14 +125,14 @@ def _transitions() -> str:
 
 
 def mermaid() -> str:
-    """The picture as a Mermaid state diagram."""
+    """Write the picture as a Mermaid state diagram."""
     lines = ["stateDiagram-v2", "    direction LR"]
     lines += [f"    {was or '[*]'} --> {now or '[*]'}: {', '.join(by)}" for was, now, by in drawn()]
     return "\n".join(lines)
 
 
 def markdown() -> str:
-    """The text of docs/states.md."""
+    """Write the text of docs/states.md."""
     return MADE.format("qmodel/contract/lifecycle.py") + PAGE.format(
         head=_head(),
         legend="\n".join(f"- {sentence}" for sentence in legend()),

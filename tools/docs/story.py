@@ -1,7 +1,7 @@
-"""The examples of `docs/wire.md`: a day with a few jobs, in which every operation occurs.
+"""The examples of `docs/wire.md`: a story of a few jobs that contains every operation.
 
-It is executed by the Lua library in this process when the page is made, from an empty namespace and with a clock that
-goes on by one second a step, so the replies are real and always the same. The model goes along and must agree.
+The Lua library executes it in this process when the page is generated, from an empty namespace and with a clock that
+advances by one second per step, so the replies are real and reproducible. The model executes it too, and must agree.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MONDAY = (BEGIN + 4 * 86_400 + 9 * 3600) * 1000
 """Nine o'clock on the Monday after, in milliseconds."""
 
 LETTER = "letter"
-"""Stands for the id of a dead letter."""
+"""Placeholder for the id of the dead letter."""
 
 LEASED = -1
-"""Stands for the token of the job's lease at that moment."""
+"""Placeholder for the token of the job's current lease."""
 
 STORY: tuple[Operation, ...] = (
     ops.Put("emails", "j1", "SendEmail", "{}", priority=5, tags=("a", "b")),
@@ -179,11 +179,11 @@ REFUSED: tuple[Operation, ...] = (
     ops.Put("emails", "no blanks", "SendEmail", ""),
     ops.Put("emails", "j5", "SendEmail", "", depends=("j6",)),
 )
-"""Operations that are refused at the end of the story."""
+"""Operations that are refused after the story."""
 
 
-class Told(NamedTuple):
-    """A step of the story: when, the operation, its strings as a client sends them, and the raw reply."""
+class Step(NamedTuple):
+    """A step of the story: its moment, the operation, its strings as a client sends them, and the raw reply."""
 
     moment: int
     op: Operation
@@ -192,12 +192,12 @@ class Told(NamedTuple):
 
     @property
     def function(self) -> str:
-        """The name of the function that is called."""
+        """The name of the called function."""
         return bundle.function_name(self.op.spec.name)
 
 
 class World:
-    """The Lua library in this process, as the catalogue wants it now, and the model."""
+    """The Lua library in this process, generated from the current catalogue, and the model."""
 
     def __init__(self) -> None:
         self._now = BEGIN
@@ -207,15 +207,15 @@ class World:
         self._host.load(bundle.library(generated))
         self._model = Store()
 
-    def tell(self, op: Operation) -> Told:
-        """Execute an operation, a second after the one before."""
+    def execute(self, op: Operation) -> Step:
+        """Execute an operation, one second after the previous one."""
         op = self._with_tokens(op)
         self._now += 1
         arguments = encode(op)
         raw = self._host.fcall(bundle.function_name(op.spec.name), [PREFIX], arguments)
         expected = engine.step(self._model, self._now * 1000, op)
         assert decode(op, raw) == expected, (op, decode(op, raw), expected)
-        return Told(self._now * 1000, op, arguments, raw)
+        return Step(self._now * 1000, op, arguments, raw)
 
     def _with_tokens(self, op: Any) -> Any:
         if isinstance(op, ops.CompleteMany):
@@ -227,6 +227,6 @@ class World:
         return op
 
 
-def told(world: World) -> Iterator[Told]:
-    """The story."""
-    yield from map(world.tell, STORY)
+def steps(world: World) -> Iterator[Step]:
+    """Execute the story."""
+    yield from map(world.execute, STORY)

@@ -1,7 +1,7 @@
-"""`docs/violation.svg`: a history that no order explains, as a picture.
+"""`docs/violation.svg`: a history that is not linearizable, as a picture.
 
-The history is made by hand: a client that checks which job is next, and claims it in a second step. Between the two
-another client was given the job.
+The history is written by hand: a client checks which job is next, and claims it in a second step. Between the two,
+another client gets the job.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DAY = 1_700_006_400_000
 
 
 def history() -> list[Call]:
-    """What three clients were told."""
+    """Build the history of three clients, with the replies that each got."""
     store = Store()
 
     def call(client: str, called: int, returned: int, now: int, op: Operation) -> Call:
@@ -40,5 +40,5 @@ def history() -> list[Call]:
 
 
 def svg() -> str:
-    """The text of docs/violation.svg."""
+    """Draw docs/violation.svg."""
     return timeline.svg(check(history()))
