@@ -27,7 +27,6 @@ OPS, RULES, STATE = (
 
 LUA_FILES_ALONE = {
     "state/keys": "the model has no keys",
-    "state/records": "the model's jobs are objects; here they are packed into texts",
 }
 
 IN_LUA_ALONE = {
@@ -60,8 +59,11 @@ IN_LUA_ALONE = {
     "workers.expect": "a lease that was granted alone is kept with the memory of its grant",
     "workers.silent_holders": "the model asks each worker; Lua has no list of them",
 }
-"""Public functions without a twin in the model, and why. The storage itself, state/store.lua, is left out: there Redis
-stands where the model has dictionaries."""
+"""Public functions without a twin in the model, and why."""
+
+STORAGE = ("store", "records")
+"""The storage itself. Its functions are not compared: where the model has dictionaries of objects, Lua has Redis and
+records that are packed into texts."""
 
 IN_PYTHON_ALONE = {
     "failures.of": "the group as a sorted list, which in Lua is a key",
@@ -135,7 +137,7 @@ def twins(folder: str, name: str) -> tuple[list[Function], list[Function]]:
 
 
 VERBS = [("ops", name) for name in OPS] + [("rules", name) for name in RULES]
-MODULES = VERBS + [("state", name) for name in STATE if name != "store"]
+MODULES = VERBS + [("state", name) for name in STATE if name not in STORAGE]
 every_module = pytest.mark.parametrize(("folder", "name"), MODULES)
 
 

@@ -21,7 +21,7 @@ from qmodel.contract.arguments import (
     Whole,
 )
 from qmodel.contract.operations import CATALOGUE, Argument, Spec
-from qmodel.model.state.config import OPTIONS
+from qmodel.contract.settings import OPTIONS
 from qmodel.wire.layout import positional
 
 
@@ -133,7 +133,7 @@ def _operation(name: str, spec: Spec, kinds: _Kinds) -> list[str]:
 def catalogue() -> str:
     """Write what the Lua library has to know of the catalogue."""
     lines = [
-        "-- Made by `./dev docs` from qmodel/contract/operations and qmodel/model/state/config.py. Change those.",
+        "-- Made by `./dev docs` from qmodel/contract/operations and qmodel/contract/settings.py. Change those.",
         "",
         "local catalogue = {}",
         "",

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from qmodel.contract.settings import OPTIONS
 from qmodel.model.snapshot import DEFAULT_QUEUE, REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
-from qmodel.model.state.config import OPTIONS
 from qmodel.model.state.stats import RUN_MOST, bin_of
 from qmodel.model.state.throttles import LIMITS, OWN
 from qmodel.wire import codec

@@ -1,4 +1,4 @@
--- Made by `./dev docs` from qmodel/contract/operations and qmodel/model/state/config.py. Change those.
+-- Made by `./dev docs` from qmodel/contract/operations and qmodel/contract/settings.py. Change those.
 
 local catalogue = {}
 

@@ -13,7 +13,7 @@ from qmodel.contract import replies
 from qmodel.contract.events import Event
 from qmodel.contract.operations import Operation
 from qmodel.contract.reasons import Reason
-from qmodel.model.state.config import OPTIONS, PER_QUEUE
+from qmodel.contract.settings import OPTIONS, PER_QUEUE
 
 
 def reply(at: Session, op: Operation, found: Any) -> None:

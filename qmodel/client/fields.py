@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 from qmodel.contract import replies
 from qmodel.contract.arguments import NAME_BYTES, Edge
 from qmodel.contract.operations import CATALOGUE, Operation, Publish, Put, Recur, Spec, Subscribe
+from qmodel.contract.settings import OPTIONS, PER_QUEUE
 from qmodel.errors import DataError, NotLoadedError, RefusedError
-from qmodel.model.state.config import OPTIONS, PER_QUEUE
 
 Duration = float | timedelta
 """How long: a number of seconds, or a timedelta."""

@@ -17,7 +17,7 @@ from sortedcontainers import SortedDict
 from qmodel.contract.operations import Operation, Put
 from qmodel.model import snapshot
 from qmodel.model.sorted_list import Ordered
-from qmodel.model.state.jobs import Nothing
+from qmodel.model.state.records import Nothing
 from qmodel.model.state.store import Store
 
 Copier = Callable[[Any], Any]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from qmodel.contract.arguments import POLICIES
 from qmodel.contract.lifecycle import STATES
 from qmodel.contract.replies import HISTORY
-from qmodel.model.state.config import OPTIONS, PER_QUEUE
+from qmodel.contract.settings import OPTIONS, PER_QUEUE
 from qmodel.model.state.queues import NO_TIME
-from qmodel.model.state.throttles import NEVER
+from qmodel.model.state.records import NEVER
 
 if TYPE_CHECKING:
     from qmodel.model.snapshot import Record, Snapshot

@@ -17,20 +17,24 @@ from qmodel.contract.operations import Put
 from qmodel.contract.replies import Failure
 from qmodel.model.snapshot import REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
 from qmodel.model.sorted_list import Ordered
-from qmodel.model.state.concurrency_keys import Line
 from qmodel.model.state.config import value
-from qmodel.model.state.jobs import NONE, Job
-from qmodel.model.state.messages import Message
-from qmodel.model.state.parked import Gate
-from qmodel.model.state.queues import Queue
-from qmodel.model.state.requests import Request
-from qmodel.model.state.schedules import Schedule
-from qmodel.model.state.stats import Day, Sample
+from qmodel.model.state.records import (
+    NONE,
+    Day,
+    Gate,
+    Job,
+    Line,
+    Message,
+    Queue,
+    Request,
+    Sample,
+    Schedule,
+    Subscription,
+    Throttle,
+    Unique,
+    Worker,
+)
 from qmodel.model.state.store import Store
-from qmodel.model.state.subscriptions import Subscription
-from qmodel.model.state.throttles import Throttle
-from qmodel.model.state.uniques import Unique
-from qmodel.model.state.workers import Worker
 
 SAME = ("seq", "journaled", "workers_passed")
 """What stands in a snapshot as in the store; so do the next ones, as dictionaries of their own, and as sorted lists."""

@@ -13,14 +13,9 @@ from typing import Any
 
 from qmodel.model.state import journal, subscriptions
 from qmodel.model.state.history import stages
-from qmodel.model.state.jobs import Job
-from qmodel.model.state.queues import Queue
-from qmodel.model.state.requests import Request
-from qmodel.model.state.stats import Day, Sample
-from qmodel.model.state.store import Place, Store
-from qmodel.model.state.subscriptions import Subscription
-from qmodel.model.state.throttles import LIMITS, Throttle, limits
-from qmodel.model.state.workers import Worker
+from qmodel.model.state.records import Day, Job, Place, Queue, Request, Sample, Subscription, Throttle, Worker
+from qmodel.model.state.store import Store
+from qmodel.model.state.throttles import LIMITS, limits
 
 Record = dict[str, Any]
 
@@ -29,7 +24,7 @@ JOB = (
     "grant", "expires_at", "put_at", "put_request", "ready_at", "popped_at", "ended_at", "result",
     "progress", "failure", "seq", "dependencies", "dependents", "marks", "history", "options",
 )  # fmt: skip
-"""The fields of a job's record, all as in `state.jobs.Job` but for:
+"""The fields of a job's record, all as in `state.records.Job` but for:
 
     tags            ((tag, sequence), ...) in the job's order
     failure         None, or (group, message, at, worker)
@@ -55,15 +50,15 @@ SCHEDULE = (
     "kind", "cron", "later", "last_at", "offset_ms", "start_at", "end_at", "limit", "made", "missed", "catchup_ms",
     "overlap", "open", "paused", "since",
 )  # fmt: skip
-"""The fields of a recurring job's record, all as in `state.schedules.Schedule`."""
+"""The fields of a recurring job's record, all as in `state.records.Schedule`."""
 
 UNIQUE = ("mode", "jid", "since", "ends", "token", "next")
-"""The fields of a key's record, all as in `state.uniques.Unique`."""
+"""The fields of a key's record, all as in `state.records.Unique`."""
 REQUEST = (
     "state", "state_at", "seq", "queue", "priority", "limit", "first_priority", "first_limit", "total", "done",
     "failed", "canceled", "opened_at", "ended_at",
 )  # fmt: skip
-"""The fields of a request's record, all as in `state.requested.Request`."""
+"""The fields of a request's record, all as in `state.records.Request`."""
 
 DEFAULT_QUEUE: Record = {
     "first_seen": None, "pauses": {}, "idle": 0, "wakes": 0,

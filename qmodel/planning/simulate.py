@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
+from qmodel.contract.settings import YEAR
 from qmodel.model import engine
-from qmodel.model.state.config import YEAR
 from qmodel.model.state.store import Store
 from qmodel.planning.distributions import Law
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from qmodel.contract import replies
 from qmodel.contract.events import Event
 from qmodel.contract.refusals import Refusal
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 from qmodel.serve.resp import encode, write
 from qmodel.wire import as_json, codec

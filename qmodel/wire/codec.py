@@ -18,7 +18,7 @@ from qmodel.contract.operations import CATALOGUE, Operation, Spec
 from qmodel.contract.reasons import Reason
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import HISTORY, Failure, Job, Stage, Stages
-from qmodel.model.state.store import record
+from qmodel.model.state.records import record
 from qmodel.wire.layout import named, positional
 
 Raw = Any
@@ -270,9 +270,9 @@ def _unique(raw: Raw) -> replies.Unique:
 
 def recorded(raw: Raw) -> replies.Recorded:
     """Read an entry of the journal."""
-    from qmodel.wire import journal  # only who reads a journal pays for its readers
+    from qmodel.wire import journal  # imported late: most clients never read a journal
 
-    return journal.recorded(raw)
+    return journal.recorded(raw, decode)
 
 
 def _subscription(raw: Raw) -> replies.Subscription:

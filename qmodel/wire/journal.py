@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from qmodel.contract import replies
-from qmodel.wire import as_json, codec, parse
-from qmodel.wire.codec import Raw
+from qmodel.contract.operations import Operation
+from qmodel.wire import as_json, parse
+
+Raw = Any
+"""A reply as the server sends it, as in codec.py."""
 
 
-def recorded(raw: Raw) -> replies.Recorded:
-    """Read an entry: its number, the sequence, the operation, the call and the outcome."""
+def recorded(raw: Raw, decode: Callable[[Operation, Raw], Any]) -> replies.Recorded:
+    """Read an entry: its number, the sequence, the operation, the call, and the outcome that `decode` reads."""
     number, seq, name, call, outcome = raw
     words = [word.decode() for word in _resp(call)]
     op = parse.operation(name.decode(), words)
-    found = codec.decode(op, _resp(outcome))
+    found = decode(op, _resp(outcome))
     return replies.Recorded(int(number), int(seq), as_json.call(int(words[0]), op), as_json.outcome(found))
 
 

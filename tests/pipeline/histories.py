@@ -9,7 +9,7 @@ from qmodel.conformance.compare import runner
 from qmodel.conformance.histories.choose import RandomChooser
 from qmodel.contract.events import Event
 from qmodel.model import engine
-from qmodel.model.state import stats
+from qmodel.model.state.records import Day
 from qmodel.model.state.store import Store, events_after
 from qmodel.pipeline.statistics.tallies import Tally
 
@@ -50,7 +50,7 @@ def every_event() -> Iterator[Event]:
         yield from watched.events
 
 
-def counted(day: stats.Day | Tally) -> list[object]:
+def counted(day: Day | Tally) -> list[object]:
     """What a day of the engine and a tally both have."""
     samples = [(one.count, one.mean, one.squares, dict(one.bins)) for one in (day.wait, day.run)]
     return [*samples, day.failures, day.failed, day.retries]

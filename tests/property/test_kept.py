@@ -13,7 +13,7 @@ from qmodel.contract import operations as ops
 from qmodel.contract.replies import Stage, Stages
 from qmodel.model import engine
 from qmodel.model.state import options
-from qmodel.model.state.jobs import NONE
+from qmodel.model.state.records import NONE
 from qmodel.model.state.store import Store, events_after
 
 KEPT = Stages([("put", 1, ("q",)), ("popped", 2, ("w", 3))])  # type: ignore[list-item]

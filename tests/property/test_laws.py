@@ -15,9 +15,10 @@ from qmodel.contract.arguments import TIME_END
 from qmodel.contract.events import EVENTS
 from qmodel.contract.operations import CATALOGUE
 from qmodel.contract.refusals import Refusal
+from qmodel.contract.settings import OPTIONS
 from qmodel.model import engine, invariants, snapshot
 from qmodel.model.snapshot import Snapshot
-from qmodel.model.state import config, dependencies, queues, state_index, store
+from qmodel.model.state import dependencies, queues, state_index, store
 from qmodel.model.state.history import stages
 from qmodel.model.state.store import Store, events_after
 from tests.property.support import (
@@ -156,7 +157,7 @@ def test_a_valid_lease_is_never_handed_to_another() -> None:
         assert moment.before is not None
         if len(moment.events) < moment.store.seq - moment.before.seq:
             continue  # of so few events that are kept, some of this step's are gone
-        grace = moment.before.config.get("grace-period", config.OPTIONS["grace-period"].default)
+        grace = moment.before.config.get("grace-period", OPTIONS["grace-period"].default)
         finished = {e.facts[0] for e in moment.events if e.event in ("advanced", "retired")}
         for event in moment.events:
             job = moment.before.jobs.get(str(event.facts[0]))
@@ -419,7 +420,7 @@ def test_what_peek_shows_is_what_pop_gives() -> None:
 
 def _wanted(before: Snapshot, now: int, queue: str, count: int) -> list[str]:
     """What a pop must give, by the words of lifecycle.py, from a snapshot."""
-    grace = before.config.get("grace-period", config.OPTIONS["grace-period"].default)
+    grace = before.config.get("grace-period", OPTIONS["grace-period"].default)
     jobs = [(jid, job) for jid, job in before.jobs.items() if job["queue"] == queue]
     lapsed = [
         (-1 if job["state"] == "stalled" else job["expires_at"], job["seq"], jid)

@@ -30,8 +30,8 @@ from qmodel.contract.events import EVENTS, WHOLE, Event
 from qmodel.contract.operations import CATALOGUE, SECTIONS, Argument, Spec
 from qmodel.contract.reasons import Reason
 from qmodel.contract.refusals import REASONS, Refusal
+from qmodel.contract.settings import OPTIONS
 from qmodel.model.engine import step
-from qmodel.model.state.config import OPTIONS
 from qmodel.model.state.store import Store
 
 FORMAT = 1

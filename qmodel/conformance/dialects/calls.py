@@ -11,7 +11,7 @@ from qmodel.conformance.histories.choose import Chooser, pick
 from qmodel.conformance.histories.generate import STYLES, Generator
 from qmodel.conformance.subjects.base import Step
 from qmodel.dialects.qless.documents import DOCUMENTS, Place
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 from qmodel.wire import codec
 

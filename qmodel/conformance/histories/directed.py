@@ -26,7 +26,7 @@ from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST, RESERVED, TIME_END
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
-from qmodel.model.state.config import DAY
+from qmodel.contract.settings import DAY
 
 
 def ids(letter: str, count: int) -> list[str]:

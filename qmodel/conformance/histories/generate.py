@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from qmodel.conformance.histories.choose import Chooser, pick
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract import operations as ops
+from qmodel.contract import settings
 from qmodel.contract.arguments import (
     MOST,
     POLICIES,
@@ -43,15 +44,13 @@ from qmodel.contract.arguments import Operations as OperationsKind
 from qmodel.contract.lifecycle import STATES
 from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.refusals import Refusal
+from qmodel.contract.settings import DAY
 from qmodel.model import engine
 from qmodel.model.state import config, queues
-from qmodel.model.state.jobs import Job
-from qmodel.model.state.queues import NO_TIME, Queue, length
-from qmodel.model.state.schedules import Schedule
+from qmodel.model.state.queues import NO_TIME, length
+from qmodel.model.state.records import NEVER, Job, Queue, Schedule
 from qmodel.model.state.store import Store
-from qmodel.model.state.throttles import LIMITS, NEVER, OWN, is_set
-
-DAY = config.DAY
+from qmodel.model.state.throttles import LIMITS, OWN, is_set
 
 
 def _with(op: Operation, name: str, value: Any) -> Operation:
@@ -1397,7 +1396,7 @@ class Generator:
         if self._aimed:
             return self._setting()
         option = self._option()
-        known = config.OPTIONS.get(option, config.OPTIONS["heartbeat"])
+        known = settings.OPTIONS.get(option, settings.OPTIONS["heartbeat"])
         edges = (known.high + 1, known.high + 2, max(known.low - 1, 0), known.high)
         return ops.ConfigSet(option, pick(self._chooser, edges), self._request())
 

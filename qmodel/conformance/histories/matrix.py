@@ -30,7 +30,7 @@ from qmodel.contract.refusals import Refusal
 from qmodel.model import engine
 from qmodel.model.state import config
 from qmodel.model.state.history import stages
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, events_after
 
 SITUATIONS = {

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from qmodel.contract.operations import Config, ConfigGet, ConfigSet, ConfigUnset, Deregister, Forget, Pause, Unpause
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Setting
+from qmodel.contract.settings import OPTIONS
 from qmodel.model.rules.suspension import end, holds
 from qmodel.model.state import config, journal, pauses, queues, schedules, workers
 from qmodel.model.state.store import Store, emit, keep_events
@@ -39,10 +40,10 @@ def deregister(store: Store, now: int, op: Deregister) -> int:
 
 def config_(store: Store, now: int, op: Config) -> tuple[Setting, ...]:
     """List the options, then those set for single queues, by name."""
-    special = sorted(name for name in store.config if name not in config.OPTIONS)
+    special = sorted(name for name in store.config if name not in OPTIONS)
     return tuple(
         Setting(name, store.config.get(name, config.option(name).default), name in store.config)
-        for name in (*config.OPTIONS, *special)
+        for name in (*OPTIONS, *special)
     )
 
 

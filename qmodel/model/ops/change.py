@@ -7,7 +7,7 @@ from qmodel.contract.refusals import refuse
 from qmodel.model.rules.concurrency import place, step_back
 from qmodel.model.rules.stages import begins
 from qmodel.model.state import history, jobs, parked, state_index
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
 

@@ -7,7 +7,7 @@ from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Result
 from qmodel.model.rules.stages import unblock
 from qmodel.model.state import dependencies, jobs, results
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
 

@@ -14,7 +14,7 @@ from qmodel.model.rules.failure import fail_job, fail_revoked, is_revoked, retir
 from qmodel.model.rules.stages import begins, enter, unblock
 from qmodel.model.state import completed, dependencies, history, jobs, queues, stats, workers
 from qmodel.model.state.dependencies import NO_EDGES, Edges
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
 SWEEP = 100

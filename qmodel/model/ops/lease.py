@@ -8,7 +8,7 @@ from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Lease
 from qmodel.model.rules.failure import fail_revoked, is_revoked
 from qmodel.model.state import config, dependencies, history, jobs, options, queues, workers
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
 

@@ -16,8 +16,7 @@ from qmodel.model.rules.failure import expire_due, expire_taken, fail_job, fail_
 from qmodel.model.rules.runs import drafts, fire_due
 from qmodel.model.rules.suspension import holds
 from qmodel.model.state import config, history, jobs, options, parked, queues, stats, throttles, ttl, workers
-from qmodel.model.state.jobs import Job
-from qmodel.model.state.queues import Queue
+from qmodel.model.state.records import Job, Queue
 from qmodel.model.state.store import Store, emit
 
 LAPSED = "Its lease ran out, and no retries remained."

@@ -25,9 +25,8 @@ from qmodel.contract.operations import (
 from qmodel.contract.refusals import refuse
 from qmodel.model.ops.put import put_made
 from qmodel.model.state import jobs, messages, options, subjects, subscriptions
-from qmodel.model.state.messages import Message
+from qmodel.model.state.records import Message, Subscription
 from qmodel.model.state.store import Store, emit
-from qmodel.model.state.subscriptions import Subscription
 
 SWEEP = 10
 """Messages past keeping that go with one that is published, so that there are soon no more than there may be."""

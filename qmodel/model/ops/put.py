@@ -11,8 +11,7 @@ from qmodel.model.rules.concurrency import place
 from qmodel.model.rules.stages import enter
 from qmodel.model.state import dependencies, jobs, options, queues, stats, tags
 from qmodel.model.state.dependencies import Edges
-from qmodel.model.state.jobs import Job
-from qmodel.model.state.requests import Request
+from qmodel.model.state.records import Job, Request
 from qmodel.model.state.store import Store, emit
 
 

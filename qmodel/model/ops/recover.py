@@ -11,7 +11,7 @@ from qmodel.model.rules.concurrency import place
 from qmodel.model.rules.selection import bulk, filter, find
 from qmodel.model.rules.stages import enter
 from qmodel.model.state import dependencies, failures, jobs, options, queues, stats
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
 

@@ -28,7 +28,7 @@ from qmodel.model.rules.recurrence import go_on, keep, stop
 from qmodel.model.rules.runs import fire_due, make, next_run
 from qmodel.model.state import queues, schedules
 from qmodel.model.state.queues import NO_TIME
-from qmodel.model.state.schedules import Schedule
+from qmodel.model.state.records import Schedule
 from qmodel.model.state.store import Store, emit
 
 

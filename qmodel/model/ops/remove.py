@@ -14,7 +14,8 @@ from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.recurrence import stop
 from qmodel.model.rules.selection import bulk, filter, find
 from qmodel.model.state import jobs, queues, schedules, throttles
-from qmodel.model.state.jobs import Filter, Job
+from qmodel.model.state.jobs import Filter
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
 

@@ -30,8 +30,7 @@ from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.request_end import conclude
 from qmodel.model.state import concurrency_keys, config, jobs, queues, requests, state_index
 from qmodel.model.state.dependencies import Edges
-from qmodel.model.state.jobs import Job
-from qmodel.model.state.requests import Request
+from qmodel.model.state.records import Job, Request
 from qmodel.model.state.store import Store, emit
 
 

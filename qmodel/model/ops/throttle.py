@@ -6,8 +6,8 @@ from qmodel.contract import replies
 from qmodel.contract.operations import ThrottleGet, Throttles, ThrottleSet, ThrottleUnset
 from qmodel.contract.refusals import refuse
 from qmodel.model.state import parked, throttles
+from qmodel.model.state.records import NEVER
 from qmodel.model.state.store import Store, emit
-from qmodel.model.state.throttles import NEVER
 
 HOLDERS = 25
 """How many of the jobs that hold a place are shown."""

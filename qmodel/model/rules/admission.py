@@ -13,9 +13,9 @@ from __future__ import annotations
 from qmodel.contract.operations import Put
 from qmodel.contract.refusals import refuse
 from qmodel.model.state import config, jobs, options, parked, queues, throttles
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import NEVER, Job
 from qmodel.model.state.store import Store, emit
-from qmodel.model.state.throttles import NEVER, Before
+from qmodel.model.state.throttles import Before
 
 Passed = dict[str, Before]
 """For each throttle, the jobs that one pop has let pass and not claimed yet: how many, and what they cost."""

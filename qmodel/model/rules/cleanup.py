@@ -12,7 +12,7 @@ from qmodel.model.rules.concurrency import give_up
 from qmodel.model.rules.recurrence import run_ended
 from qmodel.model.rules.request_end import sub_ended
 from qmodel.model.state import results
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
 

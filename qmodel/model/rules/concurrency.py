@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmodel.model.state import concurrency_keys, jobs
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
 

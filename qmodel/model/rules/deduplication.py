@@ -23,9 +23,8 @@ from qmodel.contract.operations import Put
 from qmodel.contract.refusals import refuse
 from qmodel.model.rules import concurrency, stages
 from qmodel.model.state import dependencies, idempotency, jobs, options, uniques
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job, Unique
 from qmodel.model.state.store import Store, emit
-from qmodel.model.state.uniques import Unique
 
 NOT_BEGUN = ("waiting", "scheduled", "depends", "throttled")
 

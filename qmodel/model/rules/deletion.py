@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmodel.model.rules.cleanup import clean_up
 from qmodel.model.state import dependencies, jobs, stats
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
 

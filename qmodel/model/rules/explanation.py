@@ -15,9 +15,8 @@ from qmodel.model.state import (
     throttles,
     workers,
 )
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import NEVER, Job
 from qmodel.model.state.store import Store
-from qmodel.model.state.throttles import NEVER
 
 FEW = 3
 """How many jobs are named of those for which one waits."""

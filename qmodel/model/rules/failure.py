@@ -19,7 +19,7 @@ from qmodel.model.state import (
     tags,
     ttl,
 )
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
 

@@ -17,7 +17,7 @@ from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.failure import fail_job
 from qmodel.model.rules.stages import unblock
 from qmodel.model.state import cascade, dependencies, jobs
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
 

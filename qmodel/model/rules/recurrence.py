@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from qmodel.model.state import options, schedules
-from qmodel.model.state.jobs import Job
 from qmodel.model.state.queues import NO_TIME
-from qmodel.model.state.schedules import Schedule
+from qmodel.model.state.records import Job, Schedule
 from qmodel.model.state.store import Store, emit
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from qmodel.model.state import options, requests
-from qmodel.model.state.jobs import Job
-from qmodel.model.state.requests import Request
+from qmodel.model.state.records import Job, Request
 from qmodel.model.state.store import Store, emit
 
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from qmodel.model.rules.recurrence import stop
 from qmodel.model.rules.stages import enter
 from qmodel.model.state import history, jobs, options, schedules, tags
-from qmodel.model.state.jobs import Job
-from qmodel.model.state.schedules import Schedule
+from qmodel.model.state.records import Job, Schedule
 from qmodel.model.state.store import Store, emit
 
 

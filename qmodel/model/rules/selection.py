@@ -9,7 +9,8 @@ from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import refuse
 from qmodel.model.state import cursors, failures, jobs
-from qmodel.model.state.jobs import Filter, Job
+from qmodel.model.state.jobs import Filter
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
 PARTS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmodel.model.rules.concurrency import admit, give_up, place
 from qmodel.model.state import history, jobs
-from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
 

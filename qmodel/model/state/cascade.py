@@ -7,12 +7,8 @@ failed, or failed again since, is passed over.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
 
 
 def push(store: Store, job: Job, cancels: bool = False) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from qmodel.model.state import retention
 from qmodel.model.state.failures import latest
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
 
 
 def add(store: Store, job: Job) -> None:

@@ -15,31 +15,18 @@ lines:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from qmodel.contract.arguments import MOST
-from qmodel.model.sorted_list import Ordered
 from qmodel.model.state import options, requests
-from qmodel.model.state.store import Place, Store
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job, Line
+from qmodel.model.state.store import Store
 
 ORDERED: Final = "ordered:"
 """What the name of an ordered key's line begins with."""
 
 REQUEST: Final = "request:"
 """What the name of a request's line begins with."""
-
-
-class Line:
-    """The ids of the jobs that have a place, and those that are parked, as their queues have them."""
-
-    __slots__ = ("active", "parked")
-
-    def __init__(self) -> None:
-        self.active: dict[str, None] = {}
-        self.parked: Ordered[Place] = Ordered()
 
 
 def of(job: Job) -> str | None:

@@ -12,15 +12,13 @@ the job that waits (state/results.py).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from qmodel.contract.arguments import MOST, POLICIES, Edge
 from qmodel.contract.refusals import refuse
 from qmodel.model.state import cascade, options, results
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
 
 EDGES = 4 * MOST
 """The most dependencies that one operation adds, or jobs that it looks at for a cycle."""

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from qmodel.model.sorted_list import Ordered
 from qmodel.model.state import config, options, retention
-from qmodel.model.state.store import Place, Store
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
+from qmodel.model.state.records import Job, Place
+from qmodel.model.state.store import Store
 
 
 def _group(job: Job) -> str:

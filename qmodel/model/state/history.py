@@ -10,14 +10,11 @@ garbage collector would have twice as much to look at for as long as the job is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from qmodel.contract.replies import WIDTH, Kept
 from qmodel.model.state import config
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
 
 FEW = WIDTH * 4
 """The fields of as many stages as max-job-history is at least: below it nothing needs to be looked up."""

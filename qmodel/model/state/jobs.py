@@ -4,51 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 from qmodel.contract import replies
 from qmodel.contract.lifecycle import seen_at
 from qmodel.contract.refusals import refuse
 from qmodel.model.state import dependencies, history, idempotency, options, parked, results, state_index, tags, ttl
-from qmodel.model.state.store import Store, record
-
-
-class Nothing(dict[str, Any]):
-    """The tags and dependencies of most jobs: one for all of them, which nobody can change. Three dictionaries for each
-    would cost more than all its other fields.
-    """
-
-    __slots__ = ()
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        raise TypeError("it is every job's")
-
-
-NONE: Final = Nothing()
-
-
-class Job:
-    """A job's record. A job that is in no place has the empty state; it is so only within a step."""
-
-    __slots__ = (
-        "data", "dependencies", "dependents", "ended_at", "expires_at", "failure", "grant", "history", "jid", "klass",
-        "options", "popped_at", "priority", "progress", "put_at", "put_request", "queue", "ready_at", "remaining",
-        "result", "retries", "seq", "state", "tags", "token", "worker",
-    )  # fmt: skip
-
-    def __init__(self, jid: str) -> None:
-        self.jid = jid
-        self.state = self.klass = self.queue = self.data = self.worker = self.result = self.progress = ""
-        self.put_request = self.grant = ""
-        self.priority = self.seq = self.token = 0
-        self.retries = self.remaining = 5
-        self.put_at = self.ready_at = self.popped_at = self.expires_at = self.ended_at = 0
-        self.tags: dict[str, int] = NONE
-        self.options: dict[str, str] = NONE
-        self.failure: replies.Failure | None = None
-        self.dependencies: dict[str, int] = NONE
-        self.dependents: dict[str, int] = NONE
-        self.history: list[Any] = []
+from qmodel.model.state.records import Job, record
+from qmodel.model.state.store import Store
 
 
 class Filter(NamedTuple):

@@ -13,16 +13,12 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from qmodel.contract.operations import Operation
 from qmodel.contract.replies import Recorded
+from qmodel.model.state.store import Store
 from qmodel.wire import as_json
-
-if TYPE_CHECKING:
-    from qmodel.contract.operations import Operation
-    from qmodel.model.state.store import Store
-
-Entry = tuple[int, int, "Operation", Any]
 
 
 def is_on(store: Store) -> bool:

@@ -7,21 +7,10 @@ sequence of the event that told of it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from qmodel.contract import replies
 from qmodel.model.state import config
+from qmodel.model.state.records import Message
 from qmodel.model.state.store import Store
-
-
-class Message(NamedTuple):
-    """One message. No message is older than the one before it, however the clock goes; it is due at `due_at`."""
-
-    seq: int
-    at: int
-    due_at: int
-    subject: str
-    data: str
 
 
 def add(store: Store, now: int, seq: int, subject: str, data: str, due_at: int) -> Message:

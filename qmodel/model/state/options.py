@@ -6,11 +6,10 @@ stage is to be run, and what it holds that has to be let go of when it ends: a p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from qmodel.contract.operations import Put
-    from qmodel.model.state.jobs import Job
+from qmodel.contract.operations import Put
+from qmodel.model.state.records import Job
 
 OPTIONS: Final[dict[str, str]] = {
     "after": "kept: the dependencies that it was given, as edges, each as `<jid> <policy>` or `<jid> <policy>:<name>`",

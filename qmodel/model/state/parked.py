@@ -9,32 +9,11 @@ elsewhere, for two reasons: what it will take is not given to others, and jobs t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qmodel.contract.arguments import MOST
-from qmodel.model.sorted_list import Ordered
 from qmodel.model.state import options, queues
+from qmodel.model.state.records import NEVER, Gate, Job, Queue
 from qmodel.model.state.store import Store
-from qmodel.model.state.throttles import NEVER, Before, cost, forget_if_empty, made, named, of, own, queue_of
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
-    from qmodel.model.state.queues import Queue
-
-
-class Gate:
-    """The jobs of a queue that are parked at a throttle, and those that it has let go on and that still wait.
-
-    Parked ones by priority, and by the sequence at which each was parked first; the others by priority, with their
-    cost.
-    """
-
-    __slots__ = ("let", "moment", "parked")
-
-    def __init__(self) -> None:
-        self.moment = NEVER
-        self.parked: Ordered[tuple[int, int, str]] = Ordered()
-        self.let: Ordered[tuple[int, int, str]] = Ordered()
+from qmodel.model.state.throttles import Before, cost, forget_if_empty, made, named, of, own, queue_of
 
 
 def hold(store: Store, job: Job) -> None:

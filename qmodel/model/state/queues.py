@@ -8,15 +8,11 @@ stampede after one job. Where the waiting happens is a backend's matter; the cou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from qmodel.model.sorted_list import Ordered
 from qmodel.model.state import options, ttl
-from qmodel.model.state.store import Place, Store
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
-    from qmodel.model.state.parked import Gate
+from qmodel.model.state.records import Job, Place, Queue
+from qmodel.model.state.store import Store
 
 FIRST = float("-inf")
 """Where a stalled job stands among the locks: before every lease that ran out."""
@@ -25,39 +21,6 @@ NO_TIME = 99_999_999_999_998
 """When something is due that is not: no moment reaches it."""
 
 IDLE_MOST = 1000
-
-
-class Queue:
-    """One queue."""
-
-    __slots__ = (
-        "depends",
-        "expires",
-        "first_seen",
-        "gates",
-        "idle",
-        "locks",
-        "pauses",
-        "ready",
-        "recur",
-        "scheduled",
-        "throttled",
-        "wakes",
-    )
-
-    def __init__(self) -> None:
-        self.first_seen: int | None = None
-        self.pauses: dict[str, int] = {}
-        self.idle = 0
-        self.wakes = 0
-        self.ready: Ordered[tuple[int, int, int, str]] = Ordered()
-        self.scheduled: Ordered[Place] = Ordered()
-        self.depends: Ordered[Place] = Ordered()
-        self.locks: Ordered[Place] = Ordered()
-        self.throttled: Ordered[Place] = Ordered()
-        self.expires: Ordered[Place] = Ordered()
-        self.recur: Ordered[Place] = Ordered()
-        self.gates: dict[str, Gate] = {}
 
 
 def of(store: Store, name: str) -> Queue:

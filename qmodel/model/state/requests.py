@@ -20,30 +20,10 @@ from __future__ import annotations
 from qmodel.contract import replies
 from qmodel.contract.refusals import refuse
 from qmodel.model.sorted_list import Ordered
-from qmodel.model.state.store import Place, Store
+from qmodel.model.state.records import Place, Request
+from qmodel.model.state.store import Store
 
 ENDED = ("done", "canceled")
-
-
-class Request:
-    """A request. It was opened with `first_priority` and `first_limit`; `priority` and `limit` may be others since."""
-
-    __slots__ = (
-        "canceled", "done", "ended", "ended_at", "failed", "first_limit", "first_priority", "id", "limit", "opened_at",
-        "priority", "queue", "seq", "state", "state_at", "total", "unfinished",
-    )  # fmt: skip
-
-    def __init__(self, id: str, queue: str, priority: int, limit: int, now: int) -> None:
-        self.id = id
-        self.queue = queue
-        self.priority = self.first_priority = priority
-        self.limit = self.first_limit = limit
-        self.state = ""
-        self.total = self.done = self.failed = self.canceled = 0
-        self.opened_at = self.state_at = now
-        self.ended_at = self.seq = 0
-        self.unfinished: dict[str, None] = {}
-        self.ended: dict[str, None] = {}
 
 
 def get(store: Store, id: str) -> Request | None:

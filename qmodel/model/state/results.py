@@ -6,17 +6,13 @@ in which they were named. The option `results` of a job says how many names it w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST, Edge
 from qmodel.contract.lifecycle import seen_at
 from qmodel.contract.refusals import refuse
 from qmodel.model.state import options
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
 
 
 def check_room(store: Store, jid: str, more: int) -> None:

@@ -14,14 +14,11 @@ there can be: of two the shorter holds. What holds of it:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from qmodel.model.state import options
+from qmodel.model.state.records import Job, Place
 from qmodel.model.state.store import Store
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
-    from qmodel.model.state.store import Place
 
 OF_STATE: Final = {"complete": "keep_complete_ms", "failed": "keep_failed_ms"}
 """The option that says how long a job is kept in a state."""

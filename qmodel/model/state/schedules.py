@@ -48,33 +48,11 @@ from qmodel.contract.operations import Recur
 from qmodel.contract.refusals import refuse
 from qmodel.model.state import queues
 from qmodel.model.state.queues import NO_TIME
-from qmodel.model.state.store import Place, Store
+from qmodel.model.state.records import Place, Schedule
+from qmodel.model.state.store import Store
 
 TIMES_MOST = 100
 """How many moments of a list are known at once."""
-
-
-class Schedule:
-    """A recurring job. `runs` is the number of its last run, `made` how many it made since its times were set, `open`
-    how many of them have not ended, `since` the sequence from which on it recurs, `last_at` the last moment known.
-    """
-
-    __slots__ = (
-        "backlog", "catchup_ms", "cron", "data", "end_at", "interval_ms", "jid", "kind", "klass", "last_at", "later",
-        "limit", "made", "missed", "next_at", "offset_ms", "open", "overlap", "paused", "priority", "queue", "retries",
-        "runs", "seq", "since", "start_at", "tags",
-    )  # fmt: skip
-
-    def __init__(self, jid: str) -> None:
-        self.jid = jid
-        self.queue = self.klass = self.data = self.cron = ""
-        self.kind, self.missed, self.overlap = "interval", "all", "allow"
-        self.priority = self.retries = self.backlog = self.runs = self.made = self.open = 0
-        self.interval_ms = self.offset_ms = self.catchup_ms = self.start_at = self.end_at = self.limit = 0
-        self.next_at = self.last_at = self.seq = self.since = 0
-        self.later: tuple[int, ...] = ()
-        self.paused = False
-        self.tags: tuple[str, ...] = ()
 
 
 def get(store: Store, jid: str) -> Schedule | None:

@@ -13,14 +13,10 @@ failed      its failure group         (ended_at, sequence)
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from qmodel.model.state import completed, concurrency_keys, failures, parked, queues, workers
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
-
 
 Ways = tuple[Callable[[Store, "Job"], None], Callable[[Store, "Job"], None]]
 """How a job enters its place, and how it leaves it."""

@@ -17,6 +17,7 @@ from itertools import islice
 
 from qmodel.contract import replies
 from qmodel.model.state import config
+from qmodel.model.state.records import Day, Sample
 from qmodel.model.state.store import Store
 
 DAY_MS = 86_400_000
@@ -24,31 +25,6 @@ MINUTE_MS = 60_000
 RUN_MOST = 10**10
 BINS = 60 + 59 + 92 + 48 + 27 + 1
 SWEEP = 10
-
-
-class Sample:
-    """Count, mean, sum of squared deviations and histogram of some durations in milliseconds."""
-
-    __slots__ = ("bins", "count", "mean", "squares")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.mean = 0.0
-        self.squares = 0.0
-        self.bins: dict[int, int] = {}
-
-
-class Day:
-    """What is counted of a queue on a day."""
-
-    __slots__ = ("failed", "failures", "minutes", "retries", "run", "swept", "wait")
-
-    def __init__(self) -> None:
-        self.wait = Sample()
-        self.run = Sample()
-        self.failures = self.failed = self.retries = 0
-        self.minutes: dict[int, list[int]] = {}  # minute of the day -> completed, failed, retried, run ms
-        self.swept = False  # its minutes were struck
 
 
 def bin_of(duration: int) -> int:

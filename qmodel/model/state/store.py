@@ -8,36 +8,29 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedDict
 
 from qmodel.contract.events import Event
+from qmodel.contract.settings import DEFAULTS
 from qmodel.model.sorted_list import Ordered
-from qmodel.model.state.config import DEFAULTS
-
-if TYPE_CHECKING:
-    from qmodel.model.state.concurrency_keys import Line
-    from qmodel.model.state.jobs import Job
-    from qmodel.model.state.journal import Entry
-    from qmodel.model.state.messages import Message
-    from qmodel.model.state.queues import Queue
-    from qmodel.model.state.requests import Request
-    from qmodel.model.state.schedules import Schedule
-    from qmodel.model.state.stats import Day
-    from qmodel.model.state.subscriptions import Subscription
-    from qmodel.model.state.throttles import Throttle
-    from qmodel.model.state.uniques import Unique
-    from qmodel.model.state.workers import Worker
-
-Place = tuple[float, int, str]
-"""A job in a sorted list: the moment that orders it, its sequence, its id."""
-
-record = tuple.__new__
-"""Makes a NamedTuple of its class and a tuple of its fields; the constructor takes three times as long (0.3 us)."""
-
-Told = tuple[int, str, *tuple[str | int, ...]]
-"""An event as it is kept: its moment, its name, its facts. Its sequence is its place, for there are no gaps."""
+from qmodel.model.state.records import (
+    Day,
+    Entry,
+    Job,
+    Line,
+    Message,
+    Place,
+    Queue,
+    Request,
+    Schedule,
+    Subscription,
+    Throttle,
+    Told,
+    Unique,
+    Worker,
+    record,
+)
 
 
 class Store:

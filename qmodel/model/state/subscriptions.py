@@ -15,6 +15,7 @@ from qmodel.contract import replies
 from qmodel.contract.operations import Put, Subscribe
 from qmodel.contract.refusals import refuse
 from qmodel.model.state import messages, subjects
+from qmodel.model.state.records import Message, Subscription
 from qmodel.model.state.store import Store
 
 MOST = 100
@@ -25,19 +26,6 @@ PATTERNS_MOST = 10
 
 OPTIONS = ("dead_queue", "lease_ms", "lifo", "ordered", "timeout_ms", "ttl_ms")
 """What a subscription says of its jobs beyond what every job has, by name."""
-
-
-class Subscription:
-    """A subscription. `put` is what becomes of a message: a put without a job id and data."""
-
-    __slots__ = ("name", "patterns", "position", "put", "seq")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.patterns: tuple[str, ...] = ()
-        self.position: int | None = None
-        self.put = Put("", "", "", "")
-        self.seq = 0
 
 
 def get(store: Store, name: str) -> Subscription | None:
@@ -95,12 +83,12 @@ def remove(store: Store, subscription: Subscription) -> None:
     del store.subscriptions[subscription.name]
 
 
-def jid_of(subscription: Subscription, message: messages.Message) -> str:
+def jid_of(subscription: Subscription, message: Message) -> str:
     """The id of the job that a message becomes."""
     return f"{subscription.name}:{message.seq}"
 
 
-def put_of(now: int, subscription: Subscription, message: messages.Message, jid: str) -> Put:
+def put_of(now: int, subscription: Subscription, message: Message, jid: str) -> Put:
     """The put that a message becomes. What is left of its delay, and of its subscription's, counts from now."""
     delay_ms = max(message.due_at + subscription.put.delay_ms - now, 0)
     return replace(subscription.put, jid=jid, data=message.data, delay_ms=delay_ms)

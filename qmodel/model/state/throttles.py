@@ -20,43 +20,20 @@ Its concurrency counts the queue's leases.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from qmodel.model.sorted_list import Ordered
+from qmodel.contract.operations import ThrottleSet
 from qmodel.model.state import options, queues
+from qmodel.model.state.records import NEVER, Job, Throttle
 from qmodel.model.state.store import Store
-
-if TYPE_CHECKING:
-    from qmodel.contract.operations import ThrottleSet
-    from qmodel.model.state.jobs import Job
 
 OWN = "queue/"
 """How the name of a queue's own throttle begins."""
 
-NEVER = 99_999_999_999_999
-"""The moment of what does not happen by itself."""
 
 LIMITS = ("concurrency", "rate", "rate_ms", "capacity", "refill", "refill_ms")
 """The settings of a throttle. Those that are not set are 0."""
 
 Before = tuple[int, int]
 """How many jobs are to pass before another, and the tokens that they cost."""
-
-
-class Throttle:
-    """One throttle."""
-
-    __slots__ = (
-        "capacity", "claims", "concurrency", "held", "level", "level_at", "queues", "rate", "rate_ms", "refill",
-        "refill_ms",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.concurrency = self.rate = self.rate_ms = self.capacity = self.refill = self.refill_ms = 0
-        self.level = self.level_at = 0
-        self.held: Ordered[tuple[int, str]] = Ordered()
-        self.claims: Ordered[tuple[int, int]] = Ordered()
-        self.queues: set[str] = set()
 
 
 def of(store: Store, name: str) -> Throttle:

@@ -15,14 +15,11 @@ is it handed out. Delays and dependencies count: it lives from its put. What hol
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from qmodel.model.state import options
+from qmodel.model.state.records import Job, Place
 from qmodel.model.state.store import Store
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
-    from qmodel.model.state.store import Place
 
 PENDING: Final = frozenset({"scheduled", "depends", "waiting", "throttled"})
 """The states in which a job can expire."""

@@ -12,33 +12,12 @@ What is past its moment is not held, and is deleted when other keys are taken, t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qmodel.contract import replies
+from qmodel.model.state.records import Job, Unique
 from qmodel.model.state.store import Store
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
 
 SWEEP = 2
 """How many keys that are past their moment are deleted when one is taken."""
-
-
-class Unique:
-    """A key that is held. `ends` is 0 where the end of the job decides; `token` is the one that the job had when it was
-    put: with another one it has begun.
-    """
-
-    __slots__ = ("ends", "jid", "key", "mode", "next", "since", "token")
-
-    def __init__(self, key: str, mode: str, jid: str, since: int, ends: int, token: int) -> None:
-        self.key = key
-        self.mode = mode
-        self.jid = jid
-        self.since = since
-        self.ends = ends
-        self.token = token
-        self.next = ""
 
 
 def load(store: Store, key: str) -> Unique | None:

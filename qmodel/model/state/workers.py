@@ -8,28 +8,13 @@ A worker is entered as seen at most once a second: more would be a write for eve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qmodel.contract.arguments import MOST
 from qmodel.model.state import config
+from qmodel.model.state.records import Job, Worker
 from qmodel.model.state.store import Store
-
-if TYPE_CHECKING:
-    from qmodel.model.state.jobs import Job
 
 PRECISION_MS = 1000
 SWEEP = 10
-
-
-class Worker:
-    """One worker. `seen_at` is None when it is not on the list."""
-
-    __slots__ = ("grants", "held", "seen_at")
-
-    def __init__(self) -> None:
-        self.seen_at: int | None = None
-        self.held: dict[str, int] = {}
-        self.grants: dict[str, tuple[str, ...]] = {}
 
 
 def seen(store: Store, now: int, name: str) -> None:

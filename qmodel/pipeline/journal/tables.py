@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from qmodel.contract.replies import Recorded
-from qmodel.model.state.store import record
+from qmodel.model.state.records import record
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.journal.pages import head
 

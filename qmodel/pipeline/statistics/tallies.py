@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 
 from qmodel.contract.replies import Sample as Shown
-from qmodel.model.state import stats
+from qmodel.model.state import records, stats
 
 
-class Sample(stats.Sample):
+class Sample(records.Sample):
     """Count, mean, sum of squared deviations and histogram of some durations in milliseconds: the engine's own."""
 
     __slots__ = ()

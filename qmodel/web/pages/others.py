@@ -11,9 +11,9 @@ from starlette.responses import Response
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.contract.refusals import Refusal
+from qmodel.contract.settings import OPTIONS
 from qmodel.doctor import CHECKS, examine, invariants
 from qmodel.errors import SubscriptionNotFound
-from qmodel.model.state.config import OPTIONS
 from qmodel.web import queries
 from qmodel.web.site import site_of
 from qmodel.web.source import PAGE, Slice, cut
