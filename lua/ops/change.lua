@@ -43,9 +43,7 @@ function change.delay(now, op)
   local job = not_begun(jobs.find(op.jid))
 
   jobs.lift(job)
-  if job.options ~= '' then
-    concurrency.step_back(now, job)
-  end
+  concurrency.step_back(now, job)
   store.emit(now, 'delayed', job.jid, job.queue, now + op.delay_ms)
   job.ready_at = now + op.delay_ms
   local state = stages.begins(now, job)

@@ -37,9 +37,7 @@ local function retire(now, most)
 end
 
 local function advance(now, job, op, depends, queue, worker, token, run_ms)
-  if #depends.given > 0 then
-    dependencies.link(job, depends)
-  end
+  dependencies.link(job, depends)
   job.ready_at = now + op.delay_ms
   local state = stages.begins(now, job)
   history.add(now, job, 'completed', job.token, state)
@@ -140,7 +138,7 @@ end
 -- Complete a leased job, then lease the next ones.
 function finish.complete_and_pop(now, op)
   local job, outcome = jobs.held(op.jid, op.token, 'completed')
-  local depends = op.named and not outcome and check_next('complete_and_pop', op) or dependencies.no_edges
+  local depends = not outcome and check_next('complete_and_pop', op) or dependencies.no_edges
   local again = workers.granted(op.worker, op.request)
 
   if not outcome then -- a completion that is news was granted nothing yet, whatever else had its request's name
@@ -232,9 +230,7 @@ function finish.release(now, op)
     jobs.remember(job, 'released', 'failed')
     return 'failed'
   end
-  if #depends.given > 0 then
-    dependencies.link(job, depends)
-  end
+  dependencies.link(job, depends)
   local state = give_back(now, job, op.delay_ms)
   history.add(now, job, 'released', job.token, state)
   store.emit(now, 'released', job.jid, job.queue, job.worker, job.token, state)

@@ -58,7 +58,7 @@ end
 
 -- Move a job whose time has come into the order, or let it wait in its line.
 local function promote(now, job)
-  if job.options ~= '' and concurrency.admit(job) ~= 'waiting' then
+  if concurrency.admit(job) ~= 'waiting' then
     jobs.lift(job)
     concurrency.place(now, job, 'throttled')
   else
@@ -98,9 +98,7 @@ local function claim(now, job, worker, request)
   local wait_ms = math.max(now - job.ready_at, 0)
   stats.waited(now, job.queue, wait_ms)
   job.token = store.emit(now, 'popped', job.jid, job.queue, worker, wait_ms)
-  if job.options ~= '' or store.config then
-    admission.claimed(now, job)
-  end
+  admission.claimed(now, job)
   job.worker = worker
   job.grant = request
   job.popped_at = now
@@ -136,15 +134,6 @@ local function await_work(queue, most)
   end
 end
 
--- Let what follows from the jobs that failed on the way happen before the reply, which a resend repeats; say if any did.
-local function concluded(now)
-  local any = cascade.is_left()
-  if any then
-    propagation.go_on(now)
-  end
-  return any
-end
-
 -- Lease up to `count` jobs, and remember under which request.
 function pop.grant(now, queue, worker, count, wait, request)
   workers.seen(now, worker)
@@ -156,7 +145,7 @@ function pop.grant(now, queue, worker, count, wait, request)
   elseif wait then
     await_work(queue, most)
   end
-  return concluded(now) and jobs.views(now, jids) or shown
+  return propagation.go_on(now) and jobs.views(now, jids) or shown -- a resend shows what followed
 end
 
 -- Lease the next jobs of a queue to a worker.
@@ -205,7 +194,7 @@ function pop.pop_any(now, op)
       await_work(name, most)
     end
   end
-  local changed = concluded(now) or #names > 1 -- a queue may have changed what another one gave
+  local changed = propagation.go_on(now) or #names > 1 -- a queue may have changed what another one gave
   return changed and jobs.views(now, jids) or shown
 end
 

@@ -59,11 +59,7 @@ function put.put_one(now, op, edges, request, of)
   if op.tags then
     tags.assign(job, op.tags)
   end
-  if job.options ~= '' then
-    concurrency.place(now, job, state)
-  else
-    jobs.place(job, state)
-  end
+  concurrency.place(now, job, state)
 end
 
 -- The edges of each, where they are said; or refuse.
@@ -96,8 +92,13 @@ function put.check_distinct(list)
   end
 end
 
-local function is_resend(job, request)
-  return job and request ~= '' and job.put_request == request
+-- Whether this very request has put the job.
+local function is_resend(jid, request)
+  if request == '' then
+    return false
+  end
+  local job = jobs.get(jid)
+  return job and job.put_request == request
 end
 
 -- Put a job, unless another one stands for it; give the one that does.
@@ -125,20 +126,23 @@ local function put_unique(now, op)
   return jid
 end
 
+-- Check a put without a key; give its edges, where the put names dependencies; or refuse.
+local function check_plain(op)
+  deduplication.check(op, 'put')
+  local edges = put.check({op})[op.jid]
+  admission.check_throttles(op, 'put')
+  return edges
+end
+
 -- Put a job into a queue, or move it there.
 function put.put(now, op)
-  if is_resend(jobs.get(op.jid), op.request) then
+  if is_resend(op.jid, op.request) then
     return op.jid
   end
   if op.unique then
     return put_unique(now, op)
   end
-  local edges
-  if op.named then
-    deduplication.check(op, 'put')
-    edges = put.check({op})[op.jid]
-    admission.check_throttles(op, 'put')
-  end
+  local edges = op.named and check_plain(op) or nil
 
   put.put_one(now, op, edges, op.request)
   return op.jid
@@ -157,7 +161,7 @@ local function answered(op, jids, keyed)
     return again
   end
   for i = 1, #jids do
-    if is_resend(jobs.get(jids[i]), op.request) then
+    if is_resend(jids[i], op.request) then
       return jids
     end
   end
@@ -176,9 +180,7 @@ local function put_all(now, puts, keyed, operation, request)
   local accepted = keyed and deduplication.redirect(now, puts, stands) or puts
   local edges = put.check(accepted)
   for i = 1, #puts do
-    if puts[i].named then
-      admission.check_throttles(puts[i], operation)
-    end
+    admission.check_throttles(puts[i], operation)
   end
 
   create_all(accepted)

@@ -90,6 +90,9 @@ end
 
 -- Take from every throttle that a job passes what its claim takes.
 function admission.claimed(now, job)
+  if job.options == '' and not store.config then
+    return
+  end
   for _, name in ipairs(throttles.passed_by(job)) do
     throttles.spend(now, name, throttles.cost(job), job.token)
   end

@@ -80,18 +80,14 @@ function failure.fail_job(now, job, group, message, ended)
   job.worker, job.grant = '', ''
   job.expires_at = 0
   job.ended_at = now
-  if job.options ~= '' then
-    options.drop(job, 'ttl_ms')
-    options.drop(job, 'revoked')
-  end
+  options.drop(job, 'ttl_ms')
+  options.drop(job, 'revoked')
   jobs.place(job, 'failed')
   if job.waited_for ~= '0' then
     cascade.push(job)
   end
   cleanup.clean_up(now, job)
-  if job.options ~= '' then
-    write_letter(now, job)
-  end
+  write_letter(now, job)
   retire(now)
   failure.retire_due(now, SWEEP)
 end
@@ -136,7 +132,7 @@ function failure.expire_taken(now, taken)
   local left = {}
   for i = 1, #taken do
     local job = taken[i]
-    if job.options ~= '' and ttl.is_over(now, job) then
+    if ttl.is_over(now, job) then
       parked.unreserve(job)
       parked.forget_gate(job)
       expire(now, job)

@@ -84,8 +84,11 @@ local function put_off(now, jid)
   end
 end
 
--- See to the dependents of jobs that failed, the last one first, as far as an operation goes.
+-- See to the dependents of jobs that failed, the last one first, as far as an operation goes; say if there were any.
 function propagation.go_on(now)
+  if not cascade.is_left() then
+    return false
+  end
   store.gather_no_more()
   local room, doomed = catalogue.most, {}
   while room > 0 and (#doomed > 0 or cascade.is_left()) do
@@ -105,4 +108,5 @@ function propagation.go_on(now)
   for _, jid in ipairs(doomed) do
     put_off(now, jid)
   end
+  return true
 end

@@ -65,7 +65,7 @@ end
 
 -- Write what an operation has gathered.
 local function flush(spec, now)
-  if spec.cascades and cascade.is_left() then
+  if spec.cascades then
     propagation.go_on(now)
   end
   if store.cascade then

@@ -80,7 +80,7 @@ class Ordered(Generic[T]):
     def add(self, entry: T) -> None:
         """Enter an entry."""
         tail = self._tail
-        if tail and entry > tail[-1] and len(tail) < BLOCK:
+        if not tail or (entry > tail[-1] and len(tail) < BLOCK):  # only a list without entries has an empty tail
             tail.append(entry)
             self.size += 1
         else:
@@ -105,7 +105,7 @@ class Ordered(Generic[T]):
     def remove(self, entry: T) -> None:
         """Strike an entry; ValueError when it is not there."""
         first = self._blocks[0]
-        if len(first) > 1 and first[0] == entry:
+        if first and first[0] == entry and (len(first) > 1 or not self._lasts):
             del first[0]
         else:
             self._find_and_remove(entry)
@@ -130,10 +130,10 @@ class Ordered(Generic[T]):
     def take(self, most: int) -> list[T]:
         """Strike the first entries, up to so many, and give them."""
         blocks = self._blocks
-        if len(block := blocks[0]) > most:
+        if len(block := blocks[0]) > most or not self._lasts:
             taken = block[:most]
             del block[:most]
-            self.size -= most
+            self.size -= len(taken)
             return taken
         taken = self[:most]
         while len(blocks) > 1 and len(blocks[0]) <= most:

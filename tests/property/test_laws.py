@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -91,8 +92,7 @@ def test_a_choice_by_chance_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     hidden = itertools.count()
 
     def moody(verb: Any, store_: Store, now: int, op: ops.Put) -> Any:
-        op.priority = next(hidden)  # type: ignore[misc]
-        return verb(store_, now, op)
+        return verb(store_, now, replace(op, priority=next(hidden)))
 
     plant(monkeypatch, "put", moody)
     assert fails(test_a_replay_is_identical)

@@ -885,14 +885,22 @@ class Generator:
         if not self._below(20):
             return (ops.Put(queue, self._any(), "k", ""),)
         puts = [self._put_one(f"{id}:{number}", None, "") for number in numbers]
-        for one in puts:
-            one.queue, one.priority, one.ordered = queue, None, None  # type: ignore[misc]
-            one.unique = one.unique_mode = one.unique_ms = one.unique_max_ms = None  # type: ignore[misc]
-            if not self._below(12):
-                one.depends = self._depends()  # type: ignore[misc]
-            if not self._below(30):
-                one.priority = 1  # type: ignore[misc]
-        return tuple(puts)
+        return tuple(self._as_sub_request(one, queue) for one in puts)
+
+    def _as_sub_request(self, put: ops.Put, queue: str) -> ops.Put:
+        """The same put in the request's queue, without what a sub-request must not say; now and then it says it."""
+        depends = put.depends if self._below(12) else self._depends()
+        return replace(
+            put,
+            queue=queue,
+            priority=None if self._below(30) else 1,
+            ordered=None,
+            unique=None,
+            unique_mode=None,
+            unique_ms=None,
+            unique_max_ms=None,
+            depends=depends,
+        )
 
     def request_open(self) -> Operation:
         id, queue, limit, priority = self._opened()

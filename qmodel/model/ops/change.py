@@ -44,8 +44,7 @@ def delay(store: Store, now: int, op: Delay) -> str:
     job = _not_begun(jobs.find(store, op.jid))
 
     jobs.lift(store, job)
-    if job.options:
-        step_back(store, now, job)
+    step_back(store, now, job)
     emit(store, now, "delayed", job.jid, job.queue, now + op.delay_ms)
     job.ready_at = now + op.delay_ms
     state = begins(store, now, job)

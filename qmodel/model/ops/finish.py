@@ -56,7 +56,7 @@ def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
 def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAndPopped:
     """Complete a leased job, then lease the next ones."""
     job, outcome = jobs.held(store, op.jid, op.token, "completed")
-    depends = _check_next(store, op, "complete_and_pop") if op.named and outcome is None else NO_EDGES
+    depends = _check_next(store, op, "complete_and_pop") if outcome is None else NO_EDGES
     again = workers.granted(store, op.worker, op.request) if outcome is not None else ()
 
     if outcome is None:
@@ -116,8 +116,7 @@ def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, d
     if job.dependents:
         for waiting in dependencies.resolve(store, job):
             unblock(store, now, waiting)
-    if job.options:
-        clean_up(store, now, job)
+    clean_up(store, now, job)
     return "complete"
 
 
@@ -129,9 +128,7 @@ def _retire(store: Store, now: int, most: int) -> bool:
     for old in found:
         emit(store, now, "retired", old.jid)
         jobs.remove(store, old)
-    if store.keeping.size and retire_due(store, now, most):
-        return True
-    return bool(found)
+    return retire_due(store, now, most) or bool(found)
 
 
 def _advance(
@@ -143,8 +140,7 @@ def _advance(
     lease: tuple[str, str, int, int],
 ) -> str:
     assert op.next is not None
-    if depends.given:
-        dependencies.link(store, job, depends)
+    dependencies.link(store, job, depends)
     job.ready_at = now + op.delay_ms
     state = begins(store, now, job)
     history.add(store, now, job, "completed", job.token, state)
@@ -214,8 +210,7 @@ def release(store: Store, now: int, op: Release) -> str:
         fail_revoked(store, now, job)
         jobs.remember(store, job, "released", "failed")
         return "failed"
-    if depends.given:
-        dependencies.link(store, job, depends)
+    dependencies.link(store, job, depends)
     state = _give_back(store, now, job, op.delay_ms)
     history.add(store, now, job, "released", job.token, state)
     emit(store, now, "released", job.jid, job.queue, job.worker, job.token, state)

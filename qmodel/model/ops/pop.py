@@ -56,7 +56,8 @@ def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
     elif op.wait:
         for name in names:
             _await_work(store, name, most)
-    return _concluded(store, now, granted)
+    propagation.go_on(store, now)  # before the reply is made: a resend shows what followed
+    return jobs.views(store, now, granted)
 
 
 def grant(
@@ -70,13 +71,7 @@ def grant(
         workers.remember(store, worker, request, tuple(map(JID, granted)))
     elif wait:
         _await_work(store, queue, most)
-    return _concluded(store, now, granted)
-
-
-def _concluded(store: Store, now: int, granted: list[Job]) -> tuple[replies.Job, ...]:
-    """Let what follows from the jobs that failed on the way happen, then show what was granted: a resend repeats it."""
-    if store.cascade:
-        propagation.go_on(store, now)
+    propagation.go_on(store, now)  # before the reply is made: a resend shows what followed
     return jobs.views(store, now, granted)
 
 
@@ -110,10 +105,8 @@ def _next(store: Store, now: int, queue: str, places: Queue, count: int) -> list
             break
         if _take_back(store, now, job) and passes(store, now, job, passed, True):
             taken.append(job)
-    if places.expires.size:
-        expire_due(store, now, queue, MOST)
-    if places.recur.size:
-        fire_due(store, now, queue, MOST)
+    expire_due(store, now, queue, MOST)
+    fire_due(store, now, queue, MOST)
     for job in queues.due(store, places, now, MOST):
         emit(store, now, "promoted", job.jid, job.queue)
         _promote(store, now, job)
@@ -154,7 +147,7 @@ def _ready(store: Store, now: int, queue: str, places: Queue, count: int, passed
 
 def _promote(store: Store, now: int, job: Job) -> None:
     """Move a job whose time has come into the order, or let it wait in its line."""
-    if job.options and admit(store, job) != "waiting":
+    if admit(store, job) != "waiting":
         jobs.lift(store, job)
         place(store, now, job, "throttled")
     else:
@@ -186,8 +179,7 @@ def _take_back(store: Store, now: int, job: Job) -> bool:
 def _claim(store: Store, now: int, job: Job, worker: str, request: str) -> None:
     wait_ms = now - job.ready_at if now > job.ready_at else 0
     job.token = emit(store, now, "popped", job.jid, job.queue, worker, wait_ms)
-    if store.throttles:
-        claimed(store, now, job)
+    claimed(store, now, job)
     job.worker = worker
     job.grant = request
     job.popped_at = now

@@ -17,18 +17,22 @@ from qmodel.model.state.store import Store, emit
 
 def put(store: Store, now: int, op: Put) -> str:
     """Put a job into a queue, or move it there."""
-    if _is_resend(jobs.get(store, op.jid), op.request):
+    if _is_resend(store, op.jid, op.request):
         return op.jid
     if op.unique is not None:
         return _put_unique(store, now, op)
-    edges = None
-    if op.named:
-        deduplication.check(op, "put")
-        edges = check(store, (op,)).get(op.jid)
-        check_throttles(store, op, "put")
+    edges = _check_plain(store, op) if op.named else None
 
     put_one(store, now, op, edges, op.request)
     return op.jid
+
+
+def _check_plain(store: Store, op: Put) -> Edges | None:
+    """Check a put without a key; give its edges, where the put names dependencies; or refuse."""
+    deduplication.check(op, "put")
+    edges = check(store, (op,)).get(op.jid)
+    check_throttles(store, op, "put")
+    return edges
 
 
 def _put_unique(store: Store, now: int, op: Put) -> str:
@@ -105,7 +109,7 @@ def _answered(store: Store, op: PutMany, jids: tuple[str, ...], keyed: bool) -> 
     if again is not None:
         return again
     for jid in jids:
-        if _is_resend(jobs.get(store, jid), op.request):
+        if _is_resend(store, jid, op.request):
             return jids
     return None
 
@@ -116,8 +120,12 @@ def put_made(store: Store, now: int, op: Put) -> Job:
     return jobs.load(store, op.jid)
 
 
-def _is_resend(job: Job | None, request: str) -> bool:
-    return job is not None and request != "" and job.put_request == request
+def _is_resend(store: Store, jid: str, request: str) -> bool:
+    """Whether this very request has put the job."""
+    if request == "":
+        return False
+    job = jobs.get(store, jid)
+    return job is not None and job.put_request == request
 
 
 def check_distinct(jids: tuple[str, ...]) -> None:
@@ -182,10 +190,7 @@ def put_one(store: Store, now: int, op: Put, edges: Edges | None, request: str, 
     emit(store, now, "put", job.jid, op.queue, op.klass, state)
     if op.tags is not None:
         tags.assign(store, job, op.tags)
-    if job.options:
-        place(store, now, job, state)
-    else:
-        jobs.place(store, job, state)
+    place(store, now, job, state)
 
 
 def _leave(store: Store, now: int, job: Job) -> None:

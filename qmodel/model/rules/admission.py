@@ -95,6 +95,8 @@ def _park(store: Store, now: int, job: Job, name: str, opens: int) -> None:
 
 def claimed(store: Store, now: int, job: Job) -> None:
     """Take from every throttle that a job passes what its claim takes."""
+    if not store.throttles:
+        return
     for name in throttles.passed_by(store, job):
         throttles.spend(store, now, name, throttles.cost(job), job.token)
 

@@ -25,6 +25,8 @@ from qmodel.model.state.store import Store, emit
 
 def retire_due(store: Store, now: int, most: int) -> bool:
     """Delete ended jobs that were to be kept until now by their own word, up to so many; say whether there were any."""
+    if not store.keeping.size:
+        return False
     found = retention.due(store, now, most)
     for old in found:
         _delete(store, now, old)
@@ -42,15 +44,13 @@ def fail_job(store: Store, now: int, job: Job, group: str, message: str, ended: 
     job.worker = job.grant = ""
     job.expires_at = 0
     job.ended_at = now
-    if job.options:
-        options.drop(job, "ttl_ms")
-        options.drop(job, "revoked")
+    options.drop(job, "ttl_ms")
+    options.drop(job, "revoked")
     jobs.place(store, job, "failed")
     if job.dependents:
         cascade.push(store, job)
     clean_up(store, now, job)
-    if job.options:
-        _write_letter(store, now, job)
+    _write_letter(store, now, job)
     _retire(store, now)
     retire_due(store, now, SWEEP)
 
@@ -142,7 +142,7 @@ def expire_taken(store: Store, now: int, taken: list[Job]) -> list[Job]:
     """Fail those of some lifted jobs that may no longer begin; give the others."""
     left = []
     for job in taken:
-        if job.options and ttl.is_over(now, job):
+        if ttl.is_over(now, job):
             parked.unreserve(store, job)
             parked.forget_gate(job)
             _expire(store, now, job)

@@ -23,6 +23,8 @@ from qmodel.model.state.store import Store
 
 def go_on(store: Store, now: int) -> None:
     """See to the dependents of jobs that failed, the last one first, as far as an operation goes."""
+    if not store.cascade:
+        return
     room = MOST
     doomed: list[str] = []
     while room > 0 and (doomed or cascade.is_left(store)):

@@ -11,8 +11,7 @@ from qmodel.model.state.store import Store, emit
 def begins(store: Store, now: int, job: Job) -> str:
     """The state of a job that nothing holds but its dependencies, its time, and its line."""
     if job.dependencies:
-        if job.options:
-            give_up(store, now, job)
+        give_up(store, now, job)
         return "depends"
     if job.ready_at > now:
         return "scheduled"
