@@ -89,10 +89,10 @@ RECORDS = {"job": "state/records", "queue": "state/queues"}
 
 
 @cache
-def places(variable: str) -> dict[str, int]:
+def fields(variable: str) -> dict[str, int]:
     """Where each field of a record stands."""
-    found = re.search(r"\.places = \{(.*?)\}", read(RECORDS[variable]), re.S)
-    assert found, f"lua/{RECORDS[variable]}.lua has no list of places"
+    found = re.search(r"\.fields = \{(.*?)\}", read(RECORDS[variable]), re.S)
+    assert found, f"lua/{RECORDS[variable]}.lua has no list of fields"
     return {name: at for at, name in enumerate(re.findall(r"'(\w+)'", found[1]), 1)}
 
 
@@ -107,7 +107,7 @@ def _compiled(text: str) -> str:
     text = re.sub(rf"\b({'|'.join(map(re.escape, HOT))})\b", lambda found: _local(found[1]), text)
     return re.sub(
         rf"(?<!')\b((?:\w+_)?({'|'.join(RECORDS)}))\.(\w+)",
-        lambda found: f"{found[1]}[{places(found[2])[found[3]]}]",
+        lambda found: f"{found[1]}[{fields(found[2])[found[3]]}]",
         text,
     )
 

@@ -31,7 +31,7 @@ LUA_FILES_ALONE = {
 
 IN_LUA_ALONE = {
     "cascade.flush": "within an operation the cascade is a list of Lua's",
-    "completed.look_again": "the bound before which nothing can be past keeping is a cache of Lua's",
+    "completed.recheck": "the bound before which nothing can be past keeping is a cache of Lua's",
     "config.all": "the model's options are a dictionary",
     "config.before": "a comparison; the model's names sort by themselves",
     "config.get": "the model's options are a dictionary",
@@ -45,8 +45,8 @@ IN_LUA_ALONE = {
     "queues.begin": "what a queue's state says is kept from call to call",
     "queues.expect_end": "the moment before which nothing can have expired is a cache of Lua's",
     "queues.expect_runs": "the moment of the first recurring job is a cache of Lua's",
-    "queues.expect_gates": "the moment of the first gate is a cache of Lua's",
-    "queues.has_gates": "the model asks the queue object",
+    "queues.expect_admission": "the moment of the first gate is a cache of Lua's",
+    "queues.has_parked": "the model asks the queue object",
     "queues.prefetch": "several states are read with one command",
     "queues.size": "the model asks the sorted list",
     "queues.state_key": "what a queue's state says is kept from call to call",
@@ -96,9 +96,9 @@ OTHER_WORDS = {
 }
 
 STORAGE_CALLS = {
-    "cascade.is_left", "completed.look_again", "config.all", "config.get", "config.option", "config.special",
+    "cascade.is_left", "completed.recheck", "config.all", "config.get", "config.option", "config.special",
     "history.quote", "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "queues.due",
-    "queues.has_gates", "queues.has_pauses", "queues.is_due", "queues.lapsed", "queues.look_due", "queues.of",
+    "queues.has_parked", "queues.has_pauses", "queues.is_due", "queues.lapsed", "queues.look_due", "queues.of",
     "queues.prefetch", "queues.rank", "queues.size",
     "records.clear_failure", "records.data", "records.prefetch", "records.set_data", "records.set_failure",
     "options.of_any", "store.events_after", "store.gather_no_more", "store.last", "store.text", "store.write_sorted",
@@ -328,7 +328,7 @@ def test_only_keys_builds_keys() -> None:
 
 
 IN_RECORDS_ALONE = (
-    set(bundle.places("job"))
+    set(bundle.fields("job"))
     - {argument.name for spec in CATALOGUE.values() for argument in spec.arguments}
     - {"data", "text"}
 )

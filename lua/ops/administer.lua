@@ -59,7 +59,7 @@ local function configure(now, option, value, change)
   elseif option == 'max-journal' then
     journal.keep(value)
   elseif option == 'jobs-history' or option == 'jobs-history-count' then
-    completed.look_again()
+    completed.recheck()
   end
   change(option, value)
   store.emit(now, 'configured', option, value)

@@ -25,7 +25,7 @@ function change.priority(now, op)
   job.priority = op.priority
   state_index.enter(job)
   if job.state == 'throttled' then
-    parked.look_again(job)
+    parked.recheck(job)
   end
   return op.priority
 end
@@ -43,7 +43,7 @@ function change.delay(now, op)
   local job = not_begun(jobs.find(op.jid))
 
   jobs.lift(job)
-  concurrency.step_back(now, job)
+  concurrency.release_unused_slot(now, job)
   store.emit(now, 'delayed', job.jid, job.queue, now + op.delay_ms)
   job.ready_at = now + op.delay_ms
   local state = stages.begins(now, job)

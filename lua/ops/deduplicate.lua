@@ -17,7 +17,7 @@ function deduplicate.unique_release(now, op)
   store.emit(now, 'unique_released', unique.key, unique.jid)
   uniques.remove(unique)
   if unique.next ~= '' then
-    deduplication.go_on(now, jobs.load(unique.next), unique.jid)
+    deduplication.resume(now, jobs.load(unique.next), unique.jid)
   end
   return 1
 end

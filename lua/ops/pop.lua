@@ -35,8 +35,8 @@ local function ready(now, queue, count, passed)
   local taken, closed, through, own = {}, 0, 0, throttles.own(queue)
   local left = count
   while left > 0 and closed < catalogue.most do
-    if queues.has_gates(queue) then
-      through = through + admission.let_through(now, queue, passed, catalogue.most - through)
+    if queues.has_parked(queue) then
+      through = through + admission.admit_parked(now, queue, passed, catalogue.most - through)
     end
     local wanted = own and admission.admitted(now, queue, passed) or left
     local found, before = queues.take(queue, wanted), left
@@ -145,7 +145,7 @@ function pop.grant(now, queue, worker, count, wait, request)
   elseif wait then
     await_work(queue, most)
   end
-  return propagation.go_on(now) and jobs.views(now, jids) or shown -- a resend shows what followed
+  return propagation.propagate(now) and jobs.views(now, jids) or shown -- a resend shows what followed
 end
 
 -- Lease the next jobs of a queue to a worker.
@@ -194,7 +194,7 @@ function pop.pop_any(now, op)
       await_work(name, most)
     end
   end
-  local changed = propagation.go_on(now) or #names > 1 -- a queue may have changed what another one gave
+  local changed = propagation.propagate(now) or #names > 1 -- a queue may have changed what another one gave
   return changed and jobs.views(now, jids) or shown
 end
 

@@ -191,7 +191,7 @@ function recur.recur_unpause(now, op)
   schedules.leave(schedule)
   schedule.paused = false
   store.emit(now, 'recur_unpaused', op.jid, schedule.queue)
-  recurrence.go_on(now, schedule, 'missed')
+  recurrence.resume(now, schedule, 'missed')
   return 1
 end
 

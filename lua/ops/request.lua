@@ -190,7 +190,7 @@ function request.request_tune(now, op)
       prioritize(job, request.priority)
     end
   end
-  concurrency.let_through(now, REQUEST .. op.id)
+  concurrency.fill_slots(now, REQUEST .. op.id)
   return request.state
 end
 

@@ -3,7 +3,7 @@
 
 local admission = {}
 
-local GATES = 100
+local THROTTLES_MOST = 100
 local NONE = {0, 0}
 
 -- Refuse a job that names a queue's own throttle, or costs more than a bucket that it is to pass can ever hold.
@@ -65,15 +65,15 @@ function admission.passes(now, job, passed, holds)
     return true
   end
   local named, cost = throttles.named(job), throttles.cost(job)
-  local gate = options.get(job, 'gate')
+  local throttle = options.get(job, 'gate')
   parked.unreserve(job)
   for _, name in ipairs(named) do
     local before = passed[name] or NONE
-    if not holds and gate ~= name then
-      before = sum(before, parked.let(job.queue, name, job.priority))
+    if not holds and throttle ~= name then
+      before = sum(before, parked.admitted(job.queue, name, job.priority))
     end
     local opens = throttles.opens_at(now, name, cost, before, holds)
-    if not holds and gate ~= name and parked.is_behind(job, name) then
+    if not holds and throttle ~= name and parked.is_behind(job, name) then
       opens = throttles.NEVER
     end
     if opens > now then
@@ -84,7 +84,7 @@ function admission.passes(now, job, passed, holds)
   for _, name in ipairs(throttles.passed_by(job)) do
     passed[name] = sum(passed[name] or NONE, {1, throttles.taken(name, cost)})
   end
-  parked.forget_gate(job)
+  parked.forget_throttle(job)
   return true
 end
 
@@ -99,7 +99,7 @@ function admission.claimed(now, job)
 end
 
 -- Let a parked job stand at the end of its priority. It keeps its turn at the gate, should that close before it.
-local function go_on(now, job, name)
+local function unpark(now, job, name)
   local parked = options.get(job, 'parked')
   store.emit(now, 'unthrottled', job.jid, job.queue, name)
   jobs.lift(job)
@@ -110,8 +110,8 @@ local function go_on(now, job, name)
 end
 
 -- Let the first jobs at a gate go on, as many as there is room for; then it waits until there is more.
-local function open(now, queue, name, passed, most)
-  local waiting = parked.let(queue, name, '+inf')
+local function admit_from(now, queue, name, passed, most)
+  local waiting = parked.admitted(queue, name, '+inf')
   local before = sum(passed[name] or NONE, waiting)
   local through, opens = 0, 0
   for _, job in ipairs(parked.parked(queue, name, most)) do
@@ -119,7 +119,7 @@ local function open(now, queue, name, passed, most)
     if opens > now then
       break
     end
-    go_on(now, job, name)
+    unpark(now, job, name)
     before = sum(before, {1, throttles.cost(job)})
     through = through + 1
   end
@@ -128,11 +128,11 @@ local function open(now, queue, name, passed, most)
 end
 
 -- Let jobs go on that are parked at gates which may be open, up to so many; give how many.
-function admission.let_through(now, queue, passed, most)
+function admission.admit_parked(now, queue, passed, most)
   local through = 0
-  for _, name in ipairs(parked.due(queue, now, GATES)) do
+  for _, name in ipairs(parked.due(queue, now, THROTTLES_MOST)) do
     if through < most then
-      through = through + open(now, queue, name, passed, most - through)
+      through = through + admit_from(now, queue, name, passed, most - through)
     end
   end
   return through

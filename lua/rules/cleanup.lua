@@ -12,10 +12,10 @@ function cleanup.clean_up(now, job)
     return
   end
   recurrence.run_ended(now, job)
-  concurrency.give_up(now, job)
+  concurrency.release_slot(now, job)
   request_end.sub_ended(now, job)
   if job.state == 'complete' then
     results.forget(job)
   end
-  deduplication.let_go(now, job)
+  deduplication.release_key(now, job)
 end

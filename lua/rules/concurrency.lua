@@ -5,13 +5,13 @@ local concurrency = {}
 -- The state of a job that is ready: waiting where it needs no place in a line, or has or gets one.
 function concurrency.admit(job)
   local name = concurrency_keys.of(job)
-  if not name or concurrency_keys.has_place(job) then
+  if not name or concurrency_keys.has_slot(job) then
     return 'waiting'
   end
-  if concurrency_keys.room(name) <= 0 then
+  if concurrency_keys.free_slots(name) <= 0 then
     return 'throttled'
   end
-  concurrency_keys.enter(name, job)
+  concurrency_keys.take_slot(name, job)
   return 'waiting'
 end
 
@@ -24,43 +24,43 @@ function concurrency.place(now, job, state)
 end
 
 -- Let a job give up its place in a line, if it has one, and let those through that wait for it.
-function concurrency.give_up(now, job)
+function concurrency.release_slot(now, job)
   local name = concurrency_keys.of(job)
-  if name and concurrency_keys.has_place(job) then
-    concurrency_keys.leave(name, job)
-    concurrency.let_through(now, name)
+  if name and concurrency_keys.has_slot(job) then
+    concurrency_keys.free_slot(name, job)
+    concurrency.fill_slots(now, name)
   end
 end
 
 -- Let a job give up its place that has not begun, for it is not to begin now.
-function concurrency.step_back(now, job)
+function concurrency.release_unused_slot(now, job)
   if not concurrency_keys.has_begun(job) then
-    concurrency.give_up(now, job)
+    concurrency.release_slot(now, job)
   end
 end
 
 -- Let the first jobs of a line through, as many as there is room for: each to the end of its priority.
-function concurrency.let_through(now, name)
-  for _, job in ipairs(concurrency_keys.first(name, concurrency_keys.room(name))) do
+function concurrency.fill_slots(now, name)
+  for _, job in ipairs(concurrency_keys.first_parked(name, concurrency_keys.free_slots(name))) do
     jobs.lift(job)
     job.ready_at = now
     store.emit(now, 'unthrottled', job.jid, job.queue, name)
-    concurrency_keys.enter(name, job)
+    concurrency_keys.take_slot(name, job)
     jobs.place(job, 'waiting')
   end
 end
 
 -- The jobs that would be let through if others ended, but for those that end themselves; `taken` is how many more places
 -- of each line are taken then.
-local function let_through_by(now, ended, taken)
+local function slots_filled_by(now, ended, taken)
   local through, order, ahead, gone = {}, {}, {}, {}
   for _, job in ipairs(ended) do
     local name = concurrency_keys.of(job)
     gone[job.jid] = true
-    if name and (concurrency_keys.has_place(job) or through[job.jid]) then
+    if name and (concurrency_keys.has_slot(job) or through[job.jid]) then
       taken[name] = (taken[name] or 0) - 1
-      ahead[name] = ahead[name] or concurrency_keys.first(name, 2 * #ended)
-      while ahead[name][1] and concurrency_keys.room(name) > taken[name] do
+      ahead[name] = ahead[name] or concurrency_keys.first_parked(name, 2 * #ended)
+      while ahead[name][1] and concurrency_keys.free_slots(name) > taken[name] do
         local one_job = table.remove(ahead[name], 1)
         if not gone[one_job.jid] then
           taken[name] = taken[name] + 1
@@ -84,16 +84,16 @@ end
 -- a read.
 function concurrency.preview(now, queue, ended, due)
   local found, taken = {}, {}
-  for _, job in ipairs(let_through_by(now, ended, taken)) do
+  for _, job in ipairs(slots_filled_by(now, ended, taken)) do
     if job.queue == queue then
       found[#found + 1] = job
     end
   end
   for _, job in ipairs(due) do
     local name = concurrency_keys.of(job)
-    if not name or concurrency_keys.has_place(job) then
+    if not name or concurrency_keys.has_slot(job) then
       found[#found + 1] = job
-    elseif concurrency_keys.room(name) > (taken[name] or 0) then
+    elseif concurrency_keys.free_slots(name) > (taken[name] or 0) then
       taken[name] = (taken[name] or 0) + 1
       found[#found + 1] = jobs.with_priority(job, concurrency_keys.priority(name, job))
     end

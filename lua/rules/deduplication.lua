@@ -12,7 +12,7 @@ local function not_begun(unique, jid)
 end
 
 -- Let a job no longer wait for the holder of its key.
-function deduplication.go_on(now, job, holder)
+function deduplication.resume(now, job, holder)
   options.drop(job, 'holder')
   dependencies.unlink(job, {holder})
   if job.state == 'depends' and job.waits == '0' then
@@ -180,7 +180,7 @@ end
 local function delay(now, op, job, unique)
   store.write_sorted()
   jobs.lift(job)
-  concurrency.step_back(now, job)
+  concurrency.release_unused_slot(now, job)
   local ready_at = now + op.delay_ms
   if op.unique_max_ms then
     ready_at = math.min(ready_at, unique.since + op.unique_max_ms)
@@ -214,7 +214,7 @@ end
 -- ---- the end
 
 -- Let a job that has ended, or begins anew, hold its key no longer; the job that was kept for after it goes on.
-function deduplication.let_go(now, job)
+function deduplication.release_key(now, job)
   local key = options.get(job, 'unique')
   local unique = key and uniques.load(key)
   if not unique then
@@ -227,7 +227,7 @@ function deduplication.let_go(now, job)
   elseif unique.jid == job.jid and unique.next ~= '' then
     local next_job = jobs.load(unique.next)
     uniques.hold(unique.key, 'again', next_job, now, 0)
-    deduplication.go_on(now, next_job, job.jid)
+    deduplication.resume(now, next_job, job.jid)
   elseif unique.jid == job.jid and unique.mode ~= 'window' then
     uniques.remove(unique)
   end

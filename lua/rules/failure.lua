@@ -134,7 +134,7 @@ function failure.expire_taken(now, taken)
     local job = taken[i]
     if ttl.is_over(now, job) then
       parked.unreserve(job)
-      parked.forget_gate(job)
+      parked.forget_throttle(job)
       expire(now, job)
     else
       left[#left + 1] = job

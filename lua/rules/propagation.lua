@@ -85,7 +85,7 @@ local function put_off(now, jid)
 end
 
 -- See to the dependents of jobs that failed, the last one first, as far as an operation goes; say if there were any.
-function propagation.go_on(now)
+function propagation.propagate(now)
   if not cascade.is_left() then
     return false
   end

@@ -19,8 +19,8 @@ function recurrence.keep(now, schedule)
 end
 
 -- Pass over what was due while one stood still that is in no list, and keep it.
-function recurrence.go_on(now, schedule, event)
-  if not schedules.stands_still(schedule) then
+function recurrence.resume(now, schedule, event)
+  if not schedules.is_suspended(schedule) then
     local passed = schedules.before(schedule, now + 1)
     schedules.skip(schedule, passed)
     if passed > 0 then
@@ -43,14 +43,14 @@ function recurrence.run_ended(now, job)
   if not schedule or schedule.since ~= tonumber(since) then
     return
   end
-  local stood_still = schedules.stands_still(schedule) -- not if it was changed since, and allows runs beside each other
+  local was_suspended = schedules.is_suspended(schedule) -- not if it was changed since, and allows runs beside each other
   schedules.leave(schedule)
   schedule.open = schedule.open - 1
   if schedule.kind == 'after' and schedule.open == 0 and schedule.next_at == queues.NO_TIME then
     schedule.next_at = now + schedule.interval_ms
   end
-  if stood_still then
-    recurrence.go_on(now, schedule, 'skipped')
+  if was_suspended then
+    recurrence.resume(now, schedule, 'skipped')
   else
     recurrence.keep(now, schedule)
   end

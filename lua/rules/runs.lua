@@ -4,7 +4,7 @@
 local runs = {}
 
 local function is_due(now, schedule)
-  return schedule.next_at <= now and not schedules.stands_still(schedule) and not schedules.over(schedule)
+  return schedule.next_at <= now and not schedules.is_suspended(schedule) and not schedules.over(schedule)
 end
 
 function runs.next_run(schedule, due_at)

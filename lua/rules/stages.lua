@@ -5,7 +5,7 @@ local stages = {}
 -- The state of a job that nothing holds but its dependencies, its time, and its line.
 function stages.begins(now, job)
   if job.waits ~= '0' then
-    concurrency.give_up(now, job)
+    concurrency.release_slot(now, job)
     return 'depends'
   end
   if tonumber(job.ready_at) > now then

@@ -7,7 +7,7 @@ function suspension.end_(now, name, reason)
   local left = pauses.drop(name, reason)
   store.emit(now, 'unpaused', name, reason or '', left)
   if left == 0 then
-    queues.go_on(name)
+    queues.resume(name)
   end
   return left == 0
 end

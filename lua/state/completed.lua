@@ -28,7 +28,7 @@ function completed.discard(job)
 end
 
 -- Look anew at the next completion: a limit, or the oldest job, has changed.
-function completed.look_again()
+function completed.recheck()
   store.bound('sweep_seq', 0)
   store.bound('sweep_at', 0)
 end

@@ -1,7 +1,7 @@
 -- Lines: jobs that start one after the other, or only so many at a time. What holds of lines is told in
 -- qmodel/model/state/concurrency_keys.py.
 --
--- A line is one sorted set. Those that have a place stand before all others, at -inf; those that are parked stand as in
+-- A slots is one sorted set. Those that have a place stand before all others, at -inf; those that are parked stand as in
 -- their queue, by the moment at which they became ready and by sequence.
 
 local concurrency_keys = {}
@@ -31,8 +31,8 @@ function concurrency_keys.limit(name)
   return id and requests.limit(id) or 1
 end
 
--- Whether a job has a place in its line.
-function concurrency_keys.has_place(job)
+-- Whether a job has a place in its slots.
+function concurrency_keys.has_slot(job)
   return options.get(job, 'line') ~= nil
 end
 
@@ -41,21 +41,21 @@ function concurrency_keys.has_begun(job)
   return tonumber(job.token) > tonumber(options.get(job, 'line') or 0)
 end
 
--- Whether a ready job waits in a line.
+-- Whether a ready job waits in a slots.
 function concurrency_keys.is_parked(job)
-  return concurrency_keys.of(job) ~= nil and not concurrency_keys.has_place(job)
+  return concurrency_keys.of(job) ~= nil and not concurrency_keys.has_slot(job)
 end
 
 -- How many places of a line are free; below 0 where the limit was lowered.
-function concurrency_keys.room(name)
-  return concurrency_keys.limit(name) - store.sorted('ZCOUNT', keys.line(name), FIRST, FIRST)
+function concurrency_keys.free_slots(name)
+  return concurrency_keys.limit(name) - store.sorted('ZCOUNT', keys.concurrency_key(name), FIRST, FIRST)
 end
 
 -- The jobs that have been parked for longest.
-function concurrency_keys.first(name, most)
+function concurrency_keys.first_parked(name, most)
   local found = {}
   if most > 0 then
-    for i, member in ipairs(store.sorted('ZRANGEBYSCORE', keys.line(name), 0, '+inf', 'LIMIT', 0, most)) do
+    for i, member in ipairs(store.sorted('ZRANGEBYSCORE', keys.concurrency_key(name), 0, '+inf', 'LIMIT', 0, most)) do
       found[i] = jobs.load(keys.jid_of(member))
     end
   end
@@ -65,7 +65,7 @@ end
 -- The first jobs that have a place in a line, by id.
 function concurrency_keys.holders(name, most)
   local jids = {}
-  for i, member in ipairs(store.sorted('ZRANGEBYSCORE', keys.line(name), FIRST, FIRST, 'LIMIT', 0, most)) do
+  for i, member in ipairs(store.sorted('ZRANGEBYSCORE', keys.concurrency_key(name), FIRST, FIRST, 'LIMIT', 0, most)) do
     jids[i] = keys.jid_of(member)
   end
   return jids
@@ -93,24 +93,24 @@ function concurrency_keys.priority(name, job)
 end
 
 -- Give a job a place; it keeps the sequence as of which it has it. A sub-request has the priority of its request.
-function concurrency_keys.enter(name, job)
+function concurrency_keys.take_slot(name, job)
   job.priority = concurrency_keys.priority(name, job)
-  store.add(keys.line(name), FIRST, keys.member(0, job.jid))
+  store.add(keys.concurrency_key(name), FIRST, keys.member(0, job.jid))
   options.set(job, 'line', store.last())
 end
 
 -- Take a job's place away.
-function concurrency_keys.leave(name, job)
-  store.remove(keys.line(name), keys.member(0, job.jid))
+function concurrency_keys.free_slot(name, job)
+  store.remove(keys.concurrency_key(name), keys.member(0, job.jid))
   options.drop(job, 'line')
 end
 
--- Let a job wait in a line.
+-- Let a job wait in a slots.
 function concurrency_keys.park(name, job)
-  store.add(keys.line(name), job.ready_at, keys.member(job.seq, job.jid))
+  store.add(keys.concurrency_key(name), job.ready_at, keys.member(job.seq, job.jid))
 end
 
--- Let a job no longer wait in a line.
+-- Let a job no longer wait in a slots.
 function concurrency_keys.unpark(name, job)
-  store.remove(keys.line(name), keys.member(job.seq, job.jid))
+  store.remove(keys.concurrency_key(name), keys.member(job.seq, job.jid))
 end

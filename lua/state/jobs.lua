@@ -90,7 +90,7 @@ function jobs.lift(job)
   state_index.leave(job)
   if job.options ~= '' then
     ttl.leave(job)
-    parked.forget_gate(job)
+    parked.forget_throttle(job)
   end
   job.state = ''
 end

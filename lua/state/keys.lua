@@ -113,7 +113,7 @@ function keys.schedule(jid)
   return keys.prefix .. 'r:' .. jid
 end
 
-function keys.line(name)
+function keys.concurrency_key(name)
   return keys.prefix .. 'l:' .. name
 end
 
@@ -149,7 +149,7 @@ function keys.throttle(name, part)
 end
 
 -- A throttle as a queue sees it. No name holds a tab.
-function keys.gate(queue, name, part)
+function keys.parked(queue, name, part)
   return keys.prefix .. 'g:' .. queue .. '\t' .. name .. part
 end
 

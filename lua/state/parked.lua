@@ -16,7 +16,7 @@ function parked.hold(job)
 end
 
 -- Let it hold them no more.
-function parked.let_go(job)
+function parked.release(job)
   for _, name in ipairs(throttles.named(job)) do
     redis.call('ZREM', keys.throttle(name, '-held'), job.jid)
     local throttle = throttles.of(name)
@@ -49,7 +49,7 @@ end
 -- The throttles at which a pop has to look, by the moment since when.
 function parked.due(name, now, most)
   local queue = queues.of(name)
-  if queue.gates and queue.gates <= now then
+  if queue.admits_at and queue.admits_at <= now then
     return redis.call('ZRANGEBYSCORE', keys.queue(name, '-gates'), '-inf', now, 'LIMIT', 0, most)
   end
   return {}
@@ -58,22 +58,22 @@ end
 -- The first moment at which a pop has to look at any.
 function parked.open_at(name)
   local queue = queues.of(name)
-  return queue.gates or throttles.NEVER
+  return queue.admits_at or throttles.NEVER
 end
 
 -- Tell the queue of the first of these moments.
 local function tell(queue)
   local first = redis.call('ZRANGE', keys.queue(queue, '-gates'), 0, 0, 'WITHSCORES')
-  queues.expect_gates(queue, first[2] and tonumber(first[2]) or false)
+  queues.expect_admission(queue, first[2] and tonumber(first[2]) or false)
 end
 
 local function size(queue, name, part)
-  return redis.call('ZCARD', keys.gate(queue, name, part))
+  return redis.call('ZCARD', keys.parked(queue, name, part))
 end
 
 -- The moment at which a gate is looked at, or nil where there is no gate.
 local function moment_of(queue, name)
-  return queues.has_gates(queue) and redis.call('ZSCORE', keys.queue(queue, '-gates'), name) or nil
+  return queues.has_parked(queue) and redis.call('ZSCORE', keys.queue(queue, '-gates'), name) or nil
 end
 
 local function look(queue, name, moment)
@@ -82,7 +82,7 @@ local function look(queue, name, moment)
 end
 
 -- Have a gate.
-local function gate(queue, name)
+local function entry(queue, name)
   if not moment_of(queue, name) then
     look(queue, name, throttles.NEVER)
   end
@@ -124,8 +124,8 @@ end
 function parked.park(job)
   local name = options.get(job, 'gate')
   if name then
-    gate(job.queue, name)
-    redis.call('ZADD', keys.gate(job.queue, name, '-parked'), job.priority, parked_at(job))
+    entry(job.queue, name)
+    redis.call('ZADD', keys.parked(job.queue, name, '-parked'), job.priority, parked_at(job))
     redis.call('ZADD', keys.throttle(name, '-queues'), 0, job.queue)
   end
 end
@@ -134,13 +134,13 @@ end
 function parked.unpark(job)
   local name = options.get(job, 'gate')
   if name then
-    redis.call('ZREM', keys.gate(job.queue, name, '-parked'), parked_at(job))
+    redis.call('ZREM', keys.parked(job.queue, name, '-parked'), parked_at(job))
     changed(job.queue, name)
   end
 end
 
 -- Let the next pop look at the gate at which a job is parked: it stands elsewhere there.
-function parked.look_again(job)
+function parked.recheck(job)
   local name = options.get(job, 'gate')
   if name then
     parked.expect(job.queue, name, 0)
@@ -151,8 +151,8 @@ end
 function parked.reserve(job)
   local name = options.get(job, 'gate')
   if name then
-    gate(job.queue, name)
-    redis.call('ZADD', keys.gate(job.queue, name, '-let'), job.priority, let_at(job))
+    entry(job.queue, name)
+    redis.call('ZADD', keys.parked(job.queue, name, '-let'), job.priority, let_at(job))
   end
 end
 
@@ -160,13 +160,13 @@ end
 function parked.unreserve(job)
   local name = options.get(job, 'gate')
   if name then
-    redis.call('ZREM', keys.gate(job.queue, name, '-let'), let_at(job))
+    redis.call('ZREM', keys.parked(job.queue, name, '-let'), let_at(job))
     changed(job.queue, name)
   end
 end
 
 -- Let a job that has left its place say no more at which gate it was.
-function parked.forget_gate(job)
+function parked.forget_throttle(job)
   options.drop(job, 'gate')
   options.drop(job, 'parked')
 end
@@ -174,7 +174,7 @@ end
 -- The first jobs of a queue that are parked at a throttle.
 function parked.parked(queue, name, most)
   local jids = {}
-  for i, member in ipairs(redis.call('ZRANGE', keys.gate(queue, name, '-parked'), 0, most - 1)) do
+  for i, member in ipairs(redis.call('ZRANGE', keys.parked(queue, name, '-parked'), 0, most - 1)) do
     jids[i] = keys.jid_of(member)
   end
   records.prefetch(jids)
@@ -185,12 +185,12 @@ function parked.parked(queue, name, most)
 end
 
 -- How many jobs of a queue a throttle has let go on that still wait, up to a priority, and what they cost.
-function parked.let(queue, name, priority)
-  if not queues.has_gates(queue) then
+function parked.admitted(queue, name, priority)
+  if not queues.has_parked(queue) then
     return {0, 0}
   end
   local found =
-    redis.call('ZRANGEBYSCORE', keys.gate(queue, name, '-let'), '-inf', priority, 'LIMIT', 0, catalogue.most)
+    redis.call('ZRANGEBYSCORE', keys.parked(queue, name, '-let'), '-inf', priority, 'LIMIT', 0, catalogue.most)
   local spent = 0
   for _, member in ipairs(found) do
     spent = spent + tonumber(string.sub(member, 1, 7))
@@ -200,8 +200,8 @@ end
 
 -- Whether jobs of its queue of the same priority, or a better one, are parked at a throttle.
 function parked.is_behind(job, name)
-  return queues.has_gates(job.queue)
-    and redis.call('ZCOUNT', keys.gate(job.queue, name, '-parked'), '-inf', job.priority) > 0
+  return queues.has_parked(job.queue)
+    and redis.call('ZCOUNT', keys.parked(job.queue, name, '-parked'), '-inf', job.priority) > 0
 end
 
 -- How many jobs of its queue are before a job at the gate at which it is parked, if it is at one.
@@ -210,7 +210,7 @@ function parked.ahead(job)
   if not name or job.state ~= 'throttled' then
     return 0
   end
-  return redis.call('ZRANK', keys.gate(job.queue, name, '-parked'), parked_at(job))
+  return redis.call('ZRANK', keys.parked(job.queue, name, '-parked'), parked_at(job))
 end
 
 -- How many jobs are parked at a throttle, in the first 1000 of its queues.

@@ -25,8 +25,8 @@ local NOTHING = '\t0\t0\t99999999999999'
 
 -- What a state said is kept from call to call, with the keys of the queue, until another text says something else. A
 -- variable that holds this is called `queue`: as with a job's record, the bundle puts places for its fields.
-queues.places = {
-  'name', 'step', 'text', 'first_seen', 'paused', 'idle', 'due', 'recur', 'expires', 'gates', 'state_key', 'work_key',
+queues.fields = {
+  'name', 'step', 'text', 'first_seen', 'paused', 'idle', 'due', 'recur', 'expires', 'admits_at', 'state_key', 'work_key',
   'locks_key', 'scheduled_key',
 }
 
@@ -54,10 +54,10 @@ end
 
 local function meet(queue, text)
   if queue.text ~= text then
-    local first_seen, paused, idle, due, recur, expires, gates = string.match(text or NOTHING, STATE)
+    local first_seen, paused, idle, due, recur, expires, admits_at = string.match(text or NOTHING, STATE)
     queue.text, queue.first_seen, queue.paused, queue.idle, queue.due = text, first_seen, paused, idle, tonumber(due)
-    queue.recur, queue.expires, queue.gates =
-      tonumber(recur) or NEVER, tonumber(expires) or NEVER, tonumber(gates) or false
+    queue.recur, queue.expires, queue.admits_at =
+      tonumber(recur) or NEVER, tonumber(expires) or NEVER, tonumber(admits_at) or false
   end
   queue.step = step
 end
@@ -97,14 +97,14 @@ end
 
 local function write(queue)
   queue.text = queue.first_seen .. '\t' .. queue.paused .. '\t' .. queue.idle .. '\t' .. store.text(queue.due)
-  if queue.recur < NEVER or queue.expires < NEVER or queue.gates then
+  if queue.recur < NEVER or queue.expires < NEVER or queue.admits_at then
     queue.text = queue.text .. '\t' .. (queue.recur < NEVER and store.text(queue.recur) or '')
   end
-  if queue.expires < NEVER or queue.gates then
+  if queue.expires < NEVER or queue.admits_at then
     queue.text = queue.text .. '\t' .. (queue.expires < NEVER and store.text(queue.expires) or '')
   end
-  if queue.gates then
-    queue.text = queue.text .. '\t' .. store.text(queue.gates)
+  if queue.admits_at then
+    queue.text = queue.text .. '\t' .. store.text(queue.admits_at)
   end
   store.write(queue.state_key, queue.text)
 end
@@ -183,7 +183,7 @@ function queues.set_pauses(name, paused)
 end
 
 -- Wake idle workers for all that a queue may have, for it is paused no longer.
-function queues.go_on(name)
+function queues.resume(name)
   wake(queues.of(name), queues.length(name) + schedules.size(name))
 end
 
@@ -237,12 +237,12 @@ function queues.unpark(job)
 end
 
 -- Let a ready job wait for a throttle.
-function queues.hold_back(job)
+function queues.throttle(job)
   store.add(keys.queue(job.queue, '-throttled'), job.ready_at, keys.member(job.seq, job.jid))
 end
 
 -- Let a job no longer wait for a throttle.
-function queues.let_on(job)
+function queues.unthrottle(job)
   store.sorted('ZREM', keys.queue(job.queue, '-throttled'), keys.member(job.seq, job.jid)) -- parked in this very step, perhaps
 end
 
@@ -354,7 +354,7 @@ function queues.due(name, now, most)
     queue.expires = first_moment('ZRANGE', keys.queue(name, '-expires'), 0, 0, 'WITHSCORES')
     queue.expires = queue.expires < NEVER and queue.expires + 1 or NEVER
   end
-  queue.due = math.min(lock, scheduled, queue.recur, queue.expires, queue.gates or NEVER)
+  queue.due = math.min(lock, scheduled, queue.recur, queue.expires, queue.admits_at or NEVER)
   write(queue)
   return load(jids_of(due))
 end
@@ -430,18 +430,18 @@ function queues.expect_runs(name, moment)
 end
 
 -- Remember the first moment at which a pop has to look at a gate; false, where there is none.
-function queues.expect_gates(name, moment)
+function queues.expect_admission(name, moment)
   local queue = queues.of(name)
-  if queue.gates ~= moment then
-    queue.gates, queue.due = moment, math.min(queue.due, moment or NEVER)
+  if queue.admits_at ~= moment then
+    queue.admits_at, queue.due = moment, math.min(queue.due, moment or NEVER)
     write(queue)
   end
 end
 
 -- Whether there is any gate.
-function queues.has_gates(name)
+function queues.has_parked(name)
   local queue = queues.of(name)
-  return queue.gates ~= false
+  return queue.admits_at ~= false
 end
 
 -- ---- looking

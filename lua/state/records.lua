@@ -21,7 +21,7 @@ local records = {}
 
 local INLINE = 1024
 
-records.places = {
+records.fields = {
   'jid', 'key', 'text', 'shown', 'rest', 'added',
   'state', 'seq', 'stages', 'queue', 'ready_at', 'retries', 'remaining', 'worker', 'token', 'grant', 'popped_at',
   'expires_at', 'ended_at',
@@ -30,7 +30,7 @@ records.places = {
 }
 
 -- The fields of the text in their order, and those of what few jobs have.
-records.fields = {
+records.text_fields = {
   'state', 'seq', 'stages', 'more', 'queue', 'ready_at', 'retries', 'remaining', 'worker', 'token', 'grant', 'popped_at',
   'expires_at', 'ended_at', 'klass', 'priority', 'put_at', 'put_request', 'data_size',
 }

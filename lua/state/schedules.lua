@@ -76,7 +76,7 @@ function schedules.set_tags(schedule, list)
 end
 
 -- Whether nothing of it is due before somebody, or the end of a run, lets it go on.
-function schedules.stands_still(schedule)
+function schedules.is_suspended(schedule)
   return schedule.paused or (schedule.overlap == 'skip' and schedule.open > 0)
 end
 
@@ -87,7 +87,7 @@ end
 -- Whether it has a list of moments that goes on after the last one that is known.
 local function wants_times(schedule)
   local ends = schedule.end_at ~= 0 and schedule.last_at >= schedule.end_at
-  return schedule.kind == 'cron' and not ends and not schedules.stands_still(schedule)
+  return schedule.kind == 'cron' and not ends and not schedules.is_suspended(schedule)
 end
 
 -- Tell the queue when the first run of its recurring jobs is due.
@@ -97,7 +97,7 @@ local function expect(name)
 end
 
 local function add(schedule)
-  local moment = schedules.stands_still(schedule) and queues.NO_TIME or schedule.next_at
+  local moment = schedules.is_suspended(schedule) and queues.NO_TIME or schedule.next_at
   store.add(list_of(schedule.queue), moment, member(schedule))
   if wants_times(schedule) then
     store.add(keys['recur-crons'], schedule.last_at, member(schedule))
@@ -279,7 +279,7 @@ end
 
 -- When its next run is due, or 0 while that is not known.
 function schedules.next_due(schedule)
-  local known = schedule.next_at ~= queues.NO_TIME and not schedules.stands_still(schedule)
+  local known = schedule.next_at ~= queues.NO_TIME and not schedules.is_suspended(schedule)
   return known and schedule.next_at or 0
 end
 

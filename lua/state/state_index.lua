@@ -12,8 +12,8 @@ local function pull(job)
   parked.unreserve(job)
 end
 
-local function hold_back(job)
-  queues.hold_back(job)
+local function throttle_(job)
+  queues.throttle(job)
   if concurrency_keys.is_parked(job) then
     concurrency_keys.park(concurrency_keys.of(job), job)
   else
@@ -21,8 +21,8 @@ local function hold_back(job)
   end
 end
 
-local function let_on(job)
-  queues.let_on(job)
+local function unthrottle_(job)
+  queues.unthrottle(job)
   if concurrency_keys.is_parked(job) then
     concurrency_keys.unpark(concurrency_keys.of(job), job)
   else
@@ -38,7 +38,7 @@ end
 local function unlock(job)
   queues.unlock(job)
   if job.options ~= '' or store.config then
-    parked.let_go(job)
+    parked.release(job)
   end
 end
 
@@ -54,15 +54,15 @@ end
 
 local function end_lease(job)
   unlock(job)
-  workers.let_go(job)
+  workers.release(job)
 end
 
 local function end_plain_lease(job)
   queues.unlock(job)
   if store.config then
-    parked.let_go(job)
+    parked.release(job)
   end
-  workers.let_go(job)
+  workers.release(job)
 end
 
 -- For each state, how a job enters its place and how it leaves it.
@@ -70,7 +70,7 @@ local PLACES = {
   waiting = {push, pull},
   scheduled = {queues.schedule, queues.unschedule},
   depends = {queues.park, queues.unpark},
-  throttled = {hold_back, let_on},
+  throttled = {throttle_, unthrottle_},
   running = {begin_lease, end_lease},
   stalled = {lock, unlock},
   complete = {completed.add, completed.discard},

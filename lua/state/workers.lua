@@ -73,7 +73,7 @@ function workers.hold(job)
 end
 
 -- Strike a lease, and what the request that granted it was granted.
-function workers.let_go(job)
+function workers.release(job)
   store.drop_fields(keys.worker(job.worker), 'j' .. job.jid, 'r' .. job.grant)
 end
 

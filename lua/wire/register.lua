@@ -66,7 +66,7 @@ end
 -- Write what an operation has gathered.
 local function flush(spec, now)
   if spec.cascades then
-    propagation.go_on(now)
+    propagation.propagate(now)
   end
   if store.cascade then
     cascade.flush()

@@ -85,7 +85,7 @@ def step(store: Store, now: int, op: Operation) -> Any:
         reply = refused.refusal
     else:
         if store.cascade and cascades:
-            propagation.go_on(store, now)
+            propagation.propagate(store, now)
     if (journals or store.settings["journal"]) and not reads:
         journal.record(store, now, op, reply)
     return reply

@@ -53,7 +53,7 @@ def check(snapshot: Snapshot) -> list[Broken]:
 # ---- places
 
 
-def _places(s: Snapshot) -> Iterator[tuple[str, str, str, tuple[Any, ...]]]:
+def _positions(s: Snapshot) -> Iterator[tuple[str, str, str, tuple[Any, ...]]]:
     """Everything that stands in a sorted list: jid, list, whose list, entry."""
     for name, queue in s.queues.items():
         for place in ("ready", "scheduled", "depends", "locks", "throttled"):
@@ -88,16 +88,16 @@ def _where(job: Record, jid: str) -> tuple[str, str, tuple[Any, ...]] | None:
 
 
 @invariant
-def each_job_is_in_exactly_one_place(s: Snapshot) -> Iterator[str]:
+def each_job_is_in_exactly_one_list(s: Snapshot) -> Iterator[str]:
     """A job stands in one sorted list, no more and no less."""
-    counts = Counter(jid for jid, _, _, _ in _places(s))
+    counts = Counter(jid for jid, _, _, _ in _positions(s))
     yield from (f"{jid} stands in {counts[jid]} places" for jid in s.jobs if counts[jid] != 1)
 
 
 @invariant
 def its_state_says_which(s: Snapshot) -> Iterator[str]:
     """A job's state is one of the lifecycle, and names the list it stands in, and its key there."""
-    found = {jid: (place, whose, entry) for jid, place, whose, entry in _places(s)}
+    found = {jid: (place, whose, entry) for jid, place, whose, entry in _positions(s)}
     for jid, job in s.jobs.items():
         if job["state"] not in STATES:
             yield f"{jid} has the state {job['state']!r}"
@@ -106,9 +106,9 @@ def its_state_says_which(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
-def places_hold_only_jobs_that_exist(s: Snapshot) -> Iterator[str]:
+def lists_hold_only_jobs_that_exist(s: Snapshot) -> Iterator[str]:
     """No list, lease or index names a job that is gone; tracking alone outlives a job."""
-    named = [(jid, place) for jid, place, _, _ in _places(s)]
+    named = [(jid, place) for jid, place, _, _ in _positions(s)]
     named += [(jid, "tag") for entries in s.tags.values() for _, jid in entries]
     for worker in s.workers.values():
         named += [(jid, "held") for jid in worker["held"]]
@@ -117,7 +117,7 @@ def places_hold_only_jobs_that_exist(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
-def places_are_in_order(s: Snapshot) -> Iterator[str]:
+def lists_are_in_order(s: Snapshot) -> Iterator[str]:
     """Every sorted list is sorted."""
     lists: list[tuple[str, tuple[Any, ...]]] = [("completed", s.completed), ("failed", s.failed)]
     lists.append(("keeping", s.keeping))
@@ -260,7 +260,7 @@ def a_job_waits_for_others_iff_it_has_dependencies(s: Snapshot) -> Iterator[str]
 
 
 @invariant
-def nobody_waits_for_itself(s: Snapshot) -> Iterator[str]:
+def no_job_waits_for_itself(s: Snapshot) -> Iterator[str]:
     """The dependencies have no cycle."""
     left = {jid: set(job["dependencies"]) & s.jobs.keys() for jid, job in s.jobs.items()}
     while free := [jid for jid, others in left.items() if not others & left.keys()]:
@@ -388,7 +388,7 @@ def only_a_running_job_is_marked_as_revoked(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
-def who_may_expire_is_on_the_list(s: Snapshot) -> Iterator[str]:
+def jobs_that_may_expire_are_listed(s: Snapshot) -> Iterator[str]:
     """The jobs with a time to live have not begun, and stand in their queue's list under the last moment to do so."""
     found = Counter((name, place) for name, queue in s.queues.items() for place in queue["expires"])
     wanted: Counter[tuple[str, Any]] = Counter()
@@ -402,7 +402,7 @@ def who_may_expire_is_on_the_list(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
-def who_says_how_long_it_is_kept_is_on_the_list(s: Snapshot) -> Iterator[str]:
+def jobs_with_their_own_retention_are_listed(s: Snapshot) -> Iterator[str]:
     """The ended jobs that say how long they are kept are listed under the moment, but those that are kept anyway."""
     wanted = set()
     for jid, job in s.jobs.items():
@@ -418,7 +418,7 @@ def who_says_how_long_it_is_kept_is_on_the_list(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
-def a_place_in_a_throttle_is_what_a_leased_job_has(s: Snapshot) -> Iterator[str]:
+def leased_jobs_hold_their_throttles(s: Snapshot) -> Iterator[str]:
     """The holders of a throttle are the running and stalled jobs that name it, under their tokens."""
     wanted: dict[str, list[tuple[int, str]]] = {}
     for jid, job in s.jobs.items():
@@ -432,7 +432,7 @@ def a_place_in_a_throttle_is_what_a_leased_job_has(s: Snapshot) -> Iterator[str]
 
 
 @invariant
-def each_gate_knows_its_jobs(s: Snapshot) -> Iterator[str]:
+def each_throttle_knows_its_parked_jobs(s: Snapshot) -> Iterator[str]:
     """A job is parked at the one gate that it names, or was let go on by it and waits; and no gate is kept empty."""
     wanted: Counter[tuple[str, str, str, tuple[Any, ...]]] = Counter()
     for jid, job in s.jobs.items():
@@ -457,7 +457,7 @@ def each_gate_knows_its_jobs(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
-def gates_are_in_order(s: Snapshot) -> Iterator[str]:
+def parked_jobs_are_in_order(s: Snapshot) -> Iterator[str]:
     """No gate is kept empty; where nobody is parked nobody looks; and a throttle knows the queues parked at it."""
     queues: dict[str, set[str]] = {}
     for name, queue in s.queues.items():
@@ -492,7 +492,7 @@ def throttles_are_within_bounds(s: Snapshot) -> Iterator[str]:
 # ---- lines
 
 
-def _line(job: Record) -> str | None:
+def _concurrency_key(job: Record) -> str | None:
     """The line that a job is to stand in."""
     options = dict(job["options"])
     key, request = options.get("ordered"), options.get("request")
@@ -500,12 +500,12 @@ def _line(job: Record) -> str | None:
 
 
 @invariant
-def lines_hold_the_jobs_that_say_so(s: Snapshot) -> Iterator[str]:
+def concurrency_keys_hold_their_jobs(s: Snapshot) -> Iterator[str]:
     """A job that has a place in its line stands there, and so does one that is throttled for want of a place."""
     found = {(name, jid) for name, line in s.lines.items() for jid in line["active"]}
     parked = {(name, place) for name, line in s.lines.items() for place in line["parked"]}
     for jid, job in s.jobs.items():
-        name = _line(job)
+        name = _concurrency_key(job)
         if "line" in dict(job["options"]):
             if (name, jid) not in found:
                 yield f"{jid} has no place in {name}, and says so"
@@ -520,18 +520,18 @@ def lines_hold_the_jobs_that_say_so(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
-def nobody_starts_without_a_place(s: Snapshot) -> Iterator[str]:
+def no_job_starts_without_a_slot(s: Snapshot) -> Iterator[str]:
     """A job with an ordered key has a place when it is ready or leased, and none when it ended or waits for others."""
     for jid, job in s.jobs.items():
         had = "line" in dict(job["options"])
-        if (job["state"] in ("waiting", "running", "stalled") and _line(job) and not had) or (
+        if (job["state"] in ("waiting", "running", "stalled") and _concurrency_key(job) and not had) or (
             job["state"] in ("depends", "complete", "failed") and had
         ):
             yield f"{jid} is {job['state']}, with the options {job['options']}"
 
 
 @invariant
-def nobody_waits_in_a_line_that_has_room(s: Snapshot) -> Iterator[str]:
+def no_job_is_parked_while_a_slot_is_free(s: Snapshot) -> Iterator[str]:
     """As many have a place as there may be before anybody waits; and a line in which nobody is, is gone."""
     for name, line in s.lines.items():
         kind, _, id = name.partition(":")
@@ -645,7 +645,7 @@ def recurring_jobs_are_within_bounds(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
-def a_run_says_whose_it_is(s: Snapshot) -> Iterator[str]:
+def runs_name_their_schedule(s: Snapshot) -> Iterator[str]:
     """The id of a run is that of its recurring job, with a number."""
     for jid, job in s.jobs.items():
         for _, _, (schedule,) in (stage for stage in job["history"] if stage[0] == "spawned"):
@@ -669,7 +669,7 @@ def a_key_is_held_by_a_job_that_has_not_ended(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
-def who_comes_after_the_holder_says_so(s: Snapshot) -> Iterator[str]:
+def the_next_job_of_a_key_names_the_holder(s: Snapshot) -> Iterator[str]:
     """The job that is kept until the holder has ended says so, and no other job does."""
     wanted = {one["next"]: (key, one["jid"]) for key, one in s.uniques.items() if one["next"]}
     for jid, job in s.jobs.items():
@@ -708,7 +708,7 @@ def subscriptions_are_within_bounds(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
-def who_is_behind_has_messages_to_get(s: Snapshot) -> Iterator[str]:
+def subscriptions_behind_have_messages_to_get(s: Snapshot) -> Iterator[str]:
     """A subscription has a position only while there is a message after it."""
     last = s.messages[-1][0] if s.messages else 0
     for name, one in s.subscriptions.items():
@@ -777,7 +777,7 @@ def options_are_in_their_range(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
-def the_journal_is_whole(s: Snapshot) -> Iterator[str]:
+def the_journal_has_no_gaps(s: Snapshot) -> Iterator[str]:
     """The entries that are kept are the last ones, without a gap, and no more than max-journal."""
     most = s.config.get("max-journal", OPTIONS["max-journal"].default)
     numbers = [number for number, *_ in s.journal]

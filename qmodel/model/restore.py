@@ -20,11 +20,11 @@ from qmodel.model.sorted_list import Ordered
 from qmodel.model.state.config import value
 from qmodel.model.state.records import (
     NONE,
+    ConcurrencyKey,
     Day,
-    Gate,
     Job,
-    Line,
     Message,
+    ParkedJobs,
     Queue,
     Request,
     Sample,
@@ -73,7 +73,7 @@ def _add_objects(made: Store, of: Snapshot) -> None:
         for other, mark in job.dependencies.items():
             made.jobs[other].dependents[jid] = mark
     made.queues = {name: _queue(record) for name, record in of.queues.items()}
-    made.lines = {name: _line(record) for name, record in of.lines.items()}
+    made.concurrency_keys = {name: _line(record) for name, record in of.lines.items()}
     made.requested = {id: _request(id, record) for id, record in of.requested.items()}
     made.schedules = {jid: _with(Schedule(jid), record, SCHEDULE) for jid, record in of.schedules.items()}
     subscribed = sorted(of.subscriptions.items(), key=lambda one: int(one[1]["seq"]))
@@ -117,18 +117,18 @@ def _queue(record: Record) -> Queue:
         found = record[name]
         setattr(made, name, Ordered(found) if type(getattr(made, name)) is Ordered else found)
     made.pauses = dict(record["pauses"])
-    made.gates = {name: _gate(one) for name, one in record["gates"].items()}
+    made.parked = {name: _gate(one) for name, one in record["gates"].items()}
     return made
 
 
-def _gate(record: Record) -> Gate:
-    made = Gate()
-    made.moment, made.parked, made.let = record["moment"], Ordered(record["parked"]), Ordered(record["let"])
+def _gate(record: Record) -> ParkedJobs:
+    made = ParkedJobs()
+    made.moment, made.parked, made.admitted = record["moment"], Ordered(record["parked"]), Ordered(record["let"])
     return made
 
 
-def _line(record: Record) -> Line:
-    made = Line()
+def _line(record: Record) -> ConcurrencyKey:
+    made = ConcurrencyKey()
     made.active, made.parked = dict.fromkeys(record["active"]), Ordered(record["parked"])
     return made
 

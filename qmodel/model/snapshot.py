@@ -13,7 +13,7 @@ from typing import Any
 
 from qmodel.model.state import journal, subscriptions
 from qmodel.model.state.history import stages
-from qmodel.model.state.records import Day, Job, Place, Queue, Request, Sample, Subscription, Throttle, Worker
+from qmodel.model.state.records import Day, Job, Position, Queue, Request, Sample, Subscription, Throttle, Worker
 from qmodel.model.state.store import Store
 from qmodel.model.state.throttles import LIMITS, limits
 
@@ -114,17 +114,17 @@ class Snapshot:
     queues: dict[str, Record]
     lines: dict[str, Record]
     requested: dict[str, Record]
-    request_states: dict[str, tuple[Place, ...]]
+    request_states: dict[str, tuple[Position, ...]]
     schedules: dict[str, Record]
-    crons: tuple[Place, ...]
+    crons: tuple[Position, ...]
     subscriptions: dict[str, Record]
     messages: tuple[tuple[int, int, int, str, str], ...]
     workers: dict[str, Record]
     workers_passed: int
-    completed: tuple[Place, ...]
-    failed: tuple[Place, ...]
-    keeping: tuple[Place, ...]
-    groups: dict[str, tuple[Place, ...]]
+    completed: tuple[Position, ...]
+    failed: tuple[Position, ...]
+    keeping: tuple[Position, ...]
+    groups: dict[str, tuple[Position, ...]]
     tags: dict[str, tuple[tuple[int, str], ...]]
     tracked: dict[str, int]
     throttles: dict[str, Record]
@@ -150,8 +150,8 @@ def of(store: Store) -> Snapshot:
         requested={id: _request(request) for id, request in store.requested.items()},
         request_states={state: tuple(found) for state, found in store.request_states.items() if found},
         lines={
-            name: {"active": tuple(sorted(line.active)), "parked": tuple(line.parked)}
-            for name, line in store.lines.items()
+            name: {"active": tuple(sorted(key.active)), "parked": tuple(key.parked)}
+            for name, key in store.concurrency_keys.items()
         },
         schedules={
             jid: {field: getattr(schedule, field) for field in SCHEDULE} for jid, schedule in store.schedules.items()
@@ -225,8 +225,8 @@ def _queue(queue: Queue) -> Record:
         "expires": tuple(queue.expires),
         "recur": tuple(queue.recur),
         "gates": {
-            name: {"moment": gate.moment, "parked": tuple(gate.parked), "let": tuple(gate.let)}
-            for name, gate in queue.gates.items()
+            name: {"moment": entry.moment, "parked": tuple(entry.parked), "let": tuple(entry.admitted)}
+            for name, entry in queue.parked.items()
         },
     }
 

@@ -372,7 +372,7 @@ def test_nothing_is_left_of_a_throttle_that_nobody_uses(scene: Throttled) -> Non
     scene(ops.ThrottleUnset("t"))
     scene(ops.Cancel(("a", "b")))
     assert scene.store.throttles == {}
-    assert scene.store.queues["q"].gates == {}
+    assert scene.store.queues["q"].parked == {}
 
 
 # ---- a queue's own

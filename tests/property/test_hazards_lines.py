@@ -67,7 +67,7 @@ def test_a_parent_may_have_the_key_of_its_children(scene: Played) -> None:
     )
     for jid in ("one", "two", "parent"):
         scene(ops.Complete(jid, running(scene, jid)))
-    assert scene.store.lines == {}
+    assert scene.store.concurrency_keys == {}
 
 
 def test_a_job_that_begins_to_wait_for_one_behind_it_lets_it_go_first(scene: Played) -> None:
@@ -133,7 +133,7 @@ def test_however_a_job_ends_the_next_one_goes_on(scene: Played, way: str) -> Non
     ENDS[way](scene, running(scene, "a"))
     assert state(scene, "c") == ["throttled"]
     assert scene.get("b").state in ("waiting", "running")
-    assert set(scene.store.lines["ordered:k"].active) == {"b"}
+    assert set(scene.store.concurrency_keys["ordered:k"].active) == {"b"}
 
 
 REMOVALS: dict[str, Callable[[Played], object]] = {
@@ -154,7 +154,7 @@ def test_a_parked_job_that_goes_away_does_not_block_its_line(scene: Played, way:
     if scene.get("a"):
         scene(ops.Complete("a", running(scene, "a")))
     scene(ops.Complete("c", running(scene, "c", queue="s")))
-    assert scene.store.lines == {}
+    assert scene.store.concurrency_keys == {}
 
 
 def test_a_worker_that_dies_holds_no_place_for_ever(scene: Played) -> None:
@@ -187,7 +187,7 @@ def test_a_thousand_jobs_of_a_key_may_be_canceled_at_once(scene: Played) -> None
     jids = tuple(f"j{n}" for n in range(1000))
     scene(ops.PutMany(tuple(ops.Put("q", jid, "k", "", ordered="k") for jid in jids)))
     assert scene(ops.Cancel(jids)) == jids
-    assert scene.store.lines == {}
+    assert scene.store.concurrency_keys == {}
     assert scene(ops.Length("q")) == 0
 
 

@@ -122,7 +122,7 @@ def test_an_ended_request_leaves_no_place_behind_and_its_id_may_be_used_again(sc
     """F8, F9."""
     scene(ops.RequestPut("R", "q", 3, subs("R", 3)))
     served(scene)
-    assert scene.store.lines == {}
+    assert scene.store.concurrency_keys == {}
     assert scene(ops.RequestForget("R")) == 0
     scene(ops.ConfigSet("jobs-history", 0))
     scene.put("x")
@@ -232,7 +232,7 @@ def test_three_thousand_sub_requests_are_called_off_a_thousand_at_a_time(scene: 
     assert scene.pop() == ()
     assert request(scene).canceled == 2500
     assert [scene(ops.RequestForget("R")) for _ in range(3)] == [1500, 500, 0]
-    assert (scene.store.requested, scene.store.lines, scene.store.jobs) == ({}, {}, {})
+    assert (scene.store.requested, scene.store.concurrency_keys, scene.store.jobs) == ({}, {}, {})
 
 
 def test_a_sub_request_on_which_a_job_depends_is_not_called_off_without_it(scene: Played) -> None:

@@ -373,7 +373,7 @@ class Generator:
             if queue.recur:
                 first = queue.recur[self._below(len(queue.recur))][0]
                 moments += [int(first)] if first < NO_TIME else []
-            moments += [gate.moment for gate in queue.gates.values() if 0 < gate.moment < NEVER]
+            moments += [entry.moment for entry in queue.parked.values() if 0 < entry.moment < NEVER]
             if queue.locks and (lapse := queue.locks[self._below(len(queue.locks))][0]) > 0:
                 moments += (int(lapse), *3 * (int(lapse) + grace,))
         moments += [int(one.claims[0][0]) + one.rate_ms for one in store.throttles.values() if one.claims]

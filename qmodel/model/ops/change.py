@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmodel.contract.operations import Delay, Log, Priority, Progress, Promote, Update
 from qmodel.contract.refusals import refuse
-from qmodel.model.rules.concurrency import place, step_back
+from qmodel.model.rules.concurrency import place, release_unused_slot
 from qmodel.model.rules.stages import begins
 from qmodel.model.state import history, jobs, parked, state_index
 from qmodel.model.state.records import Job
@@ -35,7 +35,7 @@ def priority(store: Store, now: int, op: Priority) -> int:
     job.priority = op.priority
     state_index.enter(store, job)
     if job.state == "throttled":
-        parked.look_again(store, job)
+        parked.recheck(store, job)
     return op.priority
 
 
@@ -44,7 +44,7 @@ def delay(store: Store, now: int, op: Delay) -> str:
     job = _not_begun(jobs.find(store, op.jid))
 
     jobs.lift(store, job)
-    step_back(store, now, job)
+    release_unused_slot(store, now, job)
     emit(store, now, "delayed", job.jid, job.queue, now + op.delay_ms)
     job.ready_at = now + op.delay_ms
     state = begins(store, now, job)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmodel.contract import replies
 from qmodel.contract.operations import UniqueGet, UniqueRelease
-from qmodel.model.rules.deduplication import go_on
+from qmodel.model.rules.deduplication import resume
 from qmodel.model.state import jobs, uniques
 from qmodel.model.state.store import Store, emit
 
@@ -23,5 +23,5 @@ def unique_release(store: Store, now: int, op: UniqueRelease) -> int:
     emit(store, now, "unique_released", unique.key, unique.jid)
     uniques.remove(store, unique)
     if unique.next:
-        go_on(store, now, jobs.load(store, unique.next), unique.jid)
+        resume(store, now, jobs.load(store, unique.next), unique.jid)
     return 1

@@ -10,7 +10,7 @@ from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Peek, Pop, PopAny
 from qmodel.model.ops.lease import expiry, ran_too_long
 from qmodel.model.rules import propagation
-from qmodel.model.rules.admission import Passed, admits, admitted, claimed, let_through, passes
+from qmodel.model.rules.admission import Passed, admit_parked, admits, admitted, claimed, passes
 from qmodel.model.rules.concurrency import admit, place, preview
 from qmodel.model.rules.failure import expire_due, expire_taken, fail_job, fail_revoked, is_revoked
 from qmodel.model.rules.runs import drafts, fire_due
@@ -56,7 +56,7 @@ def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
     elif op.wait:
         for name in names:
             _await_work(store, name, most)
-    propagation.go_on(store, now)  # before the reply is made: a resend shows what followed
+    propagation.propagate(store, now)  # before the reply is made: a resend shows what followed
     return jobs.views(store, now, granted)
 
 
@@ -71,7 +71,7 @@ def grant(
         workers.remember(store, worker, request, tuple(map(JID, granted)))
     elif wait:
         _await_work(store, queue, most)
-    propagation.go_on(store, now)  # before the reply is made: a resend shows what followed
+    propagation.propagate(store, now)  # before the reply is made: a resend shows what followed
     return jobs.views(store, now, granted)
 
 
@@ -119,7 +119,7 @@ def _ready(store: Store, now: int, queue: str, places: Queue, count: int, passed
     own = throttles.own(store, queue) if store.throttles else ""
     taken: list[Job] = []
     closed = through = 0
-    if not (own or places.gates or places.expires.size):
+    if not (own or places.parked or places.expires.size):
         found = queues.take(store, places, count)
         for job in found:
             if not job.options or passes(store, now, job, passed, False):
@@ -129,8 +129,8 @@ def _ready(store: Store, now: int, queue: str, places: Queue, count: int, passed
             return taken
     left = count - len(taken)
     while left > 0 and closed < MOST:
-        if places.gates:
-            through += let_through(store, now, queue, passed, MOST - through)
+        if places.parked:
+            through += admit_parked(store, now, queue, passed, MOST - through)
         wanted = admitted(store, now, queue, passed) if own else left
         mortal = places.expires.size
         found = queues.take(store, places, wanted)

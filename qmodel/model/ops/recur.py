@@ -24,7 +24,7 @@ from qmodel.contract.operations import (
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Page
 from qmodel.model.rules.failure import expire_due, retire_due
-from qmodel.model.rules.recurrence import go_on, keep, stop
+from qmodel.model.rules.recurrence import keep, resume, stop
 from qmodel.model.rules.runs import fire_due, make, next_run
 from qmodel.model.state import queues, schedules
 from qmodel.model.state.queues import NO_TIME
@@ -195,7 +195,7 @@ def recur_unpause(store: Store, now: int, op: RecurUnpause) -> int:
     schedules.leave(store, schedule)
     schedule.paused = False
     emit(store, now, "recur_unpaused", op.jid, schedule.queue)
-    go_on(store, now, schedule, "missed")
+    resume(store, now, schedule, "missed")
     return 1
 
 

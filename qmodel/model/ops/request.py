@@ -25,7 +25,7 @@ from qmodel.model.ops.put import check, check_distinct, put_one
 from qmodel.model.ops.remove import check_cancel
 from qmodel.model.rules import deduplication
 from qmodel.model.rules.admission import check_throttles
-from qmodel.model.rules.concurrency import let_through
+from qmodel.model.rules.concurrency import fill_slots
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.request_end import conclude
 from qmodel.model.state import concurrency_keys, config, jobs, queues, requests, state_index
@@ -175,7 +175,7 @@ def request_tune(store: Store, now: int, op: RequestTune) -> str:
     for job in concurrency_keys.active(store, concurrency_keys.REQUEST + op.id):
         if job.priority != request.priority:
             _prioritize(store, job, request.priority)
-    let_through(store, now, concurrency_keys.REQUEST + op.id)
+    fill_slots(store, now, concurrency_keys.REQUEST + op.id)
     return request.state
 
 

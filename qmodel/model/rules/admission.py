@@ -20,7 +20,7 @@ from qmodel.model.state.throttles import Before
 Passed = dict[str, Before]
 """For each throttle, the jobs that one pop has let pass and not claimed yet: how many, and what they cost."""
 
-GATES = 100
+THROTTLES_MOST = 100
 """The most gates at which one pop looks at a time."""
 
 NONE = (0, 0)
@@ -59,21 +59,21 @@ def passes(store: Store, now: int, job: Job, passed: Passed, holds: bool) -> boo
     if not job.options and not throttles.own(store, job.queue):
         return True
     named, cost = throttles.named(job), throttles.cost(job)
-    gate = options.get(job, "gate")
+    throttle = options.get(job, "gate")
     parked.unreserve(store, job)
     for name in named:
         before = passed.get(name, NONE)
-        if not holds and gate != name:
-            before = _sum(before, parked.let(store, job.queue, name, job.priority))
+        if not holds and throttle != name:
+            before = _sum(before, parked.admitted(store, job.queue, name, job.priority))
         opens = throttles.opens_at(store, now, name, cost, before, holds)
-        if not holds and gate != name and parked.is_behind(store, job, name):
+        if not holds and throttle != name and parked.is_behind(store, job, name):
             opens = NEVER
         if opens > now:
             _park(store, now, job, name, opens)
             return False
     for name in throttles.passed_by(store, job):
         passed[name] = _sum(passed.get(name, NONE), (1, throttles.taken(store, name, cost)))
-    parked.forget_gate(job)
+    parked.forget_throttle(job)
     return True
 
 
@@ -101,32 +101,32 @@ def claimed(store: Store, now: int, job: Job) -> None:
         throttles.spend(store, now, name, throttles.cost(job), job.token)
 
 
-def let_through(store: Store, now: int, queue: str, passed: Passed, most: int) -> int:
+def admit_parked(store: Store, now: int, queue: str, passed: Passed, most: int) -> int:
     """Let jobs go on that are parked at gates which may be open, up to so many; give how many."""
     through = 0
-    for name in parked.due(queues.of(store, queue), now, GATES):
+    for name in parked.due(queues.of(store, queue), now, THROTTLES_MOST):
         if through < most:
-            through += _open(store, now, queue, name, passed, most - through)
+            through += _admit_from(store, now, queue, name, passed, most - through)
     return through
 
 
-def _open(store: Store, now: int, queue: str, name: str, passed: Passed, most: int) -> int:
+def _admit_from(store: Store, now: int, queue: str, name: str, passed: Passed, most: int) -> int:
     """Let the first jobs at a gate go on, as many as there is room for; then it waits until there is more."""
-    waiting = parked.let(store, queue, name, float("inf"))
+    waiting = parked.admitted(store, queue, name, float("inf"))
     before = _sum(passed.get(name, NONE), waiting)
     through, opens = 0, 0
     for job in parked.parked(store, queue, name, most):
         opens = throttles.opens_at(store, now, name, throttles.cost(job), before, False)
         if opens > now:
             break
-        _go_on(store, now, job, name)
+        _unpark(store, now, job, name)
         before = _sum(before, (1, throttles.cost(job)))
         through += 1
     parked.expect(store, queue, name, NEVER if opens > now and waiting[0] + through else opens)
     return through
 
 
-def _go_on(store: Store, now: int, job: Job, name: str) -> None:
+def _unpark(store: Store, now: int, job: Job, name: str) -> None:
     """Let a parked job stand at the end of its priority. It keeps its turn at the gate, should that close before it."""
     parked = options.get(job, "parked")
     emit(store, now, "unthrottled", job.jid, job.queue, name)

@@ -8,7 +8,7 @@ go of what is still held, and of nothing else.
 from __future__ import annotations
 
 from qmodel.model.rules import deduplication
-from qmodel.model.rules.concurrency import give_up
+from qmodel.model.rules.concurrency import release_slot
 from qmodel.model.rules.recurrence import run_ended
 from qmodel.model.rules.request_end import sub_ended
 from qmodel.model.state import results
@@ -21,8 +21,8 @@ def clean_up(store: Store, now: int, job: Job) -> None:
     if not job.options:
         return
     run_ended(store, now, job)
-    give_up(store, now, job)
+    release_slot(store, now, job)
     sub_ended(store, now, job)
     if job.state == "complete":
         results.forget(store, job)
-    deduplication.let_go(store, now, job)
+    deduplication.release_key(store, now, job)

@@ -10,11 +10,11 @@ from qmodel.model.state.store import Store, emit
 def admit(store: Store, job: Job) -> str:
     """The state of a job that is ready: waiting where it needs no place in a line, or has or gets one."""
     name = concurrency_keys.of(job)
-    if name is None or concurrency_keys.has_place(job):
+    if name is None or concurrency_keys.has_slot(job):
         return "waiting"
-    if concurrency_keys.room(store, name) <= 0:
+    if concurrency_keys.free_slots(store, name) <= 0:
         return "throttled"
-    concurrency_keys.enter(store, name, job)
+    concurrency_keys.take_slot(store, name, job)
     return "waiting"
 
 
@@ -25,27 +25,27 @@ def place(store: Store, now: int, job: Job, state: str) -> None:
     jobs.place(store, job, state)
 
 
-def give_up(store: Store, now: int, job: Job) -> None:
+def release_slot(store: Store, now: int, job: Job) -> None:
     """Let a job give up its place in a line, if it has one, and let those through that wait for it."""
     name = concurrency_keys.of(job)
-    if name is not None and concurrency_keys.has_place(job):
-        concurrency_keys.leave(store, name, job)
-        let_through(store, now, name)
+    if name is not None and concurrency_keys.has_slot(job):
+        concurrency_keys.free_slot(store, name, job)
+        fill_slots(store, now, name)
 
 
-def step_back(store: Store, now: int, job: Job) -> None:
+def release_unused_slot(store: Store, now: int, job: Job) -> None:
     """Let a job give up its place that has not begun, for it is not to begin now."""
     if not concurrency_keys.has_begun(job):
-        give_up(store, now, job)
+        release_slot(store, now, job)
 
 
-def let_through(store: Store, now: int, name: str) -> None:
+def fill_slots(store: Store, now: int, name: str) -> None:
     """Let the first jobs of a line through, as many as there is room for: each to the end of its priority."""
-    for job in concurrency_keys.first(store, name, concurrency_keys.room(store, name)):
+    for job in concurrency_keys.first_parked(store, name, concurrency_keys.free_slots(store, name)):
         jobs.lift(store, job)
         job.ready_at = now
         emit(store, now, "unthrottled", job.jid, job.queue, name)
-        concurrency_keys.enter(store, name, job)
+        concurrency_keys.take_slot(store, name, job)
         jobs.place(store, job, "waiting")
 
 
@@ -54,18 +54,18 @@ def preview(store: Store, now: int, queue: str, ended: list[Job], due: list[Job]
     be, for a read.
     """
     taken: dict[str, int] = {}
-    found = [job for job in _let_through_by(store, now, ended, taken) if job.queue == queue]
+    found = [job for job in _slots_filled_by(store, now, ended, taken) if job.queue == queue]
     for job in due:
         name = concurrency_keys.of(job)
-        if name is None or concurrency_keys.has_place(job):
+        if name is None or concurrency_keys.has_slot(job):
             found.append(job)
-        elif concurrency_keys.room(store, name) > taken.get(name, 0):
+        elif concurrency_keys.free_slots(store, name) > taken.get(name, 0):
             taken[name] = taken.get(name, 0) + 1
             found.append(jobs.with_priority(job, concurrency_keys.priority(store, name, job)))
     return found
 
 
-def _let_through_by(store: Store, now: int, ended: list[Job], taken: dict[str, int]) -> list[Job]:
+def _slots_filled_by(store: Store, now: int, ended: list[Job], taken: dict[str, int]) -> list[Job]:
     """The jobs that would be let through if others ended, but for those that end themselves; `taken` is how many more
     places of each line are taken then.
     """
@@ -75,11 +75,11 @@ def _let_through_by(store: Store, now: int, ended: list[Job], taken: dict[str, i
     for job in ended:
         name = concurrency_keys.of(job)
         gone.add(job.jid)
-        if name is not None and (concurrency_keys.has_place(job) or job.jid in through):
+        if name is not None and (concurrency_keys.has_slot(job) or job.jid in through):
             taken[name] = taken.get(name, 0) - 1
             if name not in ahead:
-                ahead[name] = concurrency_keys.first(store, name, 2 * len(ended))
-            while ahead[name] and concurrency_keys.room(store, name) > taken[name]:
+                ahead[name] = concurrency_keys.first_parked(store, name, 2 * len(ended))
+            while ahead[name] and concurrency_keys.free_slots(store, name) > taken[name]:
                 one = ahead[name].pop(0)
                 if one.jid not in gone:
                     taken[name] += 1

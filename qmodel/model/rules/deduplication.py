@@ -35,7 +35,7 @@ def _not_begun(store: Store, unique: Unique, jid: str) -> bool:
     return job is not None and job.state in NOT_BEGUN and (jid == unique.next or job.token == unique.token)
 
 
-def go_on(store: Store, now: int, job: Job, holder: str) -> None:
+def resume(store: Store, now: int, job: Job, holder: str) -> None:
     """Let a job no longer wait for the holder of its key."""
     options.drop(job, "holder")
     dependencies.unlink(store, job, (holder,))
@@ -174,7 +174,7 @@ def claim(store: Store, now: int, job: Job, op: Put) -> None:
 def _delay(store: Store, now: int, op: Put, job: Job, unique: Unique) -> None:
     """Let the delay of a job start again."""
     jobs.lift(store, job)
-    concurrency.step_back(store, now, job)
+    concurrency.release_unused_slot(store, now, job)
     ready_at = now + op.delay_ms
     if op.unique_max_ms is not None:
         ready_at = min(ready_at, unique.since + op.unique_max_ms)
@@ -206,7 +206,7 @@ def deduplicate(store: Store, now: int, op: Put, jid: str) -> None:
 # ---- the end
 
 
-def let_go(store: Store, now: int, job: Job) -> None:
+def release_key(store: Store, now: int, job: Job) -> None:
     """Let a job that has ended, or begins anew, hold its key no longer; the job that was kept for after it goes on."""
     key = options.get(job, "unique")
     unique = uniques.load(store, key) if key is not None else None
@@ -219,6 +219,6 @@ def let_go(store: Store, now: int, job: Job) -> None:
     elif unique.jid == job.jid and unique.next:
         next_job = jobs.load(store, unique.next)
         uniques.hold(store, unique.key, "again", next_job, now, 0)
-        go_on(store, now, next_job, job.jid)
+        resume(store, now, next_job, job.jid)
     elif unique.jid == job.jid and unique.mode != "window":
         uniques.remove(store, unique)

@@ -144,7 +144,7 @@ def expire_taken(store: Store, now: int, taken: list[Job]) -> list[Job]:
     for job in taken:
         if ttl.is_over(now, job):
             parked.unreserve(store, job)
-            parked.forget_gate(job)
+            parked.forget_throttle(job)
             _expire(store, now, job)
         else:
             left.append(job)

@@ -21,7 +21,7 @@ from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
 
-def go_on(store: Store, now: int) -> None:
+def propagate(store: Store, now: int) -> None:
     """See to the dependents of jobs that failed, the last one first, as far as an operation goes."""
     if not store.cascade:
         return

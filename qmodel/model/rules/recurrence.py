@@ -23,11 +23,11 @@ def keep(store: Store, now: int, schedule: Schedule) -> None:
         schedules.enter(store, schedule)
 
 
-def go_on(store: Store, now: int, schedule: Schedule, event: str) -> None:
+def resume(store: Store, now: int, schedule: Schedule, event: str) -> None:
     """Pass over what was due while one stood still that is in no list, and keep it. What is due at this very moment is
     passed over as well: else the end of a run in a pop would let that pop make another one, of which peek cannot know.
     """
-    if not schedules.stands_still(schedule):
+    if not schedules.is_suspended(schedule):
         passed = schedules.before(schedule, now + 1)
         schedules.skip(schedule, passed)
         if passed:
@@ -46,12 +46,12 @@ def run_ended(store: Store, now: int, job: Job) -> None:
     schedule = schedules.get(store, jid)
     if schedule is None or schedule.since != int(since):
         return
-    stood_still = schedules.stands_still(schedule)  # not if it was changed since, and allows runs beside each other
+    was_suspended = schedules.is_suspended(schedule)  # not if it was changed since, and allows runs beside each other
     schedules.leave(store, schedule)
     schedule.open -= 1
     if schedule.kind == "after" and schedule.open == 0 and schedule.next_at == NO_TIME:
         schedule.next_at = now + schedule.interval_ms
-    if stood_still:
-        go_on(store, now, schedule, "skipped")
+    if was_suspended:
+        resume(store, now, schedule, "skipped")
     else:
         keep(store, now, schedule)

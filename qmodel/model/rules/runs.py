@@ -111,4 +111,4 @@ def _in_turn(store: Store, now: int, found: list[Schedule], most: int) -> list[R
 
 
 def _is_due(now: int, schedule: Schedule) -> bool:
-    return schedule.next_at <= now and not schedules.stands_still(schedule) and not schedules.over(schedule)
+    return schedule.next_at <= now and not schedules.is_suspended(schedule) and not schedules.over(schedule)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmodel.model.rules.concurrency import admit, give_up, place
+from qmodel.model.rules.concurrency import admit, place, release_slot
 from qmodel.model.state import history, jobs
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
@@ -11,7 +11,7 @@ from qmodel.model.state.store import Store, emit
 def begins(store: Store, now: int, job: Job) -> str:
     """The state of a job that nothing holds but its dependencies, its time, and its line."""
     if job.dependencies:
-        give_up(store, now, job)
+        release_slot(store, now, job)
         return "depends"
     if job.ready_at > now:
         return "scheduled"

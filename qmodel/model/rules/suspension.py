@@ -11,7 +11,7 @@ def end(store: Store, now: int, name: str, reason: str | None) -> bool:
     left = pauses.drop(store, name, reason)
     emit(store, now, "unpaused", name, reason or "", left)
     if left == 0:
-        queues.go_on(store, name)
+        queues.resume(store, name)
     return left == 0
 
 

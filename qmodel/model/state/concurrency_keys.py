@@ -10,7 +10,7 @@ lines:
   wait for others gives its place up, for these may stand behind it; so does one that is delayed before it has begun.
 - *Nothing is counted.* Who has a place says so itself (the option `line`), and a worker that dies holds none.
 - *Nobody waits in a line that has room*: a place that is given up goes to the first that is parked, in the same step.
-- A line is kept only while some job is in it.
+- A slots is kept only while some job is in it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 
 from qmodel.contract.arguments import MOST
 from qmodel.model.state import options, requests
-from qmodel.model.state.records import Job, Line
+from qmodel.model.state.records import ConcurrencyKey, Job
 from qmodel.model.state.store import Store
 
 ORDERED: Final = "ordered:"
@@ -43,8 +43,8 @@ def limit(store: Store, name: str) -> int:
     return requests.limit(store, name[len(REQUEST) :]) if name.startswith(REQUEST) else 1
 
 
-def has_place(job: Job) -> bool:
-    """Whether a job has a place in its line."""
+def has_slot(job: Job) -> bool:
+    """Whether a job has a place in its slots."""
     return options.get(job, "line") is not None
 
 
@@ -54,26 +54,26 @@ def has_begun(job: Job) -> bool:
 
 
 def is_parked(job: Job) -> bool:
-    """Whether a ready job waits in a line."""
-    return of(job) is not None and not has_place(job)
+    """Whether a ready job waits in a slots."""
+    return of(job) is not None and not has_slot(job)
 
 
-def room(store: Store, name: str) -> int:
+def free_slots(store: Store, name: str) -> int:
     """How many places of a line are free; below 0 where the limit was lowered."""
-    line = store.lines.get(name)
-    return limit(store, name) - (len(line.active) if line is not None else 0)
+    slots = store.concurrency_keys.get(name)
+    return limit(store, name) - (len(slots.active) if slots is not None else 0)
 
 
-def first(store: Store, name: str, most: int) -> list[Job]:
+def first_parked(store: Store, name: str, most: int) -> list[Job]:
     """The jobs that have been parked for longest."""
-    line = store.lines.get(name)
-    return [store.jobs[jid] for _, _, jid in line.parked[:most]] if line is not None and most > 0 else []
+    slots = store.concurrency_keys.get(name)
+    return [store.jobs[jid] for _, _, jid in slots.parked[:most]] if slots is not None and most > 0 else []
 
 
 def holders(store: Store, name: str, most: int) -> tuple[str, ...]:
     """The first jobs that have a place in a line, by id."""
-    line = store.lines.get(name)
-    return tuple(sorted(line.active)[:most]) if line is not None else ()
+    slots = store.concurrency_keys.get(name)
+    return tuple(sorted(slots.active)[:most]) if slots is not None else ()
 
 
 def active(store: Store, name: str) -> list[Job]:
@@ -81,18 +81,18 @@ def active(store: Store, name: str) -> list[Job]:
     return [store.jobs[jid] for jid in holders(store, name, MOST)]
 
 
-def _made(store: Store, name: str) -> Line:
-    line = store.lines.get(name)
-    if line is None:
-        line = store.lines[name] = Line()
-    return line
+def _made(store: Store, name: str) -> ConcurrencyKey:
+    slots = store.concurrency_keys.get(name)
+    if slots is None:
+        slots = store.concurrency_keys[name] = ConcurrencyKey()
+    return slots
 
 
 def _tidy(store: Store, name: str) -> None:
     """Forget a line in which nobody is."""
-    line = store.lines[name]
-    if not line.active and not line.parked:
-        del store.lines[name]
+    slots = store.concurrency_keys[name]
+    if not slots.active and not slots.parked:
+        del store.concurrency_keys[name]
 
 
 def priority(store: Store, name: str, job: Job) -> int:
@@ -100,26 +100,26 @@ def priority(store: Store, name: str, job: Job) -> int:
     return requests.load(store, name[len(REQUEST) :]).priority if name.startswith(REQUEST) else job.priority
 
 
-def enter(store: Store, name: str, job: Job) -> None:
+def take_slot(store: Store, name: str, job: Job) -> None:
     """Give a job a place; it keeps the sequence as of which it has it. A sub-request gets its request's priority."""
     job.priority = priority(store, name, job)
     _made(store, name).active[job.jid] = None
     options.set(job, "line", store.seq)
 
 
-def leave(store: Store, name: str, job: Job) -> None:
+def free_slot(store: Store, name: str, job: Job) -> None:
     """Take a job's place away."""
-    del store.lines[name].active[job.jid]
+    del store.concurrency_keys[name].active[job.jid]
     options.drop(job, "line")
     _tidy(store, name)
 
 
 def park(store: Store, name: str, job: Job) -> None:
-    """Let a job wait in a line."""
+    """Let a job wait in a slots."""
     _made(store, name).parked.add((job.ready_at, job.seq, job.jid))
 
 
 def unpark(store: Store, name: str, job: Job) -> None:
-    """Let a job no longer wait in a line."""
-    store.lines[name].parked.remove((job.ready_at, job.seq, job.jid))
+    """Let a job no longer wait in a slots."""
+    store.concurrency_keys[name].parked.remove((job.ready_at, job.seq, job.jid))
     _tidy(store, name)

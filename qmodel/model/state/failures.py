@@ -11,7 +11,7 @@ from itertools import islice
 
 from qmodel.model.sorted_list import Ordered
 from qmodel.model.state import config, options, retention
-from qmodel.model.state.records import Job, Place
+from qmodel.model.state.records import Job, Position
 from qmodel.model.state.store import Store
 
 
@@ -66,7 +66,7 @@ def oldest(store: Store, name: str, count: int) -> list[Job]:
     return [store.jobs[jid] for _, _, jid in of(store, name)[:count]]
 
 
-def of(store: Store, name: str) -> Ordered[Place]:
+def of(store: Store, name: str) -> Ordered[Position]:
     """The jobs of a group, longest failed first."""
     return store.groups.get(name) or Ordered()
 
@@ -86,7 +86,7 @@ def page(store: Store, name: str, offset: int, count: int) -> tuple[int, tuple[s
     return len(of(store, name)), latest(of(store, name), offset, count)
 
 
-def latest(places: Ordered[Place], offset: int, count: int) -> tuple[str, ...]:
+def latest(places: Ordered[Position], offset: int, count: int) -> tuple[str, ...]:
     """A page of places from the end."""
     end = len(places) - offset
     return tuple(jid for _, _, jid in reversed(places[max(end - count, 0) : max(end, 0)]))

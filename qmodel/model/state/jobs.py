@@ -120,7 +120,7 @@ def lift(store: Store, job: Job) -> None:
     if job.options:
         state_index.leave(store, job)
         ttl.leave(store, job)
-        parked.forget_gate(job)
+        parked.forget_throttle(job)
     else:
         state_index.PLAIN[job.state][1](store, job)
     job.state = ""

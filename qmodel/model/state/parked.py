@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from qmodel.contract.arguments import MOST
 from qmodel.model.state import options, queues
-from qmodel.model.state.records import NEVER, Gate, Job, Queue
+from qmodel.model.state.records import NEVER, Job, ParkedJobs, Queue
 from qmodel.model.state.store import Store
 from qmodel.model.state.throttles import Before, cost, forget_if_empty, made, named, of, own, queue_of
 
@@ -22,7 +22,7 @@ def hold(store: Store, job: Job) -> None:
         made(store, name).held.add((job.token, job.jid))
 
 
-def let_go(store: Store, job: Job) -> None:
+def release(store: Store, job: Job) -> None:
     """Let it hold them no more."""
     for name in named(job):
         throttle = store.throttles[name]
@@ -48,46 +48,46 @@ def free(store: Store, name: str) -> None:
 
 def due(queue: Queue, now: int, most: int) -> list[str]:
     """The throttles at which a pop has to look, by the moment since when."""
-    if not queue.gates:
+    if not queue.parked:
         return []
-    found = sorted((gate.moment, name) for name, gate in queue.gates.items() if gate.moment <= now)
+    found = sorted((entry.moment, name) for name, entry in queue.parked.items() if entry.moment <= now)
     return [name for _, name in found[:most]]
 
 
 def open_at(queue: Queue) -> int:
     """The first moment at which a pop has to look at any."""
-    return min((gate.moment for gate in queue.gates.values()), default=NEVER)
+    return min((entry.moment for entry in queue.parked.values()), default=NEVER)
 
 
-def _gate(store: Store, queue: str, name: str) -> Gate:
+def _entry(store: Store, queue: str, name: str) -> ParkedJobs:
     """A gate to change."""
-    gates = store.queues[queue].gates
+    gates = store.queues[queue].parked
     if name not in gates:
-        gates[name] = Gate()
+        gates[name] = ParkedJobs()
     return gates[name]
 
 
 def expect(store: Store, queue: str, name: str, moment: int) -> None:
     """Let pops look at a gate from a moment on, if anyone is parked at it."""
-    gate = store.queues[queue].gates.get(name)
-    if gate is not None:
-        gate.moment = moment if gate.parked else NEVER
+    entry = store.queues[queue].parked.get(name)
+    if entry is not None:
+        entry.moment = moment if entry.parked else NEVER
 
 
 def lower(store: Store, queue: str, name: str, moment: int) -> None:
     """Let pops look at a gate from a moment on, or from an earlier one as before."""
-    expect(store, queue, name, min(moment, store.queues[queue].gates[name].moment))
+    expect(store, queue, name, min(moment, store.queues[queue].parked[name].moment))
 
 
 def _changed(store: Store, queue: str, name: str) -> None:
     """See to a gate that someone has left: another one is the first now, perhaps, and needs less; or nobody is left."""
-    gate = store.queues[queue].gates[name]
+    entry = store.queues[queue].parked[name]
     expect(store, queue, name, 0)
-    if not gate.parked:
+    if not entry.parked:
         of(store, name).queues.discard(queue)
         forget_if_empty(store, name)
-        if not gate.let:
-            del store.queues[queue].gates[name]
+        if not entry.admitted:
+            del store.queues[queue].parked[name]
 
 
 def _parked_at(job: Job) -> tuple[int, int, str]:
@@ -98,7 +98,7 @@ def park(store: Store, job: Job) -> None:
     """Park a job at the throttle that its option `gate` names, if that is what it waits for."""
     name = options.get(job, "gate")
     if name is not None:
-        _gate(store, job.queue, name).parked.add(_parked_at(job))
+        _entry(store, job.queue, name).parked.add(_parked_at(job))
         made(store, name).queues.add(job.queue)
 
 
@@ -106,11 +106,11 @@ def unpark(store: Store, job: Job) -> None:
     """Park it no more."""
     name = options.get(job, "gate")
     if name is not None:
-        store.queues[job.queue].gates[name].parked.remove(_parked_at(job))
+        store.queues[job.queue].parked[name].parked.remove(_parked_at(job))
         _changed(store, job.queue, name)
 
 
-def look_again(store: Store, job: Job) -> None:
+def recheck(store: Store, job: Job) -> None:
     """Let the next pop look at the gate at which a job is parked: it stands elsewhere there."""
     name = options.get(job, "gate")
     if name is not None:
@@ -121,18 +121,18 @@ def reserve(store: Store, job: Job) -> None:
     """Remember of a ready job that a throttle has let it go on, if one has."""
     name = options.get(job, "gate")
     if name is not None:
-        _gate(store, job.queue, name).let.add((job.priority, cost(job), job.jid))
+        _entry(store, job.queue, name).admitted.add((job.priority, cost(job), job.jid))
 
 
 def unreserve(store: Store, job: Job) -> None:
     """Remember it no more."""
     name = options.get(job, "gate")
     if name is not None:
-        store.queues[job.queue].gates[name].let.remove((job.priority, cost(job), job.jid))
+        store.queues[job.queue].parked[name].admitted.remove((job.priority, cost(job), job.jid))
         _changed(store, job.queue, name)
 
 
-def forget_gate(job: Job) -> None:
+def forget_throttle(job: Job) -> None:
     """Let a job that has left its place say no more at which gate it was."""
     options.drop(job, "gate")
     options.drop(job, "parked")
@@ -140,21 +140,21 @@ def forget_gate(job: Job) -> None:
 
 def parked(store: Store, queue: str, name: str, most: int) -> list[Job]:
     """The first jobs of a queue that are parked at a throttle."""
-    gate = queues.of(store, queue).gates.get(name)
-    return [store.jobs[jid] for _, _, jid in gate.parked[:most]] if gate is not None else []
+    entry = queues.of(store, queue).parked.get(name)
+    return [store.jobs[jid] for _, _, jid in entry.parked[:most]] if entry is not None else []
 
 
-def let(store: Store, queue: str, name: str, priority: float) -> Before:
+def admitted(store: Store, queue: str, name: str, priority: float) -> Before:
     """How many jobs of a queue a throttle has let go on that still wait, up to a priority, and what they cost."""
-    gate = queues.of(store, queue).gates.get(name)
-    found = gate.let.until(priority, MOST) if gate is not None else []
+    entry = queues.of(store, queue).parked.get(name)
+    found = entry.admitted.until(priority, MOST) if entry is not None else []
     return len(found), sum(spent for _, spent, _ in found)
 
 
 def is_behind(store: Store, job: Job, name: str) -> bool:
     """Whether jobs of its queue of the same priority, or a better one, are parked at a throttle."""
-    gate = queues.of(store, job.queue).gates.get(name)
-    return gate is not None and gate.parked.count_until(job.priority) > 0
+    entry = queues.of(store, job.queue).parked.get(name)
+    return entry is not None and entry.parked.count_until(job.priority) > 0
 
 
 def ahead(store: Store, job: Job) -> int:
@@ -162,9 +162,9 @@ def ahead(store: Store, job: Job) -> int:
     name = options.get(job, "gate")
     if name is None or job.state != "throttled":
         return 0
-    return list(store.queues[job.queue].gates[name].parked).index(_parked_at(job))
+    return list(store.queues[job.queue].parked[name].parked).index(_parked_at(job))
 
 
 def count_parked(store: Store, name: str) -> int:
     """How many jobs are parked at a throttle, in the first 1000 of its queues."""
-    return sum(len(store.queues[queue].gates[name].parked) for queue in sorted(of(store, name).queues)[:MOST])
+    return sum(len(store.queues[queue].parked[name].parked) for queue in sorted(of(store, name).queues)[:MOST])

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from qmodel.model.sorted_list import Ordered
 from qmodel.model.state import options, ttl
-from qmodel.model.state.records import Job, Place, Queue
+from qmodel.model.state.records import Job, Position, Queue
 from qmodel.model.state.store import Store
 
 FIRST = float("-inf")
@@ -66,7 +66,7 @@ def set_pauses(store: Store, name: str, pauses: dict[str, int]) -> None:
     _made(store, name).pauses = pauses
 
 
-def go_on(store: Store, name: str) -> None:
+def resume(store: Store, name: str) -> None:
     """Wake idle workers for all that a queue may have, for it is paused no longer."""
     queue = _made(store, name)
     wake(queue, length(queue) + len(queue.recur))
@@ -125,12 +125,12 @@ def unpark(store: Store, job: Job) -> None:
     store.queues[job.queue].depends.remove((job.put_at, job.seq, job.jid))
 
 
-def hold_back(store: Store, job: Job) -> None:
+def throttle(store: Store, job: Job) -> None:
     """Let a ready job wait for a throttle."""
     _made(store, job.queue).throttled.add((job.ready_at, job.seq, job.jid))
 
 
-def let_on(store: Store, job: Job) -> None:
+def unthrottle(store: Store, job: Job) -> None:
     """Let a job no longer wait for a throttle."""
     store.queues[job.queue].throttled.remove((job.ready_at, job.seq, job.jid))
 
@@ -235,13 +235,13 @@ def wake_all(store: Store, name: str) -> None:
 # ---- looking
 
 
-def page(places: Ordered[Place], low: float, high: float, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
+def page(places: Ordered[Position], low: float, high: float, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
     """How many places lie in low < moment <= high, and the ids of a page of them."""
     first, last = places.count_until(low) if low > FIRST else 0, places.count_until(high)
     return last - first, tuple(place[-1] for place in places[first + offset : min(first + offset + count, last)])
 
 
-def count(places: Ordered[Place], moment: float) -> int:
+def count(places: Ordered[Position], moment: float) -> int:
     """How many places have at most this moment."""
     return places.count_until(moment)
 

@@ -8,7 +8,7 @@ from qmodel.contract import replies
 from qmodel.contract.operations import Operation, Put
 from qmodel.model.sorted_list import Ordered
 
-Place = tuple[float, int, str]
+Position = tuple[float, int, str]
 """A job in a sorted list: the moment that orders it, its sequence, its id."""
 
 
@@ -58,19 +58,19 @@ class Job:
         self.history: list[Any] = []
 
 
-class Gate:
+class ParkedJobs:
     """The jobs of a queue that are parked at a throttle, and those that it has let go on and that still wait.
 
     Parked ones by priority, and by the sequence at which each was parked first; the others by priority, with their
     cost.
     """
 
-    __slots__ = ("let", "moment", "parked")
+    __slots__ = ("admitted", "moment", "parked")
 
     def __init__(self) -> None:
         self.moment = NEVER
         self.parked: Ordered[tuple[int, int, str]] = Ordered()
-        self.let: Ordered[tuple[int, int, str]] = Ordered()
+        self.admitted: Ordered[tuple[int, int, str]] = Ordered()
 
 
 class Queue:
@@ -80,9 +80,9 @@ class Queue:
         "depends",
         "expires",
         "first_seen",
-        "gates",
         "idle",
         "locks",
+        "parked",
         "pauses",
         "ready",
         "recur",
@@ -97,23 +97,23 @@ class Queue:
         self.idle = 0
         self.wakes = 0
         self.ready: Ordered[tuple[int, int, int, str]] = Ordered()
-        self.scheduled: Ordered[Place] = Ordered()
-        self.depends: Ordered[Place] = Ordered()
-        self.locks: Ordered[Place] = Ordered()
-        self.throttled: Ordered[Place] = Ordered()
-        self.expires: Ordered[Place] = Ordered()
-        self.recur: Ordered[Place] = Ordered()
-        self.gates: dict[str, Gate] = {}
+        self.scheduled: Ordered[Position] = Ordered()
+        self.depends: Ordered[Position] = Ordered()
+        self.locks: Ordered[Position] = Ordered()
+        self.throttled: Ordered[Position] = Ordered()
+        self.expires: Ordered[Position] = Ordered()
+        self.recur: Ordered[Position] = Ordered()
+        self.parked: dict[str, ParkedJobs] = {}
 
 
-class Line:
+class ConcurrencyKey:
     """The ids of the jobs that have a place, and those that are parked, as their queues have them."""
 
     __slots__ = ("active", "parked")
 
     def __init__(self) -> None:
         self.active: dict[str, None] = {}
-        self.parked: Ordered[Place] = Ordered()
+        self.parked: Ordered[Position] = Ordered()
 
 
 class Request:

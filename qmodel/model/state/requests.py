@@ -20,7 +20,7 @@ from __future__ import annotations
 from qmodel.contract import replies
 from qmodel.contract.refusals import refuse
 from qmodel.model.sorted_list import Ordered
-from qmodel.model.state.records import Place, Request
+from qmodel.model.state.records import Position, Request
 from qmodel.model.state.store import Store
 
 ENDED = ("done", "canceled")
@@ -71,7 +71,7 @@ def move(store: Store, now: int, request: Request, state: str) -> None:
     _list(store, state).add((now, request.seq, request.id))
 
 
-def _list(store: Store, state: str) -> Ordered[Place]:
+def _list(store: Store, state: str) -> Ordered[Position]:
     """The requests in a state, by the moment since which they are."""
     found = store.request_states.get(state)
     if found is None:

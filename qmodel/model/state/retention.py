@@ -17,14 +17,14 @@ from __future__ import annotations
 from typing import Final
 
 from qmodel.model.state import options
-from qmodel.model.state.records import Job, Place
+from qmodel.model.state.records import Job, Position
 from qmodel.model.state.store import Store
 
 OF_STATE: Final = {"complete": "keep_complete_ms", "failed": "keep_failed_ms"}
 """The option that says how long a job is kept in a state."""
 
 
-def _place(job: Job) -> Place | None:
+def _place(job: Job) -> Position | None:
     """Where a job that has ended stands among those that say how long they are kept, if it does."""
     said = options.get(job, OF_STATE[job.state])
     if said is None or options.get(job, "kept") is not None:

@@ -48,7 +48,7 @@ from qmodel.contract.operations import Recur
 from qmodel.contract.refusals import refuse
 from qmodel.model.state import queues
 from qmodel.model.state.queues import NO_TIME
-from qmodel.model.state.records import Place, Schedule
+from qmodel.model.state.records import Position, Schedule
 from qmodel.model.state.store import Store
 
 TIMES_MOST = 100
@@ -78,19 +78,19 @@ def set_tags(schedule: Schedule, tags: Iterable[str]) -> None:
     schedule.tags = tuple(dict.fromkeys(tags))
 
 
-def stands_still(schedule: Schedule) -> bool:
+def is_suspended(schedule: Schedule) -> bool:
     """Whether nothing of it is due before somebody, or the end of a run, lets it go on."""
     return schedule.paused or (schedule.overlap == "skip" and schedule.open > 0)
 
 
-def _place(schedule: Schedule) -> Place:
-    return NO_TIME if stands_still(schedule) else schedule.next_at, schedule.seq, schedule.jid
+def _place(schedule: Schedule) -> Position:
+    return NO_TIME if is_suspended(schedule) else schedule.next_at, schedule.seq, schedule.jid
 
 
 def _wants_times(schedule: Schedule) -> bool:
     """Whether it has a list of moments that goes on after the last one that is known."""
     ends = schedule.end_at != 0 and schedule.last_at >= schedule.end_at
-    return schedule.kind == "cron" and not ends and not stands_still(schedule)
+    return schedule.kind == "cron" and not ends and not is_suspended(schedule)
 
 
 def enter(store: Store, schedule: Schedule) -> None:
@@ -239,7 +239,7 @@ def pass_over(now: int, schedule: Schedule) -> int:
 
 def next_due(schedule: Schedule) -> int:
     """When its next run is due, or 0 while that is not known."""
-    return 0 if schedule.next_at == NO_TIME or stands_still(schedule) else schedule.next_at
+    return 0 if schedule.next_at == NO_TIME or is_suspended(schedule) else schedule.next_at
 
 
 def due(store: Store, queue: str, now: int, most: int) -> list[Schedule]:

@@ -32,16 +32,16 @@ def _pull(store: Store, job: Job) -> None:
     parked.unreserve(store, job)
 
 
-def _hold_back(store: Store, job: Job) -> None:
-    queues.hold_back(store, job)
+def _throttle(store: Store, job: Job) -> None:
+    queues.throttle(store, job)
     if concurrency_keys.is_parked(job):
         concurrency_keys.park(store, str(concurrency_keys.of(job)), job)
     else:
         parked.park(store, job)
 
 
-def _let_on(store: Store, job: Job) -> None:
-    queues.let_on(store, job)
+def _unthrottle(store: Store, job: Job) -> None:
+    queues.unthrottle(store, job)
     if concurrency_keys.is_parked(job):
         concurrency_keys.unpark(store, str(concurrency_keys.of(job)), job)
     else:
@@ -56,7 +56,7 @@ def _lock(store: Store, job: Job) -> None:
 def _unlock(store: Store, job: Job) -> None:
     queues.unlock(store, job)
     if store.throttles:
-        parked.let_go(store, job)
+        parked.release(store, job)
 
 
 def _begin_lease(store: Store, job: Job) -> None:
@@ -72,15 +72,15 @@ def _begin_plain_lease(store: Store, job: Job) -> None:
 def _end_lease(store: Store, job: Job) -> None:
     queues.unlock(store, job)
     if store.throttles:
-        parked.let_go(store, job)
-    workers.let_go(store, job)
+        parked.release(store, job)
+    workers.release(store, job)
 
 
 PLACES: dict[str, Ways] = {
     "waiting": (_push, _pull),
     "scheduled": (queues.schedule, queues.unschedule),
     "depends": (queues.park, queues.unpark),
-    "throttled": (_hold_back, _let_on),
+    "throttled": (_throttle, _unthrottle),
     "running": (_begin_lease, _end_lease),
     "stalled": (_lock, _unlock),
     "complete": (completed.add, completed.discard),

@@ -15,12 +15,12 @@ from qmodel.contract.events import Event
 from qmodel.contract.settings import DEFAULTS
 from qmodel.model.sorted_list import Ordered
 from qmodel.model.state.records import (
+    ConcurrencyKey,
     Day,
     Entry,
     Job,
-    Line,
     Message,
-    Place,
+    Position,
     Queue,
     Request,
     Schedule,
@@ -37,10 +37,10 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "cascade", "completed", "config", "crons", "days", "events", "failed", "groups", "jobs", "journaled", "keeping",
-        "lines", "messages", "metadata", "queues", "recorded", "request_states", "requested", "requests", "results",
-        "schedules", "seq", "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques",
-        "workers", "workers_passed",
+        "cascade", "completed", "concurrency_keys", "config", "crons", "days", "events", "failed", "groups", "jobs",
+        "journaled", "keeping", "messages", "metadata", "queues", "recorded", "request_states", "requested", "requests",
+        "results", "schedules", "seq", "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends",
+        "uniques", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -49,18 +49,18 @@ class Store:
         self.recorded: deque[Entry] = deque(maxlen=100_000)
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
-        self.lines: dict[str, Line] = {}
+        self.concurrency_keys: dict[str, ConcurrencyKey] = {}
         self.requested: dict[str, Request] = {}
-        self.request_states: dict[str, Ordered[Place]] = {}
+        self.request_states: dict[str, Ordered[Position]] = {}
         self.schedules: dict[str, Schedule] = {}
         self.subscriptions: dict[str, Subscription] = {}
         self.messages: Ordered[Message] = Ordered()
         self.workers: dict[str, Worker] = {}
-        self.completed: Ordered[Place] = Ordered()
-        self.failed: Ordered[Place] = Ordered()
-        self.keeping: Ordered[Place] = Ordered()
-        self.crons: Ordered[Place] = Ordered()
-        self.groups: SortedDict[str, Ordered[Place]] = SortedDict()
+        self.completed: Ordered[Position] = Ordered()
+        self.failed: Ordered[Position] = Ordered()
+        self.keeping: Ordered[Position] = Ordered()
+        self.crons: Ordered[Position] = Ordered()
+        self.groups: SortedDict[str, Ordered[Position]] = SortedDict()
         self.tags: dict[str, Ordered[tuple[int, str]]] = {}
         self.tracked: dict[str, int] = {}
         self.throttles: dict[str, Throttle] = {}
@@ -68,7 +68,7 @@ class Store:
         self.config: dict[str, int] = {}
         self.settings = DEFAULTS.copy()  # the options with those that nobody has set
         self.uniques: dict[str, Unique] = {}
-        self.unique_ends: Ordered[Place] = Ordered()
+        self.unique_ends: Ordered[Position] = Ordered()
         self.metadata: dict[str, dict[str, str]] = {}
         self.requests: dict[str, object] = {}
         self.cascade: dict[tuple[int, str, bool], None] = {}

@@ -18,14 +18,14 @@ from __future__ import annotations
 from typing import Final
 
 from qmodel.model.state import options
-from qmodel.model.state.records import Job, Place
+from qmodel.model.state.records import Job, Position
 from qmodel.model.state.store import Store
 
 PENDING: Final = frozenset({"scheduled", "depends", "waiting", "throttled"})
 """The states in which a job can expire."""
 
 
-def _place(job: Job) -> Place | None:
+def _place(job: Job) -> Position | None:
     """Where a job stands among those that will expire, if it does."""
     ttl = options.get(job, "ttl_ms")
     return (job.put_at + int(ttl), job.seq, job.jid) if ttl is not None and job.state in PENDING else None

@@ -69,7 +69,7 @@ def hold(store: Store, job: Job) -> None:
     worker.held[job.jid] = job.seq
 
 
-def let_go(store: Store, job: Job) -> None:
+def release(store: Store, job: Job) -> None:
     """Strike a lease, and what the request that granted it was granted."""
     worker = store.workers[job.worker]
     del worker.held[job.jid]
