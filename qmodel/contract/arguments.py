@@ -1,10 +1,10 @@
-"""Kinds of argument: what a value must be, and how it is written on the wire.
+"""The kinds of argument: which values are accepted, and how they are written on the wire.
 
-Every check here exists once more in `lua/wire/arguments.lua`; `lua/contract/catalogue.lua`, which says which argument
-is of which kind, is generated. A value that fails its check is refused with BAD_ARGUMENT before anything is read.
+Every check here has a twin in `lua/wire/arguments.lua`. The generated `lua/contract/catalogue.lua` says which kind each
+argument is of. A value that fails its check is refused with BAD_ARGUMENT before the operation reads anything.
 
-Limits are bounds on work (law 8): names and ids become part of keys, counts bound loops, texts bound memory. Whole
-numbers stay under 10^14 because Lua prints at most fourteen digits.
+Limits bound work (law 8): names and ids become part of keys, counts bound loops, texts bound memory. Whole numbers stay
+below 10^14 because Lua prints at most fourteen digits.
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 from qmodel.contract.lifecycle import STATES
 
 MOST = 1000
-"""The most of anything that one operation takes or gives."""
+"""The most items of any kind that one operation takes or gives."""
 
 TEXT_BYTES = 1 << 20
 NAME_BYTES = 128
 TIME_END = 9 * 10**13
-"""Times are whole milliseconds since the epoch, below this one in the year 4821: ten years later has 14 digits yet."""
+"""Times are whole milliseconds since the epoch, below this moment in the year 4821. A time ten years later still has 14
+digits.
+"""
 
 LONGEST_MS = 10 * 366 * 86_400_000
 RESERVED = ("-data", "-dependencies", "-dependents", "-results")
-"""Endings that a job id may not have: `ql:j:<jid>-data` would be two jobs' key."""
+"""Endings that a job id may not have: `ql:j:<jid>-data` would be the key of two jobs."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _LABEL = re.compile("[A-Za-z0-9.:_-]+")
 
 
 def _bytes(text: str) -> int:
-    """The length of a text in UTF-8, or one too many when it cannot be encoded (a lone surrogate)."""
+    """Count the bytes of a text in UTF-8. A text that cannot be encoded (a lone surrogate) counts as one too long."""
     try:
         return len(text.encode())
     except UnicodeEncodeError:
@@ -40,11 +42,11 @@ def _bytes(text: str) -> int:
 
 
 NAMES: Final[set[str]] = set()
-"""Names that were accepted: the same few come again with every call."""
+"""A cache of accepted names: the same few come with every call."""
 
 _NAMES_MOST = 200
 _NAME_SHORT = 64
-"""The most bytes of a name that is kept: less than any name may have."""
+"""The most bytes of a cached name: less than the limit of any kind of name."""
 
 
 def _keep_name(name: str) -> bool:
@@ -66,8 +68,10 @@ class Kind:
 
     @property
     def plain(self) -> str:
-        """Python that is true of many a `value` that is accepted, and of no other. The engine writes it into the checks
-        of operations, where it saves a call for most arguments. It may name NAMES.
+        """Give a Python expression that is true for most accepted values and for no refused one.
+
+        The engine writes it into the checks of operations, where it saves a call for most arguments. It may refer to
+        NAMES.
         """
         return "False"
 
@@ -81,7 +85,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Text(Kind):
-    """Opaque text: stored, never parsed."""
+    """Opaque text: stored and never parsed."""
 
     wire: ClassVar[str] = "text"
     most: int = TEXT_BYTES
@@ -100,7 +104,7 @@ class Text(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Name(Kind):
-    """A name of a queue, worker, klass, tag or group: any text without control characters."""
+    """The name of a queue, worker, klass, tag or group: any text without control characters."""
 
     wire: ClassVar[str] = "name"
     most: int = NAME_BYTES
@@ -151,7 +155,7 @@ class Id(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Label(Kind):
-    """An id of which other ids are made: letters, digits, and a few signs."""
+    """An id that other ids are built from: letters, digits, and a few signs."""
 
     wire: ClassVar[str] = "label"
     most: int
@@ -234,14 +238,15 @@ class ListOf(Kind):
 
 
 POLICIES = ("block", "fail", "ignore", "cancel")
-"""What the failure of a dependency does to the job that waits for it: nothing, so that it waits on; it fails too; the
-dependency counts as met; it is canceled."""
+"""What the failure of a dependency does to the job that waits for it. block: the job keeps waiting; fail: it fails too;
+ignore: the dependency counts as met; cancel: the job is canceled.
+"""
 
 _EDGE_NAME = re.compile("[!-~]{1,64}")
 
 
 class Edge(NamedTuple):
-    """A dependency: the job that is waited for, what its failure does, and a name under which its result is kept.
+    """A dependency: the job to wait for, the policy for its failure, and a name under which its result is kept.
 
     >>> Edge("a", "fail", "page").text, Edge.parse("a")
     ('a fail page', Edge(jid='a', on_failure='block', name=''))
@@ -253,20 +258,20 @@ class Edge(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As an argument: `<jid>`, `<jid> <on_failure>` or `<jid> <on_failure> <name>`."""
+        """Write the edge as an argument: `<jid>`, `<jid> <on_failure>` or `<jid> <on_failure> <name>`."""
         if self.name:
             return f"{self.jid} {self.on_failure} {self.name}"
         return self.jid if self.on_failure == "block" else f"{self.jid} {self.on_failure}"
 
     @classmethod
     def parse(cls, text: str) -> Edge:
-        """An edge from its text."""
+        """Read an edge from its text."""
         return cls(*text.split(" "))
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency(Kind):
-    """A job id, or an edge: the id, what the failure of that job does, and perhaps a name, with spaces between."""
+    """A job id, or an edge: the id, the policy for that job's failure, and optionally a name, separated by spaces."""
 
     wire: ClassVar[str] = "edge"
 
@@ -289,7 +294,7 @@ _JID = Id()
 
 @dataclass(frozen=True, slots=True)
 class Operations(Kind):
-    """Several operations of one class, inside another one."""
+    """Several operations of one class, inside another operation."""
 
     wire: ClassVar[str] = "operations"
     of: str
@@ -308,7 +313,7 @@ REQUEST = Id(64)
 Jid = Annotated[str, Id()]
 Jids = Annotated[tuple[str, ...], ListOf(Id(), 1)]
 ScheduleId = Annotated[str, Id(112)]
-"""Shorter than a job's id: its runs are called `<jid>-<number>`."""
+"""Shorter than a job id, because the runs are called `<jid>-<number>`."""
 AnyJids = Annotated[tuple[str, ...], ListOf(Id())]
 Dependencies = Annotated[tuple[str, ...], ListOf(Dependency(), 1)]
 AnyDependencies = Annotated[tuple[str, ...], ListOf(Dependency())]
@@ -317,10 +322,10 @@ QueueNames = Annotated[tuple[str, ...], ListOf(Name(), 1)]
 WorkerName = Annotated[str, Name()]
 WorkerNames = Annotated[tuple[str, ...], ListOf(Name(), 1)]
 Klass = Annotated[str, Name()]
-LineKey = Annotated[str, Name()]
+ConcurrencyKey = Annotated[str, Name()]
 RequestName = Annotated[str, Label(64)]
-"""Shorter than a job's id: sub-requests are called `<id>:<name>`."""
-LineLimit = Annotated[int, Whole(1, MOST)]
+"""Shorter than a job id, because sub-requests are called `<id>:<name>`."""
+ConcurrencyLimit = Annotated[int, Whole(1, MOST)]
 RequestState = Annotated[str, Choice(("open", "closed", "canceling", "done", "canceled"))]
 Group = Annotated[str, Name(160)]
 """Longer than other names, to hold `failed-retries-<queue>`."""
@@ -336,7 +341,7 @@ Rate = Annotated[int, Whole(1, 10_000)]
 Capacity = Annotated[int, Whole(1, 1_000_000)]
 Refill = Annotated[int, Whole(1, 1_000_000)]
 Daily = Annotated[int, Whole(1, 86_400_000)]
-"""A time of up to a day: times a capacity it stays below 10^14."""
+"""A duration of at most a day: its product with a capacity stays below 10^14."""
 Data = Annotated[str, Text()]
 Message = Annotated[str, Text(1 << 16)]
 LogLine = Annotated[str, Text(1024)]
@@ -347,7 +352,7 @@ Token = Annotated[int, Whole(0, TIME_END - 1)]
 Milliseconds = Annotated[int, Whole(0, LONGEST_MS)]
 Interval = Annotated[int, Whole(1, LONGEST_MS)]
 IntervalOrNone = Annotated[int, Whole(0, LONGEST_MS)]
-"""0 where there is none."""
+"""0 if there is no interval."""
 Limit = Annotated[int, Whole(0, 10**9)]
 Cron = Annotated[str, Text(1024)]
 ScheduleKind = Annotated[str, Choice(("interval", "cron", "after"))]
@@ -363,7 +368,7 @@ Value = Annotated[int, Whole(0, TIME_END - 1)]
 Subject = Annotated[str, Name()]
 Patterns = Annotated[tuple[str, ...], ListOf(Name(), 1)]
 SubscriptionName = Annotated[str, Id(112)]
-"""Shorter than a job's id: its jobs are called `<subscription>:<number>`."""
+"""Shorter than a job id, because its jobs are called `<subscription>:<number>`."""
 Reason = Annotated[str, Name()]
 MetadataKey = Annotated[str, Name()]
 MetadataValue = Annotated[str, Text(1024)]

@@ -1,7 +1,7 @@
-"""The event catalogue: what the stream tells, and the facts that each event carries.
+"""The event catalogue: the kinds of event in the stream, and the facts that each carries.
 
-Every transition of a job, and every other change but a heartbeat, is one event. Its sequence is taken in the step
-that makes the change, without gaps: a reader who has seen 41 and then 43 knows that it missed 42.
+Every transition of a job, and every other change except a heartbeat, is one event. Its sequence is assigned in the step
+that makes the change, without gaps: a reader that has seen 41 and then 43 knows that it missed 42.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 EVENTS: dict[str, tuple[str, ...]] = {
-    # a job is placed
+    # a job enters a state
     "put": ("jid", "queue", "klass", "state"),
     "promoted": ("jid", "queue"),
     "unblocked": ("jid", "queue", "state"),
-    "deduplicated": ("jid", "queue", "unique", "mode", "state"),  # the job that stands for one that was not put
+    "deduplicated": ("jid", "queue", "unique", "mode", "state"),  # the job that holds the key; no job was put
     "delayed": ("jid", "queue", "ready_at"),
     "unfailed": ("jid", "queue", "group", "state"),
     "throttled": ("jid", "queue", "throttle"),
@@ -28,7 +28,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "released": ("jid", "queue", "worker", "token", "state"),
     "lock_lost": ("jid", "queue", "worker", "token", "cause"),
     "revoked": ("jid", "queue", "worker", "token"),  # to a worker: stop
-    # a job is gone
+    # a job is deleted
     "canceled": ("jid", "queue", "state"),
     "retired": ("jid",),
     # something about a job changes
@@ -55,15 +55,15 @@ EVENTS: dict[str, tuple[str, ...]] = {
     # throttles
     "limited": ("throttle", "concurrency", "rate", "rate_ms", "capacity", "refill", "refill_ms"),
     "unlimited": ("throttle",),
-    # keys
+    # deduplication keys
     "unique_released": ("unique", "jid"),
-    # messages, and who subscribes to them
+    # messages and subscriptions
     "published": ("subject", "subscriptions"),  # its sequence is the message's number
     "subscribed": ("subscription", "queue", "klass"),
     "unsubscribed": ("subscription", "queue"),
-    "caught_up": ("subscription", "last", "left"),  # all up to that message; so many are left
-    "passed_over": ("subscription", "jid"),  # a job of that id was there already
-    "trimmed": ("messages", "last"),  # how many, and the last of them
+    "caught_up": ("subscription", "last", "left"),  # all up to message `last`; `left` more to come
+    "passed_over": ("subscription", "jid"),  # a job with that id exists already
+    "trimmed": ("messages", "last"),  # how many were dropped, and the last one
     # requests
     "request_opened": ("request", "queue", "priority", "limit"),
     "request_closed": ("request",),
@@ -72,8 +72,8 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "request_done": ("request", "queue", "outcome", "completed", "failed", "canceled"),
     "request_forgotten": ("request",),
     # queues, workers, configuration
-    "paused": ("queue", "reason", "until"),  # 0 where it does not end by itself
-    "unpaused": ("queue", "reason", "left"),  # without a reason: all that were left
+    "paused": ("queue", "reason", "until"),  # 0 if it does not end by itself
+    "unpaused": ("queue", "reason", "left"),  # without a reason: all remaining pauses
     "forgotten": ("queue",),
     "noted": ("klass", "key"),
     "unnoted": ("klass", "key"),
@@ -89,13 +89,13 @@ WHOLE = frozenset(
         "remaining", "run_ms", "runs", "subscriptions", "times", "token", "until", "value", "wait_ms",
     }
 )  # fmt: skip
-"""The facts, of events and of stages, that are whole numbers."""
+"""The facts of events and stages that are whole numbers."""
 
 Fact = str | int
 
 
 class Event(NamedTuple):
-    """One event: its place in the sequence, when it happened, what, and its facts in the catalogue's order."""
+    """One event: its sequence, its time, its kind, and its facts in the catalogue's order."""
 
     seq: int
     at: int
@@ -104,5 +104,5 @@ class Event(NamedTuple):
 
     @property
     def named(self) -> dict[str, Fact]:
-        """The facts by name."""
+        """Give the facts by name."""
         return dict(zip(EVENTS[self.event], self.facts, strict=True))

@@ -1,22 +1,22 @@
-"""The states of a job, and the one table of the transitions between them.
+"""The states of a job, and the table of all transitions between them.
 
-A job is in exactly one place, and its state says which. Two states depend on the clock and are true whether or not
-anyone has looked: a `scheduled` job whose time has come counts as `waiting`, and a `running` job whose lease has run
-out counts as `stalled`; `seen_at` says so. The next pop of the queue then writes it down.
+A job is in exactly one state. Two states depend on the clock, and are true whether or not anyone has looked: a
+`scheduled` job that has become due counts as `waiting`, and a `running` job with an expired lease counts as `stalled`
+(`seen_at`). The next pop of the queue then stores the new state.
 """
 
 from __future__ import annotations
 
 STATES: dict[str, str] = {
-    "scheduled": "Waiting for its time: put, retried or released with a delay.",
-    "depends": "Waiting for other jobs. When the last of them completes it becomes waiting, or scheduled if its own "
-    "time has not come.",
-    "waiting": "Ready, in its queue's order: by priority, then by the moment it became ready, then by sequence.",
-    "throttled": "Ready, but its line is full, or a throttle that it names; parked until there is room.",
-    "running": "Leased to a worker under a token until a moment; only the holder of the token may finish it.",
-    "stalled": "Its lease ran out, or was taken by timeout. It is handed out before any waiting job.",
-    "complete": "Done. Kept for jobs-history and jobs-history-count.",
-    "failed": "Needs a person or a policy. Kept by group until it is unfailed, put again or canceled.",
+    "scheduled": "Not due yet: put, retried or released with a delay.",
+    "depends": "Waiting for other jobs. When the last of them completes, the job becomes waiting, or scheduled if it "
+    "is not due yet.",
+    "waiting": "Ready, in its queue's order: by priority, then by the time it became ready, then by sequence.",
+    "throttled": "Ready, but parked: its concurrency key has no free slot, or one of its throttles is closed.",
+    "running": "Leased to a worker under a token until a given time; only the holder of the token may finish it.",
+    "stalled": "Its lease expired, or was ended by timeout. It is handed out before any waiting job.",
+    "complete": "Done. Kept within jobs-history and jobs-history-count.",
+    "failed": "Needs a person or a policy. Kept in a failure group until it is retried, put again or canceled.",
 }
 
 TRANSITIONS: dict[tuple[str, str], tuple[str, ...]] = {
@@ -42,8 +42,8 @@ TRANSITIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("waiting", "depends"): ("put",),
     ("waiting", "failed"): ("revoke", "time to live ran out"),
     ("waiting", ""): ("cancel", "drain"),
-    ("waiting", "throttled"): ("pop", "line", "put"),
-    ("throttled", "waiting"): ("pop", "line", "delay", "put"),
+    ("waiting", "throttled"): ("pop", "concurrency key", "put"),
+    ("throttled", "waiting"): ("pop", "concurrency key", "delay", "put"),
     ("throttled", "scheduled"): ("delay", "put"),
     ("throttled", "depends"): ("put",),
     ("throttled", "throttled"): ("put",),
@@ -76,11 +76,11 @@ TRANSITIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("failed", "throttled"): ("retry_many", "put"),
     ("failed", ""): ("cancel", "dependency failed", "retention"),
 }
-"""What may follow what, and by which operation. The empty state is a job that does not exist."""
+"""The allowed transitions, and the causes of each. The empty state stands for a job that does not exist."""
 
 
 def seen_at(now: int, state: str, ready_at: int, expires_at: int) -> str:
-    """The state as it is true at `now` (milliseconds), given the stored one."""
+    """Give the state that is true at `now` (milliseconds), from the stored state."""
     if state == "scheduled" and ready_at <= now:
         return "waiting"
     if state == "running" and expires_at <= now:

@@ -1,4 +1,4 @@
-"""What operations reply: plain immutable records, the same from every backend."""
+"""The replies of operations: plain immutable records, the same from every backend."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class Stage(NamedTuple):
 
     @property
     def named(self) -> dict[str, Fact]:
-        """The facts by name."""
+        """Give the facts by name."""
         return dict(zip(HISTORY[self.what], self.facts, strict=True))
 
 
 Kept = tuple[str, int, tuple[Fact, ...]]
-"""A stage as it is kept: a plain tuple, which Python's garbage collector need not look at for as long as it stays."""
+"""A stage as it is stored: a plain tuple, which Python's garbage collector stops tracking."""
 
 WIDTH = 3
-"""The fields of a stage."""
+"""The number of fields of a stage."""
 
 
 class Stages(tuple[Stage, ...]):
-    """A history. Its stages are made when somebody looks at them, which a worker that pops a job seldom does: what it
-    holds are their fields, one stage's after the other's.
+    """A history. It holds the fields of all stages in one flat tuple, and makes stages on access: a worker that pops a
+    job seldom looks at them.
 
-    >>> Stages([("put", 1, ("emails",))])[0].what
-    'put'
+        >>> Stages([("put", 1, ("emails",))])[0].what
+        'put'
     """
 
     __slots__ = ()
@@ -53,7 +53,7 @@ class Stages(tuple[Stage, ...]):
         return super().__len__() // WIDTH
 
     def kept(self) -> list[Kept]:
-        """The stages as they are kept: plain tuples, for who only writes them."""
+        """Give the stages as plain tuples, for code that only writes them."""
         fields: Any = super().__iter__()
         return list(zip(fields, fields, fields, strict=True))
 
@@ -106,7 +106,8 @@ HISTORY: dict[str, tuple[str, ...]] = {
     "timed_out": ("worker", "token"),
     "log": ("message",),
 }
-"""The facts of each kind of stage. Those that end a lease carry its token: a resend is answered from here."""
+"""The facts of each kind of stage. A stage that ends a lease carries the token: a repeated call is answered from here.
+"""
 
 
 class Failure(NamedTuple):
@@ -148,54 +149,54 @@ class Job(NamedTuple):
 
     @property
     def after(self) -> tuple[Edge, ...]:
-        """The dependencies that it was given, met or not, if one of them had a policy or a name; of many, the first."""
+        """The dependencies that it was given, met or not, if any had a policy or a name; of many, only the first."""
         words = dict(self.options).get("after", "").split(" ")
         pairs = zip(words[::2], words[1::2], strict=False)
         return tuple(Edge(jid, *said.split(":", 1)) for jid, said in pairs)
 
     @property
     def spawned_from(self) -> str:
-        """The recurring job that it is a run of, or empty. A history keeps its first stage."""
+        """The recurring job that made this run, or empty. A history always keeps its first stage."""
         first = self.history[0]
         return str(first.facts[0]) if first.what == "spawned" else ""
 
     def option(self, name: str) -> str | None:
-        """What an option says, or None."""
+        """Give the value of an option, or None."""
         return next((value for known, value in self.options if known == name), None)
 
     @property
     def lifo(self) -> bool:
-        """Whether it stands before the others of its priority, newest first."""
+        """Whether it comes before the others of its priority, newest first."""
         return self.option("lifo") is not None
 
     @property
     def lease_ms(self) -> int | None:
-        """How long a lease on it lasts, where that is not the queue's heartbeat."""
+        """How long a lease on it lasts, if that differs from the queue's heartbeat."""
         return _whole(self.option("lease_ms"))
 
     @property
     def throttles(self) -> tuple[str, ...]:
-        """The throttles that it passes whenever it is claimed."""
+        """The throttles that it passes each time it is claimed."""
         return tuple((self.option("throttles") or "").split())
 
     @property
     def cost(self) -> int:
-        """The tokens that a claim of it takes from their buckets."""
+        """The tokens that a claim takes from the buckets."""
         return _whole(self.option("cost")) or 1
 
     @property
     def gate(self) -> str | None:
-        """The throttle at which it is parked, or that has let it go on while it waits."""
+        """The throttle at which it is parked, or that has admitted it while it waits for its claim."""
         return self.option("gate")
 
     @property
     def dead_queue(self) -> str | None:
-        """Where a dead letter of it is put when it fails."""
+        """The queue for its dead letter."""
         return self.option("dead_queue")
 
     @property
     def origin(self) -> str | None:
-        """The job of which it is a dead letter."""
+        """The job that this dead letter stands for."""
         return self.option("origin")
 
     @property
@@ -205,27 +206,27 @@ class Job(NamedTuple):
 
     @property
     def revoked(self) -> bool:
-        """Whether it was called off while it was running, and its lease has not ended yet."""
+        """Whether it was revoked while running, and its lease has not ended yet."""
         return self.option("revoked") is not None
 
     @property
     def ttl_ms(self) -> int | None:
-        """How long from its put it may begin; None also for a job that has begun."""
+        """How long after its put it may start; None also for a job that has started."""
         return _whole(self.option("ttl_ms"))
 
     @property
     def keep_complete_ms(self) -> int | None:
-        """How long it is kept at most once it is complete, if its put said so."""
+        """How long it is kept at most once complete, if its put set that."""
         return _whole(self.option("keep_complete_ms"))
 
     @property
     def keep_failed_ms(self) -> int | None:
-        """How long it is kept at most once it has failed, if its put said so."""
+        """How long it is kept at most once failed, if its put set that."""
         return _whole(self.option("keep_failed_ms"))
 
     @property
     def subject(self) -> str | None:
-        """What the message was about that became this job; None for one that was put."""
+        """The subject of the message that became this job; None for a job that was put."""
         return self.option("subject")
 
     @property
@@ -235,22 +236,22 @@ class Job(NamedTuple):
 
     @property
     def request(self) -> str | None:
-        """The request that it is an unfinished sub-request of, if it is one."""
+        """The request that it is an unfinished sub-request of, or None."""
         return self.option("request")
 
     @property
     def ordered(self) -> str | None:
-        """The key of which one job after the other starts, if it has one."""
+        """Its ordered key, or None: jobs with the same key run one at a time."""
         return self.option("ordered")
 
     @property
     def unique(self) -> str:
-        """The key with which it was put, or empty."""
+        """The deduplication key that it was put with, or empty."""
         return self.option("unique") or ""
 
     @property
     def holder(self) -> str:
-        """The id of the job that holds its key, where it is kept until that one has ended; or empty."""
+        """The id of the job that holds its key, if this job waits until that one has ended; or empty."""
         return self.option("holder") or ""
 
 
@@ -259,21 +260,21 @@ def _whole(text: str | None) -> int | None:
 
 
 class Lease(NamedTuple):
-    """When a renewed lease ends, and whether the job was revoked: then its worker should stop."""
+    """When a renewed lease ends, and whether the job was revoked: if so, its worker should stop."""
 
     expires_at: int
     revoked: bool
 
 
 class CompletedAndPopped(NamedTuple):
-    """What complete_and_pop did: the state that the finished job is in, and the jobs granted."""
+    """The result of complete_and_pop: the new state of the finished job, and the jobs granted."""
 
     state: str
     jobs: tuple[Job, ...]
 
 
 class Result(NamedTuple):
-    """What became of a named dependency: its name and id, its state, and its result, or why it failed."""
+    """The outcome of a named dependency: its name, id and state, and its result or its failure's message."""
 
     name: str
     jid: str
@@ -282,31 +283,31 @@ class Result(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A part of a list, and how long the whole list is."""
+    """A part of a list, and the length of the whole list."""
 
     total: int
     jids: tuple[str, ...]
 
 
 class Tally(NamedTuple):
-    """A name and how many jobs it has: a failure group, or a tag."""
+    """A failure group or a tag, and how many jobs it has."""
 
     name: str
     jobs: int
 
 
 class Pause(NamedTuple):
-    """Why a queue is paused, and until when; 0 where that does not end by itself."""
+    """Why a queue is paused, and until when; 0 if the pause does not end by itself."""
 
     reason: str
     until: int
 
 
 class QueueCounts(NamedTuple):
-    """How many jobs of a queue are in each state, and the next moment at which one becomes ready by itself, or at which
-    a pause of the queue ends (or 0).
+    """How many jobs of a queue are in each state. `next_at` is the next time at which a job becomes ready by itself or
+    a pause ends, or 0.
 
-    `recurring` is how many jobs recur in the queue, and `due` how many of these have a run due that is not made yet.
+    `recurring` is how many jobs recur in the queue, and `due` how many of them have a due run that is not made yet.
     """
 
     name: str
@@ -324,10 +325,10 @@ class QueueCounts(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """A recurring job: what its runs are like, the number of the last one, and when the next one is due.
+    """A recurring job: the properties of its runs, the number of the last one, and when the next one is due.
 
-    `next_at` is 0 while that is not known: it is paused, or waits for one of the `open` runs to end, or for somebody to
-    tell more moments than those `due_at`, of which `last_at` is the last. Bounds are 0 where there are none.
+    `next_at` is 0 while it is unknown: the recurring job is paused, or waits for one of its `open` runs to end, or
+    needs more due times than those in `due_at` (`last_at` is the last of them). A bound of 0 means none.
     """
 
     jid: str
@@ -358,12 +359,12 @@ class Schedule(NamedTuple):
 
 
 class Throttle(NamedTuple):
-    """A throttle: its limits, where 0 is none, and how they are used.
+    """A throttle: its limits, with 0 for none, and their use.
 
-    `running` is how many jobs hold a place, and `holders` are the first 25 of them; `claims` is how many claims are in
-    the window, `tokens` how many whole tokens are in the bucket, and `parked` how many jobs wait (in the first 1000 of
-    their queues). `opens_at` is when a job of cost 1 may pass again if nothing else happens; 0 if it may now, or if a
-    job has to end first.
+    `running` is how many jobs count against `concurrency`, and `holders` are the first 25 of them. `claims` is how many
+    claims are in the window, `tokens` how many whole tokens are in the bucket, and `parked` how many jobs wait (in the
+    first 1000 queues). `opens_at` is when a job of cost 1 may pass again if nothing else happens; 0 if it may now, or
+    if a job has to end first.
     """
 
     name: str
@@ -382,8 +383,8 @@ class Throttle(NamedTuple):
 
 
 class Unique(NamedTuple):
-    """A key that is held: the mode and the id of the job that holds it, since when, until when (0: until it has ended),
-    and the id of the job that is kept for after it, or empty.
+    """A held deduplication key: the mode and the id of its holder, since when, and until when (0: until the holder has
+    ended). `next` is the job that waits until the holder has ended, or empty.
     """
 
     unique: str
@@ -395,7 +396,7 @@ class Unique(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """A subscription: what it wants, what its jobs are like, and how many messages of the past it is behind."""
+    """A subscription: its patterns, the properties of its jobs, and how many messages it is behind."""
 
     name: str
     patterns: tuple[str, ...]
@@ -410,7 +411,7 @@ class Subscription(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message: its number, when it was published, when it is due, what it is about, and its data."""
+    """A message: its number, when it was published, when it is due, its subject, and its data."""
 
     seq: int
     at: int
@@ -420,7 +421,9 @@ class Message(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request: how many of its sub-requests wait, run, and ended in which way. Times are milliseconds; 0 is never."""
+    """A request: how many of its sub-requests wait, run, and ended with each outcome. Times are milliseconds; 0 means
+    never.
+    """
 
     id: str
     queue: str
@@ -445,23 +448,23 @@ class Drained(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Jobs that were found, and the cursor with which the search goes on; empty at its end."""
+    """The jobs that a search found, and the cursor to continue from; empty at the end."""
 
     cursor: str
     jobs: tuple[Job, ...]
 
 
 class Entry(NamedTuple):
-    """A key, and the text that is noted under it."""
+    """A metadata key, and its text."""
 
     key: str
     value: str
 
 
 class Bulk(NamedTuple):
-    """How many jobs something was done to, how many fit but were passed over, and the cursor to go on from.
+    """How many jobs were changed, how many matched but were skipped, and the cursor to continue from.
 
-    Of a queue that is obliterated: how many are gone, and how many it still has.
+    After obliterating a queue: how many jobs were deleted, and how many the queue still has.
     """
 
     done: int
@@ -479,7 +482,7 @@ class WorkerCounts(NamedTuple):
 
 
 class WorkerJobs(NamedTuple):
-    """The jobs that a worker holds: with a valid lease, and with a lapsed one; oldest claim first."""
+    """The jobs that a worker holds with a valid lease, and with a lapsed one; oldest claim first."""
 
     jobs: tuple[str, ...]
     stalled: tuple[str, ...]
@@ -505,7 +508,7 @@ class Sample(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """Statistics of one queue on one day. `failed` is how many that failed that day are still failed."""
+    """Statistics of one queue on one day. `failed` counts the jobs that failed that day and are still failed."""
 
     queue: str
     day: int
@@ -517,7 +520,7 @@ class Stats(NamedTuple):
 
 
 class Minute(NamedTuple):
-    """How many jobs of a queue were completed, failed and tried again in a minute; how long the completed ones ran."""
+    """How many jobs of a queue were completed, failed and retried in a minute; how long the completed ones ran."""
 
     at: int
     completed: int
@@ -535,7 +538,8 @@ class TrackedJobs(NamedTuple):
 
 class Recorded(NamedTuple):
     """An entry of the journal: its number, the sequence of the last event after it, the call as `qmodel run` takes it,
-    and what came of it: JSON, with `reply`, or `refused` and then a code and its facts."""
+    and the outcome. The outcome is JSON: `reply`, or `refused` with a code and its facts.
+    """
 
     number: int
     seq: int
@@ -544,7 +548,7 @@ class Recorded(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """An option, its value, and whether somebody set it."""
+    """An option, its value, and whether it is set."""
 
     option: str
     value: int

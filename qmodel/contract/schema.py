@@ -1,7 +1,7 @@
-"""JSON Schemas of what travels: made from the catalogue, so that they follow it; and a check against them.
+"""JSON Schemas of operations and replies, made from the catalogue; and a validator.
 
-Of JSON Schema (2020-12) only what is needed here is used, and `fault` understands all that is used: so the runner
-checks what drivers say with the very schemas that their authors can read, and needs no package for it.
+They use a small part of JSON Schema (2020-12), and `fault` understands all of that part. So the runner validates what
+drivers send with the same schemas that driver authors read, and needs no package for it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _PLAIN: dict[Any, Schema] = {
 
 
 def record(properties: dict[str, Schema], required: list[str] | None = None) -> Schema:
-    """An object with these properties and no others; all are required, or those that are named."""
+    """Make the schema of an object with these properties and no others. All are required, or those listed."""
     names = list(properties) if required is None else required
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
 
 def ref(name: str) -> Schema:
-    """A definition by its name."""
+    """Refer to a definition by name."""
     return {"$ref": f"#/$defs/{name}"}
 
 
@@ -43,7 +43,7 @@ def ref(name: str) -> Schema:
 
 
 def of_type(hint: Any) -> Schema:
-    """The schema of a type that occurs in replies; records are definitions."""
+    """Make the schema of a type that occurs in replies; records are definitions."""
     if hint in _PLAIN:
         return _PLAIN[hint]
     if get_origin(hint) is tuple:
@@ -54,7 +54,7 @@ def of_type(hint: Any) -> Schema:
 
 
 def records() -> dict[str, Schema]:
-    """A definition for each record of which replies are made."""
+    """Make a definition for each record that occurs in replies."""
     found: dict[str, Schema] = {}
     left = [hint for shape in replies.SHAPES.values() for hint in _records_in(shape)]
     while left:
@@ -75,12 +75,12 @@ def _records_in(hint: Any) -> Iterator[Any]:
 
 
 def of_reply(spec: Spec) -> Schema:
-    """The schema of what an operation replies."""
+    """Make the schema of an operation's reply."""
     return of_type(replies.SHAPES[spec.reply])
 
 
 def refusal() -> Schema:
-    """A code, and its facts as texts in the order of the catalogue."""
+    """Make the schema of a refusal: a code, and its facts as texts in the order of the catalogue."""
     text = {"type": "string"}
     return {"type": "array", "prefixItems": [{"enum": list(REASONS)}], "items": text, "minItems": 1}
 
@@ -89,7 +89,7 @@ def refusal() -> Schema:
 
 
 def of_kind(kind: Kind) -> Schema:
-    """The schema of an argument. Bad values are sent on purpose, so it says of which type they are, not how great."""
+    """Make the schema of an argument. It gives the type and not the range, because bad values are sent on purpose."""
     if isinstance(kind, Operations):
         name = next(spec.name for spec in CATALOGUE.values() if spec.cls.__name__ == kind.of)
         return {"type": "array", "items": ref(f"{name}_inside"), "description": kind.expected}
@@ -105,7 +105,7 @@ def _scalar(kind: Kind) -> Schema:
 
 
 def operation(spec: Spec, head: dict[str, Schema]) -> Schema:
-    """An operation with its arguments; what `head` names stands before them."""
+    """Make the schema of an operation with its arguments, after the properties in `head`."""
     found = record(
         head | {a.name: of_kind(a.kind) for a in spec.arguments},
         [*head, *(a.name for a in spec.arguments if a.required)],
@@ -114,12 +114,12 @@ def operation(spec: Spec, head: dict[str, Schema]) -> Schema:
 
 
 def steps(head: dict[str, Schema] | None = None) -> Schema:
-    """Any operation at a moment, in the form that `qmodel run` takes too."""
+    """Make the schema of any operation at a moment, in the form that `qmodel run` accepts too."""
     return {"anyOf": [operation(spec, (head or {}) | step_head(spec)) for spec in CATALOGUE.values()]}
 
 
 def step_head(spec: Spec) -> dict[str, Schema]:
-    """What stands before the arguments of every operation."""
+    """Make the properties that come before the arguments of every operation."""
     return {"op": {"const": spec.name}, "now": NOW}
 
 
@@ -127,7 +127,7 @@ NOW: Schema = {"type": ["integer", "null"], "description": "milliseconds since t
 
 
 def inside() -> dict[str, Schema]:
-    """A definition for each operation that may stand inside another one."""
+    """Make a definition for each operation that may be nested in another one."""
     kinds = [a.kind for spec in CATALOGUE.values() for a in spec.arguments]
     names = {kind.of for kind in kinds if isinstance(kind, Operations)}
     return {f"{s.name}_inside": operation(s, {}) for s in CATALOGUE.values() if s.cls.__name__ in names}
@@ -147,7 +147,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def fault(value: Any, schema: Schema, definitions: dict[str, Schema], path: str = "") -> str | None:
-    """The first thing that is wrong with a value, as `path: what`; None when there is nothing."""
+    """Find the first fault of a value, as `path: fault`; None if it is valid."""
     here = path or "it"
     if "$ref" in schema:
         return fault(value, definitions[schema["$ref"].rpartition("/")[2]], definitions, path)
@@ -167,7 +167,7 @@ def fault(value: Any, schema: Schema, definitions: dict[str, Schema], path: str 
 
 
 def _closest(value: Any, schemas: list[Schema], faults: list[str | None]) -> str | None:
-    """The fault of the alternative that was meant: the one whose constants the value has."""
+    """Choose the fault of the intended alternative: the one with constants that match the value."""
     if isinstance(value, dict):
         for schema, found in zip(schemas, faults, strict=True):
             fixed = {n: p["const"] for n, p in schema.get("properties", {}).items() if "const" in p}

@@ -292,8 +292,8 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
 
 
 def _who(event: Event) -> str:
-    """Who lets a job wait, or go on: its line, or a pop that asks its throttles."""
-    return "line" if str(event.facts[-1]).startswith(("ordered:", "request:")) else "pop"
+    """What parks or admits a job: its concurrency key, or a pop that checks its throttles."""
+    return "concurrency key" if str(event.facts[-1]).startswith(("ordered:", "request:")) else "pop"
 
 
 def _follows_a_failure(operation: str, was: str, event: Event) -> bool:

@@ -1,21 +1,23 @@
-"""The catalogue: what can be asked of the queue.
+"""The catalogue: every operation of the queue.
 
-One class per operation. Its fields are its arguments (their annotations say what is accepted), its docstring says
-what it does, and the decorator says what it replies, why it may be refused and which events it may cause. The Python
-API, the command line, the wire protocol, the generated tests and the documentation derive from this file; only the
-two implementations (`qmodel/model/ops`, `lua/ops`) are written by hand.
+One class describes one operation. Its fields are the arguments (their annotations say what is accepted), its docstring
+says what it does, and the decorator names the reply, the refusals and the events. The Python API, the command line, the
+wire protocol, the generated tests and the documentation derive from these classes; only the two implementations
+(`qmodel/model/ops`, `lua/ops`) are written by hand.
 
-Operations are frozen for the type checker. Enforcing it at run time would make each one five times as expensive to
-build (2.3 microseconds against 0.4, a sixth of the whole step), so it is not enforced.
+Operations are frozen for the type checker. Python does not enforce it at run time: that would make each operation five
+times as expensive to build (2.3 microseconds against 0.4, a sixth of the whole step). To change an operation, copy it
+with `dataclasses.replace`.
 
-How a resend is recognised (law 4) is part of an operation's meaning:
+How a repeated request is recognised (law 4) is part of an operation's meaning:
 
-- `read`: it changes nothing.
+- `read`: the operation changes nothing.
 - `job`: the job remembers the request that put it.
-- `grant`: the worker remembers what each request was granted, until one of those leases ends.
-- `lease`: the job's history holds the outcome of each token; of a job that was not kept, the last 1000 replies do.
-- `memo`: the namespace remembers the replies of the last 1000 requests.
-- `same`: doing it again sets the same value again.
+- `grant`: the worker remembers which jobs each request was granted, until one of those leases ends.
+- `lease`: the job's history holds the outcome of each token. For a job that was not kept, the last 1000 replies are
+  remembered.
+- `memo`: the namespace remembers the replies to the last 1000 requests.
+- `same`: repeating the operation sets the same value again.
 """
 
 import sys as _sys
@@ -156,4 +158,4 @@ from qmodel.contract.operations.annotate import (
 SECTIONS = {
     spec.section: (_sys.modules[spec.cls.__module__].__doc__ or "").partition(".")[0] for spec in CATALOGUE.values()
 }
-"""The sections of the catalogue: the module of each, here and in both implementations, and its title."""
+"""The sections of the catalogue, and the title of each. A section is a module here and in both implementations."""

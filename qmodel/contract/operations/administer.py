@@ -10,8 +10,8 @@ from qmodel.contract.operations.spec import Operation, operation
 class Pause(Operation):
     """Stop handing out jobs of queues, at once; replies how many were not paused before.
 
-    A queue is paused as long as any reason is there. Each has a pause of its own, which a second one for the same
-    reason replaces; with `for_ms` it ends by itself after that time, else with `unpause`. A queue has at most 10.
+    A queue is paused as long as it has any pause. It has at most 10, one for each reason; a second pause for the same
+    reason replaces the first. With `for_ms` a pause ends by itself after that time, otherwise with `unpause`.
     """
 
     queues: QueueNames
@@ -22,7 +22,7 @@ class Pause(Operation):
 
 @operation("number", "memo", "", "unpaused")
 class Unpause(Operation):
-    """End the pauses of queues, or with `reason` only those for it; replies how many hand out jobs again by that."""
+    """End the pauses of queues, with `reason` only those for it; replies how many queues hand out jobs again."""
 
     queues: QueueNames
     reason: Reason | None = None
@@ -31,7 +31,7 @@ class Unpause(Operation):
 
 @operation("number", "memo", "QUEUE_NOT_EMPTY", "forgotten")
 class Forget(Operation):
-    """Take empty queues off the list, with their pauses; replies how many were on it, or paused."""
+    """Take empty queues off the list, with their pauses; replies how many were listed or paused."""
 
     queues: QueueNames
     request: RequestId = ""
@@ -39,7 +39,7 @@ class Forget(Operation):
 
 @operation("number", "memo", "", "deregistered")
 class Deregister(Operation):
-    """Take workers off the list; leases that they hold stay valid. Replies how many were on it."""
+    """Take workers off the list; their leases stay valid. Replies how many were listed."""
 
     workers: WorkerNames
     request: RequestId = ""
@@ -68,7 +68,7 @@ class ConfigSet(Operation):
 
 @operation("number", "memo", "UNKNOWN_OPTION", "configured")
 class ConfigUnset(Operation):
-    """Set an option back to its default; replies that."""
+    """Reset an option to its default; replies the default."""
 
     option: Option
     request: RequestId = ""

@@ -8,14 +8,14 @@ from qmodel.contract.operations.spec import Operation, operation
 
 @operation("entries", "read")
 class MetadataGet(Operation):
-    """Show what was noted for a klass, by key."""
+    """Show the metadata of a klass, by key."""
 
     klass: Klass
 
 
 @operation("number", "memo", "LIMIT_REACHED", "noted")
 class MetadataSet(Operation):
-    """Note a text for a klass, which all its jobs share; replies 1 if the key is new, or 0. At most 1000 keys."""
+    """Set a metadata text of a klass, shared by all its jobs; replies 1 if the key is new, or 0. At most 1000 keys."""
 
     klass: Klass
     key: MetadataKey
@@ -25,7 +25,7 @@ class MetadataSet(Operation):
 
 @operation("number", "memo", "LIMIT_REACHED NOT_WHOLE", "noted")
 class MetadataIncrement(Operation):
-    """Add to a whole number that is noted for a klass, 0 where nothing is; replies the sum."""
+    """Add to a metadata text that is a whole number, 0 if there is none; replies the sum."""
 
     klass: Klass
     key: MetadataKey
@@ -35,7 +35,7 @@ class MetadataIncrement(Operation):
 
 @operation("number", "memo", "", "unnoted")
 class MetadataUnset(Operation):
-    """Forget what is noted for a klass under a key; replies 1, or 0 if nothing was."""
+    """Delete a metadata key of a klass; replies 1, or 0 if there was none."""
 
     klass: Klass
     key: MetadataKey

@@ -17,7 +17,7 @@ class Update(Operation):
 
 @operation("number", "memo", "JOB_NOT_FOUND", "prioritized")
 class Priority(Operation):
-    """Change a job's priority; a waiting job keeps its place in time among its new equals."""
+    """Change a job's priority; a waiting job keeps its ready time among the jobs of its new priority."""
 
     jid: Jid
     priority: PriorityLevel
@@ -26,7 +26,7 @@ class Priority(Operation):
 
 @operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "delayed unthrottled throttled")
 class Delay(Operation):
-    """Make a scheduled, waiting or throttled job ready in `delay_ms` from now, or a dependent one not before then."""
+    """Make a scheduled, waiting or throttled job ready `delay_ms` from now, or a dependent one not before then."""
 
     jid: Jid
     delay_ms: Milliseconds
@@ -52,7 +52,7 @@ class Log(Operation):
 
 @operation("jid", "memo", HELD, "progressed")
 class Progress(Operation):
-    """Say how far a leased job has come."""
+    """Report the progress of a leased job."""
 
     jid: Jid
     token: Token

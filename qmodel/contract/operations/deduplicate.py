@@ -8,16 +8,16 @@ from qmodel.contract.operations.spec import Operation, operation
 
 @operation("unique", "read")
 class UniqueGet(Operation):
-    """Show which job holds a key, or nothing."""
+    """Show which job holds a deduplication key, or nothing."""
 
     unique: UniqueKey
 
 
 @operation("number", "memo", "", "unique_released unblocked throttled")
 class UniqueRelease(Operation):
-    """Let nobody hold a key: the next put with it is accepted. A job that was kept for after the holder goes on.
+    """Release a deduplication key: the next put with it is accepted, and a job that waits for the holder continues.
 
-    Replies 1, or 0 if nobody held it.
+    Replies 1, or 0 if no job held the key.
     """
 
     unique: UniqueKey

@@ -10,9 +10,9 @@ from qmodel.contract.operations.spec import CASCADE, DEPENDENCY, Operation, oper
     "jids", "memo", "JOB_NOT_FOUND WRONG_STATE " + DEPENDENCY, "blocked skipped unrecurred request_done" + CASCADE
 )
 class DependsOn(Operation):
-    """Add dependencies to a job that waits for others; replies all that it now waits for.
+    """Add dependencies to a job that waits for others; replies all jobs that it now waits for.
 
-    They may be edges, as with `put`. One that the job has already is from now on as it is given here.
+    They may be edges, as in `put`. An edge that the job already has is replaced.
     """
 
     jid: Jid
@@ -22,7 +22,7 @@ class DependsOn(Operation):
 
 @operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE DEPENDENCY_LIMIT", "unblocked throttled")
 class DependsOff(Operation):
-    """Remove dependencies of a job that waits for others, or with `all` every one; replies those that are left."""
+    """Remove dependencies of a job that waits for others, with `all` every one; replies those that are left."""
 
     jid: Jid
     dependencies: AnyJids = ()
@@ -32,9 +32,9 @@ class DependsOff(Operation):
 
 @operation("results", "read", "JOB_NOT_FOUND")
 class Results(Operation):
-    """Show what became of the dependencies of a job that were given names, in the order in which they were named.
+    """Show the outcome of each named dependency of a job, in the order of naming.
 
-    Of a complete one its result, of one that failed and is ignored the message of its failure.
+    For a complete dependency this is its result; for one that failed and is ignored, the message of its failure.
     """
 
     jid: Jid

@@ -24,9 +24,9 @@ from qmodel.contract.operations.spec import CASCADE, DEPENDENCY, ENDS, HELD, TAK
 
 @operation("state", "lease", HELD + " " + DEPENDENCY, "completed advanced" + CASCADE + ENDS, finishes=True)
 class Complete(Operation):
-    """Complete a leased job, and release the jobs that waited for it; or send it on to a `next` queue.
+    """Complete a leased job and release the jobs that waited for it, or send it on to a `next` queue.
 
-    `delay_ms` and `depends` are of use with `next` only: the job is put there as `put` would.
+    `delay_ms` and `depends` are allowed with `next` only: they apply there as in `put`.
     """
 
     jid: Jid
@@ -40,7 +40,7 @@ class Complete(Operation):
 
 @operation("names", "lease", HELD + " DUPLICATE_JID", "completed" + CASCADE + ENDS, finishes=True)
 class CompleteMany(Operation):
-    """Complete up to 1000 leased jobs in one step; all of them or none."""
+    """Complete up to 1000 leased jobs in one step, all or none."""
 
     jobs: Annotated[tuple[Complete, ...], Operations("Complete")]
 
@@ -70,7 +70,7 @@ class CompleteAndPop(Operation):
 
 @operation("jid", "lease", HELD, CASCADE + ENDS, finishes=True)
 class Fail(Operation):
-    """Fail a leased job: it waits in a failure group for a person or a policy."""
+    """Fail a leased job: it moves to a failure group, where a person or a policy decides about it."""
 
     jid: Jid
     token: Token
@@ -81,10 +81,10 @@ class Fail(Operation):
 
 @operation("number", "lease", HELD, "retried" + CASCADE + ENDS, finishes=True)
 class Retry(Operation):
-    """Give a leased job back to be tried again, now or after a delay; it counts.
+    """Give a leased job back to be tried again, now or after a delay; this counts as a retry.
 
-    Replies the retries that remain, or -1 when there were none left: then the job has failed, in `group` or else in
-    `failed-retries-<queue>`.
+    Replies the retries that remain. Replies -1 if there were none left: the job has failed into `group`, or without it
+    into `failed-retries-<queue>`.
     """
 
     jid: Jid
@@ -96,10 +96,10 @@ class Retry(Operation):
 
 @operation("state", "lease", HELD + " " + DEPENDENCY, "released" + CASCADE + ENDS, finishes=True)
 class Release(Operation):
-    """Give a leased job back, now or for later, without counting it as a retry (step jobs).
+    """Give a leased job back, now or after a delay, without counting a retry (step jobs).
 
-    With `depends` it waits for those jobs, its children say, and is handed out again after them. These may be edges, as
-    with `put`.
+    With `depends`, the job waits for those jobs (its children, for example) and is handed out again after them. These
+    may be edges, as in `put`.
     """
 
     jid: Jid

@@ -10,7 +10,7 @@ from qmodel.contract.operations.spec import CASCADE, ENDS, HELD, Operation, oper
 class Heartbeat(Operation):
     """Renew a lease from now, and optionally update the job's data.
 
-    Replies the new expiry, and whether the job was revoked: then its worker should stop.
+    Replies the new expiry, and whether the job was revoked: if so, its worker should stop.
     """
 
     jid: Jid
@@ -20,7 +20,7 @@ class Heartbeat(Operation):
 
 @operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "lock_lost" + CASCADE + ENDS, finishes=True)
 class Timeout(Operation):
-    """Take leases away at once: the jobs are stalled, and the next to be handed out."""
+    """End leases at once: the jobs are stalled, and are the next to be handed out."""
 
     jids: Jids
     request: RequestId = ""
@@ -28,11 +28,11 @@ class Timeout(Operation):
 
 @operation("names", "memo", "JOB_NOT_FOUND DEPENDENCY_LIMIT", "revoked" + CASCADE + ENDS, finishes=True)
 class Revoke(Operation):
-    """Call jobs off: those that nobody runs fail at once, in `revoked-<queue>`, and wait for no other job any longer.
+    """Revoke jobs: those not running fail at once into `revoked-<queue>`, and wait for no other job any longer.
 
-    A running one is told so by its next heartbeat. However its lease then ends, by complete, retry, release, fail or
-    timeout or because it runs out, it fails in that group and is not tried again; what it gave as result and data is
-    kept. Replies the state of each job after that, in the order asked for; complete and failed ones stay as they are.
+    A running job learns of it with its next heartbeat. However its lease then ends (complete, retry, release, fail,
+    timeout, or expiry), the job fails into that group and is not retried; the result and data that it gave are kept.
+    Replies the resulting state of each job, in the order of `jids`; complete and failed jobs stay as they are.
     """
 
     jids: Jids

@@ -8,14 +8,14 @@ from qmodel.contract.operations.spec import TAKEN, Operation, operation
 
 @operation("jobs", "grant", "", TAKEN)
 class Pop(Operation):
-    """Lease the next jobs of a queue to a worker: lapsed ones first, then in the queue's order.
+    """Lease the next jobs of a queue to a worker: jobs with a lapsed lease first, then those in the queue's order.
 
-    Before that the runs of recurring jobs that are due are made, as `fire` does.
+    Due runs of recurring jobs are made first, as `fire` does.
 
-    A job whose throttles are not all open is parked; of parked jobs as many go on as their throttles have room for, to
-    stand at the end of their priority. Where the queue's own throttle is closed, nothing is given.
+    A job is parked if one of its throttles is closed. Parked jobs are admitted as far as their throttles have room, and
+    join the end of their priority. If the queue's own throttle is closed, no job is given.
 
-    With `wait` an empty answer counts the caller as idle, and a job that becomes ready leaves a wake-up for it.
+    With `wait`, an empty reply counts the caller as idle, and the next job that becomes ready leaves a wake-up for it.
     """
 
     queue: QueueName
@@ -27,10 +27,10 @@ class Pop(Operation):
 
 @operation("jobs", "grant", "", TAKEN)
 class PopAny(Operation):
-    """Lease the next jobs of several queues to a worker, as `pop` does: all that the first has, then the second's.
+    """Lease the next jobs of several queues to a worker, as `pop` does: all of the first queue, then the second.
 
-    The caller says the order; no queue is looked at beyond `count` jobs, or after the step has told 1000 events. With
-    `wait` an empty answer counts the caller as idle in each queue.
+    The caller gives the order. No queue is examined beyond `count` jobs, or after the step has emitted 1000 events.
+    With `wait`, an empty reply counts the caller as idle in each queue.
     """
 
     queues: QueueNames
@@ -42,9 +42,9 @@ class PopAny(Operation):
 
 @operation("jobs", "read")
 class Peek(Operation):
-    """Show the jobs that a pop would give next, ignoring pauses; due runs of recurring jobs as they would be made.
+    """Show the jobs that a pop would give next, ignoring pauses; due runs of recurring jobs are shown as if made.
 
-    Jobs that are parked are left out, and no throttle is asked.
+    Parked jobs are left out, and throttles are not checked.
     """
 
     queue: QueueName

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from qmodel.contract.arguments import (
     AnyTags,
+    ConcurrencyKey,
     Count,
     Data,
     Instant,
     Interval,
     Klass,
-    LineKey,
     Milliseconds,
     Offset,
     Patterns,
@@ -27,11 +27,11 @@ from qmodel.contract.operations.spec import Operation, operation
 
 @operation("number", "memo", "BAD_SUBJECT", "published put passed_over caught_up trimmed throttled")
 class Publish(Operation):
-    """Publish a message: each subscription that wants its subject gets a job for it; replies the message's number.
+    """Publish a message: each subscription to its subject gets a job for it; replies the message's number.
 
-    The jobs are called `<subscription>:<number>`; their data are the message's, their option `subject` is its subject.
-    They are ready in `delay_ms` from now. The message is kept for those who subscribe later, by messages-history and
-    messages-history-count. A subscription that is behind gets it when its turn comes.
+    The jobs are called `<subscription>:<number>`; their data are the message's, and their option `subject` is its
+    subject. They are ready `delay_ms` from now. The message is kept for later subscribers, within messages-history and
+    messages-history-count. A subscription that is behind gets the message when its turn comes.
     """
 
     subject: Subject
@@ -42,16 +42,16 @@ class Publish(Operation):
 
 @operation("number", "memo", "BAD_PATTERN LIMIT_REACHED", "subscribed put passed_over caught_up throttled")
 class Subscribe(Operation):
-    """Let each message that fits a pattern become a job of a queue; replies how many messages it is behind.
+    """Turn each message that matches a pattern into a job of a queue; replies how many messages it is behind.
 
-    A pattern is a subject in which a segment may be `*`, for any one, and the last one `>`, for one or more. A message
-    that fits several becomes one job. The jobs are ready `delay_ms` after the message is due; what the other arguments
-    say of them is what they say in `put`.
+    A pattern is a subject in which a segment may be `*`, for any one segment, and the last one may be `>`, for one or
+    more. A message that matches several patterns becomes one job. The jobs are ready `delay_ms` after the message is
+    due; the other arguments mean what they mean in `put`.
 
-    A subscription begins with what is published from now on; or, of the messages that are kept, with those after the
-    number `after`, and not before the moment `since`. Up to `count` of these are looked at in this step, others with
-    `catch_up`; until it has got them all, what is published waits for its turn. Of a subscription that exists already
-    everything is replaced but how far it has come. With a queue of its own it can be paused, counted and drained alone.
+    A subscription starts with the messages published from now on. With `after` it starts with the kept messages after
+    that number, with `since` with those published at that time or later. Up to `count` of them are examined in this
+    step, the others by `catch_up`; until then, new messages wait for their turn. If the subscription exists, everything
+    is replaced except its position. Give it a queue of its own, and it can be paused, counted and drained alone.
     """
 
     subscription: SubscriptionName
@@ -67,7 +67,7 @@ class Subscribe(Operation):
     timeout_ms: Interval | None = None
     ttl_ms: Interval | None = None
     dead_queue: QueueName | None = None
-    ordered: LineKey | None = None
+    ordered: ConcurrencyKey | None = None
     after: Sequence | None = None
     since: Instant | None = None
     count: Count = 1000
@@ -76,7 +76,7 @@ class Subscribe(Operation):
 
 @operation("number", "memo", "SUBSCRIPTION_NOT_FOUND", "put passed_over caught_up throttled")
 class CatchUp(Operation):
-    """Give a subscription that is behind the next messages, up to `count`; replies how many are left."""
+    """Give a subscription that is behind its next messages, up to `count`; replies how many are left."""
 
     subscription: SubscriptionName
     count: Count = 1000
@@ -85,7 +85,7 @@ class CatchUp(Operation):
 
 @operation("number", "memo", "", "unsubscribed")
 class Unsubscribe(Operation):
-    """End a subscription; the jobs that it has got stay. Replies 1, or 0 if there was none."""
+    """End a subscription; the jobs that it has created stay. Replies 1, or 0 if there was none."""
 
     subscription: SubscriptionName
     request: RequestId = ""
@@ -108,7 +108,7 @@ class Subscriptions(Operation):
 
 @operation("messages", "read")
 class Messages(Operation):
-    """Give the messages that are kept, after a number, oldest first."""
+    """List the messages that are kept, after a number, oldest first."""
 
     after: Sequence = 0
     count: Count = 25
@@ -118,7 +118,8 @@ class Messages(Operation):
 class Trim(Operation):
     """Drop the oldest messages that are kept, up to `count`; replies how many.
 
-    Subscriptions that are behind get them before. What is past keeping goes by itself, with the next messages.
+    Subscriptions that are behind get them first. Messages beyond the retention limits are dropped by later
+    publications.
     """
 
     count: Count = 1000

@@ -7,12 +7,12 @@ from typing import Annotated
 from qmodel.contract.arguments import (
     AnyDependencies,
     AnyTags,
+    ConcurrencyKey,
     Cost,
     Data,
     Interval,
     Jid,
     Klass,
-    LineKey,
     Milliseconds,
     Operations,
     PriorityLevel,
@@ -29,34 +29,37 @@ from qmodel.contract.operations.spec import CASCADE, DEPENDENCY, ENDS, Operation
 
 @operation("jid", "job", DEPENDENCY + " OVER_CAPACITY", "lock_lost deduplicated" + CASCADE + ENDS)
 class Put(Operation):
-    """Put a job into a queue: a new one, or an existing one, which moves there.
+    """Put a job into a queue: create a new job, or move an existing one there.
 
-    A worker that holds the job loses it. What is not given keeps its value on an existing job, and is priority 0,
-    5 retries, no tags and no dependencies on a new one. The job starts anew: `remaining` is reset, result and progress
-    are cleared; history and the last failure stay. Dependencies that are complete count as met.
+    If a worker holds the job, the worker loses its lease. An argument that is left out keeps its value on an existing
+    job; on a new job the defaults are priority 0, 5 retries, no tags and no dependencies. The job starts anew:
+    `remaining` is reset, and result and progress are cleared; the history and the last failure stay. A dependency that
+    is complete counts as met.
 
-    How this stage is to be run is said anew by each put: with `lifo` it stands before the others of its priority,
-    newest first; a lease lasts `lease_ms` instead of the queue's heartbeat; no lease lasts longer than `timeout_ms`
-    from its claim, however often it is renewed; and a job that no worker has begun within `ttl_ms` of the put fails, in
-    `expired-<queue>`, when its queue is next popped. However it fails in the end, a dead letter of it is put into
-    `dead_queue`. Of the jobs with one `ordered` key one after the other starts, in the order in which they become
-    ready, whatever their queues: each holds the key from then until it ends.
+    Each put states anew how the job is to run. With `lifo` the job comes before the others of its priority, newest
+    first. A lease lasts `lease_ms` instead of the queue's heartbeat. No lease lasts longer than `timeout_ms` from its
+    claim, however often it is renewed. A job that no worker has started within `ttl_ms` of the put fails into
+    `expired-<queue>` when its queue is next popped. When the job finally fails, a dead letter is put into `dead_queue`.
+    Jobs with the same `ordered` key run one at a time, in the order in which they become ready, in whatever queue they
+    are; each holds the key from then until it ends.
 
-    Once complete it is kept for `keep_complete_ms` at most, once failed for `keep_failed_ms`, and with 0 it is deleted
-    in the step in which it ends. What the options say of all jobs holds besides.
+    A complete job is kept for at most `keep_complete_ms`, a failed one for at most `keep_failed_ms`; with 0 it is
+    deleted in the step that ends it. The limits that the configuration sets for all jobs apply as well.
 
-    It passes up to 8 `throttles` whenever it is claimed, and takes `cost` tokens (1) from the buckets of these and of
-    its queue.
+    The job passes up to 8 `throttles` each time it is claimed. A claim takes `cost` tokens (default 1) from the buckets
+    of these throttles and of its queue's throttle.
 
-    A dependency may be an edge, `<jid> <policy> <name>`: what its failure does to this job (block: it waits on; fail:
-    it fails too, into `failed-dependencies-<queue>`; ignore: the dependency counts as met; cancel: it is canceled), and
-    perhaps a name under which its result is kept with this job until that is complete.
+    A dependency may be an edge, `<jid> <policy> <name>`. The policy says what the dependency's failure does to this
+    job: block (the job keeps waiting), fail (the job fails too, into `failed-dependencies-<queue>`), ignore (the
+    dependency counts as met) or cancel (the job is canceled). With the optional name, the dependency's result is kept
+    with this job until this job is complete.
 
-    With a key (`unique`) nothing is put where another job stands for this one: then the reply names that one. It does
-    so until it has ended, or for `unique_ms`; in the mode `window` for `unique_ms` from its put, whatever becomes of
-    it. The mode of who comes says what else happens. `debounce`: while the other has not begun, its data become the
-    ones that came last and its delay starts again, until `unique_max_ms` from its put. `again`: while it has not begun,
-    its data become the ones that came last; if it has, this job is put, and kept until the other has ended.
+    With a deduplication key (`unique`), nothing is put while another job holds the key; the reply then names that job.
+    A job holds its key until it has ended, or for `unique_ms`; in the mode `window` it holds the key for `unique_ms`
+    from its put, even if it ends earlier. The mode of the new put says what else happens. `debounce`: while the holder
+    has not started, it takes over the new data and its delay restarts, but ends at most `unique_max_ms` after the
+    holder's put. `again`: while the holder has not started, it takes over the new data; if it has started, this job is
+    put, and waits until the holder has ended.
     """
 
     queue: QueueName
@@ -77,7 +80,7 @@ class Put(Operation):
     keep_failed_ms: Milliseconds | None = None
     throttles: ThrottleIds | None = None
     cost: Cost | None = None
-    ordered: LineKey | None = None
+    ordered: ConcurrencyKey | None = None
     unique: UniqueKey | None = None
     unique_mode: UniqueMode | None = None
     unique_ms: Interval | None = None
@@ -105,10 +108,10 @@ class PutMany(Operation):
     "deduplicated" + CASCADE,
 )
 class PutNew(Operation):
-    """Put those of up to 1000 jobs whose ids are free, in one step; replies how many.
+    """Put up to 1000 jobs in one step, but only those whose ids are free; replies how many were put.
 
-    Jobs that are there are passed over, whatever has become of them. So what is loaded in bulk may be sent as often as
-    its sender likes, for as long as its jobs are kept.
+    Jobs that exist are skipped, whatever their state. So a bulk load may be sent again at any time, as long as its jobs
+    are kept.
     """
 
     jobs: Annotated[tuple[Put, ...], Operations("Put")]

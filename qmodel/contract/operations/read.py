@@ -22,9 +22,9 @@ from qmodel.contract.operations.spec import Operation, operation
 
 @operation("reasons", "read", "JOB_NOT_FOUND")
 class Why(Operation):
-    """Say why a job does not run: its state, its throttles, those before it, its queue's pauses, and workers.
+    """Explain why a job does not run: its state, throttles, the jobs ahead of it, its queue's pauses, its workers.
 
-    Nothing is said of a job that the next pop of its queue gives.
+    There is no reason to list for a job that the next pop of its queue would give.
     """
 
     jid: Jid
@@ -39,18 +39,18 @@ class Get(Operation):
 
 @operation("jobs", "read")
 class Multiget(Operation):
-    """Show several jobs in the order asked for; those that do not exist are left out."""
+    """Show several jobs in the order of `jids`; jobs that do not exist are left out."""
 
     jids: Jids
 
 
 @operation("found", "read", "TOO_WIDE")
 class Search(Operation):
-    """Find jobs by queue, state, klass, tag, worker and group, any of them; list by list, each in its order.
+    """Find jobs by queue, state, klass, tag, worker and group, in any combination; list by list, each in its order.
 
-    The jobs of a worker, of a group, of a tag, of a queue, complete or failed ones stand in lists, so one of these has
-    to be given. Up to 1000 jobs are looked at, all of them before anything is left out. The reply has a cursor, to go
-    on from there, or none at the end. What stays where it is in the meantime is found exactly once.
+    Jobs are listed by worker, by failure group, by tag and by queue, and all complete and all failed jobs are listed;
+    so one of these must be given. Up to 1000 jobs are examined before filtering. The reply has a cursor to continue
+    from, empty at the end. A job that does not move between the calls is found exactly once.
     """
 
     queue: QueueName | None = None
@@ -65,7 +65,7 @@ class Search(Operation):
 
 @operation("page", "read")
 class Waiting(Operation):
-    """List the waiting jobs of a queue: those in order, then those whose time has come since the last pop."""
+    """List the waiting jobs of a queue: those in order, then those that have become due since the last pop."""
 
     queue: QueueName
     offset: Offset = 0
@@ -83,7 +83,7 @@ class Scheduled(Operation):
 
 @operation("page", "read")
 class Depending(Operation):
-    """List the jobs of a queue that wait for others, longest waiting first."""
+    """List the jobs of a queue that wait for other jobs, longest waiting first."""
 
     queue: QueueName
     offset: Offset = 0
@@ -92,7 +92,7 @@ class Depending(Operation):
 
 @operation("page", "read")
 class Throttled(Operation):
-    """List the jobs of a queue that are ready and wait for a throttle to open, longest ready first."""
+    """List the jobs of a queue that are ready and wait for a throttle or a concurrency key, longest ready first."""
 
     queue: QueueName
     offset: Offset = 0
@@ -101,7 +101,7 @@ class Throttled(Operation):
 
 @operation("page", "read")
 class Running(Operation):
-    """List the jobs of a queue under a valid lease, soonest to expire first."""
+    """List the jobs of a queue with a valid lease, soonest to expire first."""
 
     queue: QueueName
     offset: Offset = 0
@@ -110,7 +110,7 @@ class Running(Operation):
 
 @operation("page", "read")
 class Stalled(Operation):
-    """List the jobs of a queue whose lease lapsed or was taken, longest first."""
+    """List the jobs of a queue with a lapsed or ended lease, longest first."""
 
     queue: QueueName
     offset: Offset = 0
@@ -127,7 +127,7 @@ class Completed(Operation):
 
 @operation("queues", "read")
 class Queues(Operation):
-    """List the queues in the order in which they were first seen, with the number of jobs in each state."""
+    """List the queues in the order of their first use, with the number of jobs in each state."""
 
     offset: Offset = 0
     count: Count = 25
@@ -135,7 +135,7 @@ class Queues(Operation):
 
 @operation("queue", "read")
 class Queue(Operation):
-    """Show one queue's counts; zeros for one never seen."""
+    """Show one queue's counts; zeros for an unknown one."""
 
     queue: QueueName
 
@@ -172,9 +172,9 @@ class Stats(Operation):
 
 @operation("metrics", "read")
 class Metrics(Operation):
-    """Show what became of a queue's jobs, minute by minute up to that of `at` (default: this one), oldest first.
+    """Show what became of a queue's jobs, minute by minute up to the minute of `at` (default: now), oldest first.
 
-    Every minute is shown for which metrics-history keeps them, also those in which nothing happened.
+    Every minute within metrics-history is shown, also if nothing happened in it.
     """
 
     queue: QueueName
@@ -184,7 +184,7 @@ class Metrics(Operation):
 
 @operation("events", "read")
 class Events(Operation):
-    """Give the events after a sequence number, oldest first; only the last max-events are kept."""
+    """List the events after a sequence number, oldest first; only the last max-events are kept."""
 
     after: Sequence = 0
     count: Count = 100
@@ -192,15 +192,15 @@ class Events(Operation):
 
 @operation("number", "read")
 class Newest(Operation):
-    """Give the sequence of the newest event, 0 before the first: who follows from there sees all that comes."""
+    """Give the sequence of the newest event, 0 before the first: a reader that starts there misses nothing."""
 
 
 @operation("recorded", "read")
 class Journal(Operation):
-    """Give the entries of the journal after a number, oldest first; only the last max-journal are kept.
+    """List the entries of the journal after a number, oldest first; only the last max-journal are kept.
 
     While the option `journal` is 1, each operation that may change something is recorded in the step that executes it,
-    also when it is refused or sent again: what was called, with its moment, and what came of it.
+    also if it is refused or repeated: the call, with its moment, and its outcome.
     """
 
     after: Sequence = 0

@@ -20,7 +20,7 @@ from qmodel.contract.operations.spec import REPLAY, Operation, operation
 
 @operation("tallies", "read")
 class FailedGroups(Operation):
-    """List the failure groups by name, with how many jobs each holds."""
+    """List the failure groups by name, with the number of jobs in each."""
 
     offset: Offset = 0
     count: Count = 25
@@ -37,10 +37,10 @@ class Failed(Operation):
 
 @operation("jid", "memo", REPLAY, "canceled put lock_lost")
 class Replay(Operation):
-    """Put the job anew of which this is a dead letter, into its queue and as the letter has it, and delete the letter.
+    """Put the original job of a dead letter again, into its queue, and delete the letter.
 
-    Klass, data, priority, retries and tags are those of the letter; `lifo`, `lease_ms`, `timeout_ms` and `dead_queue`
-    are as the job was put. If the job is there it must be failed. Replies its id.
+    Klass, data, priority, retries and tags are taken from the letter; `lifo`, `lease_ms`, `timeout_ms` and `dead_queue`
+    are as in the put of the original job. If the original job still exists, it must be failed. Replies its id.
     """
 
     jid: Jid

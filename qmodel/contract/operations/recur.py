@@ -32,21 +32,23 @@ from qmodel.contract.operations.spec import CASCADE, ENDS, Operation, operation
 
 @operation("jid", "memo", "SCHEDULE_OVER", "recurred")
 class Recur(Operation):
-    """Let a job recur: runs of it are put, as jobs of their own that are called `<jid>-1`, `<jid>-2` and so on.
+    """Create or replace a recurring job: its runs are put as jobs of their own, called `<jid>-1`, `<jid>-2` and so on.
 
-    Of the kind `interval` a run is due every `interval_ms`, first in `offset_ms` from `start_at` or else from now, at
-    exact multiples, whenever it is made, and ready at that moment. Of the kind `cron` runs are due at the moments
-    `due_at`, at most 100 in ascending order; `cron` says where they come from and is only kept. Of the kind `after`
-    each run is due `interval_ms` after the one before has ended, in whatever way.
+    The kind `interval`: a run is due every `interval_ms`, the first `offset_ms` after `start_at`, or after now without
+    it. The due times are exact multiples; a run counts as ready at its due time, however late it is made. The kind
+    `cron`: runs are due at the times in `due_at`, at most 100 in ascending order; `cron` is the expression that they
+    come from, and is only stored. The kind `after`: each run is due `interval_ms` after the previous one has ended,
+    however it ended.
 
-    None is due before `start_at` or after `end_at`, and no more than `limit` are made; 0 stands for no bound. Of
-    several that are due `missed` has all made, or the last `one`, or `none` that is later than `catchup_ms`; those
-    missed by more than `backlog` intervals are passed over, and 0 keeps all. With `overlap` at `skip` nothing is due
-    while a run is unfinished, and what was due meanwhile is passed over.
+    No run is due before `start_at` or after `end_at`, and at most `limit` runs are made; 0 means no bound. If several
+    runs are due, `missed` decides: `all` makes all of them, `one` makes the last one, and `none` makes only those that
+    are at most `catchup_ms` late. Runs that were due more than `backlog` intervals ago are skipped; 0 keeps all. With
+    `overlap` set to `skip`, nothing is due while a run is unfinished, and what would have been due meanwhile is
+    skipped.
 
-    Of a recurring job that exists already everything is replaced but the number of its last run. If its kind, interval,
-    offset, expression and start are the same it goes on as it was, unless `restart` is set: then, and if one of them is
-    another, its times and the count of its runs begin anew. It stays paused if it is.
+    If the recurring job already exists, everything is replaced except the number of its last run. If kind, interval,
+    offset, expression and start are unchanged, its times continue, unless `restart` is set; otherwise its times and the
+    count of its runs start anew. A paused recurring job stays paused.
     """
 
     queue: QueueName
@@ -74,7 +76,7 @@ class Recur(Operation):
 
 @operation("number", "memo", "", "unrecurred")
 class Unrecur(Operation):
-    """Let a job recur no more; the runs that were made stay. Replies 1, or 0 if there was no such recurring job."""
+    """Delete a recurring job; the runs that were made stay. Replies 1, or 0 if there was no such recurring job."""
 
     jid: ScheduleId
     request: RequestId = ""
@@ -89,10 +91,11 @@ class RecurGet(Operation):
 
 @operation("jid", "memo", "SCHEDULE_NOT_FOUND", "recur_updated unrecurred")
 class RecurUpdate(Operation):
-    """Change what is given of a recurring job; runs that were made stay as they are.
+    """Change some arguments of a recurring job; runs that were made stay as they are.
 
-    With a new interval the next run is due one such interval after the last one, but not before now; one that is due
-    already stays so. One of the kind `cron` has no interval. In a new queue the next run is due when it was.
+    With a new interval, the next run is due one such interval after the last one, but not before now; a run that is due
+    already stays due. A recurring job of the kind `cron` has no interval. After a change of queue the next run is due
+    as before.
     """
 
     jid: ScheduleId
@@ -108,7 +111,7 @@ class RecurUpdate(Operation):
 
 @operation("names", "memo", "SCHEDULE_NOT_FOUND", "recur_updated")
 class RecurTag(Operation):
-    """Add tags to a recurring job, for the runs to come; replies all its tags."""
+    """Add tags to a recurring job, for its future runs; replies all its tags."""
 
     jid: ScheduleId
     tags: Tags
@@ -117,7 +120,7 @@ class RecurTag(Operation):
 
 @operation("names", "memo", "SCHEDULE_NOT_FOUND", "recur_updated")
 class RecurUntag(Operation):
-    """Remove tags from a recurring job, for the runs to come; replies the tags that are left."""
+    """Remove tags from a recurring job, for its future runs; replies the tags that are left."""
 
     jid: ScheduleId
     tags: Tags
@@ -126,7 +129,7 @@ class RecurUntag(Operation):
 
 @operation("number", "memo", "SCHEDULE_NOT_FOUND", "recur_paused")
 class RecurPause(Operation):
-    """Let nothing of a recurring job be due, until it is let go on; replies 1, or 0 if it was paused already."""
+    """Pause a recurring job: none of its runs is due until it is unpaused; replies 1, or 0 if it was paused already."""
 
     jid: ScheduleId
     request: RequestId = ""
@@ -134,7 +137,7 @@ class RecurPause(Operation):
 
 @operation("number", "memo", "SCHEDULE_NOT_FOUND", "recur_unpaused missed unrecurred")
 class RecurUnpause(Operation):
-    """Let a recurring job go on; what was due meanwhile is passed over. Replies 1, or 0 if it was not paused."""
+    """Unpause a recurring job; runs that were due meanwhile are skipped. Replies 1, or 0 if it was not paused."""
 
     jid: ScheduleId
     request: RequestId = ""
@@ -142,9 +145,10 @@ class RecurUnpause(Operation):
 
 @operation("jid", "memo", "SCHEDULE_NOT_FOUND", "fired put renumbered unrecurred")
 class RecurNow(Operation):
-    """Make one run of a recurring job at once, though it is not due, or paused, or another is unfinished.
+    """Make one run of a recurring job at once, even if none is due, it is paused, or another run is unfinished.
 
-    It counts, and does not move the next one. Replies the run, or nothing if the ids of the next thousand are taken.
+    The run is counted, and does not change when the next one is due. Replies the run's id, or nothing if the next
+    thousand ids are taken.
     """
 
     jid: ScheduleId
@@ -153,11 +157,11 @@ class RecurNow(Operation):
 
 @operation("number", "same", "", "recur_advanced unrecurred")
 class RecurAdvance(Operation):
-    """Tell the next moments of a recurring job of the kind `cron`, if `after` is the last one that is known.
+    """Supply the next due times of a recurring job of the kind `cron`, if `after` is the last one known.
 
-    They are at most 100, in ascending order, and as many are taken as make 100 with those to come. To tell none says
-    that there are none. Replies the last moment known, from which to tell on, or 0 if it recurs no more. So anybody may
-    tell them, and however often: the moments after one are taken once.
+    Give at most 100 times, in ascending order; as many are taken as fill the list up to 100. An empty list says that
+    there are no more. Replies the last known time, which is the `after` of the next call, or 0 if the job recurs no
+    more. Any number of clients may call this as often as they like: the times after a given one are taken once.
     """
 
     jid: ScheduleId
@@ -167,7 +171,7 @@ class RecurAdvance(Operation):
 
 @operation("schedules", "read")
 class RecurringUnset(Operation):
-    """Show recurring jobs of all queues whose known moments have passed, or will have in `ahead_ms`; soonest first."""
+    """Show recurring jobs of all queues whose known due times have passed, or will within `ahead_ms`; soonest first."""
 
     ahead_ms: Milliseconds = 0
     count: Count = 25
@@ -184,13 +188,13 @@ class Recurring(Operation):
 
 @operation("number", "memo", "", CASCADE + " fired renumbered missed" + ENDS)
 class Fire(Operation):
-    """Make the runs of a queue that are due, and take none of them; replies how many were made.
+    """Make the due runs of a queue without leasing them; replies how many were made.
 
-    Before that the jobs fail that did not begin within their time to live, as a pop would have it; and ended ones are
-    deleted that were put with `keep_complete_ms` or `keep_failed_ms`, up to 1000 that are due.
+    First, jobs that were not started within their time to live fail, as in a pop; and up to 1000 ended jobs are deleted
+    whose `keep_complete_ms` or `keep_failed_ms` is over.
 
-    Recurring jobs take turns, a run each, until none is due or `count` runs have been tried. A run whose id belongs
-    to a job already gets the next number.
+    Recurring jobs take turns, one run each, until none is due or `count` runs have been tried. A run whose id belongs
+    to an existing job gets the next number.
     """
 
     queue: QueueName

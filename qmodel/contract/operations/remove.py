@@ -24,10 +24,10 @@ from qmodel.contract.operations.spec import ENDS, Operation, operation
     "jids", "memo", "HAS_DEPENDENTS CANCEL_LIMIT", "canceled lock_lost unblocked throttled" + ENDS, finishes=True
 )
 class Cancel(Operation):
-    """Delete jobs that are not complete; running ones are lost to their workers.
+    """Delete jobs that are not complete; the workers of running jobs lose their leases.
 
-    A job on which another depends is canceled only with that other, named too or found by `cascade`. Unknown and
-    complete jobs are passed over. Replies the jobs canceled.
+    A job with dependents is canceled only together with them: they must be named too, or be found by `cascade`. Unknown
+    and complete jobs are skipped. Replies the jobs that were canceled.
     """
 
     jids: Jids
@@ -37,7 +37,7 @@ class Cancel(Operation):
 
 @operation("drained", "memo", "", "canceled unblocked throttled" + ENDS, finishes=True)
 class Drain(Operation):
-    """Cancel up to `count` jobs of a queue that have not begun; those on which others depend stay."""
+    """Cancel up to `count` jobs of a queue that have not started; jobs with dependents stay."""
 
     queue: QueueName
     count: Count = 1000
@@ -46,10 +46,10 @@ class Drain(Operation):
 
 @operation("bulk", "memo", "TOO_WIDE", "canceled lock_lost" + ENDS, finishes=True)
 class CancelMany(Operation):
-    """Cancel the jobs that `search` finds for the same arguments, but complete ones, and those on which others depend.
+    """Cancel the jobs that `search` finds for the same arguments, except complete jobs and jobs with dependents.
 
-    Up to 1000 jobs are looked at, from `cursor` on, and up to `count` canceled. With `preview` nothing changes, and the
-    reply says how many fit.
+    Up to 1000 jobs are examined, starting at `cursor`, and up to `count` are canceled. With `preview` nothing changes,
+    and the reply says how many jobs match.
     """
 
     queue: QueueName | None = None
@@ -66,10 +66,10 @@ class CancelMany(Operation):
 
 @operation("bulk", "memo", "", "retired canceled", finishes=True)
 class Clean(Operation):
-    """Delete complete or failed jobs that ended at least `older_ms` ago, but those on which others depend.
+    """Delete complete or failed jobs that ended at least `older_ms` ago, except jobs with dependents.
 
-    Up to 1000 jobs are looked at, oldest first, from `cursor` on, and up to `count` deleted: the complete jobs of all
-    queues stand in one list. With `preview` nothing changes, and the reply says how many fit.
+    Up to 1000 jobs are examined, oldest first, starting at `cursor`, and up to `count` are deleted. The complete jobs
+    of all queues are in one list. With `preview` nothing changes, and the reply says how many jobs match.
     """
 
     state: Ended
@@ -92,13 +92,13 @@ class Clean(Operation):
     finishes=True,
 )
 class Obliterate(Operation):
-    """Delete a queue: its jobs in any state, those that recur in it, and when nothing is left what is known of it.
+    """Delete a queue: its jobs in any state, its recurring jobs, and finally the queue itself.
 
-    It is refused while jobs run or are stalled, unless `force` is given: then they are lost to their workers. A job on
-    which one of another queue depends is in the way. Up to 1000 jobs are looked at, from `cursor` on, and up to `count`
-    deleted, each with those of the queue that depend on it. The reply says how many are gone, how many the queue still
-    has, and the cursor to go on from. In the step in which it has none, and that looked at all, the queue is forgotten,
-    with its pauses and its own throttle. Its statistics and options stay.
+    It is refused while jobs are running or stalled, unless `force` is given: then their workers lose the leases. It is
+    also refused if a job of another queue depends on one of its jobs. Up to 1000 jobs are examined, starting at
+    `cursor`, and up to `count` are deleted, each with the jobs of the queue that depend on it. The reply says how many
+    jobs were deleted, how many the queue still has, and the cursor to continue from. The step that has examined all
+    jobs and leaves none also forgets the queue, with its pauses and its own throttle. Its statistics and options stay.
     """
 
     queue: QueueName

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from qmodel.contract.arguments import (
+    ConcurrencyLimit,
     Count,
-    LineLimit,
     Offset,
     Operations,
     PriorityLevel,
@@ -21,15 +21,15 @@ from qmodel.contract.operations.spec import CASCADE, PUTS, Operation, operation
 
 @operation("state", "memo", "REQUEST_CONFLICT", "request_opened request_forgotten")
 class RequestOpen(Operation):
-    """Open a request: a set of jobs of a queue, its sub-requests, of which at most `limit` run at a time.
+    """Open a request: a set of jobs of a queue, its sub-requests; at most `limit` of them run at a time.
 
-    Its sub-requests have its priority; requests of one priority take turns. Of a request that is there already, opened
-    alike, its state is replied.
+    Sub-requests have the priority of their request; requests of equal priority take turns. If the request already
+    exists with the same arguments, its state is replied.
     """
 
     id: RequestName
     queue: QueueName
-    limit: LineLimit
+    limit: ConcurrencyLimit
     priority: PriorityLevel = 0
     request: RequestId = ""
 
@@ -38,8 +38,8 @@ class RequestOpen(Operation):
 class RequestAdd(Operation):
     """Add up to 1000 sub-requests to an open request; replies how many are new.
 
-    Each is a put into the request's queue, without a priority, an `ordered` or a `unique` key. One that the request has
-    had already is passed over, whatever became of it.
+    Each is a put into the request's queue, without a priority, an `ordered` key or a `unique` key. A sub-request that
+    the request has already had is skipped, whatever its outcome.
     """
 
     id: RequestName
@@ -49,7 +49,7 @@ class RequestAdd(Operation):
 
 @operation("state", "memo", "REQUEST_NOT_FOUND", "request_closed request_done", finishes=True)
 class RequestClose(Operation):
-    """Let an open request end with its last sub-request: at once, if there is none left; replies its state."""
+    """Close a request: it ends with its last sub-request, or at once if none is left; replies its state."""
 
     id: RequestName
     request: RequestId = ""
@@ -66,7 +66,7 @@ class RequestPut(Operation):
 
     id: RequestName
     queue: QueueName
-    limit: LineLimit
+    limit: ConcurrencyLimit
     jobs: Annotated[tuple[Put, ...], Operations("Put")]
     priority: PriorityLevel = 0
     request: RequestId = ""
@@ -74,14 +74,14 @@ class RequestPut(Operation):
 
 @operation("request", "read")
 class RequestGet(Operation):
-    """Show a request and how far it has come, or nothing."""
+    """Show a request and its progress, or nothing."""
 
     id: RequestName
 
 
 @operation("page", "read")
 class Requests(Operation):
-    """List the requests in a state, longest in it first."""
+    """List the requests in a state, those longest in it first."""
 
     state: RequestState = "open"
     offset: Offset = 0
@@ -92,12 +92,13 @@ class Requests(Operation):
 class RequestTune(Operation):
     """Change the priority or the limit of a request that has not ended.
 
-    A lower limit takes nothing away from who runs or is next; a higher one lets more through at once.
+    A lower limit does not affect sub-requests that are running or in the queue's order; a higher one admits more at
+    once.
     """
 
     id: RequestName
     priority: PriorityLevel | None = None
-    limit: LineLimit | None = None
+    limit: ConcurrencyLimit | None = None
     request: RequestId = ""
 
 
@@ -109,10 +110,10 @@ class RequestTune(Operation):
     finishes=True,
 )
 class RequestCancel(Operation):
-    """Call a request off: nothing more of it is handed out, and up to 1000 sub-requests that nobody runs are canceled.
+    """Cancel a request: hand out nothing more of it, and cancel up to 1000 sub-requests that are not running.
 
-    Those that run are revoked, and counted as canceled when they end. Replies how many are left to cancel: ask again
-    until there are none. A sub-request on which another job depends is canceled only with that one.
+    Running sub-requests are revoked, and counted as canceled when they end. Replies how many are left to cancel: repeat
+    the call until none are left. A sub-request with a dependent is canceled only together with it.
     """
 
     id: RequestName

@@ -1,4 +1,4 @@
-"""How an operation is described: its arguments, what it replies, why it is refused, and its events."""
+"""How an operation is described: its arguments, its reply, its refusals, and its events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Resend = Literal["read", "job", "grant", "lease", "memo", "same"]
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument: its name, its kind, and its default if it may be left out."""
+    """One argument: its name, its kind, and its default if it is optional."""
 
     name: str
     kind: Kind
@@ -23,7 +23,7 @@ class Argument:
 
     @property
     def optional(self) -> bool:
-        """Whether it may be left out, and is no request: clients give one with every call."""
+        """Whether callers may leave it out. The request does not count: clients send one with every call."""
         return not self.required and self.name != "request"
 
 
@@ -31,7 +31,7 @@ class Argument:
 class Spec:
     """Everything that the catalogue knows about one operation.
 
-    `section` is the name of its module here, and of the modules of its two implementations.
+    `section` is the name of its module here and of the modules of its two implementations.
     """
 
     name: str
@@ -47,20 +47,20 @@ class Spec:
 
     @property
     def cascades(self) -> bool:
-        """Whether what follows from failures is seen to at its end."""
+        """Whether the operation propagates failures to dependents at its end."""
         return set(CASCADE.split()) <= set(self.events)
 
     @property
     def reads(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether the operation changes nothing."""
         return self.resend == "read"
 
 
 class Operation:
     """Base of all operations.
 
-    `named` says whether any argument was given that may be left out, but for the request. Most calls leave all of them
-    out: so what these ask for is behind one question, in the checks as in the verbs.
+    `named` is true if any optional argument other than the request was given. Most calls give none. So the checks and
+    the verbs ask this one question before they look at optional arguments.
     """
 
     __slots__ = ("named",)
@@ -70,10 +70,10 @@ class Operation:
 
 BURIED = " failed dead_lettered put retired"
 CASCADE = BURIED + " canceled unblocked throttled"
-"""What an operation may cause that fails a job, or goes on with what follows from a failure before it."""
+"""The events of an operation that may fail a job, or that propagates an earlier failure."""
 
 CATALOGUE: dict[str, Spec] = {}
-"""Every operation by its name on the wire, in the order of this file."""
+"""Every operation by its name on the wire, section by section."""
 
 T = TypeVar("T", bound=Operation)
 
@@ -91,7 +91,7 @@ def _arguments(cls: type[Operation]) -> tuple[Argument, ...]:
 
 
 def _constructor(arguments: tuple[Argument, ...], annotations: dict[str, Any]) -> Callable[..., None]:
-    """What makes operations of a class: as dataclasses write it, and what was `named` besides."""
+    """Write the constructor of a class of operations: what dataclasses would write, plus the flag `named`."""
     taken = [a.name if a.required else f"{a.name}=default_{a.name}" for a in arguments]
     kept = [f" self.{a.name} = {a.name}" for a in arguments]
     given = [f"{a.name} is not {'None' if a.default is None else f'default_{a.name}'}" for a in arguments if a.optional]
@@ -111,8 +111,8 @@ def operation(
 ) -> Callable[[type[T]], type[T]]:
     """Enter a class in the catalogue.
 
-    `reply` names a shape of qmodel.wire.codec; `refusals` and `events` are the codes and kinds besides BAD_ARGUMENT
-    that can occur; `finishes` marks what a full server must still accept, so that it drains.
+    `reply` names a shape of qmodel.wire.codec. `refusals` and `events` are the codes and kinds that can occur besides
+    BAD_ARGUMENT. `finishes` marks an operation that a server out of memory must still accept, so that work can drain.
     """
 
     def enter(cls: type[T]) -> type[T]:
@@ -141,7 +141,7 @@ def operation(
 DEPENDENCY = "DEPENDENCY_NOT_FOUND DEPENDENCY_CYCLE DEPENDENCY_LIMIT"
 HELD = "JOB_NOT_FOUND LOCK_LOST"
 ENDS = " skipped unrecurred unthrottled request_done"
-"""What a job's end may cause besides."""
+"""The other events that the end of a job may cause."""
 REPLAY = "JOB_NOT_FOUND NOT_A_DEAD_LETTER WRONG_STATE HAS_DEPENDENTS DEPENDENCY_LIMIT"
 RUNS = "fired renumbered missed" + ENDS
 TAKEN = "popped promoted lock_lost unpaused" + CASCADE + " " + RUNS

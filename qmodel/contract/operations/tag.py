@@ -26,7 +26,7 @@ class TagRemove(Operation):
 
 @operation("page", "read")
 class Tagged(Operation):
-    """List the jobs that have a tag, in the order in which they got it."""
+    """List the jobs with a tag, in the order in which they were tagged."""
 
     tag: Tag
     offset: Offset = 0
@@ -59,7 +59,7 @@ class Untrack(Operation):
 
 @operation("tracked", "read")
 class Tracked(Operation):
-    """Show the tracked jobs, and the ids of tracked jobs that are gone."""
+    """Show the tracked jobs, and the ids of tracked jobs that no longer exist."""
 
     offset: Offset = 0
     count: Count = 25

@@ -19,13 +19,13 @@ from qmodel.contract.operations.spec import Operation, operation
 
 @operation("jid", "memo", "", "limited")
 class ThrottleSet(Operation):
-    """Set all limits of a throttle at once; those that are not given are none.
+    """Set all limits of a throttle at once; a limit that is left out is removed.
 
-    `concurrency` is how many jobs that name it run at once; those whose lease ran out count until it is known. `rate`
-    is how many are claimed in any window of `rate_ms`. `capacity` is that of a bucket of tokens, which is full at
-    first, and of which a claim takes the job's cost; `refill` tokens come back in every `refill_ms`, steadily. A rate
-    needs its time, a capacity its refill and its time, and one limit at least must be given. `queue/<queue>` is the
-    throttle of all jobs of a queue. Jobs that run already count.
+    `concurrency` is how many of its jobs may run at once; a job with an expired lease counts until a pop has noticed.
+    `rate` is how many jobs may be claimed in any window of `rate_ms`. `capacity` is the size of a token bucket, which
+    is full at first; a claim takes the job's cost from it, and `refill` tokens come back in every `refill_ms`,
+    steadily. A rate needs `rate_ms`, a capacity needs `refill` and `refill_ms`, and at least one limit must be given.
+    `queue/<queue>` is the throttle of all jobs of a queue. Jobs that are already running count.
     """
 
     throttle: ThrottleName
@@ -40,7 +40,7 @@ class ThrottleSet(Operation):
 
 @operation("number", "memo", "", "unlimited")
 class ThrottleUnset(Operation):
-    """Take all limits from a throttle; parked jobs go on. Replies 1, or 0 if it had none."""
+    """Remove all limits of a throttle; its parked jobs are admitted. Replies 1, or 0 if it had no limits."""
 
     throttle: ThrottleName
     request: RequestId = ""
@@ -48,7 +48,7 @@ class ThrottleUnset(Operation):
 
 @operation("throttle", "read")
 class ThrottleGet(Operation):
-    """Show the limits of a throttle, and how they are used; zeros for one never seen."""
+    """Show the limits of a throttle and their use; zeros for an unknown one."""
 
     throttle: ThrottleName
 

@@ -1,1 +1,3 @@
-"""Verbs: what may refuse; a blank line; what changes."""
+"""The verbs: one function for each operation. First it checks what may be refused; then, after a blank line, it changes
+the store.
+"""

@@ -1,4 +1,4 @@
-"""The lists of queues and workers, and the options."""
+"""Queues, workers and options: pausing, forgetting, configuring."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def config_set(store: Store, now: int, op: ConfigSet) -> int:
 
 
 def config_unset(store: Store, now: int, op: ConfigUnset) -> int:
-    """Set an option back to its default."""
+    """Reset an option to its default."""
     default = config.option(op.option).default
 
     return _configure(store, now, op.option, default, config.clear)
@@ -96,7 +96,7 @@ def pause(store: Store, now: int, op: Pause) -> int:
 
 
 def unpause(store: Store, now: int, op: Unpause) -> int:
-    """Let queues go on, unless there are other reasons."""
+    """End pauses of queues; a queue with other pauses stays paused."""
     changed = 0
     for name in op.queues:
         if holds(store, now, name) and (op.reason is None or op.reason in pauses.of(store, name)):

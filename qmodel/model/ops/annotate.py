@@ -1,4 +1,4 @@
-"""What all runs of a klass share: texts by key, opaque but for those that are counted up."""
+"""Metadata of a klass: texts by key, shared by all its jobs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from qmodel.model.state.store import Store, emit
 
 
 def metadata_get(store: Store, now: int, op: MetadataGet) -> tuple[Entry, ...]:
-    """Show what was noted for a klass."""
+    """Show the metadata of a klass."""
     return tuple(Entry(key, value) for key, value in metadata.all(store, op.klass))
 
 
 def _check_room(store: Store, klass: str, known: str | None) -> None:
+    """Refuse a new key if the klass has as many as it may."""
     if known is None and metadata.is_full(store, klass):
         raise refuse("LIMIT_REACHED", "keys of klass " + klass, metadata.MOST)
 
 
 def metadata_set(store: Store, now: int, op: MetadataSet) -> int:
-    """Note a text for a klass."""
+    """Set a text of a klass."""
     known = metadata.get(store, op.klass, op.key)
     _check_room(store, op.klass, known)
 
@@ -31,7 +32,7 @@ def metadata_set(store: Store, now: int, op: MetadataSet) -> int:
 
 
 def metadata_increment(store: Store, now: int, op: MetadataIncrement) -> int:
-    """Add to a whole number."""
+    """Add to a text that is a whole number."""
     known = metadata.get(store, op.klass, op.key)
     before = metadata.whole("0" if known is None else known)
     if before is None or metadata.whole(str(before + op.by)) is None:
@@ -44,7 +45,7 @@ def metadata_increment(store: Store, now: int, op: MetadataIncrement) -> int:
 
 
 def metadata_unset(store: Store, now: int, op: MetadataUnset) -> int:
-    """Forget what is noted under a key."""
+    """Delete a key of a klass."""
     if metadata.get(store, op.klass, op.key) is None:
         return 0
 

@@ -1,4 +1,4 @@
-"""Changing jobs where they stand."""
+"""Changing jobs without moving them to another queue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def update(store: Store, now: int, op: Update) -> str:
 
 
 def priority(store: Store, now: int, op: Priority) -> int:
-    """Change a job's priority; it keeps the moment and the sequence by which it stands among its equals."""
+    """Change a job's priority; it keeps the ready time and the sequence that order it among jobs of equal priority."""
     job = jobs.find(store, op.jid)
 
     emit(store, now, "prioritized", job.jid, op.priority)
@@ -40,7 +40,7 @@ def priority(store: Store, now: int, op: Priority) -> int:
 
 
 def delay(store: Store, now: int, op: Delay) -> str:
-    """Make a job that has not begun ready at another moment."""
+    """Make a job that has not started ready at another time."""
     job = _not_begun(jobs.find(store, op.jid))
 
     jobs.lift(store, job)
@@ -53,7 +53,7 @@ def delay(store: Store, now: int, op: Delay) -> str:
 
 
 def promote(store: Store, now: int, op: Promote) -> str:
-    """Make a scheduled job ready now; a waiting one is so already."""
+    """Make a scheduled job ready now; a waiting job already is."""
     job = jobs.find(store, op.jid)
     if job.state not in ("scheduled", "waiting"):
         raise refuse("WRONG_STATE", job.jid, job.state)
@@ -67,6 +67,7 @@ def promote(store: Store, now: int, op: Promote) -> str:
 
 
 def _not_begun(job: Job) -> Job:
+    """Refuse a job that has started."""
     if job.state not in ("scheduled", "waiting", "depends", "throttled"):
         raise refuse("WRONG_STATE", job.jid, job.state)
     return job
@@ -82,7 +83,7 @@ def log(store: Store, now: int, op: Log) -> str:
 
 
 def progress(store: Store, now: int, op: Progress) -> str:
-    """Say how far a leased job has come."""
+    """Report the progress of a leased job."""
     job, _ = jobs.held(store, op.jid, op.token)
 
     emit(store, now, "progressed", job.jid)

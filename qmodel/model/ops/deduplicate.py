@@ -1,4 +1,4 @@
-"""The keys of deduplication: who holds one, and releasing it."""
+"""Deduplication keys: showing the holder of a key, and releasing it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from qmodel.model.state.store import Store, emit
 
 
 def unique_get(store: Store, now: int, op: UniqueGet) -> replies.Unique | None:
-    """Show who holds a key."""
+    """Show the holder of a key."""
     unique = uniques.get(store, now, op.unique)
     return uniques.view(unique) if unique is not None else None
 
 
 def unique_release(store: Store, now: int, op: UniqueRelease) -> int:
-    """Let nobody hold a key; a job that was kept for after the holder goes on."""
+    """Release a key; a job that waits for the holder continues."""
     unique = uniques.get(store, now, op.unique)
     if unique is None:
         return 0

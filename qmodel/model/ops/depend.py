@@ -1,4 +1,4 @@
-"""Changing what a job waits for."""
+"""Changing the dependencies of a job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def depends_on(store: Store, now: int, op: DependsOn) -> tuple[str, ...]:
 
 
 def depends_off(store: Store, now: int, op: DependsOff) -> tuple[str, ...]:
-    """Remove dependencies; when none is left, the job goes on."""
+    """Remove dependencies; when none is left, the job is unblocked."""
     job = _waits_for_others(store, op.jid)
     if op.all:
         dependencies.check_bounded(job)
@@ -34,11 +34,12 @@ def depends_off(store: Store, now: int, op: DependsOff) -> tuple[str, ...]:
 
 
 def results_(store: Store, now: int, op: Results) -> tuple[Result, ...]:
-    """Show what became of the named dependencies of a job."""
+    """Show the outcomes of a job's named dependencies."""
     return results.view(store, now, jobs.find(store, op.jid))
 
 
 def _waits_for_others(store: Store, jid: str) -> Job:
+    """Find a job that waits for others, or refuse."""
     job = jobs.find(store, jid)
     if job.state != "depends":
         raise refuse("WRONG_STATE", jid, job.state)

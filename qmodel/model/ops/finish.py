@@ -1,4 +1,4 @@
-"""Finishing leased jobs. Each of these ends a lease, and the job's history keeps its outcome for a resend."""
+"""Finishing leased jobs. Each verb ends a lease, and the job's history keeps the outcome to answer a repeated call."""
 
 from __future__ import annotations
 
@@ -69,21 +69,21 @@ def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAnd
 
 
 def _check_next(store: Store, op: Complete | CompleteAndPop, operation: str) -> Edges:
-    """The edges that the job is given for its next queue; or refuse."""
+    """Check the arguments that need `next`; give the edges for the next queue; or refuse."""
     if op.next is None and (op.delay_ms or op.depends):
         raise refuse("BAD_ARGUMENT", operation, "delay_ms" if op.delay_ms else "depends")
     return dependencies.check_more(store, op.jid, op.depends) if op.depends else NO_EDGES
 
 
 def _check_one_of_many(store: Store, op: Complete) -> None:
-    """Refuse to send a job on that is completed with others."""
+    """Refuse `next` for a job that is completed together with others."""
     if op.next is not None:
         raise refuse("BAD_ARGUMENT", "complete_many", "next")
     _check_next(store, op, "complete_many")
 
 
 def _complete_revoked(store: Store, now: int, job: Job, op: Complete | CompleteAndPop) -> str:
-    """Keep what was done of a job that was called off, and fail it."""
+    """Keep the result of a revoked job, and fail it."""
     jobs.lift(store, job)
     job.result = op.result
     if op.data is not None:
@@ -94,6 +94,7 @@ def _complete_revoked(store: Store, now: int, job: Job, op: Complete | CompleteA
 
 
 def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, depends: Edges) -> str:
+    """Complete a held job; give its new state."""
     if job.options and is_revoked(job):
         return _complete_revoked(store, now, job, op)
     queue, worker, token, run_ms = job.queue, job.worker, job.token, now - job.popped_at if now > job.popped_at else 0
@@ -121,8 +122,8 @@ def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, d
 
 
 def _retire(store: Store, now: int, most: int) -> bool:
-    """Delete complete jobs that are kept no longer: at least as many as one operation completes, so none pile up. Say
-    whether there were any.
+    """Delete complete jobs that are past their retention: at least as many as one operation completes, so that none
+    accumulate. Say whether there were any.
     """
     found = completed.expired(store, now, most)
     for old in found:
@@ -139,6 +140,7 @@ def _advance(
     depends: Edges,
     lease: tuple[str, str, int, int],
 ) -> str:
+    """Put a completed job into its next queue; give its new state."""
     assert op.next is not None
     dependencies.link(store, job, depends)
     job.ready_at = now + op.delay_ms
@@ -169,7 +171,7 @@ def fail(store: Store, now: int, op: Fail) -> str:
 
 
 def retry(store: Store, now: int, op: Retry) -> int:
-    """Give a leased job back to be tried again, or bury it when no retries remain."""
+    """Give a leased job back to be tried again, or fail it when no retries remain."""
     job, outcome = jobs.held(store, op.jid, op.token, "retried")
     if outcome is not None:
         return int(outcome)
@@ -196,7 +198,7 @@ def retry(store: Store, now: int, op: Retry) -> int:
 
 
 def release(store: Store, now: int, op: Release) -> str:
-    """Give a leased job back, uncounted; it may wait for others before it goes on."""
+    """Give a leased job back without counting a retry; it may wait for other jobs first."""
     job, outcome = jobs.held(store, op.jid, op.token, "released")
     if outcome is not None:
         return outcome
@@ -220,6 +222,7 @@ def release(store: Store, now: int, op: Release) -> str:
 
 
 def _give_back(store: Store, now: int, job: Job, delay_ms: int) -> str:
+    """End the lease of a lifted job; give the state in which it begins again."""
     job.expires_at = 0
     job.ready_at = now + delay_ms
     return begins(store, now, job)

@@ -1,4 +1,4 @@
-"""Renewing leases, and taking them away."""
+"""Renewing and ending leases, and revoking jobs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qmodel.model.state.store import Store, emit
 
 
 def expiry(store: Store, now: int, job: Job) -> int:
-    """When a lease ends that is given, or renewed, now: never later than its claim and timeout_ms."""
+    """When a lease that is granted or renewed now ends: never later than `timeout_ms` after its claim."""
     if not job.options:
         return now + config.heartbeat(store, job.queue)
     own, longest = options.get(job, "lease_ms"), options.get(job, "timeout_ms")
@@ -22,13 +22,13 @@ def expiry(store: Store, now: int, job: Job) -> int:
 
 
 def ran_too_long(job: Job) -> bool:
-    """Whether a lease that has run out did so because nothing could have renewed it."""
+    """Whether an expired lease could not have been renewed, because it had reached `timeout_ms`."""
     longest = options.get(job, "timeout_ms")
     return longest is not None and job.expires_at >= job.popped_at + int(longest)
 
 
 def heartbeat(store: Store, now: int, op: Heartbeat) -> Lease:
-    """Renew a lease from now. A lapsed one too, as long as nobody has taken the job."""
+    """Renew a lease from now. A lapsed lease is renewed too, as long as no other worker has taken the job."""
     job, _ = jobs.held(store, op.jid, op.token)
 
     workers.seen(store, now, job.worker)
@@ -39,7 +39,7 @@ def heartbeat(store: Store, now: int, op: Heartbeat) -> Lease:
 
 
 def timeout(store: Store, now: int, op: Timeout) -> tuple[str, ...]:
-    """Take leases away: the jobs are the next to be handed out."""
+    """End leases: the jobs are the next to be handed out."""
     found = [jobs.find(store, jid) for jid in dict.fromkeys(op.jids)]
     for job in found:
         if job.state != "running":
@@ -51,7 +51,7 @@ def timeout(store: Store, now: int, op: Timeout) -> tuple[str, ...]:
 
 
 def _take_away(store: Store, now: int, job: Job) -> None:
-    """Take a lease away. A job that was called off fails."""
+    """End a lease. A revoked job fails."""
     revoked = is_revoked(job)
     emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "revoke" if revoked else "timeout")
     jobs.lift(store, job)
@@ -66,7 +66,7 @@ def _take_away(store: Store, now: int, job: Job) -> None:
 
 
 def revoke_one(store: Store, now: int, job: Job) -> str:
-    """Fail a job that nobody runs, or let who runs it know; give its state."""
+    """Fail a job that is not running, or mark a running one as revoked; give its state."""
     if job.state in ("complete", "failed") or is_revoked(job):
         return job.state
     emit(store, now, "revoked", job.jid, job.queue, job.worker, job.token)
@@ -80,7 +80,7 @@ def revoke_one(store: Store, now: int, job: Job) -> str:
 
 
 def revoke(store: Store, now: int, op: Revoke) -> tuple[str, ...]:
-    """Fail jobs that nobody runs, and let those who run the others know."""
+    """Fail jobs that are not running, and mark running ones as revoked."""
     found = [jobs.find(store, jid) for jid in dict.fromkeys(op.jids)]
     if sum(len(job.dependencies) for job in found) > MOST:
         raise refuse("DEPENDENCY_LIMIT", found[0].jid)

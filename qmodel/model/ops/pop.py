@@ -34,12 +34,14 @@ def pop(store: Store, now: int, op: Pop) -> tuple[replies.Job, ...]:
 
 
 def _distinct(names: tuple[str, ...]) -> list[str]:
-    """These names, each once."""
+    """Drop repeated names."""
     return list(dict.fromkeys(names))
 
 
 def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
-    """Lease the next jobs of several queues to a worker. What one queue may cost is bounded, so the events are too."""
+    """Lease the next jobs of several queues to a worker. The work for one queue is bounded, so the number of events is
+    too.
+    """
     again = workers.granted(store, op.worker, op.request)
     if again:
         return tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again)
@@ -63,7 +65,7 @@ def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
 def grant(
     store: Store, now: int, queue: str, worker: str, count: int, wait: bool, request: str
 ) -> tuple[replies.Job, ...]:
-    """Lease up to `count` jobs, and remember under which request."""
+    """Lease up to `count` jobs, and remember the grant under the request."""
     workers.seen(store, now, worker)
     most = store.seq + MOST
     granted = _lease(store, now, queue, worker, count, request)
@@ -76,7 +78,9 @@ def grant(
 
 
 def _await_work(store: Store, queue: str, most: int) -> None:
-    """Count the caller as idle; and wake one, if this took so many events that it looked at a part of the jobs only."""
+    """Count the caller as idle. Wake one worker if the pop reached its bound of events, because it has examined only
+    some jobs.
+    """
     queues.await_work(store, queue)
     if store.seq >= most:
         queues.wake_if_ready(store, queue)
@@ -94,7 +98,9 @@ def _lease(store: Store, now: int, queue: str, worker: str, count: int, request:
 
 
 def _next(store: Store, now: int, queue: str, places: Queue, count: int) -> list[Job]:
-    """Take the next jobs out of their places: stalled ones, then those in order, due ones and due runs among them."""
+    """Take the next jobs out of their lists: stalled jobs first, then ready ones in order, including due jobs and due
+    runs.
+    """
     if not queues.is_due(places, now):
         return _ready(store, now, queue, places, count, {})
     until = now - config.value(store, "grace-period")
@@ -115,7 +121,7 @@ def _next(store: Store, now: int, queue: str, places: Queue, count: int) -> list
 
 
 def _ready(store: Store, now: int, queue: str, places: Queue, count: int, passed: Passed) -> list[Job]:
-    """Take ready jobs out of the order: those that live and pass their throttles. It meets about 1000 others."""
+    """Take ready jobs that have not expired and that pass their throttles. It examines about 1000 others at most."""
     own = throttles.own(store, queue) if store.throttles else ""
     taken: list[Job] = []
     closed = through = 0
@@ -146,7 +152,7 @@ def _ready(store: Store, now: int, queue: str, places: Queue, count: int, passed
 
 
 def _promote(store: Store, now: int, job: Job) -> None:
-    """Move a job whose time has come into the order, or let it wait in its line."""
+    """Move a job that has become due into the order, or park it at its concurrency key."""
     if admit(store, job) != "waiting":
         jobs.lift(store, job)
         place(store, now, job, "throttled")
@@ -155,7 +161,9 @@ def _promote(store: Store, now: int, job: Job) -> None:
 
 
 def _take_back(store: Store, now: int, job: Job) -> bool:
-    """Take a stalled job out of its place; say whether it may run again, or bury it. A lapse counts as a retry."""
+    """Take a job with a lapsed lease out of its list; say whether it may run again. A lapse counts as a retry; without
+    retries left, the job fails.
+    """
     if job.state == "stalled":
         jobs.lift(store, job)
         return True
@@ -177,6 +185,7 @@ def _take_back(store: Store, now: int, job: Job) -> bool:
 
 
 def _claim(store: Store, now: int, job: Job, worker: str, request: str) -> None:
+    """Lease a lifted job to a worker."""
     wait_ms = now - job.ready_at if now > job.ready_at else 0
     job.token = emit(store, now, "popped", job.jid, job.queue, worker, wait_ms)
     claimed(store, now, job)
@@ -194,12 +203,12 @@ def _claim(store: Store, now: int, job: Job, worker: str, request: str) -> None:
 
 
 def _without(gone: set[str], found: Iterable[Job], most: int) -> list[Job]:
-    """Jobs that are not among some, up to so many."""
+    """Leave out some jobs by id; give the first of the others."""
     return [job for job in found if job.jid not in gone][:most]
 
 
 def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> list[Job]:
-    """What would be ready after some jobs ended, in order: due jobs and due runs too, without what a pop would fail."""
+    """The jobs that would be ready, in order, after some jobs ended: with due jobs and due runs, without expired jobs."""
     places = queues.of(store, queue)
     over = ttl.due(store, queue, now, MOST)
     gone = {job.jid for job in over}
@@ -214,7 +223,7 @@ def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> 
 
 
 def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
-    """Show the jobs that a pop would give next. What is parked is left out, and no throttle is asked."""
+    """Show the jobs that a pop would give next. Parked jobs are left out, and throttles are not checked."""
     until = now - config.value(store, "grace-period")
     lapsed = queues.lapsed(store, queues.of(store, op.queue), until, op.count)
     shown = [job for job in lapsed if job.state == "stalled" or (job.remaining > 0 and not is_revoked(job))]

@@ -1,11 +1,11 @@
-"""Messages, and the jobs that they become: one for each subscription that wants it.
+"""Messages and subscriptions. A message becomes one job for each subscription that matches it.
 
-There is one kind of work, the job. So each subscription has its own retries, failures and order, and one that fails
-touches no other. A subscription gets each message once, in order: at once when it is up to date, else when its turn
-comes. There are no topics by name: the first segments of a subject are its topic.
+The job is the only unit of work. So each subscription has its own retries, failures and order, and a failure of one
+does not affect the others. A subscription gets each message once, in order: at once if it is up to date, otherwise when
+its turn comes. There are no named topics: the first segments of a subject serve as the topic.
 
-What bounds a step: 100 subscriptions, each with ten patterns; and at most ten messages that drop out of the past, which
-those behind get before they are gone.
+A step is bounded by 100 subscriptions with ten patterns each, and by ten messages that are dropped; subscriptions that
+are behind get a message before it is dropped.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from qmodel.model.state.records import Message, Subscription
 from qmodel.model.state.store import Store, emit
 
 SWEEP = 10
-"""Messages past keeping that go with one that is published, so that there are soon no more than there may be."""
+"""How many messages past retention one publication drops, so that the list soon returns to its limit."""
 
 
 def publish(store: Store, now: int, op: Publish) -> int:
-    """Keep a message, and give it to all who want it."""
+    """Keep a message, and deliver it to all matching subscriptions."""
     subjects.check(op.subject)
 
     wanted = subscriptions.wanting(store, op.subject)
@@ -45,7 +45,9 @@ def publish(store: Store, now: int, op: Publish) -> int:
 
 
 def _deliver(store: Store, now: int, given: list[tuple[Subscription, Message]]) -> None:
-    """Make jobs of messages; or none, where a subscription of the same name has got one before."""
+    """Create the jobs of messages. A job is not created again if a subscription of the same name has already received
+    the message.
+    """
     for subscription, message in given:
         jid = subscriptions.jid_of(subscription, message)
         if jobs.get(store, jid) is not None:
@@ -56,7 +58,7 @@ def _deliver(store: Store, now: int, given: list[tuple[Subscription, Message]]) 
 
 
 def subscribe(store: Store, now: int, op: Subscribe) -> int:
-    """Begin a subscription, or change one."""
+    """Create or change a subscription."""
     for pattern in op.patterns:
         subjects.check_pattern(pattern)
     if len(subscriptions.distinct(op.patterns)) > subscriptions.PATTERNS_MOST:
@@ -76,7 +78,7 @@ def subscribe(store: Store, now: int, op: Subscribe) -> int:
 
 
 def _start(store: Store, op: Subscribe) -> int | None:
-    """The message after which a new subscription begins, or None for the last one."""
+    """The number of the message after which a new subscription starts, or None for the last one."""
     if op.after is None and op.since is None:
         return None
     before = messages.before(store, op.since) if op.since is not None else 0
@@ -84,21 +86,21 @@ def _start(store: Store, op: Subscribe) -> int | None:
 
 
 def catch_up(store: Store, now: int, op: CatchUp) -> int:
-    """Give a subscription the messages that it has not got."""
+    """Give a subscription its next messages."""
     subscription = subscriptions.find(store, op.subscription)
 
     return _give_more(store, now, subscription, op.count)
 
 
 def _give_more(store: Store, now: int, subscription: Subscription, most: int) -> int:
-    """Give a subscription the next messages of the past; give how many are left."""
+    """Give a subscription its next messages of the past; give how many are left."""
     if subscription.position is None:
         return 0
     return _hand_on(store, now, subscription, messages.after(store, subscription.position, most))
 
 
 def _hand_on(store: Store, now: int, subscription: Subscription, found: list[Message]) -> int:
-    """Give a subscription that is behind its next messages, as far as it wants them; give how many are left."""
+    """Deliver those of the next messages that match a subscription that is behind; give how many are left."""
     patterns = subjects.split_all(subscription.patterns)
     wanted = [one for one in found if subjects.matches(patterns, subjects.split(one.subject))]
     _deliver(store, now, [(subscription, message) for message in wanted])
@@ -136,7 +138,7 @@ def subscriptions_(store: Store, now: int, op: Subscriptions) -> tuple[replies.S
 
 
 def messages_(store: Store, now: int, op: Messages) -> tuple[replies.Message, ...]:
-    """Give messages that are kept."""
+    """List messages that are kept."""
     return tuple(messages.view(message) for message in messages.after(store, op.after, op.count))
 
 
@@ -146,12 +148,14 @@ def trim(store: Store, now: int, op: Trim) -> int:
 
 
 def _those_behind(store: Store) -> list[Subscription]:
-    """The subscriptions that have not got all messages there are."""
+    """The subscriptions that have not received all messages."""
     return [one for one in subscriptions.listed(store) if one.position is not None]
 
 
 def _drop(store: Store, now: int, found: list[Message]) -> int:
-    """Drop messages, once those that are behind have got them: as many as make at most 1000 jobs. Give how many."""
+    """Drop messages, after delivering them to the subscriptions that are behind: as many as create at most 1000 jobs.
+    Give how many.
+    """
     behind = _those_behind(store)
     dropped = found[: MOST // max(len(behind), 1)]
     if not dropped:

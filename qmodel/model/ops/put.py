@@ -28,7 +28,7 @@ def put(store: Store, now: int, op: Put) -> str:
 
 
 def _check_plain(store: Store, op: Put) -> Edges | None:
-    """Check a put without a key; give its edges, where the put names dependencies; or refuse."""
+    """Check a put without a key; give its edges if it names dependencies; or refuse."""
     deduplication.check(op, "put")
     edges = check(store, (op,)).get(op.jid)
     check_throttles(store, op, "put")
@@ -36,7 +36,7 @@ def _check_plain(store: Store, op: Put) -> Edges | None:
 
 
 def _put_unique(store: Store, now: int, op: Put) -> str:
-    """Put a job that has a key."""
+    """Put a job that has a deduplication key."""
     again: str | None = deduplication.recall(store, "put", op.request)
     if again is not None:
         return again
@@ -50,7 +50,7 @@ def _put_unique(store: Store, now: int, op: Put) -> str:
 
 
 def _put_unless(store: Store, now: int, op: Put, stands: str, edges: Edges | None, request: str) -> str:
-    """Put a job, unless another one stands for it; give the one that does."""
+    """Put a job, unless another job holds its key; give the job that now stands for it."""
     if stands == op.jid:
         put_one(store, now, op, edges if op.depends is not None else None, request)
     else:
@@ -84,7 +84,7 @@ def put_new(store: Store, now: int, op: PutNew) -> int:
 def _put_all(
     store: Store, now: int, puts: tuple[Put, ...], keyed: bool, operation: str, request: str
 ) -> tuple[str, ...]:
-    """Put several jobs, or refuse; give the ones that stand for them."""
+    """Put several jobs, or refuse; give for each the job that stands for it."""
     stands = deduplication.plan(store, now, puts, operation)
     accepted = deduplication.redirect(store, now, puts, stands) if keyed else puts
     edges = check(store, accepted)
@@ -98,13 +98,13 @@ def _put_all(
 
 
 def _create_all(store: Store, puts: tuple[Put, ...]) -> None:
-    """Create those that do not exist: what is put may depend on what is put after it."""
+    """Create the jobs that do not exist yet: a job may depend on one that is put after it."""
     for op in puts:
         jobs.made(store, op.jid)
 
 
 def _answered(store: Store, op: PutMany, jids: tuple[str, ...], keyed: bool) -> tuple[str, ...] | None:
-    """What the same request was replied before, or None."""
+    """The reply to the same request, if it was answered before, or None."""
     again: tuple[str, ...] | None = deduplication.recall(store, "put_many", op.request) if keyed else None
     if again is not None:
         return again
@@ -115,7 +115,7 @@ def _answered(store: Store, op: PutMany, jids: tuple[str, ...], keyed: bool) -> 
 
 
 def put_made(store: Store, now: int, op: Put) -> Job:
-    """Put a job that the engine makes of something else, which nothing refuses; give it."""
+    """Put a job that the engine creates itself, and that nothing refuses; give it."""
     put_one(store, now, op, None, "")
     return jobs.load(store, op.jid)
 
@@ -138,7 +138,7 @@ def check_distinct(jids: tuple[str, ...]) -> None:
 
 
 def check(store: Store, puts: tuple[Put, ...]) -> dict[str, Edges]:
-    """The edges of each, where they are said; or refuse."""
+    """Give the edges of each job that names dependencies; or refuse."""
     asked = False
     for op in puts:
         asked = asked or op.depends is not None
@@ -152,7 +152,7 @@ def check(store: Store, puts: tuple[Put, ...]) -> dict[str, Edges]:
 
 
 def _assign(job: Job, op: Put, of: Request | None) -> None:
-    """Let a job have what a put says that hardly any says."""
+    """Apply the put's rarely used options, and its priority and retries."""
     if job.options or options.are_given(op):
         options.assign(job, op)
     if of is not None:
@@ -165,7 +165,7 @@ def _assign(job: Job, op: Put, of: Request | None) -> None:
 
 
 def _bind(store: Store, now: int, job: Job, op: Put, edges: Edges | None) -> None:
-    """Let a job depend on what it is to depend on, and hold its key."""
+    """Link a job to its dependencies, and let it hold its key."""
     if edges is not None:
         dependencies.forget(store, job)
         dependencies.link(store, job, edges)
@@ -174,7 +174,7 @@ def _bind(store: Store, now: int, job: Job, op: Put, edges: Edges | None) -> Non
 
 
 def put_one(store: Store, now: int, op: Put, edges: Edges | None, request: str, of: Request | None = None) -> None:
-    """Put a job; one that is a sub-request has the priority of its request."""
+    """Put a job; a sub-request gets the priority of its request."""
     job = jobs.made(store, op.jid)
     queues.register(store, now, op.queue)
     if job.state or job.options:
@@ -194,7 +194,7 @@ def put_one(store: Store, now: int, op: Put, edges: Edges | None, request: str, 
 
 
 def _leave(store: Store, now: int, job: Job) -> None:
-    """Take a job out of its stage, wherever it is."""
+    """End a job's present stage, whatever its state."""
     if job.state == "running":
         emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "put")
     elif job.state == "failed":

@@ -1,4 +1,4 @@
-"""Reads. They never write, and are true at `now`."""
+"""Reads. They change nothing, and are true at `now`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from qmodel.model.state.store import Store, events_after
 
 
 def why(store: Store, now: int, op: Why) -> tuple[Reason, ...]:
-    """Say why a job does not run, or that it does."""
+    """Explain why a job does not run, or say that it does."""
     return explanation.reasons(store, now, jobs.find(store, op.jid))
 
 
@@ -60,7 +60,7 @@ def search(store: Store, now: int, op: Search) -> replies.Found:
 
 
 def waiting(store: Store, now: int, op: Waiting) -> Page:
-    """List those in order, then those whose time has come since the last pop."""
+    """List the jobs in order, then those that have become due since the last pop."""
     queue = queues.of(store, op.queue)
     ready = queues.order(queue, op.offset, op.count)
     skip = max(op.offset - len(queue.ready), 0)
@@ -69,17 +69,17 @@ def waiting(store: Store, now: int, op: Waiting) -> Page:
 
 
 def scheduled(store: Store, now: int, op: Scheduled) -> Page:
-    """List the jobs whose time is yet to come."""
+    """List the jobs that are not due yet."""
     return Page(*queues.page(queues.of(store, op.queue).scheduled, now, math.inf, op.offset, op.count))
 
 
 def depending(store: Store, now: int, op: Depending) -> Page:
-    """List the jobs that wait for others."""
+    """List the jobs that wait for other jobs."""
     return Page(*queues.page(queues.of(store, op.queue).depends, -math.inf, math.inf, op.offset, op.count))
 
 
 def throttled(store: Store, now: int, op: Throttled) -> Page:
-    """List the ready jobs that wait for a throttle."""
+    """List the ready jobs that are parked."""
     return Page(*queues.page(queues.of(store, op.queue).throttled, -math.inf, math.inf, op.offset, op.count))
 
 
@@ -89,7 +89,7 @@ def running(store: Store, now: int, op: Running) -> Page:
 
 
 def stalled(store: Store, now: int, op: Stalled) -> Page:
-    """List the jobs whose lease has ended by itself or by timeout."""
+    """List the jobs with a lapsed or ended lease."""
     return Page(*queues.page(queues.of(store, op.queue).locks, -math.inf, now, op.offset, op.count))
 
 
@@ -109,6 +109,7 @@ def queue(store: Store, now: int, op: Queue) -> QueueCounts:
 
 
 def _counts(store: Store, now: int, name: str) -> QueueCounts:
+    """Count the jobs of a queue by state, and find its next event."""
     queue = queues.of(store, name)
     due = queues.count(queue.scheduled, now)
     stalled = queues.count(queue.locks, now)
@@ -148,7 +149,7 @@ def worker(store: Store, now: int, op: Worker) -> WorkerJobs:
 
 
 def _leases(store: Store, now: int, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The jobs that a worker holds under a valid lease, and under a lapsed one."""
+    """The jobs that a worker holds with a valid lease, and with a lapsed one."""
     held = workers.held(store, name)
     valid = tuple(jid for jid in held if jobs.load(store, jid).expires_at > now)
     lapsed = tuple(jid for jid in held if jobs.load(store, jid).expires_at <= now)
@@ -166,7 +167,7 @@ def metrics(store: Store, now: int, op: Metrics) -> tuple[replies.Minute, ...]:
 
 
 def events(store: Store, now: int, op: Events) -> tuple[Event, ...]:
-    """Give the events after a sequence number."""
+    """List the events after a sequence number."""
     return events_after(store, op.after, op.count)
 
 
@@ -176,5 +177,5 @@ def newest(store: Store, now: int, op: Newest) -> int:
 
 
 def journal_(store: Store, now: int, op: Journal) -> tuple[replies.Recorded, ...]:
-    """Give the entries of the journal after a number."""
+    """List the entries of the journal after a number."""
     return journal.after(store, op.after, op.count)

@@ -61,7 +61,7 @@ def retry_many(store: Store, now: int, op: RetryMany) -> Bulk:
 
 
 def replay(store: Store, now: int, op: Replay) -> str:
-    """Put the job of a dead letter anew, and delete the letter."""
+    """Put the original job of a dead letter again, and delete the letter."""
     letter = jobs.find(store, op.jid)
     origin = options.get(letter, "origin")
     if origin is None:
@@ -81,7 +81,7 @@ def replay(store: Store, now: int, op: Replay) -> str:
 
 
 def _again(letter: Job, origin: str) -> Put:
-    """The put that begins the job anew of which this is a dead letter."""
+    """The put that starts the original job of a dead letter again."""
     lease, timeout = options.get(letter, "lease_ms"), options.get(letter, "timeout_ms")
     return Put(
         letter.options["origin_queue"],

@@ -1,5 +1,5 @@
-"""Recurring jobs: what they are like, and when their runs are due. What holds of them is told in
-qmodel/model/state/schedules.py; their runs are made by qmodel/model/rules/runs.py.
+"""Recurring jobs: their properties, and when their runs are due. Their rules are described in
+qmodel/model/state/schedules.py; qmodel/model/rules/runs.py makes the runs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from qmodel.model.state.store import Store, emit
 
 
 def recur(store: Store, now: int, op: Recur) -> str:
-    """Let a job recur, or replace what is given of one that does."""
+    """Create a recurring job, or replace its properties."""
     _check_kind(op)
     _check_times("recur", op.due_at)
     before = schedules.get(store, op.jid)
@@ -55,7 +55,7 @@ def recur(store: Store, now: int, op: Recur) -> str:
 
 
 def _check_kind(op: Recur) -> None:
-    """Refuse what does not belong to its kind."""
+    """Refuse arguments that do not belong to the kind."""
     if (op.kind == "cron") != (op.cron != ""):
         raise refuse("BAD_ARGUMENT", "recur", "cron")
     if (op.kind == "cron") != (op.interval_ms == 0):
@@ -69,7 +69,7 @@ def _check_kind(op: Recur) -> None:
 
 
 def _check_times(operation: str, times: tuple[int, ...]) -> None:
-    """Refuse moments that are too many, or not in order."""
+    """Refuse due times that are too many, or not in ascending order."""
     last = -1
     for moment in times:
         if moment <= last or len(times) > schedules.TIMES_MOST:
@@ -78,6 +78,7 @@ def _check_times(operation: str, times: tuple[int, ...]) -> None:
 
 
 def _assign(schedule: Schedule, op: Recur) -> None:
+    """Apply the properties that the operation gives."""
     schedule.queue = op.queue
     schedule.klass = op.klass
     schedule.data = op.data
@@ -98,7 +99,7 @@ def _assign(schedule: Schedule, op: Recur) -> None:
 
 
 def unrecur(store: Store, now: int, op: Unrecur) -> int:
-    """Let a job recur no more."""
+    """Delete a recurring job."""
     schedule = schedules.get(store, op.jid)
     if schedule is None:
         return 0
@@ -114,7 +115,7 @@ def recur_get(store: Store, now: int, op: RecurGet) -> replies.Schedule | None:
 
 
 def recur_update(store: Store, now: int, op: RecurUpdate) -> str:
-    """Change what is given of a recurring job."""
+    """Change some properties of a recurring job."""
     schedule = schedules.find(store, op.jid)
     if op.interval_ms is not None and schedule.kind == "cron":
         raise refuse("BAD_ARGUMENT", "recur_update", "interval_ms")
@@ -143,20 +144,21 @@ def recur_update(store: Store, now: int, op: RecurUpdate) -> str:
 
 
 def recur_tag(store: Store, now: int, op: RecurTag) -> tuple[str, ...]:
-    """Give the runs to come more tags."""
+    """Add tags for future runs."""
     schedule = schedules.find(store, op.jid)
 
     return _set_tags(store, now, schedule, (*schedule.tags, *op.tags))
 
 
 def recur_untag(store: Store, now: int, op: RecurUntag) -> tuple[str, ...]:
-    """Give the runs to come fewer tags."""
+    """Remove tags for future runs."""
     schedule = schedules.find(store, op.jid)
 
     return _set_tags(store, now, schedule, tuple(tag for tag in schedule.tags if tag not in op.tags))
 
 
 def _set_tags(store: Store, now: int, schedule: Schedule, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """Set the tags for future runs; give them."""
     before = len(schedule.tags)
     schedules.set_tags(schedule, wanted)
     if len(schedule.tags) != before:
@@ -174,7 +176,7 @@ def recurring(store: Store, now: int, op: Recurring) -> Page:
 
 
 def recur_pause(store: Store, now: int, op: RecurPause) -> int:
-    """Let a recurring job stand still."""
+    """Pause a recurring job."""
     schedule = schedules.find(store, op.jid)
     if schedule.paused:
         return 0
@@ -187,7 +189,7 @@ def recur_pause(store: Store, now: int, op: RecurPause) -> int:
 
 
 def recur_unpause(store: Store, now: int, op: RecurUnpause) -> int:
-    """Let a recurring job go on."""
+    """Unpause a recurring job."""
     schedule = schedules.find(store, op.jid)
     if not schedule.paused:
         return 0
@@ -203,7 +205,7 @@ def recur_unpause(store: Store, now: int, op: RecurUnpause) -> int:
 
 
 def recur_advance(store: Store, now: int, op: RecurAdvance) -> int:
-    """Tell more moments of a list."""
+    """Supply more due times of a cron schedule."""
     _check_times("recur_advance", op.due_at)
     schedule = schedules.get(store, op.jid)
     if schedule is None:
@@ -225,7 +227,7 @@ def recur_advance(store: Store, now: int, op: RecurAdvance) -> int:
 
 
 def recurring_unset(store: Store, now: int, op: RecurringUnset) -> tuple[replies.Schedule, ...]:
-    """Show the recurring jobs whose moments run out."""
+    """Show the recurring jobs that run out of due times."""
     return tuple(schedules.view(one) for one in schedules.unset(store, now + op.ahead_ms, op.count))
 
 
@@ -233,8 +235,8 @@ def recurring_unset(store: Store, now: int, op: RecurringUnset) -> tuple[replies
 
 
 def fire(store: Store, now: int, op: Fire) -> int:
-    """Make the runs of a queue that are due, once jobs have failed that may no longer begin, and others are gone that
-    were kept until now.
+    """Make the due runs of a queue. First, fail jobs past their time to live, and delete ended jobs past their own
+    retention.
     """
     retire_due(store, now, MOST)
     expire_due(store, now, op.queue, MOST)
@@ -242,7 +244,7 @@ def fire(store: Store, now: int, op: Fire) -> int:
 
 
 def recur_now(store: Store, now: int, op: RecurNow) -> str:
-    """Make one run more, at once."""
+    """Make one extra run, at once."""
     schedule = schedules.find(store, op.jid)
 
     schedules.leave(store, schedule)

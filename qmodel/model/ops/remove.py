@@ -1,4 +1,4 @@
-"""Deleting jobs before they are done."""
+"""Deleting jobs and queues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from qmodel.model.state.store import Store, emit
 
 
 def cancel(store: Store, now: int, op: Cancel) -> tuple[str, ...]:
-    """Delete unfinished jobs, with all that depend on them or none."""
+    """Delete unfinished jobs, with all their dependents or none."""
     named = [jid for jid in dict.fromkeys(op.jids) if _is_unfinished(jobs.get(store, jid))]
     doomed = _with_dependents(store, named) if op.cascade else _closed(store, named)
     _check_edges(store, doomed)
@@ -31,7 +31,7 @@ def cancel(store: Store, now: int, op: Cancel) -> tuple[str, ...]:
 
 
 def check_cancel(store: Store, doomed: list[str]) -> None:
-    """Refuse to cancel unfinished jobs of which one cannot be."""
+    """Refuse if one of these unfinished jobs cannot be canceled."""
     _closed(store, doomed)
     _check_edges(store, doomed)
 
@@ -47,7 +47,7 @@ def _is_unfinished(job: Job | None) -> bool:
 
 
 def _closed(store: Store, named: list[str]) -> list[str]:
-    """The same jobs, or refuse when another depends on one of them."""
+    """The same jobs; or refuse if a job outside the list depends on one of them."""
     known = set(named)
     for jid in named:
         for dependent in deduplication.dependents(store, jobs.load(store, jid)):
@@ -57,7 +57,7 @@ def _closed(store: Store, named: list[str]) -> list[str]:
 
 
 def _with_dependents(store: Store, named: list[str]) -> list[str]:
-    """These jobs and all that depend on them, nearest first."""
+    """These jobs and all that depend on them, directly or not, nearest first."""
     found = dict.fromkeys(named)
     queue = list(named)
     for jid in queue:
@@ -71,7 +71,7 @@ def _with_dependents(store: Store, named: list[str]) -> list[str]:
 
 
 def drain(store: Store, now: int, op: Drain) -> Drained:
-    """Cancel jobs of a queue that have not begun, unless others depend on them."""
+    """Cancel jobs of a queue that have not started and have no dependents."""
     canceled = 0
     for jid in queues.not_begun(store, op.queue, op.count):
         job = jobs.load(store, jid)
@@ -82,7 +82,7 @@ def drain(store: Store, now: int, op: Drain) -> Drained:
 
 
 def _canceler(store: Store, now: int) -> Callable[[Job], bool]:
-    """What cancels a job, if it may; it ends at most 1000 dependencies."""
+    """Make a function that cancels a job if it may; together its calls end at most 1000 dependencies."""
     ended = 0
 
     def act(job: Job) -> bool:
@@ -97,7 +97,7 @@ def _canceler(store: Store, now: int) -> Callable[[Job], bool]:
 
 
 def _retirer(store: Store, now: int) -> Callable[[Job], bool]:
-    """What deletes a complete job."""
+    """Make a function that deletes a complete job."""
 
     def act(job: Job) -> bool:
         emit(store, now, "retired", job.jid)
@@ -108,7 +108,7 @@ def _retirer(store: Store, now: int) -> Callable[[Job], bool]:
 
 
 def cancel_many(store: Store, now: int, op: CancelMany) -> Bulk:
-    """Cancel the jobs that fit, unless others depend on them; the dependencies that this ends are bounded."""
+    """Cancel the matching jobs without dependents, up to the limit on ended dependencies."""
     found, cursor = find(store, now, "cancel_many", op, filter(op, op.state))
     unfinished = [job for job in found if _is_unfinished(job)]
 
@@ -126,7 +126,7 @@ def clean(store: Store, now: int, op: Clean) -> Bulk:
 
 
 def obliterate(store: Store, now: int, op: Obliterate) -> Bulk:
-    """Delete jobs of a queue, and in the step in which none is left the queue."""
+    """Delete jobs of a queue; the step that leaves none also deletes the queue."""
     busy = len(queues.of(store, op.queue).locks)
     if busy and not op.force:
         raise refuse("QUEUE_BUSY", op.queue, busy)
@@ -149,9 +149,10 @@ def obliterate(store: Store, now: int, op: Obliterate) -> Bulk:
 
 
 def _choose(store: Store, queue: str, found: list[Job]) -> tuple[list[str], int]:
-    """As many of the jobs as one operation deletes, each with all that wait for it, and how many these are; or refuse.
+    """Choose as many of the jobs as one operation deletes, each with all jobs that wait for it; give how many were
+    chosen; or refuse.
 
-    A job goes in one step with those that wait for it: else they would wait for nothing in between.
+    A job is deleted in one step with the jobs that wait for it: otherwise they would wait for nothing in between.
     """
     doomed: dict[str, None] = {}
     edges = 0
@@ -167,7 +168,7 @@ def _choose(store: Store, queue: str, found: list[Job]) -> tuple[list[str], int]
 
 
 def _with_waiting(store: Store, queue: str, job: Job, doomed: dict[str, None]) -> list[str]:
-    """A job and all that wait for it, nearest first, but those that are doomed already; or refuse."""
+    """A job and all that wait for it, nearest first, without those already chosen; or refuse."""
     if job.jid in doomed:
         return []
     met = {job.jid}
@@ -185,7 +186,7 @@ def _with_waiting(store: Store, queue: str, job: Job, doomed: dict[str, None]) -
 
 
 def _delete_any(store: Store, now: int, job: Job) -> None:
-    """Delete a job in whatever state."""
+    """Delete a job in any state."""
     if job.state == "complete":
         emit(store, now, "retired", job.jid)
         jobs.remove(store, job)
@@ -194,7 +195,7 @@ def _delete_any(store: Store, now: int, job: Job) -> None:
 
 
 def _forget_queue(store: Store, now: int, queue: str) -> None:
-    """Forget a queue in which nothing is left: its throttle, and what is known of it."""
+    """Forget an empty queue: its own throttle, and its record."""
     own = throttles.own(store, queue)
     if own and throttles.clear(store, own):
         emit(store, now, "unlimited", own)

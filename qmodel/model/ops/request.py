@@ -1,4 +1,4 @@
-"""Requests: opening them, adding sub-requests, closing, and calling off. What holds of them is told in
+"""Requests: opening them, adding sub-requests, closing, changing and canceling. Their rules are described in
 qmodel/model/state/requests.py.
 """
 
@@ -35,7 +35,7 @@ from qmodel.model.state.store import Store, emit
 
 
 def request_open(store: Store, now: int, op: RequestOpen) -> str:
-    """Open a request, unless it is there already."""
+    """Open a request, unless it exists already."""
     request = requests.get(store, op.id)
     if request is not None:
         _check_same(request, op)
@@ -47,7 +47,7 @@ def request_open(store: Store, now: int, op: RequestOpen) -> str:
 
 
 def _check_same(request: Request, op: RequestOpen | RequestPut) -> None:
-    """Refuse to open a request anew with other parameters than it was opened with."""
+    """Refuse to open a request again with other arguments."""
     known = {"queue": request.queue, "limit": request.first_limit, "priority": request.first_priority}
     if known["queue"] != op.queue:
         raise refuse("REQUEST_CONFLICT", request.id, "queue", known["queue"])
@@ -58,6 +58,7 @@ def _check_same(request: Request, op: RequestOpen | RequestPut) -> None:
 
 
 def _open(store: Store, now: int, op: RequestOpen | RequestPut) -> Request:
+    """Create an open request."""
     request = requests.create(store, op.id, op.queue, op.priority, op.limit, now)
     queues.register(store, now, op.queue)
     emit(store, now, "request_opened", op.id, op.queue, op.priority, op.limit)
@@ -67,7 +68,7 @@ def _open(store: Store, now: int, op: RequestOpen | RequestPut) -> Request:
 
 
 def request_add(store: Store, now: int, op: RequestAdd) -> int:
-    """Add sub-requests to an open request; those that it knows are passed over."""
+    """Add sub-requests to an open request; known ones are skipped."""
     request = requests.find(store, op.id)
     news = _news_of(store, op.jobs, request, request.queue, "request_add")
     edges = check(store, news)
@@ -80,7 +81,7 @@ def request_add(store: Store, now: int, op: RequestAdd) -> int:
 def _news_of(
     store: Store, puts: tuple[Put, ...], request: Request | None, queue: str, operation: str
 ) -> tuple[Put, ...]:
-    """Those that a request does not know yet; or refuse."""
+    """The sub-requests that the request does not know yet; or refuse."""
     check_distinct(tuple(one.jid for one in puts))
     for one in puts:
         if one.queue != queue or one.priority is not None or one.ordered is not None or one.unique is not None:
@@ -97,6 +98,7 @@ def _news_of(
 
 
 def _add(store: Store, now: int, request: Request, news: tuple[Put, ...], edges: dict[str, Edges]) -> None:
+    """Put new sub-requests."""
     for one in news:
         jobs.create(store, one.jid)
         requests.add(store, request, one.jid)
@@ -107,7 +109,7 @@ def _add(store: Store, now: int, request: Request, news: tuple[Put, ...], edges:
 
 
 def request_close(store: Store, now: int, op: RequestClose) -> str:
-    """Let an open request end with its last sub-request."""
+    """Close a request: it ends with its last sub-request."""
     request = requests.find(store, op.id)
 
     _close(store, now, request)
@@ -115,6 +117,7 @@ def request_close(store: Store, now: int, op: RequestClose) -> str:
 
 
 def _close(store: Store, now: int, request: Request) -> None:
+    """Close an open request."""
     if request.state == "open":
         emit(store, now, "request_closed", request.id)
         requests.move(store, now, request, "closed")
@@ -161,7 +164,7 @@ def requests_(store: Store, now: int, op: Requests) -> Page:
 
 
 def request_tune(store: Store, now: int, op: RequestTune) -> str:
-    """Change what is given of a request that has not ended."""
+    """Change the priority or the limit of a request that has not ended."""
     request = requests.find(store, op.id)
     if request.state not in ("open", "closed"):
         raise refuse("REQUEST_STATE", request.id, request.state)
@@ -180,7 +183,7 @@ def request_tune(store: Store, now: int, op: RequestTune) -> str:
 
 
 def _prioritize(store: Store, job: Job, priority: int) -> None:
-    """Give a job that has a place another priority; it keeps its place in time."""
+    """Change the priority of a job that has a slot; it keeps its ready time."""
     if job.state in ("waiting", "throttled"):
         state_index.leave(store, job)
         job.priority = priority
@@ -190,7 +193,7 @@ def _prioritize(store: Store, job: Job, priority: int) -> None:
 
 
 def _pick(store: Store, request: Request) -> tuple[list[str], list[Job]]:
-    """The sub-requests to cancel now: those that have a place and are not leased, then others; and those leased."""
+    """The sub-requests to cancel now (those with a slot that are not leased, then others), and the leased ones."""
     active = concurrency_keys.active(store, concurrency_keys.REQUEST + request.id)
     known = {job.jid for job in active}
     doomed = [job.jid for job in active if job.state != "running"]
@@ -201,7 +204,7 @@ def _pick(store: Store, request: Request) -> tuple[list[str], list[Job]]:
 
 
 def request_cancel(store: Store, now: int, op: RequestCancel) -> int:
-    """Call a request off: cancel sub-requests that nobody runs, and revoke the others."""
+    """Cancel a request: cancel sub-requests that are not running, and revoke the others."""
     request = requests.find(store, op.id)
     if requests.has_ended(request):
         return 0
@@ -223,7 +226,7 @@ def request_cancel(store: Store, now: int, op: RequestCancel) -> int:
 
 
 def request_forget(store: Store, now: int, op: RequestForget) -> int:
-    """Forget sub-requests of a request that has ended, and with the last of them the request."""
+    """Forget sub-requests of an ended request, and with the last of them the request."""
     request = requests.find(store, op.id)
     if not requests.has_ended(request):
         raise refuse("REQUEST_STATE", request.id, request.state)
@@ -232,6 +235,7 @@ def request_forget(store: Store, now: int, op: RequestForget) -> int:
 
 
 def _forget(store: Store, now: int, request: Request) -> int:
+    """Forget sub-requests of a request; give how many are left."""
     left = requests.forget(store, request, MOST)
     if left == 0:
         emit(store, now, "request_forgotten", request.id)
@@ -239,6 +243,6 @@ def _forget(store: Store, now: int, request: Request) -> int:
 
 
 def _sweep(store: Store, now: int) -> None:
-    """Forget what is kept no longer: at least as many sub-requests as one operation adds, so that none pile up."""
+    """Forget requests past retention: at least as many sub-requests as one operation adds, so that none accumulate."""
     for request in requests.over(store, now - config.value(store, "requests-history")):
         _forget(store, now, request)

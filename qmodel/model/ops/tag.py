@@ -9,7 +9,7 @@ from qmodel.model.state.store import Store, emit
 
 
 def tag_add(store: Store, now: int, op: TagAdd) -> tuple[str, ...]:
-    """Give a job tags that it has not."""
+    """Add tags to a job; those that it has are skipped."""
     job = jobs.find(store, op.jid)
 
     for tag in op.tags:
@@ -20,7 +20,7 @@ def tag_add(store: Store, now: int, op: TagAdd) -> tuple[str, ...]:
 
 
 def tag_remove(store: Store, now: int, op: TagRemove) -> tuple[str, ...]:
-    """Take tags from a job that it has."""
+    """Remove tags from a job."""
     job = jobs.find(store, op.jid)
 
     for tag in op.tags:
@@ -41,7 +41,7 @@ def top_tags(store: Store, now: int, op: TopTags) -> tuple[Tally, ...]:
 
 
 def track(store: Store, now: int, op: Track) -> int:
-    """Put a job on the list of tracked ones."""
+    """Add a job to the list of tracked jobs."""
     job = jobs.find(store, op.jid)
 
     if tracking.is_tracked(store, job.jid):
@@ -52,7 +52,7 @@ def track(store: Store, now: int, op: Track) -> int:
 
 
 def untrack(store: Store, now: int, op: Untrack) -> int:
-    """Take a job off the list of tracked ones."""
+    """Remove a job from the list of tracked jobs."""
     if not tracking.is_tracked(store, op.jid):
         return 0
     emit(store, now, "untracked", op.jid)
@@ -61,7 +61,7 @@ def untrack(store: Store, now: int, op: Untrack) -> int:
 
 
 def tracked(store: Store, now: int, op: Tracked) -> TrackedJobs:
-    """Show the tracked jobs, and which of them are gone."""
+    """Show the tracked jobs, and the ids of those that no longer exist."""
     jids = tracking.page(store, op.offset, op.count)
     found = [jobs.get(store, jid) for jid in jids]
     return TrackedJobs(

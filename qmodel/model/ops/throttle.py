@@ -1,4 +1,4 @@
-"""Setting throttles, and looking at them."""
+"""Setting and showing throttles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qmodel.model.state.records import NEVER
 from qmodel.model.state.store import Store, emit
 
 HOLDERS = 25
-"""How many of the jobs that hold a place are shown."""
+"""How many of the jobs that count against `concurrency` are shown."""
 
 
 def throttle_set(store: Store, now: int, op: ThrottleSet) -> str:
@@ -27,7 +27,7 @@ def throttle_set(store: Store, now: int, op: ThrottleSet) -> str:
 
 
 def _missing(op: ThrottleSet) -> str | None:
-    """The limit that must be given with others, or must not without them; or the first one, if there is none."""
+    """The argument that is missing, or that must not be given without others; or the first limit, if there is none."""
     if (op.rate is None) != (op.rate_ms is None):
         return "rate" if op.rate is None else "rate_ms"
     if op.capacity is None:
@@ -41,7 +41,7 @@ def _missing(op: ThrottleSet) -> str | None:
 
 
 def throttle_unset(store: Store, now: int, op: ThrottleUnset) -> int:
-    """Take all limits from a throttle."""
+    """Remove all limits of a throttle."""
     if not throttles.clear(store, op.throttle):
         return 0
     emit(store, now, "unlimited", op.throttle)

@@ -1,11 +1,11 @@
-"""The gate before a claim: whether the throttles of a job are open, and what goes on when one of them opens.
+"""Admission by throttles: which jobs may be claimed, and how parked jobs continue when a throttle opens.
 
-All throttles of a job are looked at before any is taken from, so a closed one costs the others nothing. A job that
-comes to a closed one is parked there, behind those of its queue and priority. Who was parked does not lose its turn:
-jobs that come later stand behind it, also once it was let go on and waits for its claim.
+All throttles of a job are checked before any is charged, so a closed throttle costs the others nothing. A job that
+meets a closed throttle is parked there, behind the parked jobs of its queue and priority. A parked job keeps its turn:
+later jobs queue behind it, even after it was admitted and waits for its claim.
 
-Jobs are let go on by pops of their queue, and not by who frees a place: so a queue that is paused, or has no worker,
-keeps no place from others; and what opens with time needs nobody to open it.
+Pops of a queue admit its parked jobs; a job that frees capacity does not. So a queue that is paused, or has no worker,
+reserves nothing, and a throttle that opens with time needs no one to open it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from qmodel.model.state.store import Store, emit
 from qmodel.model.state.throttles import Before
 
 Passed = dict[str, Before]
-"""For each throttle, the jobs that one pop has let pass and not claimed yet: how many, and what they cost."""
+"""For each throttle, the jobs that one pop has passed and not claimed yet: how many, and their cost."""
 
 THROTTLES_MOST = 100
-"""The most gates at which one pop looks at a time."""
+"""How many throttles one pop examines at a time."""
 
 NONE = (0, 0)
 
 
 def check_throttles(store: Store, op: Put, operation: str) -> None:
-    """Refuse a job that names a queue's own throttle, or costs more than a bucket that it is to pass can ever hold."""
+    """Refuse a job that names a queue's own throttle, or that costs more than the capacity of one of its buckets."""
     named = op.throttles or ()
     for name in named:
         if name.startswith(throttles.OWN):
@@ -49,13 +49,15 @@ def admits(store: Store, now: int, queue: str, job: Job, passed: Passed, holds: 
 
 
 def admitted(store: Store, now: int, queue: str, passed: Passed) -> int:
-    """How many of its ready jobs a queue may hand out by its own throttle: they are asked for one at a time."""
+    """How many of its ready jobs a queue may hand out by its own throttle: 0 or 1, because they are asked for one at a
+    time.
+    """
     heads = queues.next_ready(store, queues.of(store, queue), 1)
     return 1 if heads and admits(store, now, queue, heads[0], passed, False) else 0
 
 
 def passes(store: Store, now: int, job: Job, passed: Passed, holds: bool) -> bool:
-    """Whether all throttles that a lifted job names are open to it; if not, it is parked at the first that is not."""
+    """Whether all throttles that a lifted job names are open to it; if not, park it at the first closed one."""
     if not job.options and not throttles.own(store, job.queue):
         return True
     named, cost = throttles.named(job), throttles.cost(job)
@@ -78,11 +80,12 @@ def passes(store: Store, now: int, job: Job, passed: Passed, holds: bool) -> boo
 
 
 def _sum(one: Before, other: Before) -> Before:
+    """Add two counts with their costs."""
     return one[0] + other[0], one[1] + other[1]
 
 
 def _park(store: Store, now: int, job: Job, name: str, opens: int) -> None:
-    """Park a lifted job. One that was parked before and has not run since keeps its turn."""
+    """Park a lifted job. A job that was parked before, and has not run since, keeps its turn."""
     seq = emit(store, now, "throttled", job.jid, job.queue, name)
     options.set(job, "gate", name)
     if options.get(job, "parked") is None:
@@ -94,7 +97,7 @@ def _park(store: Store, now: int, job: Job, name: str, opens: int) -> None:
 
 
 def claimed(store: Store, now: int, job: Job) -> None:
-    """Take from every throttle that a job passes what its claim takes."""
+    """Charge a claim to every throttle that the job passes."""
     if not store.throttles:
         return
     for name in throttles.passed_by(store, job):
@@ -102,7 +105,7 @@ def claimed(store: Store, now: int, job: Job) -> None:
 
 
 def admit_parked(store: Store, now: int, queue: str, passed: Passed, most: int) -> int:
-    """Let jobs go on that are parked at gates which may be open, up to so many; give how many."""
+    """Admit parked jobs of a queue whose throttles may have opened, up to `most`; give how many."""
     through = 0
     for name in parked.due(queues.of(store, queue), now, THROTTLES_MOST):
         if through < most:
@@ -111,7 +114,7 @@ def admit_parked(store: Store, now: int, queue: str, passed: Passed, most: int) 
 
 
 def _admit_from(store: Store, now: int, queue: str, name: str, passed: Passed, most: int) -> int:
-    """Let the first jobs at a gate go on, as many as there is room for; then it waits until there is more."""
+    """Admit the first jobs parked at a throttle, as far as it has room; then note when there may be more room."""
     waiting = parked.admitted(store, queue, name, float("inf"))
     before = _sum(passed.get(name, NONE), waiting)
     through, opens = 0, 0
@@ -127,7 +130,7 @@ def _admit_from(store: Store, now: int, queue: str, name: str, passed: Passed, m
 
 
 def _unpark(store: Store, now: int, job: Job, name: str) -> None:
-    """Let a parked job stand at the end of its priority. It keeps its turn at the gate, should that close before it."""
+    """Move a parked job to the end of its priority. It keeps its turn at the throttle, in case that closes first."""
     parked = options.get(job, "parked")
     emit(store, now, "unthrottled", job.jid, job.queue, name)
     jobs.lift(store, job)
@@ -138,7 +141,7 @@ def _unpark(store: Store, now: int, job: Job, name: str) -> None:
 
 
 def opens_at(store: Store, now: int, name: str) -> int:
-    """The next moment at which throttles may let a job of a queue go on by themselves, or 0."""
+    """The next time at which throttles may admit a job of a queue by themselves, or 0."""
     queue = queues.of(store, name)
     first = parked.open_at(queue)
     moments = [max(first, now)] if first < NEVER else []

@@ -1,8 +1,8 @@
-"""What a job holds besides its place is let go of here, however it ends.
+"""Cleanup: release everything that a job holds when it ends.
 
-Called right after a job has ended (complete, failed, or deleted), and when a put begins it anew. A plain job has no
-options and holds nothing. A job may be settled twice (it failed, and is canceled later): whoever adds a line here lets
-go of what is still held, and of nothing else.
+Called right after a job has ended (complete, failed, or deleted), and when a put starts it anew. A plain job has no
+options and holds nothing. A job may be cleaned up twice (it failed, and is canceled later), so each rule here must
+release only what is still held.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from qmodel.model.state.store import Store
 
 
 def clean_up(store: Store, now: int, job: Job) -> None:
-    """Let go of what a job held that has ended, or begins anew."""
+    """Release what a job held that has ended, or starts anew."""
     if not job.options:
         return
     run_ended(store, now, job)

@@ -1,4 +1,4 @@
-"""Who of a line goes on, and when. What holds of lines is told in qmodel/model/state/concurrency_keys.py."""
+"""Concurrency keys: which jobs get a slot, and when. The rules are described in qmodel/model/state/concurrency_keys.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from qmodel.model.state.store import Store, emit
 
 
 def admit(store: Store, job: Job) -> str:
-    """The state of a job that is ready: waiting where it needs no place in a line, or has or gets one."""
+    """The state of a job that is ready: waiting if it needs no slot, has one or gets one; otherwise throttled."""
     name = concurrency_keys.of(job)
     if name is None or concurrency_keys.has_slot(job):
         return "waiting"
@@ -19,14 +19,14 @@ def admit(store: Store, job: Job) -> str:
 
 
 def place(store: Store, now: int, job: Job, state: str) -> None:
-    """Put a lifted job into the place in which it begins."""
+    """Put a lifted job into the lists of the state in which it begins; tell if it is parked."""
     if state == "throttled":
         emit(store, now, "throttled", job.jid, job.queue, str(concurrency_keys.of(job)))
     jobs.place(store, job, state)
 
 
 def release_slot(store: Store, now: int, job: Job) -> None:
-    """Let a job give up its place in a line, if it has one, and let those through that wait for it."""
+    """Release a job's slot, if it has one, and give it to the next parked job."""
     name = concurrency_keys.of(job)
     if name is not None and concurrency_keys.has_slot(job):
         concurrency_keys.free_slot(store, name, job)
@@ -34,13 +34,13 @@ def release_slot(store: Store, now: int, job: Job) -> None:
 
 
 def release_unused_slot(store: Store, now: int, job: Job) -> None:
-    """Let a job give up its place that has not begun, for it is not to begin now."""
+    """Release the slot of a job that has not started: it is not to start now."""
     if not concurrency_keys.has_begun(job):
         release_slot(store, now, job)
 
 
 def fill_slots(store: Store, now: int, name: str) -> None:
-    """Let the first jobs of a line through, as many as there is room for: each to the end of its priority."""
+    """Give free slots to the first parked jobs; each joins the end of its priority."""
     for job in concurrency_keys.first_parked(store, name, concurrency_keys.free_slots(store, name)):
         jobs.lift(store, job)
         job.ready_at = now
@@ -50,8 +50,8 @@ def fill_slots(store: Store, now: int, name: str) -> None:
 
 
 def preview(store: Store, now: int, queue: str, ended: list[Job], due: list[Job]) -> list[Job]:
-    """The jobs that would come into the order of a queue if some jobs ended, and then some became due: as they would
-    be, for a read.
+    """The jobs that would join the order of a queue if some jobs ended, and then others became due: as they would be,
+    for a read.
     """
     taken: dict[str, int] = {}
     found = [job for job in _slots_filled_by(store, now, ended, taken) if job.queue == queue]
@@ -66,8 +66,8 @@ def preview(store: Store, now: int, queue: str, ended: list[Job], due: list[Job]
 
 
 def _slots_filled_by(store: Store, now: int, ended: list[Job], taken: dict[str, int]) -> list[Job]:
-    """The jobs that would be let through if others ended, but for those that end themselves; `taken` is how many more
-    places of each line are taken then.
+    """The jobs that would get a slot if others ended, without those that end themselves. `taken` returns the change in
+    taken slots of each key.
     """
     through: dict[str, Job] = {}
     ahead: dict[str, list[Job]] = {}

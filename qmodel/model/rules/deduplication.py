@@ -1,17 +1,18 @@
-"""Deduplication: putting a job of which, under a key, another one stands for it already.
+"""Deduplication: a put is dropped or changed when another job already holds its key.
 
-A put with a key is *accepted*, or *deduplicated*: then nothing is put, and the reply names the job that stands for it.
-Who holds a key decides for how long (state/uniques.py). Who comes decides what becomes of it, by its mode:
+A put with a key is *accepted*, or *deduplicated*: then nothing is put, and the reply names the job that holds the key.
+The holder's mode decides how long it holds the key (state/uniques.py). The mode of the new put decides what happens to
+it:
 
 - `pending`, `window`: it is dropped.
-- `debounce`: where the holder has not begun, its data become the ones that came last and its delay starts again, but
-  ends at most `unique_max_ms` after the holder was put. A job that began and waits to be tried again stays as it is.
-- `again`: where the holder has not begun, its data become the ones that came last. Where it has, the job is put, and
-  depends on the holder until that one has ended, in any way. Then it holds the key and goes on. One is kept so, whose
-  data are the ones that came last: for whoever comes it is the one that stands. Nobody else notices this dependency:
-  the holder may be canceled and drained.
+- `debounce`: if the holder has not started, it takes over the new data and its delay restarts, but ends at most
+  `unique_max_ms` after the holder was put. A job that has started and waits for a retry stays as it is.
+- `again`: if the holder has not started, it takes over the new data. If it has, the job is put and depends on the
+  holder until that one has ended, however it ended; then it holds the key and continues. Only one job waits like this,
+  with the newest data; further puts are deduplicated against it. No other rule sees this dependency: the holder may be
+  canceled and drained.
 
-The same request is never a second put: what it was replied is remembered.
+A repeated request never puts twice: the reply is remembered.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ NOT_BEGUN = ("waiting", "scheduled", "depends", "throttled")
 
 
 def _not_begun(store: Store, unique: Unique, jid: str) -> bool:
-    """Whether a job that stands for a key has not begun since it was put."""
+    """Whether the job that stands for a key has not started since it was put."""
     job = jobs.get(store, jid)
     return job is not None and job.state in NOT_BEGUN and (jid == unique.next or job.token == unique.token)
 
 
 def resume(store: Store, now: int, job: Job, holder: str) -> None:
-    """Let a job no longer wait for the holder of its key."""
+    """End a job's wait for the holder of its key."""
     options.drop(job, "holder")
     dependencies.unlink(store, job, (holder,))
     if job.state == "depends" and not job.dependencies:
@@ -44,7 +45,7 @@ def resume(store: Store, now: int, job: Job, holder: str) -> None:
 
 
 def dependents(store: Store, job: Job) -> tuple[str, ...]:
-    """The jobs that depend on a job, but for the one that is only kept until it has ended."""
+    """The jobs that depend on a job, without the one that only waits for its key."""
     found = dependencies.dependents(job)
     if options.get(job, "unique") is None:
         return found
@@ -55,7 +56,7 @@ def dependents(store: Store, job: Job) -> tuple[str, ...]:
 
 
 def check(op: Put, operation: str) -> None:
-    """Refuse what has no meaning without a key, or in its mode."""
+    """Refuse arguments that have no meaning without a key, or in its mode."""
     mode = op.unique_mode or "pending"
     if op.unique_mode is not None and op.unique is None:
         raise refuse("BAD_ARGUMENT", operation, "unique_mode")
@@ -68,7 +69,9 @@ def check(op: Put, operation: str) -> None:
 
 
 def _check_apart(store: Store, puts: tuple[Put, ...], keyed: list[Put]) -> None:
-    """Refuse to put in one step a job that has a key and another one with that key: the order would decide too much."""
+    """Refuse to put, in one step, a job that has a key and another job with the same key: the result would depend on
+    the order.
+    """
     times: dict[str | None, int] = {}
     for op in keyed:
         times[op.unique] = times.get(op.unique, 0) + 1
@@ -80,7 +83,7 @@ def _check_apart(store: Store, puts: tuple[Put, ...], keyed: list[Put]) -> None:
 
 
 def _standing(store: Store, now: int, op: Put, key: str) -> str:
-    """The job that stands for one that is put with a key."""
+    """The job that would stand for one that is put with a key."""
     unique = uniques.get(store, now, key)
     if unique is None:
         return op.jid
@@ -92,7 +95,7 @@ def _standing(store: Store, now: int, op: Put, key: str) -> str:
 
 
 def plan(store: Store, now: int, puts: tuple[Put, ...], operation: str) -> dict[str, str]:
-    """For each job that is put with a key the one that will stand for it: itself, if it is accepted; or refuse."""
+    """For each job that is put with a key, find the job that will stand for it: itself, if it is accepted; or refuse."""
     keyed = []
     for op in puts:
         check(op, operation)
@@ -112,7 +115,7 @@ def plan(store: Store, now: int, puts: tuple[Put, ...], operation: str) -> dict[
 
 
 def _redirected(store: Store, depends: tuple[str, ...], stands: dict[str, str]) -> tuple[str, ...]:
-    """The same dependencies as they are; a job that stood in the way, and is gone, holds nobody up."""
+    """The same dependencies on the jobs that stand for the named ones; a holder that no longer exists is left out."""
     others = []
     for text in depends:
         jid, between, more = text.partition(" ")
@@ -123,13 +126,13 @@ def _redirected(store: Store, depends: tuple[str, ...], stands: dict[str, str]) 
 
 
 def _holder(store: Store, now: int, op: Put) -> str:
-    """The job on which an accepted one is to depend because it holds the key, or none."""
+    """The job that an accepted one must wait for because it holds the key, or none."""
     unique = uniques.get(store, now, op.unique) if op.unique is not None else None
     return unique.jid if unique is not None and unique.jid != op.jid else ""
 
 
 def redirect(store: Store, now: int, puts: tuple[Put, ...], stands: dict[str, str]) -> tuple[Put, ...]:
-    """The puts that are accepted, and what they are to depend on: on the jobs that stand for others, on the holder."""
+    """The accepted puts, with their dependencies redirected to the jobs that stand for others, and to the holder."""
     accepted = []
     for op in puts:
         if stands.get(op.jid, op.jid) == op.jid:
@@ -147,18 +150,18 @@ def redirect(store: Store, now: int, puts: tuple[Put, ...], stands: dict[str, st
 
 
 def recall(store: Store, operation: str, request: str) -> Any:
-    """What a put with a key was replied under this request, or None."""
+    """The reply to a put with a key under this request, or None."""
     return idempotency.recall(store, f"{operation} {request}") if request != "" else None
 
 
 def remember(store: Store, operation: str, request: str, reply: Any) -> None:
-    """Remember what a put with a key is replied."""
+    """Remember the reply to a put with a key."""
     if request != "":
         idempotency.remember(store, f"{operation} {request}", reply)
 
 
 def claim(store: Store, now: int, job: Job, op: Put) -> None:
-    """Let a job that is being put hold its key, or be the next that does."""
+    """Let a job that is being put hold its key, or make it the next holder."""
     key = op.unique or ""
     unique = uniques.get(store, now, key)
     if unique is not None and unique.jid != job.jid:
@@ -172,7 +175,7 @@ def claim(store: Store, now: int, job: Job, op: Put) -> None:
 
 
 def _delay(store: Store, now: int, op: Put, job: Job, unique: Unique) -> None:
-    """Let the delay of a job start again."""
+    """Restart the delay of the holder."""
     jobs.lift(store, job)
     concurrency.release_unused_slot(store, now, job)
     ready_at = now + op.delay_ms
@@ -185,7 +188,7 @@ def _delay(store: Store, now: int, op: Put, job: Job, unique: Unique) -> None:
 
 
 def deduplicate(store: Store, now: int, op: Put, jid: str) -> None:
-    """Do what becomes of a put for which another job stands."""
+    """Apply the mode of a put whose key another job holds."""
     key = op.unique or ""
     job = jobs.get(store, jid)
     mode = op.unique_mode or "pending"
@@ -207,7 +210,7 @@ def deduplicate(store: Store, now: int, op: Put, jid: str) -> None:
 
 
 def release_key(store: Store, now: int, job: Job) -> None:
-    """Let a job that has ended, or begins anew, hold its key no longer; the job that was kept for after it goes on."""
+    """Release the key of a job that has ended, or starts anew; the job that waits for it continues."""
     key = options.get(job, "unique")
     unique = uniques.load(store, key) if key is not None else None
     if unique is None:

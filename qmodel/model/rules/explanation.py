@@ -19,16 +19,16 @@ from qmodel.model.state.records import NEVER, Job
 from qmodel.model.state.store import Store
 
 FEW = 3
-"""How many jobs are named of those for which one waits."""
+"""How many jobs are named as examples."""
 
 SILENT_MS = 60_000
-"""After how long without a word from any worker there seems to be none: idle ones ask every ten seconds."""
+"""After this time without a call from any worker, there seem to be no workers: idle ones ask every ten seconds."""
 
 Facts = tuple[str | int, ...]
 
 
 def reasons(store: Store, now: int, job: Job) -> tuple[Reason, ...]:
-    """List the reasons why a job does not run, or that it runs."""
+    """List the reasons why a job does not run, or say that it runs."""
     state = seen_at(now, job.state, job.ready_at, job.expires_at)
     found = _of_state(store, now, job, state)
     if state in ("waiting", "throttled"):
@@ -39,12 +39,12 @@ def reasons(store: Store, now: int, job: Job) -> tuple[Reason, ...]:
 
 
 def _some(jids: tuple[str, ...]) -> str:
-    """The first of some jobs, as text."""
+    """The first few jobs, as text."""
     return " ".join(jids[:FEW])
 
 
 def _of_state(store: Store, now: int, job: Job, state: str) -> list[Facts]:
-    """What its state says."""
+    """The reasons that follow from its state."""
     if state == "complete":
         return [("complete", job.ended_at)]
     if state == "failed" and job.failure is not None:
@@ -70,7 +70,7 @@ def _of_state(store: Store, now: int, job: Job, state: str) -> list[Facts]:
 
 
 def _of_throttles(store: Store, now: int, job: Job) -> list[Facts]:
-    """Which of its throttles are closed to it, and who is before it at its gate."""
+    """Which of its throttles are closed to it, and how many jobs are parked before it."""
     found: list[Facts] = []
     for name in throttles.passed_by(store, job):
         opens = throttles.opens_at(store, now, name, throttles.cost(job), (0, 0), False)
@@ -86,7 +86,7 @@ def _of_throttles(store: Store, now: int, job: Job) -> list[Facts]:
 
 
 def _of_queue(store: Store, now: int, job: Job) -> list[Facts]:
-    """What its queue says: pauses, the jobs before it, and whether anybody asks."""
+    """The reasons that follow from its queue: pauses, jobs before it, and missing workers."""
     found: list[Facts] = []
     for reason, until in pauses.lasting(store, now, job.queue):
         found.append(("paused", job.queue, reason, until))

@@ -1,4 +1,4 @@
-"""How a job fails, whoever says so."""
+"""How a job fails, whatever the cause."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from qmodel.model.state.store import Store, emit
 
 
 def retire_due(store: Store, now: int, most: int) -> bool:
-    """Delete ended jobs that were to be kept until now by their own word, up to so many; say whether there were any."""
+    """Delete ended jobs whose own retention is over, up to `most`; say whether there were any."""
     if not store.keeping.size:
         return False
     found = retention.due(store, now, most)
@@ -34,8 +34,8 @@ def retire_due(store: Store, now: int, most: int) -> bool:
 
 
 def fail_job(store: Store, now: int, job: Job, group: str, message: str, ended: int = 0) -> None:
-    """Fail a lifted job into a group. `ended` is the token of the lease that ended so by its holder's own word, if any:
-    a holder who lost the lease must not be told that it failed the job.
+    """Fail a lifted job into a group. `ended` is the token of the lease, if its holder itself failed the job: a holder
+    that lost the lease must not find its token in the history.
     """
     emit(store, now, "failed", job.jid, job.queue, job.worker, job.token, group)
     history.add(store, now, job, "failed", ended, group)
@@ -56,13 +56,13 @@ def fail_job(store: Store, now: int, job: Job, group: str, message: str, ended: 
 
 
 def _retire(store: Store, now: int) -> None:
-    """Delete failed jobs that are kept no longer: more than fail, so that they come down to a lower limit."""
+    """Delete failed jobs past their retention: more than fail, so that the list comes down to a lowered limit."""
     for old in failures.expired(store, now, SWEEP):
         _delete(store, now, old)
 
 
 def _delete(store: Store, now: int, job: Job) -> None:
-    """Delete a job that is kept no longer, unless there is more to come of it."""
+    """Delete a job past its retention, unless it has dependents or dependencies."""
     if job.dependents or job.dependencies:
         failures.keep(store, job)
         return
@@ -73,14 +73,15 @@ def _delete(store: Store, now: int, job: Job) -> None:
 
 
 SWEEP = 3
-"""The most failed jobs that one failure retires, and the most that are past their own keeping."""
+"""The most failed jobs that one failure deletes for age or count, and the most that it deletes for their own retention.
+"""
 
 OF_LETTER = ("lifo", "lease_ms", "timeout_ms")
-"""What a dead letter has of the options with which its job was put."""
+"""The options that a dead letter takes over from its job."""
 
 
 def _copy(job: Job, letter: Job) -> None:
-    """Let a dead letter be what its job was."""
+    """Copy a job to its dead letter."""
     letter.klass = job.klass
     letter.data = job.data
     letter.priority = job.priority
@@ -96,10 +97,11 @@ def _copy(job: Job, letter: Job) -> None:
 
 
 def _write_letter(store: Store, now: int, job: Job) -> None:
-    """Put a dead letter of a failed job, if it has a queue for that. It has none itself, so letters come to an end.
+    """Put a dead letter of a failed job, if the job has a dead queue. A letter has none itself, so there are no chains
+    of letters.
 
-    Its id is made of the job's, shortened where it is long, and of the sequence under which that failed. Whoever took
-    just this id before keeps it: nothing is lost, for the job is in its failure group as well.
+    Its id consists of the job's id, shortened if it is long, and the sequence of the failure. If a job has just this id
+    already, it stays: nothing is lost, because the failed job is in its failure group as well.
     """
     to = options.get(job, "dead_queue")
     jid = f"{job.jid[:100]}-dead-{job.seq}"
@@ -116,17 +118,17 @@ def _write_letter(store: Store, now: int, job: Job) -> None:
 
 
 def is_revoked(job: Job) -> bool:
-    """Whether somebody called a job off while it was running."""
+    """Whether a job was revoked while it was running."""
     return options.get(job, "revoked") is not None
 
 
 def fail_revoked(store: Store, now: int, job: Job, message: str = "", ended: int = 0) -> None:
-    """Fail a lifted job that was called off, whatever else would have become of it."""
+    """Fail a lifted job that was revoked, whatever else would have become of it."""
     fail_job(store, now, job, "revoked-" + job.queue, message or "It was revoked.", ended)
 
 
 def expire_due(store: Store, now: int, queue: str, most: int) -> None:
-    """Fail the jobs of a queue that may no longer begin, up to so many; end as many dependencies."""
+    """Fail the expired jobs of a queue, up to `most`; end as many dependencies."""
     room = most
     for job in ttl.due(store, queue, now, most):
         if job.dependencies:
@@ -139,7 +141,7 @@ def expire_due(store: Store, now: int, queue: str, most: int) -> None:
 
 
 def expire_taken(store: Store, now: int, taken: list[Job]) -> list[Job]:
-    """Fail those of some lifted jobs that may no longer begin; give the others."""
+    """Fail the expired ones of some lifted jobs; give the others."""
     left = []
     for job in taken:
         if ttl.is_over(now, job):
@@ -152,4 +154,5 @@ def expire_taken(store: Store, now: int, taken: list[Job]) -> list[Job]:
 
 
 def _expire(store: Store, now: int, job: Job) -> None:
+    """Fail a lifted job that has expired."""
     fail_job(store, now, job, "expired-" + job.queue, "It did not begin within its time to live.")

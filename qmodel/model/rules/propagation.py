@@ -1,13 +1,13 @@
-"""What follows from a failure: each dependent does what its edge says.
+"""Propagation of failures: each dependent of a failed job follows the policy of its edge.
 
-A thousand jobs may follow one that fails, and their dependents after them. So an operation sees to about a thousand,
-and leaves the rest to the next one; as the followers of one job are seen to together, it may come to two thousand.
-Whatever fails first, the end is the same: a job of which one edge says `cancel` is canceled, even when another edge has
-failed it; a job that failed keeps its other edges, and none of them frees it.
+A thousand jobs may follow one that fails, and their dependents after them. So an operation processes about a thousand
+and leaves the rest to the next one; because the dependents of one job are processed together, it may come to two
+thousand. The order of failures does not change the outcome: a job with an edge that says `cancel` is canceled, even if
+another edge has failed it first; a failed job keeps its other edges, and none of them unblocks it.
 
-When a job is canceled so, its dependents do what *their* edges say. Where one of these says `block`, the job fails
-instead, and stays: nobody is left waiting for a job that is gone. A job that a later operation is to cancel has failed
-until then, so that nobody takes it.
+When a job is canceled this way, its dependents follow *their* edges. If one of these says `block`, the job fails
+instead and is kept: otherwise a dependent would wait for a job that no longer exists. A job that a later operation will
+cancel fails now, so that no worker takes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from qmodel.model.state.store import Store
 
 
 def propagate(store: Store, now: int) -> None:
-    """See to the dependents of jobs that failed, the last one first, as far as an operation goes."""
+    """Process the dependents of failed jobs, the latest failure first, within the bounds of one operation."""
     if not store.cascade:
         return
     room = MOST
@@ -43,7 +43,7 @@ def propagate(store: Store, now: int) -> None:
 
 
 def _follow(store: Store, now: int, job: Job, doomed: list[str]) -> int:
-    """Let the dependents of a failed job follow, but those that are to be canceled; give how much there was to do."""
+    """Let the dependents of a failed job follow their policies; collect those to cancel; give how much work it was."""
     assert job.failure is not None
     failing, ignoring = dependencies.under(job, "fail"), dependencies.under(job, "ignore")
     for jid in failing:
@@ -56,18 +56,21 @@ def _follow(store: Store, now: int, job: Job, doomed: list[str]) -> int:
 
 
 def _fail(store: Store, now: int, job: Job, message: str) -> None:
+    """Fail a job that waits for others."""
     if job.state == "depends":
         jobs.lift(store, job)
         fail_job(store, now, job, "failed-dependencies-" + job.queue, message)
 
 
 def _ignore(store: Store, now: int, job: Job, other_job: Job, state: str, message: str) -> None:
+    """Count a dependency as met; unblock the job if it was the last."""
     dependencies.ignore(store, job, other_job, state, message)
     if job.state == "depends" and not job.dependencies:
         unblock(store, now, job)
 
 
 def _doom(store: Store, now: int, job: Job, message: str, doomed: list[str]) -> None:
+    """Collect a job to be canceled, or fail it if a dependent blocks that."""
     if dependencies.under(job, "block"):
         _fail(store, now, job, message)
     else:
@@ -75,7 +78,7 @@ def _doom(store: Store, now: int, job: Job, message: str, doomed: list[str]) -> 
 
 
 def _cancel(store: Store, now: int, doomed: list[str]) -> int:
-    """Cancel the last of those that are to be, and let its dependents follow; give how much there was to do."""
+    """Cancel the last collected job, and let its dependents follow; give how much work it was."""
     job = jobs.get(store, doomed.pop())
     if job is None or dependencies.under(job, "block"):  # two ways led to it; or somebody came to wait for it
         return 1
@@ -91,7 +94,7 @@ def _cancel(store: Store, now: int, doomed: list[str]) -> int:
 
 
 def _leave(store: Store, now: int, job: Job, doomed: list[str]) -> None:
-    """Let those that wait for a job that is canceled go their ways."""
+    """Let the dependents of a canceled job follow their policies."""
     for jid in dependencies.under(job, "ignore"):
         _ignore(store, now, jobs.load(store, jid), job, "canceled", "")
     message = f"Its dependency {job.jid} was canceled."
@@ -104,7 +107,7 @@ def _leave(store: Store, now: int, job: Job, doomed: list[str]) -> None:
 
 
 def _put_off(store: Store, now: int, jid: str) -> None:
-    """Leave it to the next operation to cancel a job."""
+    """Leave the cancellation of a job to the next operation."""
     job = jobs.get(store, jid)
     if job is not None:
         _fail(store, now, job, "It is about to be canceled, as its dependency was, or failed.")

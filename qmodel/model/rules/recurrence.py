@@ -1,4 +1,4 @@
-"""Recurring jobs that stood still and go on, or are over."""
+"""Recurring jobs that resume, or that end."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from qmodel.model.state.store import Store, emit
 
 
 def stop(store: Store, now: int, schedule: Schedule, cause: str) -> None:
-    """Delete one that is in no list, and say why."""
+    """Delete a recurring job that is in no list, and tell the cause."""
     emit(store, now, "unrecurred", schedule.jid, schedule.queue, cause)
     schedules.delete(store, schedule)
 
 
 def keep(store: Store, now: int, schedule: Schedule) -> None:
-    """Enter one that was taken out of its list, unless it has no more runs."""
+    """List a recurring job again, unless it has no more runs."""
     cause = schedules.over(schedule)
     if cause:
         stop(store, now, schedule, cause)
@@ -24,8 +24,10 @@ def keep(store: Store, now: int, schedule: Schedule) -> None:
 
 
 def resume(store: Store, now: int, schedule: Schedule, event: str) -> None:
-    """Pass over what was due while one stood still that is in no list, and keep it. What is due at this very moment is
-    passed over as well: else the end of a run in a pop would let that pop make another one, of which peek cannot know.
+    """Skip the runs that were due while a recurring job was suspended, and list it again.
+
+    A run due at this very moment is skipped as well: otherwise the end of a run in a pop would let that pop make
+    another one, which peek cannot predict.
     """
     if not schedules.is_suspended(schedule):
         passed = schedules.before(schedule, now + 1)
@@ -37,7 +39,7 @@ def resume(store: Store, now: int, schedule: Schedule, event: str) -> None:
 
 
 def run_ended(store: Store, now: int, job: Job) -> None:
-    """Tell the recurring job that waits for it of the end of a run."""
+    """Tell the recurring job of a run that the run has ended."""
     said = options.get(job, "schedule")
     if said is None:
         return

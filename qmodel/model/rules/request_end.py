@@ -1,4 +1,4 @@
-"""How a request ends. What holds of requests is told in qmodel/model/state/requests.py."""
+"""How a request ends. The rules are described in qmodel/model/state/requests.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from qmodel.model.state.store import Store, emit
 
 
 def sub_ended(store: Store, now: int, job: Job) -> None:
-    """Tell its request of the end of a sub-request."""
+    """Count an ended sub-request in its request."""
     id = options.get(job, "request")
     if id is None:
         return
@@ -24,7 +24,7 @@ def sub_ended(store: Store, now: int, job: Job) -> None:
 
 
 def conclude(store: Store, now: int, request: Request) -> None:
-    """Let a request end of which nothing is to come any more."""
+    """End a request that has no work left."""
     if request.state in ("closed", "canceling") and requests.left(request) == 0:
         state = "done" if request.state == "closed" else "canceled"
         counts = request.done, request.failed, request.canceled

@@ -1,4 +1,4 @@
-"""Making the runs of recurring jobs. What holds of runs is told in qmodel/model/state/schedules.py."""
+"""Making the runs of recurring jobs. The rules are described in qmodel/model/state/schedules.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qmodel.model.state.store import Store, emit
 
 
 class Run(NamedTuple):
-    """A run that is due, and whether its id is free."""
+    """A due run, and whether its id is free."""
 
     schedule: Schedule
     jid: str
@@ -21,13 +21,14 @@ class Run(NamedTuple):
 
 
 def next_run(store: Store, schedule: Schedule, due_at: int) -> Run:
+    """The next run of a schedule, with the next number."""
     schedule.runs += 1
     jid = f"{schedule.jid}-{schedule.runs}"
     return Run(schedule, jid, due_at, jobs.get(store, jid) is None)
 
 
 def make(store: Store, now: int, run: Run) -> None:
-    """Put a run, as of the moment at which it was due."""
+    """Put a run, with its due time as its ready time."""
     schedule = run.schedule
     emit(store, now, "fired", schedule.jid, schedule.queue, run.jid, run.due_at)
     job = jobs.create(store, run.jid)
@@ -38,7 +39,7 @@ def make(store: Store, now: int, run: Run) -> None:
 
 
 def _begin(store: Store, job: Job, run: Run) -> str:
-    """Let a job be a run; give the state in which it begins."""
+    """Set up a job as a run; give the state in which it begins."""
     schedule = run.schedule
     job.klass = schedule.klass
     job.data = schedule.data
@@ -51,7 +52,7 @@ def _begin(store: Store, job: Job, run: Run) -> str:
 
 
 def fire_due(store: Store, now: int, queue: str, most: int) -> int:
-    """Make runs that are due, of each schedule in turn, until none is due or so many were tried; give how many."""
+    """Make due runs, one of each schedule in turn, until none is due or `most` were tried; give how many."""
     found = schedules.due(store, queue, now, most)
     for schedule in found:
         missed = schedules.pass_over(now, schedule)
@@ -69,7 +70,7 @@ def fire_due(store: Store, now: int, queue: str, most: int) -> int:
 
 
 def _keep_all(store: Store, now: int, found: list[Schedule]) -> None:
-    """Keep how far schedules of one queue have come; those that have no more runs are deleted."""
+    """Store the progress of schedules of one queue; delete those that have no more runs."""
     schedules.advance(store, [schedule for schedule in found if not schedules.over(schedule)])
     for schedule in found:
         cause = schedules.over(schedule)
@@ -79,7 +80,7 @@ def _keep_all(store: Store, now: int, found: list[Schedule]) -> None:
 
 
 def drafts(store: Store, now: int, queue: str, most: int) -> list[Job]:
-    """The jobs that the runs would be that a pop would make now; for a read."""
+    """The jobs that a pop would make as runs now; for a read."""
     found = schedules.due(store, queue, now, most)
     for schedule in found:
         schedules.pass_over(now, schedule)
@@ -94,7 +95,7 @@ def drafts(store: Store, now: int, queue: str, most: int) -> list[Job]:
 
 
 def _in_turn(store: Store, now: int, found: list[Schedule], most: int) -> list[Run]:
-    """The next runs of drafts of schedules that are due, moving these on: one of each in turn."""
+    """The next runs of due schedules, one of each in turn; the schedules, which are drafts, advance."""
     made: list[Run] = []
     turn = [schedule for schedule in found if _is_due(now, schedule)]
     while turn:
@@ -111,4 +112,5 @@ def _in_turn(store: Store, now: int, found: list[Schedule], most: int) -> list[R
 
 
 def _is_due(now: int, schedule: Schedule) -> bool:
+    """Whether a schedule has a run that is due now."""
     return schedule.next_at <= now and not schedules.is_suspended(schedule) and not schedules.over(schedule)

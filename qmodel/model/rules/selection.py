@@ -1,4 +1,4 @@
-"""Finding jobs by what they are."""
+"""Finding jobs by their properties."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ PARTS = {
     "running": ("locks",),
     "stalled": ("locks",),
 }
-"""In which lists of its queue a job of each state may stand: one that is due is waiting already."""
+"""The lists of its queue that may contain a job of each state: a scheduled job that is due counts as waiting."""
 
 ALL = ("ready", "scheduled", "throttled", "depends", "locks", "completed", "group")
 
 
 def filter(op: Any, state: str | None, before: int | None = None) -> Filter:
-    """What jobs have to be, as the arguments of an operation say; `before` is when they had ended at the latest."""
+    """The properties that the arguments of an operation ask for; `before` is the latest time of ending."""
     return Filter(op.queue, state, op.klass, op.tag, getattr(op, "worker", None), op.group, before)
 
 
 def find(store: Store, now: int, operation: str, op: Any, wanted: Filter) -> tuple[list[Job], str]:
-    """The jobs that fit, up to `count`, among at most 1000 behind the cursor, and the cursor then; or refuse."""
+    """The matching jobs, up to `count`, among at most 1000 after the cursor, and the new cursor; or refuse."""
     kinds, name = _kinds(wanted)
     at = _begins(op, operation, kinds)
 
@@ -53,12 +53,12 @@ def find(store: Store, now: int, operation: str, op: Any, wanted: Filter) -> tup
 
 
 def _is_over(kind: str, key: cursors.Key, wanted: Filter) -> bool:
-    """Whether a job, and all behind it in its list, ended after the moment that is wanted."""
+    """Whether a job, and all after it in its list, ended later than asked for."""
     return wanted.before is not None and kind in ("completed", "group") and key[0] > wanted.before
 
 
 def _begins(op: Any, operation: str, kinds: tuple[str, ...]) -> cursors.Cursor | None:
-    """Where to begin; or refuse."""
+    """The position to start from; or refuse."""
     if not kinds:
         raise refuse("TOO_WIDE", operation)
     at = cursors.read(op.cursor)
@@ -68,7 +68,7 @@ def _begins(op: Any, operation: str, kinds: tuple[str, ...]) -> cursors.Cursor |
 
 
 def _kinds(wanted: Filter) -> tuple[tuple[str, ...], str]:
-    """The kinds of lists to walk through, the shortest that there are, and whose they are; none where none will do."""
+    """The kinds of lists to read, the shortest available, and their owner; none if no list fits."""
     if wanted.worker is not None:
         return ("held",), wanted.worker
     if wanted.group is not None:
@@ -87,7 +87,7 @@ def _kinds(wanted: Filter) -> tuple[tuple[str, ...], str]:
 def _lists(
     store: Store, kinds: tuple[str, ...], name: str, group: str | None, at: cursors.Cursor | None
 ) -> Iterator[tuple[str, str]]:
-    """The lists from the cursor on: kind, and whose."""
+    """The lists from the cursor on: kind, and owner."""
     begun = at is None
     for kind in kinds:
         begun = begun or (at is not None and kind == at.kind)
@@ -99,7 +99,9 @@ def _lists(
 
 
 def bulk(store: Store, preview: bool, found: list[Job], cursor: str, act: Callable[[Job], bool]) -> replies.Bulk:
-    """Do something to jobs, or only count them; it says of each whether it was done. That may end another one, too."""
+    """Apply `act` to jobs, or only count them; `act` says whether it changed the job. It may delete other jobs of the
+    list.
+    """
     if preview:
         return replies.Bulk(len(found), 0, cursor)
     done = sum(jobs.get(store, job.jid) is job and act(job) for job in found)

@@ -1,4 +1,4 @@
-"""The stages of a job: how one begins in a queue, and how a blocked job goes on."""
+"""The stages of a job: how one begins in a queue, and how a blocked job continues."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from qmodel.model.state.store import Store, emit
 
 
 def begins(store: Store, now: int, job: Job) -> str:
-    """The state of a job that nothing holds but its dependencies, its time, and its line."""
+    """The state in which a job begins: it depends on its dependencies, its ready time and its concurrency key."""
     if job.dependencies:
         release_slot(store, now, job)
         return "depends"
@@ -29,7 +29,7 @@ def enter(store: Store, now: int, job: Job, queue: str, delay_ms: int) -> str:
 
 
 def unblock(store: Store, now: int, job: Job) -> None:
-    """Let a job go on that waits for nothing more, when its time has come."""
+    """Continue with a job that has no dependencies left."""
     jobs.lift(store, job)
     job.ready_at = max(job.ready_at, now)
     state = begins(store, now, job)

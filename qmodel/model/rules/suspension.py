@@ -1,4 +1,4 @@
-"""How the pauses of a queue end: by time, or one reason after the other."""
+"""How the pauses of a queue end: by time, or by unpause."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from qmodel.model.state.store import Store, emit
 
 
 def end(store: Store, now: int, name: str, reason: str | None) -> bool:
-    """End the pause for a reason, or without one all; say whether the queue goes on."""
+    """End the pause for a reason, or all without one; say whether the queue resumes."""
     left = pauses.drop(store, name, reason)
     emit(store, now, "unpaused", name, reason or "", left)
     if left == 0:
@@ -16,7 +16,7 @@ def end(store: Store, now: int, name: str, reason: str | None) -> bool:
 
 
 def holds(store: Store, now: int, name: str) -> bool:
-    """Strike the pauses of a queue whose time is up; say whether it is paused for any other."""
+    """Delete the expired pauses of a queue; say whether any other is left."""
     for reason in pauses.ended(store, now, name):
         end(store, now, name, reason)
     return queues.has_pauses(store, name)
