@@ -76,7 +76,7 @@ function administer.config_set(now, op)
   return configure(now, op.option, op.value, config.assign)
 end
 
--- Set an option back to its default.
+-- Reset an option to its default.
 function administer.config_unset(now, op)
   local default = config.option(op.option).default
 
@@ -109,7 +109,7 @@ function administer.pause(now, op)
   return changed
 end
 
--- Let queues go on, unless there are other reasons.
+-- End pauses of queues; a queue with other pauses stays paused.
 function administer.unpause(now, op)
   local changed = 0
   for _, name in ipairs(op.queues) do

@@ -2,18 +2,19 @@
 
 local annotate = {}
 
--- Show what was noted for a klass.
+-- Show the metadata of a klass.
 function annotate.metadata_get(_, op)
   return metadata.all(op.klass)
 end
 
+-- Refuse a new key if the klass has as many as it may.
 local function check_room(klass, known)
   if known == nil and metadata.is_full(klass) then
     refusals.refuse('LIMIT_REACHED', 'keys of klass ' .. klass, metadata.MOST)
   end
 end
 
--- Note a text for a klass.
+-- Set a text of a klass.
 function annotate.metadata_set(now, op)
   local known = metadata.get(op.klass, op.key)
   check_room(op.klass, known)
@@ -25,7 +26,7 @@ function annotate.metadata_set(now, op)
   return known == nil and 1 or 0
 end
 
--- Add to a whole number.
+-- Add to a text that is a whole number.
 function annotate.metadata_increment(now, op)
   local known = metadata.get(op.klass, op.key)
   local before = metadata.whole(known or '0')
@@ -39,7 +40,7 @@ function annotate.metadata_increment(now, op)
   return before + op.by
 end
 
--- Forget what is noted under a key.
+-- Delete a key of a klass.
 function annotate.metadata_unset(now, op)
   if not metadata.get(op.klass, op.key) then
     return 0

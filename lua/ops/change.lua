@@ -11,7 +11,7 @@ function change.update(now, op)
   return job.jid
 end
 
--- Change a job's priority; it keeps the moment and the sequence by which it stands among its equals.
+-- Change a job's priority; it keeps the ready time and the sequence that order it among jobs of equal priority.
 function change.priority(now, op)
   local job = jobs.find(op.jid)
 
@@ -30,6 +30,7 @@ function change.priority(now, op)
   return op.priority
 end
 
+-- Refuse a job that has started.
 local function not_begun(job)
   local state = job.state
   if state ~= 'scheduled' and state ~= 'waiting' and state ~= 'depends' and state ~= 'throttled' then
@@ -38,7 +39,7 @@ local function not_begun(job)
   return job
 end
 
--- Make a job that has not begun ready at another moment.
+-- Make a job that has not started ready at another time.
 function change.delay(now, op)
   local job = not_begun(jobs.find(op.jid))
 
@@ -51,7 +52,7 @@ function change.delay(now, op)
   return state
 end
 
--- Make a scheduled job ready now; a waiting one is so already.
+-- Make a scheduled job ready now; a waiting job already is.
 function change.promote(now, op)
   local job = jobs.find(op.jid)
   if job.state ~= 'scheduled' and job.state ~= 'waiting' then
@@ -76,7 +77,7 @@ function change.log(now, op)
   return job.jid
 end
 
--- Say how far a leased job has come.
+-- Report the progress of a leased job.
 function change.progress(now, op)
   local job = jobs.held(op.jid, op.token)
 

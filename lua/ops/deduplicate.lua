@@ -2,13 +2,13 @@
 
 local deduplicate = {}
 
--- Show who holds a key.
+-- Show the holder of a key.
 function deduplicate.unique_get(now, op)
   local unique = uniques.get(now, op.unique)
   return unique and uniques.view(unique)
 end
 
--- Let nobody hold a key; a job that was kept for after the holder goes on.
+-- Release a key; a job that waits for the holder continues.
 function deduplicate.unique_release(now, op)
   local unique = uniques.get(now, op.unique)
   if not unique then

@@ -2,6 +2,7 @@
 
 local depend = {}
 
+-- Find a job that waits for others, or refuse.
 local function waits_for_others(jid)
   local job = jobs.find(jid)
   if job.state ~= 'depends' then
@@ -20,7 +21,7 @@ function depend.depends_on(now, op)
   return dependencies.of(job)
 end
 
--- Remove dependencies; when none is left, the job goes on.
+-- Remove dependencies; when none is left, the job is unblocked.
 function depend.depends_off(now, op)
   local job = waits_for_others(op.jid)
   if op.all then
@@ -34,7 +35,7 @@ function depend.depends_off(now, op)
   return dependencies.of(job)
 end
 
--- Show what became of the named dependencies of a job.
+-- Show the outcomes of a job's named dependencies.
 function depend.results(now, op)
   return results.view(now, jobs.find(op.jid))
 end

@@ -4,7 +4,7 @@ local finish = {}
 
 local SWEEP = 100
 
--- The edges that the job is given for its next queue; or refuse.
+-- Check the arguments that need `next`; give the edges for the next queue; or refuse.
 local function check_next(operation, op)
   if not op.next then
     if op.delay_ms ~= 0 then
@@ -16,7 +16,7 @@ local function check_next(operation, op)
   return #op.depends > 0 and dependencies.check_more(op.jid, op.depends) or dependencies.no_edges
 end
 
--- Refuse to send a job on that is completed with others.
+-- Refuse `next` for a job that is completed together with others.
 local function check_one_of_many(op)
   if op.next then
     refusals.refuse('BAD_ARGUMENT', 'complete_many', 'next')
@@ -24,8 +24,8 @@ local function check_one_of_many(op)
   check_next('complete_many', op)
 end
 
--- Delete complete jobs that are kept no longer: at least as many as an operation completes, so that none pile up. Say
--- whether there were any.
+-- Delete complete jobs that are past their retention: at least as many as one operation completes, so that none
+-- accumulate. Say whether there were any.
 local function retire(now, most)
   local found = completed.expired(now, most)
   for i = 1, #found do
@@ -36,6 +36,7 @@ local function retire(now, most)
   return failure.retire_due(now, most) or #found > 0
 end
 
+-- Put a completed job into its next queue; give its new state.
 local function advance(now, job, op, depends, queue, worker, token, run_ms)
   dependencies.link(job, depends)
   job.ready_at = now + op.delay_ms
@@ -48,7 +49,7 @@ local function advance(now, job, op, depends, queue, worker, token, run_ms)
   return state
 end
 
--- Keep what was done of a job that was called off, and fail it.
+-- Keep the result of a revoked job, and fail it.
 local function complete_revoked(now, job, op)
   jobs.lift(job)
   job.result = op.result
@@ -60,6 +61,7 @@ local function complete_revoked(now, job, op)
   return 'failed'
 end
 
+-- Complete a held job; give its new state.
 local function complete(now, job, op, depends)
   if job.options ~= '' and failure.is_revoked(job) then
     return complete_revoked(now, job, op)
@@ -174,13 +176,14 @@ function finish.fail(now, op)
   return op.jid
 end
 
+-- End the lease of a lifted job; give the state in which it begins again.
 local function give_back(now, job, delay_ms)
   job.expires_at = 0
   job.ready_at = now + delay_ms
   return stages.begins(now, job)
 end
 
--- Give a leased job back to be tried again, or bury it when no retries remain.
+-- Give a leased job back to be tried again, or fail it when no retries remain.
 function finish.retry(now, op)
   local job, outcome = jobs.held(op.jid, op.token, 'retried')
   if outcome then
@@ -212,7 +215,7 @@ function finish.retry(now, op)
   return job.remaining
 end
 
--- Give a leased job back, uncounted; it may wait for others before it goes on.
+-- Give a leased job back without counting a retry; it may wait for other jobs first.
 function finish.release(now, op)
   local job, outcome = jobs.held(op.jid, op.token, 'released')
   if outcome then

@@ -2,7 +2,7 @@
 
 local lease = {}
 
--- When a lease ends that is given, or renewed, now: never later than its claim and timeout_ms.
+-- When a lease that is granted or renewed now ends: never later than `timeout_ms` after its claim.
 function lease.expiry(now, job)
   if job.options == '' then
     return now + config.heartbeat(job.queue)
@@ -12,13 +12,13 @@ function lease.expiry(now, job)
   return longest and math.min(ends, job.popped_at + longest) or ends
 end
 
--- Whether a lease that has run out did so because nothing could have renewed it.
+-- Whether an expired lease could not have been renewed, because it had reached `timeout_ms`.
 function lease.ran_too_long(job)
   local longest = options.get(job, 'timeout_ms')
   return longest and tonumber(job.expires_at) >= job.popped_at + longest
 end
 
--- Renew a lease from now. A lapsed one too, as long as nobody has taken the job.
+-- Renew a lease from now. A lapsed lease is renewed too, as long as no other worker has taken the job.
 function lease.heartbeat(now, op)
   local job = jobs.held(op.jid, op.token)
 
@@ -30,7 +30,7 @@ function lease.heartbeat(now, op)
   return {tonumber(job.expires_at), failure.is_revoked(job) and 1 or 0}
 end
 
--- Take a lease away. A job that was called off fails.
+-- End a lease. A revoked job fails.
 local function take_away(now, job)
   local revoked = failure.is_revoked(job)
   store.emit(now, 'lock_lost', job.jid, job.queue, job.worker, job.token, revoked and 'revoke' or 'timeout')
@@ -46,7 +46,7 @@ local function take_away(now, job)
   jobs.place(job, 'stalled')
 end
 
--- Take leases away: the jobs are the next to be handed out.
+-- End leases: the jobs are the next to be handed out.
 function lease.timeout(now, op)
   local found, taken, jids = {}, {}, {}
   for _, jid in ipairs(op.jids) do
@@ -69,7 +69,7 @@ function lease.timeout(now, op)
   return jids
 end
 
--- Fail a job that nobody runs, or let who runs it know; give its state.
+-- Fail a job that is not running, or mark a running one as revoked; give its state.
 function lease.revoke_one(now, job)
   if job.state == 'complete' or job.state == 'failed' or failure.is_revoked(job) then
     return job.state
@@ -85,7 +85,7 @@ function lease.revoke_one(now, job)
   return 'failed'
 end
 
--- Fail jobs that nobody runs, and let those who run the others know.
+-- Fail jobs that are not running, and mark running ones as revoked.
 function lease.revoke(now, op)
   local found, met, ended = {}, {}, 0
   for _, jid in ipairs(op.jids) do

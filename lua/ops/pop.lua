@@ -5,7 +5,8 @@ local pop = {}
 local LAPSED = 'Its lease ran out, and no retries remained.'
 local TOO_LONG = 'It ran for longer than its timeout, and no retries remained.'
 
--- Take a stalled job out of its place; say whether it may run again, or bury it. A lapse counts as a retry.
+-- Take a job with a lapsed lease out of its list; say whether it may run again. A lapse counts as a retry; without
+-- retries left, the job fails.
 local function take_back(now, job)
   if job.state == 'stalled' then
     jobs.lift(job)
@@ -30,7 +31,7 @@ local function take_back(now, job)
   return true
 end
 
--- Take ready jobs out of the order: those that live and pass their throttles. It meets about 1000 others.
+-- Take ready jobs that have not expired and that pass their throttles. It examines about 1000 others at most.
 local function ready(now, queue, count, passed)
   local taken, closed, through, own = {}, 0, 0, throttles.own(queue)
   local left = count
@@ -56,7 +57,7 @@ local function ready(now, queue, count, passed)
   return taken
 end
 
--- Move a job whose time has come into the order, or let it wait in its line.
+-- Move a job that has become due into the order, or park it at its concurrency key.
 local function promote(now, job)
   if concurrency.admit(job) ~= 'waiting' then
     jobs.lift(job)
@@ -66,7 +67,7 @@ local function promote(now, job)
   end
 end
 
--- Take the next jobs out of their places: stalled ones, then those in order, due ones and due runs among them.
+-- Take the next jobs out of their lists: stalled jobs first, then ready ones in order, including due jobs and due runs.
 local function next_(now, queue, count)
   local passed = {}
   if not queues.is_due(queue, now) then
@@ -94,6 +95,7 @@ local function next_(now, queue, count)
   return taken
 end
 
+-- Lease a lifted job to a worker.
 local function claim(now, job, worker, request)
   local wait_ms = math.max(now - job.ready_at, 0)
   stats.waited(now, job.queue, wait_ms)
@@ -113,7 +115,7 @@ local function claim(now, job, worker, request)
   jobs.place(job, 'running')
 end
 
--- Take the next jobs of a queue, unless it is paused, and lease them; add their ids and what is shown of them to lists.
+-- Take the next jobs of a queue, unless it is paused, and lease them; add their ids and their views to lists.
 local function lease(now, queue, worker, count, request, jids, shown)
   local paused = queues.has_pauses(queue) and suspension.holds(now, queue)
   local granted = paused and {} or next_(now, queue, count)
@@ -126,7 +128,8 @@ local function lease(now, queue, worker, count, request, jids, shown)
   end
 end
 
--- Count the caller as idle; and wake one, if this took so many events that it looked at a part of the jobs only.
+-- Count the caller as idle. Wake one worker if the pop reached its bound of events, because it has examined only some
+-- jobs.
 local function await_work(queue, most)
   queues.await_work(queue)
   if store.last() >= most then
@@ -134,7 +137,7 @@ local function await_work(queue, most)
   end
 end
 
--- Lease up to `count` jobs, and remember under which request.
+-- Lease up to `count` jobs, and remember the grant under the request.
 function pop.grant(now, queue, worker, count, wait, request)
   workers.seen(now, worker)
   local jids, shown = {}, {}
@@ -158,7 +161,7 @@ function pop.pop(now, op)
   return pop.grant(now, op.queue, op.worker, op.count, op.wait, op.request)
 end
 
--- These names, each once.
+-- Drop repeated names.
 local function distinct(names)
   local found, met = {}, {}
   for _, name in ipairs(names) do
@@ -170,7 +173,7 @@ local function distinct(names)
   return found
 end
 
--- Lease the next jobs of several queues to a worker. What one queue may cost is bounded, so the events are too.
+-- Lease the next jobs of several queues to a worker. The work for one queue is bounded, so the number of events is too.
 function pop.pop_any(now, op)
   local again = workers.granted(op.worker, op.request)
   if #again > 0 then
@@ -214,7 +217,7 @@ local function before(job, other_job)
   return tonumber(job.seq) < tonumber(other_job.seq)
 end
 
--- Jobs that are not among some, up to so many.
+-- Leave out some jobs by id; give the first of the others.
 local function without(gone, found, most)
   local left = {}
   for _, job in ipairs(found) do
@@ -225,7 +228,7 @@ local function without(gone, found, most)
   return left
 end
 
--- What would be ready after some jobs ended, in order: due jobs and due runs too, without what a pop would fail.
+-- The jobs that would be ready, in order, after some jobs ended: with due jobs and runs, without expired jobs.
 local function order(now, queue, count, ended)
   local gone, most = {}, catalogue.most
   local over = ttl.due(queue, now, most)
@@ -246,7 +249,7 @@ local function order(now, queue, count, ended)
   return found
 end
 
--- Show the jobs that a pop would give next.
+-- Show the jobs that a pop would give next. Parked jobs are left out, and throttles are not checked.
 function pop.peek(now, op)
   local moment = now - config.value('grace-period')
   local shown, ended = {}, {}

@@ -5,7 +5,8 @@ local publish = {}
 
 local SWEEP = 10
 
--- Make jobs of messages, each with its subscription; or none, where a subscription of the same name has got one before.
+-- Create the jobs of messages, each with its subscription. A job is not created again if a subscription of the same
+-- name has already received the message.
 local function deliver(now, given)
   local jids = {}
   for i, one in ipairs(given) do
@@ -23,7 +24,7 @@ local function deliver(now, given)
   end
 end
 
--- Give a subscription that is behind its next messages, as far as it wants them; give how many are left.
+-- Deliver those of the next messages that match a subscription that is behind; give how many are left.
 local function hand_on(now, subscription, found)
   local given, patterns = {}, subjects.split_all(subscription.patterns)
   for _, message in ipairs(messages.load(found)) do
@@ -40,7 +41,7 @@ local function hand_on(now, subscription, found)
   return left
 end
 
--- The subscriptions that have not got all messages there are.
+-- The subscriptions that have not received all messages.
 local function those_behind()
   local behind = {}
   for _, subscription in ipairs(subscriptions.listed()) do
@@ -51,7 +52,8 @@ local function those_behind()
   return behind
 end
 
--- Drop messages, once those that are behind have got them: as many as make at most 1000 jobs. Give how many.
+-- Drop messages, after delivering them to the subscriptions that are behind: as many as create at most 1000 jobs. Give
+-- how many.
 local function drop(now, found)
   local behind, dropped = those_behind(), {}
   for i = 1, math.min(#found, math.floor(catalogue.most / math.max(#behind, 1))) do
@@ -79,7 +81,7 @@ local function drop(now, found)
   return #dropped
 end
 
--- Keep a message, and give it to all who want it.
+-- Keep a message, and deliver it to all matching subscriptions.
 function publish.publish(now, op)
   subjects.check(op.subject)
 
@@ -98,7 +100,7 @@ function publish.publish(now, op)
   return seq
 end
 
--- Give a subscription the next messages of the past; give how many are left.
+-- Give a subscription its next messages of the past; give how many are left.
 local function give_more(now, subscription, most)
   if not subscription.position then
     return 0
@@ -107,7 +109,7 @@ local function give_more(now, subscription, most)
   return hand_on(now, subscription, messages.after(subscription.position, most))
 end
 
--- The message after which a new subscription begins, or nothing for the last one.
+-- The number of the message after which a new subscription starts, or nil for the last one.
 local function start(op)
   if not (op.after or op.since) then
     return nil
@@ -116,7 +118,7 @@ local function start(op)
   return math.max(op.after or 0, before)
 end
 
--- Begin a subscription, or change one.
+-- Create or change a subscription.
 function publish.subscribe(now, op)
   for _, pattern in ipairs(op.patterns) do
     subjects.check_pattern(pattern)
@@ -140,7 +142,7 @@ function publish.subscribe(now, op)
   return give_more(now, subscription, op.count)
 end
 
--- Give a subscription the messages that it has not got.
+-- Give a subscription its next messages.
 function publish.catch_up(now, op)
   local subscription = subscriptions.find(op.subscription)
 
@@ -175,7 +177,7 @@ end
 
 -- ---- the past
 
--- Give messages that are kept.
+-- List messages that are kept.
 function publish.messages(_, op)
   local shown = {}
   for i, message in ipairs(messages.load(messages.after(op.after, op.count))) do

@@ -2,7 +2,7 @@
 
 local put = {}
 
--- Take a job out of its stage, wherever it is.
+-- End a job's present stage, whatever its state.
 local function leave(now, job)
   if job.state == 'running' then
     store.emit(now, 'lock_lost', job.jid, job.queue, job.worker, job.token, 'put')
@@ -13,7 +13,7 @@ local function leave(now, job)
   cleanup.clean_up(now, job)
 end
 
--- Let a job have what a put says that hardly any says.
+-- Apply the put's rarely used options, and its priority and retries.
 local function assign(job, op, of)
   if job.options ~= '' or options.are_given(op) then
     options.assign(job, op)
@@ -26,7 +26,7 @@ local function assign(job, op, of)
   job.retries = op.retries or job.retries
 end
 
--- Let a job depend on what it is to depend on, and hold its key.
+-- Link a job to its dependencies, and let it hold its key.
 local function bind(now, job, op, edges)
   if edges then
     dependencies.forget(job)
@@ -37,7 +37,7 @@ local function bind(now, job, op, edges)
   end
 end
 
--- Put a job; one that is a sub-request has the priority of its request.
+-- Put a job; a sub-request gets the priority of its request.
 function put.put_one(now, op, edges, request, of)
   local job = jobs.made(op.jid)
   queues.register(now, op.queue)
@@ -62,7 +62,7 @@ function put.put_one(now, op, edges, request, of)
   concurrency.place(now, job, state)
 end
 
--- The edges of each, where they are said; or refuse.
+-- Give the edges of each job that names dependencies; or refuse.
 function put.check(puts)
   local asked = false
   for i = 1, #puts do
@@ -101,7 +101,7 @@ local function is_resend(jid, request)
   return job and job.put_request == request
 end
 
--- Put a job, unless another one stands for it; give the one that does.
+-- Put a job, unless another job holds its key; give the job that now stands for it.
 local function put_unless(now, op, stands, edges, request)
   if stands == op.jid then
     put.put_one(now, op, op.depends and edges, request)
@@ -111,7 +111,7 @@ local function put_unless(now, op, stands, edges, request)
   return stands
 end
 
--- Put a job that has a key.
+-- Put a job that has a deduplication key.
 local function put_unique(now, op)
   local again = deduplication.recall('put', op.request)
   if again then
@@ -126,7 +126,7 @@ local function put_unique(now, op)
   return jid
 end
 
--- Check a put without a key; give its edges, where the put names dependencies; or refuse.
+-- Check a put without a key; give its edges if it names dependencies; or refuse.
 local function check_plain(op)
   deduplication.check(op, 'put')
   local edges = put.check({op})[op.jid]
@@ -148,13 +148,13 @@ function put.put(now, op)
   return op.jid
 end
 
--- Put a job that the engine makes of something else, which nothing refuses; give it.
+-- Put a job that the engine creates itself, and that nothing refuses; give it.
 function put.put_made(now, op)
   put.put_one(now, op, nil, '')
   return jobs.load(op.jid)
 end
 
--- What the same request was replied before, or nil.
+-- The reply to the same request, if it was answered before, or nil.
 local function answered(op, jids, keyed)
   local again = keyed and deduplication.recall('put_many', op.request)
   if again then
@@ -167,14 +167,14 @@ local function answered(op, jids, keyed)
   end
 end
 
--- Create those that do not exist: what is put may depend on what is put after it.
+-- Create the jobs that do not exist yet: a job may depend on one that is put after it.
 local function create_all(puts)
   for i = 1, #puts do
     jobs.made(puts[i].jid)
   end
 end
 
--- Put several jobs, or refuse; give the ones that stand for them.
+-- Put several jobs, or refuse; give for each the job that stands for it.
 local function put_all(now, puts, keyed, operation, request)
   local stands = deduplication.plan(now, puts, operation)
   local accepted = keyed and deduplication.redirect(now, puts, stands) or puts

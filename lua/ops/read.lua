@@ -2,7 +2,7 @@
 
 local read = {}
 
--- Say why a job does not run, or that it does.
+-- Explain why a job does not run, or say that it does.
 function read.why(now, op)
   return explanation.reasons(now, jobs.find(op.jid))
 end
@@ -28,7 +28,7 @@ function read.search(now, op)
   return {cursor, shown}
 end
 
--- List those in order, then those whose time has come since the last pop.
+-- List the jobs in order, then those that have become due since the last pop.
 function read.waiting(now, op)
   local size = queues.size(op.queue, '-work')
   local jids = queues.order(op.queue, op.offset, op.count)
@@ -40,17 +40,17 @@ function read.waiting(now, op)
   return {size + due, jids}
 end
 
--- List the jobs whose time is yet to come.
+-- List the jobs that are not due yet.
 function read.scheduled(now, op)
   return {queues.page(op.queue, '-scheduled', '(' .. now, '+inf', op.offset, op.count)}
 end
 
--- List the jobs that wait for others.
+-- List the jobs that wait for other jobs.
 function read.depending(_, op)
   return {queues.page(op.queue, '-depends', '-inf', '+inf', op.offset, op.count)}
 end
 
--- List the ready jobs that wait for a throttle.
+-- List the ready jobs that are parked.
 function read.throttled(_, op)
   return {queues.page(op.queue, '-throttled', '-inf', '+inf', op.offset, op.count)}
 end
@@ -60,7 +60,7 @@ function read.running(now, op)
   return {queues.page(op.queue, '-locks', '(' .. now, '+inf', op.offset, op.count)}
 end
 
--- List the jobs whose lease has ended by itself or by timeout.
+-- List the jobs with a lapsed or ended lease.
 function read.stalled(now, op)
   return {queues.page(op.queue, '-locks', '-inf', now, op.offset, op.count)}
 end
@@ -70,6 +70,7 @@ function read.completed(_, op)
   return {completed.page(op.offset, op.count)}
 end
 
+-- Count the jobs of a queue by state, and find its next event.
 local function counts(now, name)
   local due = queues.count(name, '-scheduled', now)
   local stalled = queues.count(name, '-locks', now)
@@ -115,7 +116,7 @@ function read.length(_, op)
   return queues.length(op.queue)
 end
 
--- The jobs that a worker holds under a valid lease, and under a lapsed one.
+-- The jobs that a worker holds with a valid lease, and with a lapsed one.
 local function leases(now, name)
   local valid, lapsed = {}, {}
   local held = workers.held(name)
@@ -153,7 +154,7 @@ function read.metrics(now, op)
   return stats.metrics(now, op.queue, op.at or now, op.count)
 end
 
--- Give the events after a sequence number.
+-- List the events after a sequence number.
 function read.events(_, op)
   return store.events_after(op.after, op.count)
 end
@@ -163,7 +164,7 @@ function read.newest(_, _)
   return store.last()
 end
 
--- Give the entries of the journal after a number.
+-- List the entries of the journal after a number.
 function read.journal(_, op)
   return journal.after(op.after, op.count)
 end

@@ -53,7 +53,7 @@ function recover.retry_many(now, op)
   end)
 end
 
--- The put that begins the job anew of which this is a dead letter.
+-- The put that starts the original job of a dead letter again.
 local function again(letter_job, origin)
   return {
     queue = options.get(letter_job, 'origin_queue'),
@@ -73,7 +73,7 @@ local function again(letter_job, origin)
   }
 end
 
--- Put the job of a dead letter anew, and delete the letter.
+-- Put the original job of a dead letter again, and delete the letter.
 function recover.replay(now, op)
   local letter_job = jobs.find(op.jid)
   local origin = options.get(letter_job, 'origin')

@@ -3,7 +3,7 @@
 
 local recur = {}
 
--- Refuse what does not belong to its kind.
+-- Refuse arguments that do not belong to the kind.
 local function check_kind(op)
   local by_list = op.kind == 'cron'
   if by_list ~= (op.cron ~= '') then
@@ -19,7 +19,7 @@ local function check_kind(op)
   end
 end
 
--- Refuse moments that are too many, or not in order.
+-- Refuse due times that are too many, or not in ascending order.
 local function check_times(operation, times)
   local last = -1
   for _, moment in ipairs(times) do
@@ -30,6 +30,7 @@ local function check_times(operation, times)
   end
 end
 
+-- Apply the properties that the operation gives.
 local function assign(schedule, op)
   schedule.queue = op.queue
   schedule.klass = op.klass
@@ -50,7 +51,7 @@ local function assign(schedule, op)
   schedule.overlap = op.kind == 'after' and 'skip' or op.overlap
 end
 
--- Let a job recur, or replace what is given of one that does.
+-- Create a recurring job, or replace its properties.
 function recur.recur(now, op)
   check_kind(op)
   check_times('recur', op.due_at)
@@ -76,7 +77,7 @@ function recur.recur(now, op)
   return op.jid
 end
 
--- Let a job recur no more.
+-- Delete a recurring job.
 function recur.unrecur(now, op)
   local schedule = schedules.get(op.jid)
   if not schedule then
@@ -93,7 +94,7 @@ function recur.recur_get(_, op)
   return schedule and schedules.view(schedule)
 end
 
--- Change what is given of a recurring job.
+-- Change some properties of a recurring job.
 function recur.recur_update(now, op)
   local schedule = schedules.find(op.jid)
   if op.interval_ms and schedule.kind == 'cron' then
@@ -121,6 +122,7 @@ function recur.recur_update(now, op)
   return op.jid
 end
 
+-- Set the tags for future runs; give them.
 local function set_tags(now, schedule, wanted)
   local before = #schedule.tags
   schedules.set_tags(schedule, wanted)
@@ -131,7 +133,7 @@ local function set_tags(now, schedule, wanted)
   return schedule.tags
 end
 
--- Give the runs to come more tags.
+-- Add tags for future runs.
 function recur.recur_tag(now, op)
   local schedule = schedules.find(op.jid)
 
@@ -144,7 +146,7 @@ function recur.recur_tag(now, op)
   return set_tags(now, schedule, wanted)
 end
 
--- Give the runs to come fewer tags.
+-- Remove tags for future runs.
 function recur.recur_untag(now, op)
   local schedule = schedules.find(op.jid)
 
@@ -167,7 +169,7 @@ end
 
 -- ---- pausing
 
--- Let a recurring job stand still.
+-- Pause a recurring job.
 function recur.recur_pause(now, op)
   local schedule = schedules.find(op.jid)
   if schedule.paused then
@@ -181,7 +183,7 @@ function recur.recur_pause(now, op)
   return 1
 end
 
--- Let a recurring job go on.
+-- Unpause a recurring job.
 function recur.recur_unpause(now, op)
   local schedule = schedules.find(op.jid)
   if not schedule.paused then
@@ -197,7 +199,7 @@ end
 
 -- ---- lists of moments
 
--- Tell more moments of a list.
+-- Supply more due times of a cron schedule.
 function recur.recur_advance(now, op)
   check_times('recur_advance', op.due_at)
   local schedule = schedules.get(op.jid)
@@ -223,7 +225,7 @@ function recur.recur_advance(now, op)
   return schedules.over(told) and 0 or told.last_at
 end
 
--- Show the recurring jobs whose moments run out.
+-- Show the recurring jobs that run out of due times.
 function recur.recurring_unset(now, op)
   local found = schedules.unset(now + op.ahead_ms, op.count)
   for i, schedule in ipairs(found) do
@@ -234,15 +236,15 @@ end
 
 -- ---- runs
 
--- Make the runs of a queue that are due, once jobs have failed that may no longer begin, and others are gone that were
--- kept until now.
+-- Make the due runs of a queue. First, fail jobs past their time to live, and delete ended jobs past their own
+-- retention.
 function recur.fire(now, op)
   failure.retire_due(now, catalogue.most)
   failure.expire_due(now, op.queue, catalogue.most)
   return runs.fire_due(now, op.queue, op.count)
 end
 
--- Make one run more, at once.
+-- Make one extra run, at once.
 function recur.recur_now(now, op)
   local schedule = schedules.find(op.jid)
 

@@ -6,7 +6,7 @@ local function is_unfinished(job)
   return job and job.state ~= 'complete'
 end
 
--- The same jobs, or refuse when another depends on one of them.
+-- The same jobs; or refuse if a job outside the list depends on one of them.
 local function closed(named)
   local known = {}
   for _, jid in ipairs(named) do
@@ -22,7 +22,7 @@ local function closed(named)
   return named
 end
 
--- These jobs and all that depend on them, nearest first.
+-- These jobs and all that depend on them, directly or not, nearest first.
 local function with_dependents(named)
   local found, queue, at = {}, {}, 1
   for i, jid in ipairs(named) do
@@ -56,7 +56,7 @@ local function check_edges(doomed)
   end
 end
 
--- Delete unfinished jobs, with all that depend on them or none.
+-- Delete unfinished jobs, with all their dependents or none.
 function remove.cancel(now, op)
   local named, met = {}, {}
   for _, jid in ipairs(op.jids) do
@@ -74,13 +74,13 @@ function remove.cancel(now, op)
   return doomed
 end
 
--- Refuse to cancel unfinished jobs of which one cannot be.
+-- Refuse if one of these unfinished jobs cannot be canceled.
 function remove.check_cancel(doomed)
   closed(doomed)
   check_edges(doomed)
 end
 
--- Cancel jobs of a queue that have not begun, unless others depend on them.
+-- Cancel jobs of a queue that have not started and have no dependents.
 function remove.drain(now, op)
   local canceled = 0
   for _, jid in ipairs(queues.not_begun(op.queue, op.count)) do
@@ -93,7 +93,7 @@ function remove.drain(now, op)
   return {canceled, queues.length(op.queue)}
 end
 
--- What cancels a job, if it may; it ends at most 1000 dependencies.
+-- Make a function that cancels a job if it may; together its calls end at most 1000 dependencies.
 local function canceler(now)
   local ended = 0
   return function(job)
@@ -106,7 +106,7 @@ local function canceler(now)
   end
 end
 
--- What deletes a complete job.
+-- Make a function that deletes a complete job.
 local function retirer(now)
   return function(job)
     store.emit(now, 'retired', job.jid)
@@ -115,7 +115,7 @@ local function retirer(now)
   end
 end
 
--- Cancel the jobs that fit, unless others depend on them; the dependencies that this ends are bounded.
+-- Cancel the matching jobs without dependents, up to the limit on ended dependencies.
 function remove.cancel_many(now, op)
   local found, cursor = selection.find(now, 'cancel_many', op, selection.filter(op, op.state))
   local unfinished = {}
@@ -136,7 +136,7 @@ function remove.clean(now, op)
   return selection.bulk(op.preview, found, cursor, op.state == 'complete' and retirer(now) or canceler(now))
 end
 
--- A job and all that wait for it, nearest first, but those that are doomed already; or refuse.
+-- A job and all that wait for it, nearest first, without those already chosen; or refuse.
 local function with_waiting(queue, job, known)
   if known[job.jid] then
     return {}
@@ -158,8 +158,9 @@ local function with_waiting(queue, job, known)
   return more
 end
 
--- As many of the jobs as one operation deletes, each with all that wait for it, and how many these are; or refuse. A job
--- goes in one step with those that wait for it: else they would wait for nothing in between.
+-- Choose as many of the jobs as one operation deletes, each with all jobs that wait for it; give how many were chosen;
+-- or refuse.
+-- A job is deleted in one step with the jobs that wait for it: otherwise they would wait for nothing in between.
 local function choose(queue, found)
   local doomed, known, edges = {}, {}, 0
   for i, job in ipairs(found) do
@@ -182,7 +183,7 @@ local function choose(queue, found)
   return doomed, #found
 end
 
--- Delete a job in whatever state.
+-- Delete a job in any state.
 local function delete_any(now, job)
   if job.state == 'complete' then
     store.emit(now, 'retired', job.jid)
@@ -192,7 +193,7 @@ local function delete_any(now, job)
   end
 end
 
--- Forget a queue in which nothing is left: its throttle, and what is known of it.
+-- Forget an empty queue: its own throttle, and its record.
 local function forget_queue(now, queue)
   local own = throttles.own(queue)
   if own and throttles.clear(own) then
@@ -203,7 +204,7 @@ local function forget_queue(now, queue)
   end
 end
 
--- Delete jobs of a queue, and in the step in which none is left the queue.
+-- Delete jobs of a queue; the step that leaves none also deletes the queue.
 function remove.obliterate(now, op)
   local busy = queues.size(op.queue, '-locks')
   if busy > 0 and not op.force then

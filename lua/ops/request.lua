@@ -5,6 +5,7 @@ local request = {}
 
 local REQUEST = 'request:' -- what the name of a request's line begins with
 
+-- Forget sub-requests of a request; give how many are left.
 local function forget(now, request)
   local left = requests.forget(request, catalogue.most)
   if left == 0 then
@@ -13,14 +14,14 @@ local function forget(now, request)
   return left
 end
 
--- Forget what is kept no longer: at least as many sub-requests as one operation adds, so that none pile up.
+-- Forget requests past retention: at least as many sub-requests as one operation adds, so that none accumulate.
 local function sweep(now)
   for _, request in ipairs(requests.over(now - config.value('requests-history'))) do
     forget(now, request)
   end
 end
 
--- Refuse to open a request anew with other parameters than it was opened with.
+-- Refuse to open a request again with other arguments.
 local function check_same(request, op)
   if request.queue ~= op.queue then
     refusals.refuse('REQUEST_CONFLICT', request.id, 'queue', request.queue)
@@ -33,6 +34,7 @@ local function check_same(request, op)
   end
 end
 
+-- Create an open request.
 local function open(now, op)
   local request = requests.create(op.id, op.queue, op.priority, op.limit, now)
   queues.register(now, op.queue)
@@ -42,7 +44,7 @@ local function open(now, op)
   return request
 end
 
--- Open a request, unless it is there already.
+-- Open a request, unless it exists already.
 function request.request_open(now, op)
   local request = requests.get(op.id)
   if request then
@@ -55,7 +57,7 @@ function request.request_open(now, op)
   return 'open'
 end
 
--- Those that a request does not know yet; or refuse.
+-- The sub-requests that the request does not know yet; or refuse.
 local function news_of(puts, request, queue, operation)
   put.check_distinct(puts)
   for i = 1, #puts do
@@ -83,6 +85,7 @@ local function news_of(puts, request, queue, operation)
   return news
 end
 
+-- Put new sub-requests.
 local function add(now, request, news, edges)
   for i = 1, #news do
     jobs.create(news[i].jid)
@@ -96,7 +99,7 @@ local function add(now, request, news, edges)
   end
 end
 
--- Add sub-requests to an open request; those that it knows are passed over.
+-- Add sub-requests to an open request; known ones are skipped.
 function request.request_add(now, op)
   local request = requests.find(op.id)
   local news = news_of(op.jobs, request, request.queue, 'request_add')
@@ -107,6 +110,7 @@ function request.request_add(now, op)
   return #news
 end
 
+-- Close an open request.
 local function close(now, request)
   if request.state == 'open' then
     store.emit(now, 'request_closed', request.id)
@@ -115,7 +119,7 @@ local function close(now, request)
   end
 end
 
--- Let an open request end with its last sub-request.
+-- Close a request: it ends with its last sub-request.
 function request.request_close(now, op)
   local request = requests.find(op.id)
 
@@ -163,7 +167,7 @@ end
 
 -- ---- changing
 
--- Give a job that has a place another priority; it keeps its place in time.
+-- Change the priority of a job that has a slot; it keeps its ready time.
 local function prioritize(job, priority)
   if job.state == 'waiting' or job.state == 'throttled' then
     state_index.leave(job)
@@ -174,7 +178,7 @@ local function prioritize(job, priority)
   end
 end
 
--- Change what is given of a request that has not ended.
+-- Change the priority or the limit of a request that has not ended.
 function request.request_tune(now, op)
   local request = requests.find(op.id)
   if request.state ~= 'open' and request.state ~= 'closed' then
@@ -194,7 +198,7 @@ function request.request_tune(now, op)
   return request.state
 end
 
--- The sub-requests to cancel now: those that have a place and are not leased, then others; and those that are leased.
+-- The sub-requests to cancel now (those with a slot that are not leased, then others), and the leased ones.
 local function pick(request)
   local doomed, known, leased = {}, {}, {}
   for _, job in ipairs(concurrency_keys.active(REQUEST .. request.id)) do
@@ -214,7 +218,7 @@ local function pick(request)
   return doomed, leased
 end
 
--- Call a request off: cancel sub-requests that nobody runs, and revoke the others.
+-- Cancel a request: cancel sub-requests that are not running, and revoke the others.
 function request.request_cancel(now, op)
   local request = requests.find(op.id)
   if requests.has_ended(request) then
@@ -241,7 +245,7 @@ function request.request_cancel(now, op)
   return requests.left(request) - #leased
 end
 
--- Forget sub-requests of a request that has ended, and with the last of them the request.
+-- Forget sub-requests of an ended request, and with the last of them the request.
 function request.request_forget(now, op)
   local request = requests.find(op.id)
   if not requests.has_ended(request) then

@@ -2,7 +2,7 @@
 
 local tag = {}
 
--- Give a job tags that it has not.
+-- Add tags to a job; those that it has are skipped.
 function tag.tag_add(now, op)
   local job = jobs.find(op.jid)
 
@@ -15,7 +15,7 @@ function tag.tag_add(now, op)
   return tags.of(job)
 end
 
--- Take tags from a job that it has.
+-- Remove tags from a job.
 function tag.tag_remove(now, op)
   local job = jobs.find(op.jid)
 
@@ -38,7 +38,7 @@ function tag.top_tags(_, op)
   return tags.top(op.offset, op.count)
 end
 
--- Put a job on the list of tracked ones.
+-- Add a job to the list of tracked jobs.
 function tag.track(now, op)
   local job = jobs.find(op.jid)
 
@@ -50,7 +50,7 @@ function tag.track(now, op)
   return 1
 end
 
--- Take a job off the list of tracked ones.
+-- Remove a job from the list of tracked jobs.
 function tag.untrack(now, op)
   if not tracking.is_tracked(op.jid) then
     return 0
@@ -60,7 +60,7 @@ function tag.untrack(now, op)
   return 1
 end
 
--- Show the tracked jobs, and which of them are gone.
+-- Show the tracked jobs, and the ids of those that no longer exist.
 function tag.tracked(now, op)
   local jids = tracking.page(op.offset, op.count)
   local shown, expired = jobs.views(now, jids), {}

@@ -4,7 +4,7 @@ local throttle = {}
 
 local HOLDERS = 25
 
--- The limit that must be given with others, or must not without them; or the first one, if there is none.
+-- The argument that is missing, or that must not be given without others; or the first limit, if there is none.
 local function missing(op)
   if not op.rate ~= not op.rate_ms then
     return op.rate and 'rate_ms' or 'rate'
@@ -34,7 +34,7 @@ function throttle.throttle_set(now, op)
   return op.throttle
 end
 
--- Take all limits from a throttle.
+-- Remove all limits of a throttle.
 function throttle.throttle_unset(now, op)
   if not throttles.clear(op.throttle) then
     return 0

@@ -6,7 +6,7 @@ local admission = {}
 local THROTTLES_MOST = 100
 local NONE = {0, 0}
 
--- Refuse a job that names a queue's own throttle, or costs more than a bucket that it is to pass can ever hold.
+-- Refuse a job that names a queue's own throttle, or that costs more than the capacity of one of its buckets.
 function admission.check_throttles(op, operation)
   local named = {}
   for i, name in ipairs(op.throttles or {}) do
@@ -27,6 +27,7 @@ function admission.check_throttles(op, operation)
   end
 end
 
+-- Add two counts with their costs.
 local function sum(one, other)
   return {one[1] + other[1], one[2] + other[2]}
 end
@@ -40,13 +41,14 @@ function admission.admits(now, queue, job, passed, holds)
   return throttles.opens_at(now, own, throttles.cost(job), passed[own] or NONE, holds) <= now
 end
 
--- How many of its ready jobs a queue may hand out by its own throttle: they are asked for one at a time.
+-- How many of its ready jobs a queue may hand out by its own throttle: 0 or 1, because they are asked for one at a
+-- time.
 function admission.admitted(now, queue, passed)
   local heads = queues.next_ready(queue, 1)
   return heads[1] and admission.admits(now, queue, heads[1], passed, false) and 1 or 0
 end
 
--- Park a lifted job. One that was parked before and has not run since keeps its turn.
+-- Park a lifted job. A job that was parked before, and has not run since, keeps its turn.
 local function park(now, job, name, opens)
   local seq = store.emit(now, 'throttled', job.jid, job.queue, name)
   options.set(job, 'gate', name)
@@ -59,7 +61,7 @@ local function park(now, job, name, opens)
   parked.lower(job.queue, name, opens)
 end
 
--- Whether all throttles that a lifted job names are open to it; if not, it is parked at the first that is not.
+-- Whether all throttles that a lifted job names are open to it; if not, park it at the first closed one.
 function admission.passes(now, job, passed, holds)
   if job.options == '' and not throttles.own(job.queue) then
     return true
@@ -88,7 +90,7 @@ function admission.passes(now, job, passed, holds)
   return true
 end
 
--- Take from every throttle that a job passes what its claim takes.
+-- Charge a claim to every throttle that the job passes.
 function admission.claimed(now, job)
   if job.options == '' and not store.config then
     return
@@ -98,7 +100,7 @@ function admission.claimed(now, job)
   end
 end
 
--- Let a parked job stand at the end of its priority. It keeps its turn at the gate, should that close before it.
+-- Move a parked job to the end of its priority. It keeps its turn at the throttle, in case that closes first.
 local function unpark(now, job, name)
   local parked = options.get(job, 'parked')
   store.emit(now, 'unthrottled', job.jid, job.queue, name)
@@ -109,7 +111,7 @@ local function unpark(now, job, name)
   jobs.place(job, 'waiting')
 end
 
--- Let the first jobs at a gate go on, as many as there is room for; then it waits until there is more.
+-- Admit the first jobs parked at a throttle, as far as it has room; then note when there may be more room.
 local function admit_from(now, queue, name, passed, most)
   local waiting = parked.admitted(queue, name, '+inf')
   local before = sum(passed[name] or NONE, waiting)
@@ -127,7 +129,7 @@ local function admit_from(now, queue, name, passed, most)
   return through
 end
 
--- Let jobs go on that are parked at gates which may be open, up to so many; give how many.
+-- Admit parked jobs of a queue whose throttles may have opened, up to `most`; give how many.
 function admission.admit_parked(now, queue, passed, most)
   local through = 0
   for _, name in ipairs(parked.due(queue, now, THROTTLES_MOST)) do
@@ -138,7 +140,7 @@ function admission.admit_parked(now, queue, passed, most)
   return through
 end
 
--- The next moment at which throttles may let a job of a queue go on by themselves, or 0.
+-- The next time at which throttles may admit a job of a queue by themselves, or 0.
 function admission.opens_at(now, name)
   local first = parked.open_at(name)
   if first < throttles.NEVER then

@@ -6,7 +6,7 @@
 
 local cleanup = {}
 
--- Let go of what a job held that has ended, or begins anew.
+-- Release what a job held that has ended, or starts anew.
 function cleanup.clean_up(now, job)
   if job.options == '' then
     return

@@ -2,7 +2,7 @@
 
 local concurrency = {}
 
--- The state of a job that is ready: waiting where it needs no place in a line, or has or gets one.
+-- The state of a job that is ready: waiting if it needs no slot, has one or gets one; otherwise throttled.
 function concurrency.admit(job)
   local name = concurrency_keys.of(job)
   if not name or concurrency_keys.has_slot(job) then
@@ -15,7 +15,7 @@ function concurrency.admit(job)
   return 'waiting'
 end
 
--- Put a lifted job into the place in which it begins.
+-- Put a lifted job into the lists of the state in which it begins; tell if it is parked.
 function concurrency.place(now, job, state)
   if state == 'throttled' then
     store.emit(now, 'throttled', job.jid, job.queue, concurrency_keys.of(job))
@@ -23,7 +23,7 @@ function concurrency.place(now, job, state)
   jobs.place(job, state)
 end
 
--- Let a job give up its place in a line, if it has one, and let those through that wait for it.
+-- Release a job's slot, if it has one, and give it to the next parked job.
 function concurrency.release_slot(now, job)
   local name = concurrency_keys.of(job)
   if name and concurrency_keys.has_slot(job) then
@@ -32,14 +32,14 @@ function concurrency.release_slot(now, job)
   end
 end
 
--- Let a job give up its place that has not begun, for it is not to begin now.
+-- Release the slot of a job that has not started: it is not to start now.
 function concurrency.release_unused_slot(now, job)
   if not concurrency_keys.has_begun(job) then
     concurrency.release_slot(now, job)
   end
 end
 
--- Let the first jobs of a line through, as many as there is room for: each to the end of its priority.
+-- Give free slots to the first parked jobs; each joins the end of its priority.
 function concurrency.fill_slots(now, name)
   for _, job in ipairs(concurrency_keys.first_parked(name, concurrency_keys.free_slots(name))) do
     jobs.lift(job)
@@ -50,8 +50,8 @@ function concurrency.fill_slots(now, name)
   end
 end
 
--- The jobs that would be let through if others ended, but for those that end themselves; `taken` is how many more places
--- of each line are taken then.
+-- The jobs that would get a slot if others ended, without those that end themselves. `taken` returns the change in
+-- taken slots of each key.
 local function slots_filled_by(now, ended, taken)
   local through, order, ahead, gone = {}, {}, {}, {}
   for _, job in ipairs(ended) do
@@ -80,8 +80,8 @@ local function slots_filled_by(now, ended, taken)
   return left
 end
 
--- The jobs that would come into the order of a queue if some jobs ended, and then some became due: as they would be, for
--- a read.
+-- The jobs that would join the order of a queue if some jobs ended, and then others became due: as they would be, for a
+-- read.
 function concurrency.preview(now, queue, ended, due)
   local found, taken = {}, {}
   for _, job in ipairs(slots_filled_by(now, ended, taken)) do

@@ -5,13 +5,13 @@ local deduplication = {}
 
 local NOT_BEGUN = {waiting = true, scheduled = true, depends = true, throttled = true}
 
--- Whether a job that stands for a key has not begun since it was put.
+-- Whether the job that stands for a key has not started since it was put.
 local function not_begun(unique, jid)
   local job = jobs.get(jid)
   return job and NOT_BEGUN[job.state] and (jid == unique.next or job.token == unique.token)
 end
 
--- Let a job no longer wait for the holder of its key.
+-- End a job's wait for the holder of its key.
 function deduplication.resume(now, job, holder)
   options.drop(job, 'holder')
   dependencies.unlink(job, {holder})
@@ -21,7 +21,7 @@ function deduplication.resume(now, job, holder)
   end
 end
 
--- The jobs that depend on a job, but for the one that is only kept until it has ended.
+-- The jobs that depend on a job, without the one that only waits for its key.
 function deduplication.dependents(job)
   local found = dependencies.dependents(job)
   if not options.get(job, 'unique') then
@@ -38,7 +38,7 @@ end
 
 -- ---- before a put: what may refuse
 
--- Refuse what has no meaning without a key, or in its mode.
+-- Refuse arguments that have no meaning without a key, or in its mode.
 function deduplication.check(op, operation)
   local mode = op.unique_mode or 'pending'
   if op.unique_mode and not op.unique then
@@ -55,7 +55,8 @@ function deduplication.check(op, operation)
   end
 end
 
--- Refuse to put in one step a job that has a key and another one with that key: the order would decide too much.
+-- Refuse to put, in one step, a job that has a key and another job with the same key: the result would depend on the
+-- order.
 local function check_apart(puts, keyed)
   local times = {}
   for _, op in ipairs(keyed) do
@@ -70,7 +71,7 @@ local function check_apart(puts, keyed)
   end
 end
 
--- The job that stands for one that is put with a key.
+-- The job that would stand for one that is put with a key.
 local function standing(now, op)
   local unique = uniques.get(now, op.unique)
   if not unique then
@@ -85,7 +86,7 @@ local function standing(now, op)
   return unique.jid
 end
 
--- For each job that is put with a key the one that will stand for it: itself, if it is accepted; or refuse.
+-- For each job put with a key, find the job that will stand for it: itself, if it is accepted; or refuse.
 function deduplication.plan(now, puts, operation)
   local keyed = {}
   for _, op in ipairs(puts) do
@@ -109,7 +110,7 @@ function deduplication.plan(now, puts, operation)
   return stands
 end
 
--- The same dependencies as they are; a job that stood in the way, and is gone, holds nobody up.
+-- The same dependencies on the jobs that stand for the named ones; a holder that no longer exists is left out.
 local function redirected(depends, stands)
   local others = {}
   for _, text in ipairs(depends) do
@@ -122,13 +123,13 @@ local function redirected(depends, stands)
   return others
 end
 
--- The job on which an accepted one is to depend because it holds the key, or none.
+-- The job that an accepted one must wait for because it holds the key, or none.
 local function holder(now, op)
   local unique = op.unique and uniques.get(now, op.unique)
   return unique and unique.jid ~= op.jid and unique.jid
 end
 
--- The puts that are accepted, and what they are to depend on: on the jobs that stand for others, on the holder.
+-- The accepted puts, with their dependencies redirected to the jobs that stand for others, and to the holder.
 function deduplication.redirect(now, puts, stands)
   local accepted = {}
   for _, op in ipairs(puts) do
@@ -148,21 +149,21 @@ end
 
 -- ---- the put
 
--- What a put with a key was replied under this request, or nil.
+-- The reply to a put with a key under this request, or nil.
 function deduplication.recall(operation, request)
   if request ~= '' then
     return idempotency.recall(operation .. ' ' .. request)
   end
 end
 
--- Remember what a put with a key is replied.
+-- Remember the reply to a put with a key.
 function deduplication.remember(operation, request, reply)
   if request ~= '' then
     idempotency.remember(operation .. ' ' .. request, reply)
   end
 end
 
--- Let a job that is being put hold its key, or be the next that does.
+-- Let a job that is being put hold its key, or make it the next holder.
 function deduplication.claim(now, job, op)
   local unique = uniques.get(now, op.unique)
   if unique and unique.jid ~= job.jid then
@@ -176,7 +177,7 @@ function deduplication.claim(now, job, op)
   uniques.hold(op.unique, op.unique_mode or 'pending', job, now, ends)
 end
 
--- Let the delay of a job start again.
+-- Restart the delay of the holder.
 local function delay(now, op, job, unique)
   store.write_sorted()
   jobs.lift(job)
@@ -191,7 +192,7 @@ local function delay(now, op, job, unique)
   concurrency.place(now, job, state)
 end
 
--- Do what becomes of a put for which another job stands.
+-- Apply the mode of a put whose key another job holds.
 function deduplication.deduplicate(now, op, jid)
   local job = jobs.get(jid)
   local mode = op.unique_mode or 'pending'
@@ -213,7 +214,7 @@ end
 
 -- ---- the end
 
--- Let a job that has ended, or begins anew, hold its key no longer; the job that was kept for after it goes on.
+-- Release the key of a job that has ended, or starts anew; the job that waits for it continues.
 function deduplication.release_key(now, job)
   local key = options.get(job, 'unique')
   local unique = key and uniques.load(key)

@@ -5,7 +5,7 @@ local explanation = {}
 local FEW = 3
 local SILENT_MS = 60000
 
--- The first of some jobs, as text.
+-- The first few jobs, as text.
 local function some(jids)
   local few = {}
   for i = 1, math.min(#jids, FEW) do
@@ -14,7 +14,7 @@ local function some(jids)
   return table.concat(few, ' ')
 end
 
--- What its state says.
+-- The reasons that follow from its state.
 local function of_state(now, job, state)
   local found = {}
   if state == 'complete' then
@@ -38,7 +38,7 @@ local function of_state(now, job, state)
   return found
 end
 
--- Which of its throttles are closed to it, and who is before it at its gate.
+-- Which of its throttles are closed to it, and how many jobs are parked before it.
 local function of_throttles(found, now, job)
   for _, name in ipairs(throttles.passed_by(job)) do
     local opens = throttles.opens_at(now, name, throttles.cost(job), {0, 0}, false)
@@ -55,7 +55,7 @@ local function of_throttles(found, now, job)
   end
 end
 
--- What its queue says: pauses, the jobs before it, and whether anybody asks.
+-- The reasons that follow from its queue: pauses, jobs before it, and missing workers.
 local function of_queue(found, now, job)
   for _, pause in ipairs(pauses.lasting(now, job.queue)) do
     found[#found + 1] = {'paused', job.queue, pause[1], pause[2]}
@@ -70,7 +70,7 @@ local function of_queue(found, now, job)
   end
 end
 
--- List the reasons why a job does not run, or that it runs.
+-- List the reasons why a job does not run, or say that it runs.
 function explanation.reasons(now, job)
   local state = jobs.seen_at(now, job)
   local found = of_state(now, job, state)

@@ -6,7 +6,7 @@ local SWEEP = 3
 
 local OF_LETTER = {'lifo', 'lease_ms', 'timeout_ms'}
 
--- Let a dead letter be what its job was.
+-- Copy a job to its dead letter.
 local function copy(job, letter_job)
   letter_job.klass = job.klass
   records.set_data(letter_job, job.apart == '1' and records.data(job) or job.data)
@@ -24,7 +24,8 @@ local function copy(job, letter_job)
   options.set(letter_job, 'origin_dead_queue', options.get(job, 'dead_queue'))
 end
 
--- Put a dead letter of a failed job, if it has a queue for that. It has none itself, so letters come to an end.
+-- Put a dead letter of a failed job, if the job has a dead queue. A letter has none itself, so there are no chains of
+-- letters.
 local function write_letter(now, job)
   local to = options.get(job, 'dead_queue')
   local jid = string.sub(job.jid, 1, 100) .. '-dead-' .. store.text(job.seq)
@@ -41,7 +42,7 @@ local function write_letter(now, job)
   jobs.place(letter_job, state)
 end
 
--- Delete a job that is kept no longer, unless there is more to come of it.
+-- Delete a job past its retention, unless it has dependents or dependencies.
 local function delete(now, job)
   if job.waited_for ~= '0' or job.waits ~= '0' then
     failures.keep(job)
@@ -54,14 +55,14 @@ local function delete(now, job)
   jobs.remove(job)
 end
 
--- Delete failed jobs that are kept no longer: more than fail, so that they come down to a lower limit.
+-- Delete failed jobs past their retention: more than fail, so that the list comes down to a lowered limit.
 local function retire(now)
   for _, job in ipairs(failures.expired(now, SWEEP)) do
     delete(now, job)
   end
 end
 
--- Delete ended jobs that were to be kept until now by their own word, up to so many; say whether there were any.
+-- Delete ended jobs whose own retention is over, up to `most`; say whether there were any.
 function failure.retire_due(now, most)
   local found = retention.due(now, most)
   for i = 1, #found do
@@ -70,8 +71,8 @@ function failure.retire_due(now, most)
   return #found > 0
 end
 
--- Fail a lifted job into a group. `ended` is the token of the lease that ended so by its holder's own word, if any: a
--- holder who lost the lease must not be told that it failed the job.
+-- Fail a lifted job into a group. `ended` is the token of the lease, if its holder itself failed the job: a holder that
+-- lost the lease must not find its token in the history.
 function failure.fail_job(now, job, group, message, ended)
   store.emit(now, 'failed', job.jid, job.queue, job.worker, job.token, group)
   history.add(now, job, 'failed', ended or 0, group)
@@ -92,22 +93,23 @@ function failure.fail_job(now, job, group, message, ended)
   failure.retire_due(now, SWEEP)
 end
 
--- Whether somebody called a job off while it was running.
+-- Whether a job was revoked while it was running.
 function failure.is_revoked(job)
   return options.get(job, 'revoked') ~= nil
 end
 
--- Fail a lifted job that was called off, whatever else would have become of it.
+-- Fail a lifted job that was revoked, whatever else would have become of it.
 function failure.fail_revoked(now, job, message, ended)
   local said = message and message ~= '' and message or 'It was revoked.'
   failure.fail_job(now, job, 'revoked-' .. job.queue, said, ended)
 end
 
+-- Fail a lifted job that has expired.
 local function expire(now, job)
   failure.fail_job(now, job, 'expired-' .. job.queue, 'It did not begin within its time to live.')
 end
 
--- Fail the jobs of a queue that may no longer begin, up to so many; end as many dependencies.
+-- Fail the expired jobs of a queue, up to `most`; end as many dependencies.
 function failure.expire_due(now, queue, most)
   local room = most
   for _, job in ipairs(ttl.due(queue, now, most)) do
@@ -124,7 +126,7 @@ function failure.expire_due(now, queue, most)
   end
 end
 
--- Fail those of some lifted jobs that may no longer begin; give the others.
+-- Fail the expired ones of some lifted jobs; give the others.
 function failure.expire_taken(now, taken)
   if not options.of_any(taken) then
     return taken

@@ -3,6 +3,7 @@
 
 local propagation = {}
 
+-- Fail a job that waits for others.
 local function fail(now, job, message)
   if job.state == 'depends' then
     jobs.lift(job)
@@ -10,6 +11,7 @@ local function fail(now, job, message)
   end
 end
 
+-- Count a dependency as met; unblock the job if it was the last.
 local function ignore(now, job, other_job, state, message)
   dependencies.ignore(job, other_job, state, message)
   if job.state == 'depends' and job.waits == '0' then
@@ -17,6 +19,7 @@ local function ignore(now, job, other_job, state, message)
   end
 end
 
+-- Collect a job to be canceled, or fail it if a dependent blocks that.
 local function doom(now, job, message, doomed)
   if #dependencies.under(job, 'block') > 0 then
     fail(now, job, message)
@@ -25,7 +28,7 @@ local function doom(now, job, message, doomed)
   end
 end
 
--- Let the dependents of a failed job follow, but those that are to be canceled; give how much there was to do.
+-- Let the dependents of a failed job follow their policies; collect those to cancel; give how much work it was.
 local function follow(now, job, doomed)
   local failing, ignoring = dependencies.under(job, 'fail'), dependencies.under(job, 'ignore')
   for _, jid in ipairs(failing) do
@@ -41,7 +44,7 @@ local function follow(now, job, doomed)
   return (size > 0 or #doomed > 0) and size or 1
 end
 
--- Let those that wait for a job that is canceled go their ways.
+-- Let the dependents of a canceled job follow their policies.
 local function leave(now, job, doomed)
   for _, jid in ipairs(dependencies.under(job, 'ignore')) do
     ignore(now, jobs.load(jid), job, 'canceled', '')
@@ -57,7 +60,7 @@ local function leave(now, job, doomed)
   end
 end
 
--- Cancel the last of those that are to be, and let its dependents follow; give how much there was to do.
+-- Cancel the last collected job, and let its dependents follow; give how much work it was.
 local function cancel(now, doomed)
   local job = jobs.get(table.remove(doomed))
   if not job or #dependencies.under(job, 'block') > 0 then -- two ways led to it; or somebody came to wait for it
@@ -75,7 +78,7 @@ local function cancel(now, doomed)
   return size
 end
 
--- Leave it to the next operation to cancel a job.
+-- Leave the cancellation of a job to the next operation.
 local function put_off(now, jid)
   local job = jobs.get(jid)
   if job then
@@ -84,7 +87,8 @@ local function put_off(now, jid)
   end
 end
 
--- See to the dependents of jobs that failed, the last one first, as far as an operation goes; say if there were any.
+-- Process the dependents of failed jobs, the latest failure first, within the bounds of one operation; say whether
+-- there were any.
 function propagation.propagate(now)
   if not cascade.is_left() then
     return false

@@ -2,13 +2,13 @@
 
 local recurrence = {}
 
--- Delete one that is in no list, and say why.
+-- Delete a recurring job that is in no list, and tell the cause.
 function recurrence.stop(now, schedule, cause)
   store.emit(now, 'unrecurred', schedule.jid, schedule.queue, cause)
   schedules.delete(schedule)
 end
 
--- Enter one that was taken out of its list, unless it has no more runs.
+-- List a recurring job again, unless it has no more runs.
 function recurrence.keep(now, schedule)
   local cause = schedules.over(schedule)
   if cause then
@@ -18,7 +18,7 @@ function recurrence.keep(now, schedule)
   end
 end
 
--- Pass over what was due while one stood still that is in no list, and keep it.
+-- Skip the runs that were due while a recurring job was suspended, and list it again.
 function recurrence.resume(now, schedule, event)
   if not schedules.is_suspended(schedule) then
     local passed = schedules.before(schedule, now + 1)
@@ -31,7 +31,7 @@ function recurrence.resume(now, schedule, event)
   recurrence.keep(now, schedule)
 end
 
--- Tell the recurring job that waits for it of the end of a run.
+-- Tell the recurring job of a run that the run has ended.
 function recurrence.run_ended(now, job)
   local said = options.get(job, 'schedule')
   if not said then

@@ -2,7 +2,7 @@
 
 local request_end = {}
 
--- Tell its request of the end of a sub-request.
+-- Count an ended sub-request in its request.
 function request_end.sub_ended(now, job)
   local id = options.get(job, 'request')
   if not id then
@@ -20,7 +20,7 @@ function request_end.sub_ended(now, job)
   request_end.conclude(now, request)
 end
 
--- Let a request end of which nothing is to come any more.
+-- End a request that has no work left.
 function request_end.conclude(now, request)
   if (request.state == 'closed' or request.state == 'canceling') and requests.left(request) == 0 then
     local state = request.state == 'closed' and 'done' or 'canceled'

@@ -3,17 +3,19 @@
 
 local runs = {}
 
+-- Whether a schedule has a run that is due now.
 local function is_due(now, schedule)
   return schedule.next_at <= now and not schedules.is_suspended(schedule) and not schedules.over(schedule)
 end
 
+-- The next run of a schedule, with the next number.
 function runs.next_run(schedule, due_at)
   schedule.runs = schedule.runs + 1
   local jid = schedule.jid .. '-' .. schedule.runs
   return {schedule = schedule, jid = jid, due_at = due_at, free = not jobs.get(jid)}
 end
 
--- Let a job be a run; give the state in which it begins.
+-- Set up a job as a run; give the state in which it begins.
 local function begin(job, run)
   local schedule = run.schedule
   job.klass = schedule.klass
@@ -27,7 +29,7 @@ local function begin(job, run)
   return stages.enter(run.due_at, job, schedule.queue, 0)
 end
 
--- Put a run, as of the moment at which it was due.
+-- Put a run, with its due time as its ready time.
 function runs.make(now, run)
   local schedule = run.schedule
   store.emit(now, 'fired', schedule.jid, schedule.queue, run.jid, run.due_at)
@@ -38,7 +40,7 @@ function runs.make(now, run)
   jobs.place(job, state)
 end
 
--- The next runs of drafts of schedules that are due, moving these on: one of each in turn.
+-- The next runs of due schedules, one of each in turn; the schedules, which are drafts, advance.
 local function in_turn(now, found, most)
   local made, turn = {}, {}
   for _, schedule in ipairs(found) do
@@ -64,7 +66,7 @@ local function in_turn(now, found, most)
   return made
 end
 
--- Keep how far schedules of one queue have come; those that have no more runs are deleted.
+-- Store the progress of schedules of one queue; delete those that have no more runs.
 local function keep_all(now, found)
   local kept = {}
   for _, schedule in ipairs(found) do
@@ -82,7 +84,7 @@ local function keep_all(now, found)
   end
 end
 
--- Make runs that are due, of each schedule in turn, until none is due or so many were tried; give how many.
+-- Make due runs, one of each schedule in turn, until none is due or `most` were tried; give how many.
 function runs.fire_due(now, queue, most)
   local found = schedules.due(queue, now, most)
   for _, schedule in ipairs(found) do
@@ -104,7 +106,7 @@ function runs.fire_due(now, queue, most)
   return made
 end
 
--- The jobs that the runs would be that a pop would make now; for a read.
+-- The jobs that a pop would make as runs now; for a read.
 function runs.drafts(now, queue, most)
   local found = schedules.due(queue, now, most)
   for _, schedule in ipairs(found) do

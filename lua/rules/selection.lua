@@ -10,14 +10,14 @@ local PARTS = {
 
 local ALL = {'ready', 'scheduled', 'throttled', 'depends', 'locks', 'completed', 'group'}
 
--- What jobs have to be, as the arguments of an operation say.
+-- The properties that the arguments of an operation ask for; `before` is the latest time of ending.
 function selection.filter(op, state, before)
   return {
     queue = op.queue, state = state, klass = op.klass, tag = op.tag, worker = op.worker, group = op.group, before = before,
   }
 end
 
--- The kinds of lists to walk through, the shortest that there are, and whose they are; none where none will do.
+-- The kinds of lists to read, the shortest available, and their owner; none if no list fits.
 local function kinds(wanted)
   if wanted.worker then
     return {'held'}, wanted.worker
@@ -35,7 +35,7 @@ local function kinds(wanted)
   return wanted.state and PARTS[wanted.state] or ALL, wanted.queue
 end
 
--- The lists from the cursor on: kind, and whose.
+-- The lists from the cursor on: kind, and owner.
 local function lists(of, name, group, at)
   local found, begun = {}, not at
   for _, kind in ipairs(of) do
@@ -52,6 +52,7 @@ local function lists(of, name, group, at)
   return found
 end
 
+-- The position to start from; or refuse.
 local function begins(op, operation, of)
   if #of == 0 then
     refusals.refuse('TOO_WIDE', operation)
@@ -67,12 +68,12 @@ local function begins(op, operation, of)
   return at
 end
 
--- Whether a job, and all behind it in its list, ended after the moment that is wanted.
+-- Whether a job, and all after it in its list, ended later than asked for.
 local function is_over(kind, key, wanted)
   return wanted.before and (kind == 'completed' or kind == 'group') and key[1] > wanted.before
 end
 
--- The jobs that fit, up to `count`, among at most 1000 behind the cursor, and the cursor then; or refuse.
+-- The matching jobs, up to `count`, among at most 1000 after the cursor, and the new cursor; or refuse.
 function selection.find(now, operation, op, wanted)
   local of, name = kinds(wanted)
   local at = begins(op, operation, of)
@@ -103,7 +104,7 @@ function selection.find(now, operation, op, wanted)
   return found, ''
 end
 
--- Do something to jobs, or only count them; it says of each whether it was done. That may end another one, too.
+-- Apply `act` to jobs, or only count them; `act` says whether it changed the job. It may delete other jobs of the list.
 function selection.bulk(preview, found, cursor, act)
   if preview then
     return {#found, 0, cursor}

@@ -2,7 +2,7 @@
 
 local stages = {}
 
--- The state of a job that nothing holds but its dependencies, its time, and its line.
+-- The state in which a job begins: it depends on its dependencies, its ready time and its concurrency key.
 function stages.begins(now, job)
   if job.waits ~= '0' then
     concurrency.release_slot(now, job)
@@ -26,7 +26,7 @@ function stages.enter(now, job, queue, delay_ms)
   return stages.begins(now, job)
 end
 
--- Let a job go on that waits for nothing more, when its time has come.
+-- Continue with a job that has no dependencies left.
 function stages.unblock(now, job)
   jobs.lift(job)
   job.ready_at = math.max(tonumber(job.ready_at), now)

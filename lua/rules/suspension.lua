@@ -2,7 +2,7 @@
 
 local suspension = {}
 
--- End the pause for a reason, or without one all; say whether the queue goes on.
+-- End the pause for a reason, or all without one; say whether the queue resumes.
 function suspension.end_(now, name, reason)
   local left = pauses.drop(name, reason)
   store.emit(now, 'unpaused', name, reason or '', left)
@@ -12,7 +12,7 @@ function suspension.end_(now, name, reason)
   return left == 0
 end
 
--- Strike the pauses of a queue whose time is up; say whether it is paused for any other.
+-- Delete the expired pauses of a queue; say whether any other is left.
 function suspension.holds(now, name)
   for _, reason in ipairs(pauses.ended(now, name)) do
     suspension.end_(now, name, reason)

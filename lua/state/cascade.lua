@@ -6,7 +6,7 @@
 
 local cascade = {}
 
--- Let a failed job's dependents be seen to, or the job be canceled, unless that is asked for already.
+-- Push a failed job, to process its dependents or to cancel it, unless it is on the stack already.
 function cascade.push(job, cancels)
   local entry = (cancels and 'c' or 'f') .. keys.member(job.seq, job.jid)
   store.cascade = store.cascade or {}
@@ -16,12 +16,12 @@ function cascade.push(job, cancels)
   end
 end
 
--- Whether there is any.
+-- Whether the stack has entries.
 function cascade.is_left()
   return store.cascade and #store.cascade > 0 or store.left > 0
 end
 
--- What was pushed last, taken off: the job, or false if it is not as it was, and whether it is to be canceled.
+-- Pop the last entry: the job, or false if it has changed since, and whether it is to be canceled.
 function cascade.take()
   local entry = store.cascade and table.remove(store.cascade)
   if entry then
@@ -36,7 +36,7 @@ function cascade.take()
   return is_as_it_was and job, kind == 'c'
 end
 
--- Leave what was pushed, and is there still, to the next operation.
+-- Leave the remaining entries to the next operation.
 function cascade.flush()
   local list = store.cascade
   if #list > 0 then

@@ -9,6 +9,7 @@ local completed = {}
 local NEVER = 99999999999999
 local NONE = {} -- of jobs
 
+-- List a complete job.
 function completed.add(job)
   store.add(keys.completed, job.ended_at, keys.member(job.seq, job.jid))
   local due = job.ended_at + config.value('jobs-history')
@@ -20,6 +21,7 @@ function completed.add(job)
   end
 end
 
+-- Remove a complete job.
 function completed.discard(job)
   store.remove(keys.completed, keys.member(job.seq, job.jid))
   if job.options ~= '' then
@@ -27,13 +29,13 @@ function completed.discard(job)
   end
 end
 
--- Look anew at the next completion: a limit, or the oldest job, has changed.
+-- Let the next completion check again: a limit, or the oldest job, has changed.
 function completed.recheck()
   store.bound('sweep_seq', 0)
   store.bound('sweep_at', 0)
 end
 
--- The oldest complete jobs with their moments: those beyond a count and one more, or many if that one is too old as well.
+-- The oldest complete jobs with their times: those beyond a count and one more, or many if that one is too old as well.
 local function oldest_beyond(surplus, too_old, most)
   local room = math.min(math.max(surplus, 0), most)
   local oldest = redis.call('ZRANGE', keys.completed, 0, room, 'WITHSCORES')

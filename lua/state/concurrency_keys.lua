@@ -10,7 +10,7 @@ local FIRST = '-inf'
 local ORDERED = 'ordered:'
 local REQUEST = 'request:'
 
--- The name of the line that a job is to stand in, or nil.
+-- The name of the key that a job needs a slot of, or nil.
 function concurrency_keys.of(job)
   local key = options.get(job, 'ordered')
   if key then
@@ -20,38 +20,38 @@ function concurrency_keys.of(job)
   return request and REQUEST .. request
 end
 
--- The request whose line it is, or nil.
+-- The request that this key belongs to, or nil.
 local function request_of(name)
   return string.sub(name, 1, #REQUEST) == REQUEST and string.sub(name, #REQUEST + 1) or nil
 end
 
--- How many jobs of a line may have a place.
+-- How many slots a key has.
 function concurrency_keys.limit(name)
   local id = request_of(name)
   return id and requests.limit(id) or 1
 end
 
--- Whether a job has a place in its slots.
+-- Whether a job has a slot.
 function concurrency_keys.has_slot(job)
   return options.get(job, 'line') ~= nil
 end
 
--- Whether a job that has a place was ever handed out since it got it.
+-- Whether a job has been handed out since it got its slot.
 function concurrency_keys.has_begun(job)
   return tonumber(job.token) > tonumber(options.get(job, 'line') or 0)
 end
 
--- Whether a ready job waits in a slots.
+-- Whether a ready job is parked at its key.
 function concurrency_keys.is_parked(job)
   return concurrency_keys.of(job) ~= nil and not concurrency_keys.has_slot(job)
 end
 
--- How many places of a line are free; below 0 where the limit was lowered.
+-- How many slots of a key are free; negative if the limit was lowered.
 function concurrency_keys.free_slots(name)
   return concurrency_keys.limit(name) - store.sorted('ZCOUNT', keys.concurrency_key(name), FIRST, FIRST)
 end
 
--- The jobs that have been parked for longest.
+-- The jobs that have been parked longest.
 function concurrency_keys.first_parked(name, most)
   local found = {}
   if most > 0 then
@@ -62,7 +62,7 @@ function concurrency_keys.first_parked(name, most)
   return found
 end
 
--- The first jobs that have a place in a line, by id.
+-- The first jobs that have a slot, by id.
 function concurrency_keys.holders(name, most)
   local jids = {}
   for i, member in ipairs(store.sorted('ZRANGEBYSCORE', keys.concurrency_key(name), FIRST, FIRST, 'LIMIT', 0, most)) do
@@ -71,7 +71,7 @@ function concurrency_keys.holders(name, most)
   return jids
 end
 
--- The jobs that have a place, by id.
+-- The jobs that have a slot, by id.
 function concurrency_keys.active(name)
   local jids = concurrency_keys.holders(name, catalogue.most)
   records.prefetch(jids)
@@ -82,7 +82,7 @@ function concurrency_keys.active(name)
   return found
 end
 
--- The priority that a job has when it has got a place.
+-- The priority that a job has once it has a slot.
 function concurrency_keys.priority(name, job)
   local id = request_of(name)
   if not id then
@@ -92,25 +92,25 @@ function concurrency_keys.priority(name, job)
   return request.priority
 end
 
--- Give a job a place; it keeps the sequence as of which it has it. A sub-request has the priority of its request.
+-- Give a job a slot; the option keeps the sequence. A sub-request gets its request's priority.
 function concurrency_keys.take_slot(name, job)
   job.priority = concurrency_keys.priority(name, job)
   store.add(keys.concurrency_key(name), FIRST, keys.member(0, job.jid))
   options.set(job, 'line', store.last())
 end
 
--- Take a job's place away.
+-- Take a job's slot away.
 function concurrency_keys.free_slot(name, job)
   store.remove(keys.concurrency_key(name), keys.member(0, job.jid))
   options.drop(job, 'line')
 end
 
--- Let a job wait in a slots.
+-- Park a job at a key.
 function concurrency_keys.park(name, job)
   store.add(keys.concurrency_key(name), job.ready_at, keys.member(job.seq, job.jid))
 end
 
--- Let a job no longer wait in a slots.
+-- Stop parking a job.
 function concurrency_keys.unpark(name, job)
   store.remove(keys.concurrency_key(name), keys.member(job.seq, job.jid))
 end

@@ -12,7 +12,7 @@ function config.option(name)
   return catalogue.options[name] or refusals.refuse('UNKNOWN_OPTION', name)
 end
 
--- What is set: option -> value.
+-- All options that are set: option -> value.
 function config.all()
   local set = {}
   for name, value in string.gmatch(store.config or '', '([^\t\n]+)\t(%d+)\n') do
@@ -21,7 +21,7 @@ function config.all()
   return set
 end
 
--- The value set for an option, if there is one.
+-- The value that is set for an option, or nil.
 function config.get(name)
   if store.config then
     local text = store.config
@@ -30,6 +30,7 @@ function config.get(name)
   end
 end
 
+-- The value of an option that is known to exist.
 function config.value(name)
   return store.config and config.get(name) or catalogue.options[name].default
 end
@@ -38,6 +39,7 @@ function config.text(name)
   return store.text(config.value(name))
 end
 
+-- How long a lease in a queue lasts, in milliseconds.
 function config.heartbeat(queue)
   if not store.config then
     return catalogue.options['heartbeat'].default
@@ -57,12 +59,14 @@ local function write(set)
   store.write(keys.config, store.config)
 end
 
+-- Set an option.
 function config.assign(name, to)
   local set = config.all()
   set[name] = to
   write(set)
 end
 
+-- Reset an option to its default.
 function config.clear(name)
   local set = config.all()
   set[name] = nil
@@ -76,7 +80,7 @@ function config.owns(queue)
   return store.config and string.find(store.config, '\1' .. queue .. '\t', 1, true) ~= nil
 end
 
--- Say whether it has.
+-- Record whether a queue has a throttle of its own.
 function config.set_own(queue, owns)
   if owns ~= (config.owns(queue) or false) then
     local line = '\1' .. queue .. '\t\n'
@@ -91,7 +95,7 @@ function config.set_own(queue, owns)
   end
 end
 
--- The options set for single queues, by name, bytewise (Lua compares text by the server's locale).
+-- The options set for single queues, by name, ordered by bytes (Lua compares text by the server's locale).
 function config.special()
   local names = {}
   for name in pairs(config.all()) do

@@ -16,7 +16,7 @@ local PARTS = {
   ready = '-work', scheduled = '-scheduled', throttled = '-throttled', depends = '-depends', locks = '-locks',
 }
 
--- A cursor as text.
+-- Write a cursor as text.
 function cursors.write(kind, name, key)
   local words = {kind}
   for _, number in ipairs(key) do
@@ -45,7 +45,7 @@ local function number_of(word)
   return word == '-inf' and -math.huge or arguments.whole(word, -99999999999999, 99999999999999)
 end
 
--- A cursor from text, or nil where it is none.
+-- Read a cursor from text; nil if the text is not one.
 function cursors.read(text)
   local kind = split(text, 1)[1]
   local count = NUMBERS[kind]
@@ -73,7 +73,7 @@ local function is_behind(key, other)
   return false
 end
 
--- The key and the id of a job in a sorted set.
+-- The numbers and the id of a job in a sorted set.
 local function place(kind, member, score)
   local moment = score == '-inf' and -math.huge or tonumber(score)
   if kind == 'tag' then
@@ -93,7 +93,7 @@ local function key_of(kind, name)
   return kind == 'completed' and keys.completed or keys.queue(name, PARTS[kind])
 end
 
--- How many places of a sorted set lie up to a key.
+-- How many members of a sorted set come up to a position.
 local function rank(kind, set, after)
   local first, last = 0, store.sorted('ZCARD', set)
   while first < last do
@@ -108,7 +108,7 @@ local function rank(kind, set, after)
   return first
 end
 
--- The same of the jobs that a worker holds, which are not in a sorted set.
+-- The same for the jobs that a worker holds, which are not in a sorted set.
 local function held(name, after, most)
   local page, jids = {}, workers.held(name)
   records.prefetch(jids)
@@ -122,7 +122,7 @@ local function held(name, after, most)
   return page
 end
 
--- The first jobs of a list behind a key: the key of each, and its id; a part of them, when there are many.
+-- The first jobs of a list after a position: the numbers of each, and its id; only a part of them if there are many.
 function cursors.page(kind, name, after, most)
   if kind == 'held' then
     return held(name, after, most)

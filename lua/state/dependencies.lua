@@ -36,7 +36,7 @@ function dependencies.dependents(job)
   return store.sorted('ZRANGE', edges_to(job.jid), 0, -1)
 end
 
--- The jobs that wait for a job by edges of one policy, in order. They are about to be changed: so all are read at once.
+-- The jobs that wait for a job by edges of one policy, in order. They are about to be changed, so all are read at once.
 function dependencies.under(job, policy)
   if job.waited_for == '0' then
     return NONE
@@ -60,7 +60,7 @@ local function mark_for(policy, name)
   return 2 * arguments.policies[policy] + (name ~= '' and 1 or 0)
 end
 
--- What texts say, each job once as it was named first, in order: edges, and the ids of their jobs.
+-- Read edges from texts, each job once as first named, in order; and the ids of their jobs.
 local function parse(texts)
   local given, jids, met, count = {}, {}, {}, 0
   for i = 1, #texts do
@@ -78,9 +78,9 @@ local function parse(texts)
   return given, jids
 end
 
--- Those that a job is to depend on, each once as it was named first, in order; unknown ones are refused.
--- A job that is itself about to be written counts as unfinished. Of one that has failed already it is too late to be
--- canceled: the job fails instead.
+-- The edges of a job, in order, each once as first named; unknown jobs are refused. A job that is itself about to be
+-- written counts as unfinished. An edge with the policy cancel to a job that has already failed becomes one with the
+-- policy fail.
 local function edges(known, jid, others)
   local given, jids = parse(others)
   local unmet, met = {}, {}
@@ -117,6 +117,7 @@ local function check_room(jid, others, more)
   end
 end
 
+-- Rebuild the path from the steps of the search.
 local function path(came_from, at, jid)
   local back = at ~= jid and {jid, at} or {jid}
   while at ~= jid do
@@ -130,7 +131,7 @@ local function path(came_from, at, jid)
   return #forth > 1 and forth or {jid, jid}
 end
 
--- The jobs that a job is to wait for; of too many to look at, one too many.
+-- The jobs that a job will wait for; if they are too many, one more than the bound.
 local function waits_for(wanted, jid)
   if wanted[jid] then
     return wanted[jid]
@@ -139,7 +140,7 @@ local function waits_for(wanted, jid)
   return job and job.waits ~= '0' and store.sorted('ZRANGE', edges_of(jid), 0, EDGES) or {}
 end
 
--- The jobs of a way from one of them on.
+-- The jobs of a path, starting with a given one.
 local function from(way, jid)
   local found, at = {}, #way + 1
   repeat
@@ -149,8 +150,8 @@ local function from(way, jid)
   return found
 end
 
--- The jobs of a cycle to which one of those jobs leads, or none. No job is looked at twice, and no more than 1000 for each
--- start, 4000 in all.
+-- The jobs of a cycle reachable from `starts`, or none. No job is examined twice, and at most 1000 for each start, 4000
+-- in total.
 local function find_cycle(wanted, starts)
   local most = math.min(catalogue.most * #starts, EDGES)
   local met, size = {}, 0 -- whether a job is on the way, or done with
@@ -181,7 +182,7 @@ local function find_cycle(wanted, starts)
   return {}
 end
 
--- The way from a job that is on a cycle to itself.
+-- The path from a job on a cycle back to itself.
 local function way_round(wanted, jid)
   local came_from, stack = {}, {jid}
   while #stack > 0 do
@@ -198,13 +199,13 @@ local function way_round(wanted, jid)
   end
 end
 
--- Whether a job has dependents. One that has none is in no cycle, however much it depends on.
+-- Whether a job has dependents. A job without dependents is in no cycle, whatever it depends on.
 local function has_dependents(jid)
   local job = jobs.get(jid)
   return job and tonumber(job.waited_for) > 0
 end
 
--- Refuse jobs that would wait for each other, with the path: one search for all that are about to be written.
+-- Refuse jobs that would wait for each other, and give the path: one search for all jobs about to be written.
 local function check_cycles(asked, wanted)
   local depended, starts = {}, {}
   for _, others in pairs(wanted) do
@@ -233,7 +234,8 @@ local function jids_of(unmet)
   return jids
 end
 
--- For each {jid, dependencies or nil}, its edges: a table by jid; or refuse what is unknown, too much, or a cycle.
+-- For each {jid, dependencies or nil}, find its edges: a table by jid; or refuse unknown jobs, too many edges, or a
+-- cycle.
 function dependencies.check(asked)
   local known, found, wanted, more, count = {}, {}, {}, {}, 0
   for _, one in ipairs(asked) do
@@ -258,7 +260,7 @@ function dependencies.check(asked)
   return found
 end
 
--- The edges that a job is given besides those that it has; or refuse, also more names than are kept.
+-- The edges that a job is given in addition to its own; or refuse, also if there are more names than are kept.
 function dependencies.check_more(jid, others)
   local found = dependencies.check({{jid = jid, depends = others}})[jid]
   local named = 0
@@ -275,7 +277,7 @@ local function mark_of(job, other)
   return mark and tonumber(mark)
 end
 
--- Keep all that the job was given, when any of it says more than an id: so a flow that is done can be drawn.
+-- Keep all edges that a job was given if any has a policy or a name, so that a finished flow can be drawn.
 local function remember(job, given)
   local said = false
   for _, edge in ipairs(given) do
@@ -309,8 +311,8 @@ local function add(job, edge, other_job)
   end
 end
 
--- Let a job depend on others. An edge that it has already is from now on as it is given here.
--- One that is to follow a failure, to a job that has failed already, is seen to at the end of the operation.
+-- Add dependencies to a job. An edge that it already has is replaced.
+-- A failed dependency with a policy other than block is processed at the end of the operation.
 function dependencies.link(job, found)
   remember(job, found.given)
   for _, edge in ipairs(found.unmet) do
@@ -330,12 +332,12 @@ function dependencies.link(job, found)
   end
 end
 
--- Let a job depend on another one, unfinished, by a plain edge.
+-- Let a job depend on an unfinished one by a plain edge.
 function dependencies.wait_for(job, other)
   dependencies.link(job, {given = NONE, unmet = {{jid = other, policy = 'block', name = '', mark = 0}}, met = NONE})
 end
 
--- Let a job depend on nothing, as if it never had.
+-- Remove all dependencies of a job, and what it remembers of them.
 function dependencies.forget(job)
   dependencies.unlink(job, dependencies.of(job))
   results.forget(job)
@@ -350,7 +352,7 @@ local function strike(job, other_job)
   other_job.shown = false -- this very operation may have handed it out
 end
 
--- Let a job no longer depend on others.
+-- Remove some dependencies of a job.
 function dependencies.unlink(job, others)
   for _, other in ipairs(others) do
     local mark = mark_of(job, other)
@@ -361,7 +363,7 @@ function dependencies.unlink(job, others)
   end
 end
 
--- Let a dependency that will not complete count as met.
+-- Count a dependency that will not complete as met.
 function dependencies.ignore(job, other_job, state, message)
   local mark = mark_of(job, other_job.jid)
   strike(job, other_job)
@@ -370,7 +372,7 @@ function dependencies.ignore(job, other_job, state, message)
   end
 end
 
--- Take a finished job out of what others wait for; give those that wait for nothing more, in order.
+-- Remove a finished job from the dependencies of others; give those that have none left, in order.
 function dependencies.resolve(job)
   local freed, jids, marks = {}, {}, {}
   local found = store.sorted('ZRANGE', edges_to(job.jid), 0, -1, 'WITHSCORES')

@@ -5,7 +5,7 @@ local failures = {}
 
 local NONE = {} -- of jobs
 
--- Enter a failed job.
+-- List a failed job.
 function failures.add(job)
   store.add(keys.group(job.group), job.ended_at, keys.member(job.seq, job.jid))
   store.add(keys.failures, 0, job.group)
@@ -13,7 +13,7 @@ function failures.add(job)
   retention.enter(job)
 end
 
--- Strike a failed job, and its group when it was the last.
+-- Remove a failed job, and its group if it was the last.
 function failures.discard(job)
   local member = keys.member(job.seq, job.jid)
   store.sorted('ZREM', keys.group(job.group), member)
@@ -27,7 +27,7 @@ function failures.discard(job)
   options.drop(job, 'kept')
 end
 
--- Let a failed job be kept for as long as it is failed.
+-- Keep a failed job for as long as it is failed.
 function failures.keep(job)
   store.sorted('ZREM', keys.failed, keys.member(job.seq, job.jid))
   retention.leave(job)
@@ -69,7 +69,7 @@ function failures.groups(offset, count)
   return page
 end
 
--- The first groups by name, from one on.
+-- The first groups by name, starting at `first`.
 function failures.names(first, most)
   local low, high = 0, store.sorted('ZCARD', keys.failures)
   while low < high do
@@ -89,7 +89,7 @@ function failures.page(name, offset, count)
   return store.sorted('ZCARD', key), failures.latest(key, offset, count)
 end
 
--- A page of the jobs in a sorted set, from the end.
+-- A page of a sorted set of jobs from its end.
 function failures.latest(key, offset, count)
   local jids = {}
   for i, member in ipairs(store.sorted('ZREVRANGE', key, offset, offset + count - 1)) do

@@ -6,7 +6,7 @@ local history = {}
 -- Counts that are below what max-job-history may be, and those after them.
 local FEW = {['0'] = '1', ['1'] = '2', ['2'] = '3', ['3'] = '4'}
 
--- Where the n-th stage begins.
+-- The position at which the n-th stage begins.
 local function beginning(text, n)
   local at = 1
   for _ = 2, n do
@@ -23,7 +23,7 @@ local function trim(job, most)
   job.stages = store.text(most)
 end
 
--- Append a stage; it has one fact or two.
+-- Append a stage with one or two facts.
 function history.add(now, job, what, one, two)
   local numbers = store.numbers
   if two then
@@ -44,12 +44,12 @@ function history.add(now, job, what, one, two)
   end
 end
 
--- Any text as a fact: on one line.
+-- Write any text as a fact on one line.
 function history.quote(text)
   return (string.gsub(text, '[\\\n]', {['\\'] = '\\\\', ['\n'] = '\\n'}))
 end
 
--- The fact beside the token in the stage by which this kind of call ended that lease, if it did.
+-- The fact next to the token in the stage that ended this lease by this kind of call, or nil.
 function history.outcome(job, token, what)
   local outcome
   for stage, of, fact in string.gmatch(job.history .. job.added, '([^\t\n]*)\t%d+\t([^\t\n]*)\t?([^\n]*)\n') do

@@ -30,7 +30,7 @@ local function unpack_(text)
   return reply
 end
 
--- The reply to a request, or nil.
+-- The remembered reply to a request, or nil.
 function idempotency.recall(request)
   local text = redis.call('HGET', keys.requests, request)
   if text then
@@ -38,7 +38,7 @@ function idempotency.recall(request)
   end
 end
 
--- Keep the reply to a request, and forget the oldest beyond 1000.
+-- Remember the reply to a request, and forget the oldest beyond 1000.
 function idempotency.remember(request, reply)
   local order = keys['requests-order']
   local last = redis.call('ZRANGE', order, -1, -1, 'WITHSCORES')

@@ -2,7 +2,7 @@
 
 local jobs = {}
 
--- A job that may not exist.
+-- A job, or nil if it does not exist.
 function jobs.get(jid)
   return records.get(jid)
 end
@@ -17,6 +17,7 @@ function jobs.find(jid)
   return records.get(jid) or refusals.refuse('JOB_NOT_FOUND', jid)
 end
 
+-- The name under which the outcome of a lease is remembered.
 local function lease(what, jid, token)
   return what .. ' ' .. jid .. ' ' .. token
 end
@@ -26,7 +27,8 @@ local function gone(jid, token, what)
   return what and idempotency.recall(lease(what, jid, token)) or refusals.refuse('JOB_NOT_FOUND', jid)
 end
 
--- A job leased under a token; or one whose lease this kind of call has ended, and the outcome; or refuse.
+-- A job that is leased under this token; or the job and the outcome, if a call of the kind `what` has ended that lease;
+-- or refuse.
 function jobs.held(jid, token, what)
   local job = jobs.get(jid)
   if not job then
@@ -45,24 +47,24 @@ function jobs.held(jid, token, what)
   return job, outcome
 end
 
--- Remember how a lease ended, of a job whose history is gone: this very operation has deleted it.
+-- Remember how a lease ended, if the job's history is gone because this operation has deleted the job.
 function jobs.remember(job, what, outcome)
   if not jobs.get(job.jid) then
     idempotency.remember(lease(what, job.jid, job.token), outcome)
   end
 end
 
--- A new job, in no place yet.
+-- A new job, in no list yet.
 function jobs.create(jid)
   return records.new(jid)
 end
 
--- A job to put: the one that there is, or a new one.
+-- The existing job, or a new one.
 function jobs.made(jid)
   return records.get(jid) or records.new(jid)
 end
 
--- A job as it would be in a state, so many sequences from now. It is for a read, which writes no record.
+-- A job as it would be in a state, `ahead` sequences from now. For a read, which writes no record.
 function jobs.draft(jid, state, ahead)
   local job = records.new(jid)
   job.state = state
@@ -70,13 +72,14 @@ function jobs.draft(jid, state, ahead)
   return job
 end
 
--- A job as it would be with a priority. It is for a read, which writes no record.
+-- A copy of a job with another priority. For a read, which writes no record.
 function jobs.with_priority(job, priority)
   job.priority = priority
   return job
 end
 
--- A job as it would be if it became ready now, so many sequences from now. It is for a read, which writes no record.
+-- A copy of a job as it would be if it became ready now, `ahead` sequences from now. For a read, which writes no
+-- record.
 function jobs.as_waiting(now, job, priority, ahead)
   jobs.with_priority(job, priority)
   job.state = 'waiting'
@@ -85,7 +88,7 @@ function jobs.as_waiting(now, job, priority, ahead)
   return job
 end
 
--- Take a job out of its place. Do so before anything changes by which the place is found.
+-- Take a job out of its lists. Call it before changing any field that orders them.
 function jobs.lift(job)
   state_index.leave(job)
   if job.options ~= '' then
@@ -95,7 +98,7 @@ function jobs.lift(job)
   job.state = ''
 end
 
--- Put a lifted job into the place that a state says; its sequence is that of the event that told so.
+-- Put a lifted job into the lists of a state; its sequence is that of the last event, which told of it.
 function jobs.place(job, state)
   job.state = state
   job.seq = store.last()
@@ -105,7 +108,7 @@ function jobs.place(job, state)
   end
 end
 
--- Delete a job, leaving nothing of it behind.
+-- Delete a job and everything that refers to it.
 function jobs.remove(job)
   state_index.leave(job)
   ttl.leave(job)
@@ -114,7 +117,7 @@ function jobs.remove(job)
   records.remove(job)
 end
 
--- A job's state as it is true at `now`.
+-- The state of a job that is true at `now`.
 function jobs.seen_at(now, job)
   if job.state == 'scheduled' and tonumber(job.ready_at) <= now then
     return 'waiting'
@@ -125,7 +128,7 @@ function jobs.seen_at(now, job)
   return job.state
 end
 
--- Whether a job is what a search looks for.
+-- Whether a job matches a search.
 function jobs.fits(now, job, wanted)
   local failed = job.state == 'failed'
   return (not wanted.state or jobs.seen_at(now, job) == wanted.state)
@@ -137,8 +140,8 @@ function jobs.fits(now, job, wanted)
     and (not wanted.before or tonumber(job.ended_at) <= wanted.before)
 end
 
--- Everything about a job, true at `now`: its id, its state, its record as it is stored; and, where there is anything to
--- say of them: its data if they stand apart, whether it is tracked, what it waits for and what waits for it.
+-- Everything about a job, true at `now`: its id, its state, and its record as stored. If there are any, also its
+-- separate data, whether it is tracked, its dependencies and its dependents.
 function jobs.view(now, job)
   job.shown = records.encode(job)
   local tracked, apart = tracking.is_tracked(job.jid), job.apart == '1'
@@ -156,6 +159,7 @@ function jobs.view(now, job)
   }
 end
 
+-- Everything about several jobs. (A comprehension would cost the caller two cells and a function.)
 function jobs.views(now, jids)
   records.prefetch(jids)
   local shown = {}

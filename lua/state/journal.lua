@@ -13,7 +13,7 @@ function journal.is_on()
   return store.config and config.get('journal') == 1
 end
 
--- Append a value, as it goes over the line: a text, a whole number, or a list. (Only what reads replies with nothing.)
+-- Append a value in the protocol's form: a text, a whole number, or a list. (Only reads reply with nothing.)
 local function write(parts, value)
   local kind = type(value)
   if kind == 'string' then
@@ -34,7 +34,7 @@ local function written(value)
   return table.concat(parts)
 end
 
--- Append an operation, and what came of it. `args` are the moment, the request and the arguments.
+-- Append an operation and its outcome. `args` are the moment, the request and the arguments.
 function journal.record(operation, args, outcome)
   local number = redis.call('INCRBY', keys.journaled, 1)
   local said = {'o', operation, 'e', store.text(store.last()), 'c', written(args), 'r', written(outcome)}
@@ -45,8 +45,8 @@ function journal.record(operation, args, outcome)
   end
 end
 
--- Keep this many entries from now on. What has fallen out, or falls out now, goes at once: it is not seen again when
--- more are kept.
+-- Set how many entries are kept. Entries beyond that are deleted at once: they do not reappear when the limit is
+-- raised.
 function journal.keep(most)
   redis.call('XTRIM', keys.journal, 'MAXLEN', math.min(most, config.value('max-journal')))
 end

@@ -19,7 +19,7 @@ local function of(places)
   return found
 end
 
--- The message at a place, counted from 0; from the end where that is negative. It may not exist.
+-- The message at an index, counted from 0, or from the end if negative. It may not exist.
 local function at_place(place)
   return of(store.sorted('ZRANGE', list(), place, place, 'WITHSCORES'))[1]
 end
@@ -28,7 +28,7 @@ local function member(message)
   return keys.member(message.at, store.text(message.seq))
 end
 
--- Keep a message.
+-- Store a message.
 function messages.add(now, seq, subject, data, due_at)
   local last = at_place(-1)
   local message = {seq = seq, at = math.max(now, last and last.at or 0), due_at = due_at, subject = subject, data = data}
@@ -52,7 +52,7 @@ function messages.count_after(seq)
   return store.sorted('ZCOUNT', list(), seq + 1, '+inf')
 end
 
--- The number of the last message before a moment, or 0.
+-- The number of the last message before a given time, or 0.
 function messages.before(moment)
   local low, high = 0, store.sorted('ZCARD', list())
   while low < high do

@@ -21,22 +21,22 @@ function metadata.get(klass, key)
   return store.hashed('HGET', keys.metadata(klass), key) or nil
 end
 
--- The whole number of at most 14 digits that a text says, or nil.
+-- Read a text as a whole number of at most 14 digits, or nil.
 function metadata.whole(text)
   return arguments.whole(text, -99999999999999, 99999999999999)
 end
 
--- Whether a klass can have no further key.
+-- Whether a klass has as many keys as it may.
 function metadata.is_full(klass)
   return store.hashed('HLEN', keys.metadata(klass)) >= metadata.MOST
 end
 
--- Note a text.
+-- Set a text.
 function metadata.assign(klass, key, value)
   store.set_field(keys.metadata(klass), key, value)
 end
 
--- Forget a text that is there.
+-- Delete an existing text.
 function metadata.drop(klass, key)
   store.hashed('HDEL', keys.metadata(klass), key)
 end

@@ -17,7 +17,7 @@ local OF_PUT = {
   'cost', 'ordered', 'unique',
 }
 
--- What an option of a job says, or nil.
+-- The value of an option of a job, or nil.
 function options.get(job, name)
   if job.options == '' then
     return nil
@@ -58,7 +58,7 @@ function options.of_any(found)
   return false
 end
 
--- Let an option of a job say this: text without control characters, or a whole number.
+-- Set an option of a job: text without control characters, or a whole number.
 function options.set(job, name, value)
   local names, values = read(job)
   if not values[name] then
@@ -68,7 +68,7 @@ function options.set(job, name, value)
   write(job, names, values)
 end
 
--- Let a job no longer have an option.
+-- Remove an option of a job.
 function options.drop(job, name)
   if options.get(job, name) then
     local names, values = read(job)
@@ -82,7 +82,7 @@ function options.drop(job, name)
   end
 end
 
--- An argument as an option holds it: a switch as 1, a list with spaces between.
+-- Write an argument as an option: a switch as 1, a list separated by spaces.
 local function as_text(value)
   if type(value) == 'table' then
     return table.concat(value, ' ')
@@ -92,12 +92,12 @@ local function as_text(value)
   return type(value) == 'number' and store.text(value) or value
 end
 
--- Whether a put gives any, or another argument by name: most give none.
+-- Whether a put gives any option, or any other optional argument: most give none.
 function options.are_given(op)
   return op.named
 end
 
--- Let a job have just the options that a put gives it; a switch that is off, or an empty list or name, is none.
+-- Give a job exactly the options of a put. A switch that is off, an empty list and an empty name set no option.
 function options.assign(job, op)
   local names, values = {}, {}
   for _, name in ipairs(KEPT) do

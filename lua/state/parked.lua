@@ -8,14 +8,14 @@
 
 local parked = {}
 
--- Let a leased job hold a place in each throttle that it names.
+-- Count a leased job in each throttle that it names.
 function parked.hold(job)
   for _, name in ipairs(throttles.named(job)) do
     redis.call('ZADD', keys.throttle(name, '-held'), job.token, job.jid)
   end
 end
 
--- Let it hold them no more.
+-- Stop counting a job in its throttles.
 function parked.release(job)
   for _, name in ipairs(throttles.named(job)) do
     redis.call('ZREM', keys.throttle(name, '-held'), job.jid)
@@ -33,7 +33,7 @@ function parked.release(job)
   end
 end
 
--- Let the queues that wait for a throttle look at it again, and wake a worker of each.
+-- Let the queues with jobs parked at a throttle check it again, and wake a worker of each.
 function parked.free(name)
   local queue = throttles.queue_of(name)
   if queue then
@@ -46,7 +46,7 @@ function parked.free(name)
   end
 end
 
--- The throttles at which a pop has to look, by the moment since when.
+-- The throttles that a pop must check, by the time since when.
 function parked.due(name, now, most)
   local queue = queues.of(name)
   if queue.admits_at and queue.admits_at <= now then
@@ -55,13 +55,13 @@ function parked.due(name, now, most)
   return {}
 end
 
--- The first moment at which a pop has to look at any.
+-- The first time at which a pop must check any throttle.
 function parked.open_at(name)
   local queue = queues.of(name)
   return queue.admits_at or throttles.NEVER
 end
 
--- Tell the queue of the first of these moments.
+-- Store the first of these times in the queue's state.
 local function tell(queue)
   local first = redis.call('ZRANGE', keys.queue(queue, '-gates'), 0, 0, 'WITHSCORES')
   queues.expect_admission(queue, first[2] and tonumber(first[2]) or false)
@@ -71,7 +71,7 @@ local function size(queue, name, part)
   return redis.call('ZCARD', keys.parked(queue, name, part))
 end
 
--- The moment at which a gate is looked at, or nil where there is no gate.
+-- The time at which a throttle is checked, or nil if it has no entry.
 local function moment_of(queue, name)
   return queues.has_parked(queue) and redis.call('ZSCORE', keys.queue(queue, '-gates'), name) or nil
 end
@@ -81,26 +81,26 @@ local function look(queue, name, moment)
   tell(queue)
 end
 
--- Have a gate.
+-- Make sure that a throttle has an entry.
 local function entry(queue, name)
   if not moment_of(queue, name) then
     look(queue, name, throttles.NEVER)
   end
 end
 
--- Let pops look at a gate from a moment on, if anyone is parked at it.
+-- Let pops check a throttle from a given time on, if any job is parked at it.
 function parked.expect(queue, name, moment)
   if moment_of(queue, name) then
     look(queue, name, size(queue, name, '-parked') > 0 and moment or throttles.NEVER)
   end
 end
 
--- Let pops look at a gate from a moment on, or from an earlier one as before.
+-- Let pops check a throttle from a given time on, or earlier if that was set before.
 function parked.lower(queue, name, moment)
   parked.expect(queue, name, math.min(moment, tonumber(moment_of(queue, name))))
 end
 
--- See to a gate that someone has left: another one is the first now, perhaps, and needs less; or nobody is left.
+-- Follow up when a job has left: another job, which may need less, is the first now; or no job is left.
 local function changed(queue, name)
   parked.expect(queue, name, 0)
   if size(queue, name, '-parked') == 0 then
@@ -112,6 +112,7 @@ local function changed(queue, name)
   end
 end
 
+-- The position of a job among those parked.
 local function parked_at(job)
   return keys.member(options.get(job, 'parked'), job.jid)
 end
@@ -120,7 +121,7 @@ local function let_at(job)
   return string.sub('000000' .. throttles.cost(job), -7) .. job.jid
 end
 
--- Park a job at the throttle that its option `gate` names, if that is what it waits for.
+-- Park a job at the throttle that its option `gate` names, if it has one.
 function parked.park(job)
   local name = options.get(job, 'gate')
   if name then
@@ -130,7 +131,7 @@ function parked.park(job)
   end
 end
 
--- Park it no more.
+-- Stop parking it.
 function parked.unpark(job)
   local name = options.get(job, 'gate')
   if name then
@@ -139,7 +140,7 @@ function parked.unpark(job)
   end
 end
 
--- Let the next pop look at the gate at which a job is parked: it stands elsewhere there.
+-- Let the next pop check the throttle at which a job is parked, because the job's position has changed.
 function parked.recheck(job)
   local name = options.get(job, 'gate')
   if name then
@@ -147,7 +148,7 @@ function parked.recheck(job)
   end
 end
 
--- Remember of a ready job that a throttle has let it go on, if one has.
+-- Remember that a throttle has admitted a ready job, if one has.
 function parked.reserve(job)
   local name = options.get(job, 'gate')
   if name then
@@ -156,7 +157,7 @@ function parked.reserve(job)
   end
 end
 
--- Remember it no more.
+-- Forget that a throttle has admitted a job.
 function parked.unreserve(job)
   local name = options.get(job, 'gate')
   if name then
@@ -165,7 +166,7 @@ function parked.unreserve(job)
   end
 end
 
--- Let a job that has left its place say no more at which gate it was.
+-- Clear the options that name a job's throttle and its turn.
 function parked.forget_throttle(job)
   options.drop(job, 'gate')
   options.drop(job, 'parked')
@@ -184,7 +185,7 @@ function parked.parked(queue, name, most)
   return jids
 end
 
--- How many jobs of a queue a throttle has let go on that still wait, up to a priority, and what they cost.
+-- How many jobs of a queue a throttle has admitted that still wait, up to a priority, and their cost.
 function parked.admitted(queue, name, priority)
   if not queues.has_parked(queue) then
     return {0, 0}
@@ -198,13 +199,13 @@ function parked.admitted(queue, name, priority)
   return {#found, spent}
 end
 
--- Whether jobs of its queue of the same priority, or a better one, are parked at a throttle.
+-- Whether jobs of its queue, of the same priority or a better one, are parked at a throttle.
 function parked.is_behind(job, name)
   return queues.has_parked(job.queue)
     and redis.call('ZCOUNT', keys.parked(job.queue, name, '-parked'), '-inf', job.priority) > 0
 end
 
--- How many jobs of its queue are before a job at the gate at which it is parked, if it is at one.
+-- How many jobs of its queue come before a job that is parked at a throttle.
 function parked.ahead(job)
   local name = options.get(job, 'gate')
   if not name or job.state ~= 'throttled' then

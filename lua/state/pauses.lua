@@ -8,7 +8,7 @@ local pauses = {}
 
 pauses.MOST = 10
 
--- The pauses of a queue: reason -> until, those whose time is up among them.
+-- The pauses of a queue: reason -> until, expired ones included.
 function pauses.of(name)
   local found = {}
   if queues.has_pauses(name) then
@@ -20,7 +20,7 @@ function pauses.of(name)
   return found
 end
 
--- The reasons whose time is up, in the order in which it was.
+-- The reasons of expired pauses, earliest first.
 function pauses.ended(now, name)
   local all, reasons = pauses.of(name), {}
   for reason, till in pairs(all) do
@@ -48,7 +48,7 @@ function pauses.lasting(now, name)
   return found
 end
 
--- The moment at which a paused queue goes on by itself, or 0.
+-- The time at which a paused queue resumes by itself, or 0.
 function pauses.ends_at(now, name)
   local last = 0
   for _, one in ipairs(pauses.lasting(now, name)) do
@@ -60,13 +60,13 @@ function pauses.ends_at(now, name)
   return last
 end
 
--- Let a queue be paused for a reason.
+-- Pause a queue for a reason.
 function pauses.assign(name, reason, till)
   store.set_field(keys.queue(name, '-pauses'), reason, till)
   queues.set_pauses(name, '1')
 end
 
--- End the pause for a reason, or without one all; give how many are left.
+-- End the pause for a reason, or all without one; give how many are left.
 function pauses.drop(name, reason)
   local key, left = keys.queue(name, '-pauses'), 0
   if reason then

@@ -35,7 +35,7 @@ local MOST = 200 -- queues that are kept
 local known, count = {}, 0 -- name -> what is known of it
 local step = 0 -- the operation; what a queue's state says holds when it was read in this one
 
--- Forget all that is kept: the keys are others from now on.
+-- Forget everything that is cached: the keys are others from now on.
 function queues.unknown()
   known, count = {}, 0
 end
@@ -68,7 +68,7 @@ function queues.state_key(name)
   return queue.state_key
 end
 
--- Forget which states were read in the operation before; know one, if its text was read already.
+-- Forget which states the previous operation has read; know one, if its text was read already.
 function queues.begin(name, text)
   step = step + 1
   if name then
@@ -76,6 +76,7 @@ function queues.begin(name, text)
   end
 end
 
+-- A queue to read; an empty one if it is unknown.
 function queues.of(name)
   local queue = known[name] or create(name)
   if queue.step ~= step then
@@ -116,7 +117,7 @@ local function lower_due(queue, moment)
   end
 end
 
--- Put a queue on the list, if it is not there.
+-- Put a queue on the list, unless it is listed.
 function queues.register(now, name)
   local queue = queues.of(name)
   if queue.first_seen == '' then
@@ -126,7 +127,7 @@ function queues.register(now, name)
   end
 end
 
--- Take a queue off the list, with its pauses and its idle workers; say whether it was there, or had any.
+-- Remove a queue, with its pauses and idle workers; say whether it was listed or had pauses.
 function queues.forget(name)
   local queue = queues.of(name)
   local was_there = queue.first_seen ~= '' or queue.paused == '1'
@@ -142,7 +143,7 @@ function queues.forget(name)
   return was_there
 end
 
--- A page of the names of the queues on the list, first seen first.
+-- A page of the names of the listed queues, first used first.
 function queues.listed(offset, count)
   return store.sorted('ZRANGE', keys.queues, offset, offset + count - 1)
 end
@@ -157,7 +158,7 @@ function queues.length(name)
     + size(name, '-throttled')
 end
 
--- Turn idle workers into wake-ups: one for each job that they may now get.
+-- Turn idle workers into wake-ups: one for each job that they may get now.
 local function wake(queue, most)
   local woken = math.min(tonumber(queue.idle), most)
   queue.idle = store.text(queue.idle - woken)
@@ -167,13 +168,13 @@ local function wake(queue, most)
   end
 end
 
--- Whether a queue has pauses, be their time up or not (state/pauses.lua).
+-- Whether a queue has pauses, expired ones included (state/pauses.lua).
 function queues.has_pauses(name)
   local queue = queues.of(name)
   return queue.paused == '1'
 end
 
--- Note whether a queue has pauses.
+-- Record whether a queue has pauses.
 function queues.set_pauses(name, paused)
   local queue = queues.of(name)
   if queue.paused ~= paused then
@@ -182,14 +183,14 @@ function queues.set_pauses(name, paused)
   end
 end
 
--- Wake idle workers for all that a queue may have, for it is paused no longer.
+-- Wake idle workers for everything that a queue may have, because its last pause has ended.
 function queues.resume(name)
   wake(queues.of(name), queues.length(name) + schedules.size(name))
 end
 
 -- ---- places
 
--- Where a ready job stands among those of its priority.
+-- The position of a ready job among those of its priority.
 function queues.rank(job)
   if job.options ~= '' and options.get(job, 'lifo') then
     return keys.lifo_member(job.ready_at, job.seq, job.jid)
@@ -211,7 +212,7 @@ function queues.pull(job)
   store.remove(keys.queue(job.queue, '-work'), queues.rank(job))
 end
 
--- Let a job wait for its time. If it is the first, a worker is woken that sleeps until a later one, or for ever.
+-- Put a job on the schedule. If it is the first, wake a worker that sleeps until a later time, or for ever.
 function queues.schedule(job)
   local queue, member = queues.of(job.queue), keys.member(job.seq, job.jid)
   store.add(queue.scheduled_key, job.ready_at, member)
@@ -226,27 +227,27 @@ function queues.unschedule(job)
   store.remove(keys.queue(job.queue, '-scheduled'), keys.member(job.seq, job.jid))
 end
 
--- Let a job wait for others.
+-- List a job that waits for other jobs.
 function queues.park(job)
   store.add(keys.queue(job.queue, '-depends'), job.put_at, keys.member(job.seq, job.jid))
 end
 
--- Let a job no longer wait for others.
+-- Remove a job from the list of those that wait for other jobs.
 function queues.unpark(job)
   store.remove(keys.queue(job.queue, '-depends'), keys.member(job.seq, job.jid))
 end
 
--- Let a ready job wait for a throttle.
+-- List a ready job that is parked.
 function queues.throttle(job)
   store.add(keys.queue(job.queue, '-throttled'), job.ready_at, keys.member(job.seq, job.jid))
 end
 
--- Let a job no longer wait for a throttle.
+-- Remove a job from the list of parked ones.
 function queues.unthrottle(job)
   store.sorted('ZREM', keys.queue(job.queue, '-throttled'), keys.member(job.seq, job.jid)) -- parked in this very step, perhaps
 end
 
--- Enter a lease, or a job whose lease was taken, and wake a worker for that.
+-- Enter a lease, or a stalled job, and wake a worker for that one.
 function queues.lock(job)
   local queue = queues.of(job.queue)
   local stalled = job.state == 'stalled'
@@ -257,13 +258,13 @@ function queues.lock(job)
   lower_due(queue, stalled and 0 or tonumber(job.expires_at))
 end
 
--- Strike a lease.
+-- Remove a lease.
 function queues.unlock(job)
   local queue = known[job.queue] or create(job.queue)
   store.remove(queue.locks_key, keys.member(job.seq, job.jid))
 end
 
--- Let a lease run until another moment.
+-- Move the end of a lease.
 function queues.renew(job, expires_at)
   queues.unlock(job)
   job.expires_at = expires_at
@@ -280,7 +281,7 @@ local function jids_of(members)
   return jids
 end
 
--- The jobs of some ids, read with one command.
+-- Load jobs by their ids with one command.
 local function load(jids)
   if #jids > 1 then
     records.prefetch(jids)
@@ -292,7 +293,7 @@ local function load(jids)
   return found
 end
 
--- The jobs of members of the order, of which every so many-th is one.
+-- Load jobs from members of the order; every `step`-th entry is a member.
 local function load_ready(members, step)
   if #members == step then
     return {records.get(keys.ready_jid_of(members[1]))}
@@ -308,7 +309,7 @@ local function until_(key, moment, most)
   return store.sorted('ZRANGEBYSCORE', key, '-inf', moment, 'LIMIT', 0, most)
 end
 
--- Take the next ready jobs out of the order; they are in no place then.
+-- Take the next ready jobs out of the order; they are in no list then.
 function queues.take(name, count_)
   if count_ == 0 then
     return {}
@@ -334,13 +335,13 @@ local function first_moment(command, key, ...)
   return NEVER
 end
 
--- Whether a lease may have run out, or a scheduled job or a run be due.
+-- Whether a lease may have expired, or a scheduled job or a run may be due.
 function queues.is_due(name, now)
   local queue = queues.of(name)
   return queue.due <= now
 end
 
--- Scheduled jobs whose time has come, by that time. This is the last look at what is due: it sets the bound anew.
+-- Scheduled jobs that have become due, earliest first. This is the last check for due work: it sets the bound again.
 function queues.due(name, now, most)
   local queue = queues.of(name)
   local key = queue.scheduled_key
@@ -359,12 +360,12 @@ function queues.due(name, now, most)
   return load(jids_of(due))
 end
 
--- Stalled jobs, then those whose lease ran out by a moment, by that moment.
+-- Stalled jobs, then those with a lease that expired by a given time, earliest first.
 function queues.lapsed(name, moment, most)
   return load(jids_of(until_(keys.queue(name, '-locks'), moment, most)))
 end
 
--- Move a job whose time has come from the schedule into the order, where its time and sequence place it.
+-- Move a job that has become due from the schedule into the order, at the position that its due time gives.
 function queues.promote(job)
   queues.unschedule(job)
   job.state = 'waiting'
@@ -383,19 +384,19 @@ end
 
 -- ---- idle workers
 
--- Wake an idle worker.
+-- Wake one idle worker.
 function queues.wake_one(name)
   wake(queues.of(name), 1)
 end
 
--- Wake an idle worker, if there is a ready job.
+-- Wake one idle worker if there is a ready job.
 function queues.wake_if_ready(name)
   if size(name, '-work') > 0 then
     queues.wake_one(name)
   end
 end
 
--- Count one more idle worker. Wake-ups not yet used are stale, for there is no job, and count as idle again.
+-- Count one more idle worker. Unused wake-ups are stale, because there is no job: they become idle workers again.
 function queues.await_work(name)
   local queue = queues.of(name)
   local wakes = redis.call('LLEN', keys.queue(name, '-wake'))
@@ -406,12 +407,12 @@ function queues.await_work(name)
   end
 end
 
--- Turn all idle workers into wake-ups: the moment until which they sleep may be wrong.
+-- Turn all idle workers into wake-ups: the time until which they sleep may be wrong now.
 function queues.wake_all(name)
   wake(queues.of(name), IDLE_MOST)
 end
 
--- Remember that a job will have expired at a moment.
+-- Record the time at which a job will have expired.
 function queues.expect_end(name, moment)
   local queue = queues.of(name)
   if moment < queue.expires then
@@ -420,7 +421,7 @@ function queues.expect_end(name, moment)
   end
 end
 
--- Remember the moment at which the first run of a recurring job is due; never, where none recurs.
+-- Record the due time of the first run of a recurring job; never, if there is none.
 function queues.expect_runs(name, moment)
   local queue = queues.of(name)
   if queue.recur ~= moment then
@@ -429,7 +430,7 @@ function queues.expect_runs(name, moment)
   end
 end
 
--- Remember the first moment at which a pop has to look at a gate; false, where there is none.
+-- Record the first time at which a pop must check a throttle; false if there are no parked jobs.
 function queues.expect_admission(name, moment)
   local queue = queues.of(name)
   if queue.admits_at ~= moment then
@@ -438,7 +439,7 @@ function queues.expect_admission(name, moment)
   end
 end
 
--- Whether there is any gate.
+-- Whether any throttle has an entry: parked or admitted jobs.
 function queues.has_parked(name)
   local queue = queues.of(name)
   return queue.admits_at ~= false
@@ -446,7 +447,7 @@ end
 
 -- ---- looking
 
--- How many places lie in low < moment <= high, and the ids of a page of them.
+-- How many entries lie in low < time <= high, and the ids of a page of them.
 function queues.page(name, part, low, high, offset, count)
   local key = keys.queue(name, part)
   local total = store.sorted('ZCOUNT', key, low, high)
@@ -456,6 +457,7 @@ function queues.page(name, part, low, high, offset, count)
   return total, jids_of(store.sorted('ZRANGEBYSCORE', key, low, high, 'LIMIT', offset, count))
 end
 
+-- How many entries have at most this time.
 function queues.count(name, part, moment)
   return store.sorted('ZCOUNT', keys.queue(name, part), '-inf', moment)
 end
@@ -473,7 +475,7 @@ function queues.order(name, offset, count)
   return jids
 end
 
--- How many jobs are before a job in its queue's order, if it stands there.
+-- How many jobs come before a job in its queue's order, if it is ready.
 function queues.ahead(job)
   if job.state ~= 'waiting' then
     return 0
@@ -481,7 +483,7 @@ function queues.ahead(job)
   return store.sorted('ZRANK', keys.queue(job.queue, '-work'), queues.rank(job))
 end
 
--- The next moment at which a job becomes ready by itself, or 0.
+-- The next time at which a job becomes ready by itself, or 0.
 function queues.next_at(name, now, grace)
   local function after(part, moment)
     local key = keys.queue(name, part)
@@ -495,7 +497,7 @@ function queues.next_at(name, now, grace)
   return soon < queues.NO_TIME and soon or 0
 end
 
--- The ids of the first jobs that are ready, scheduled, wait for others, or for a throttle.
+-- The ids of the first jobs that are ready, scheduled, waiting for other jobs, or parked.
 function queues.not_begun(name, most)
   local found = queues.order(name, 0, most)
   for _, part in ipairs({'-scheduled', '-depends', '-throttled'}) do

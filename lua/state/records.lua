@@ -48,7 +48,7 @@ local FIELDS = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t
 local REST = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\n()'
 local MORE = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\n()'
 
--- So many bytes of a text, and where the next begin.
+-- A part of a text of the given size, and the position after it.
 local function slice(text, at, size)
   local next_at = at + tonumber(size)
   return string.sub(text, at, next_at - 1), next_at
@@ -116,7 +116,7 @@ end
 
 local known -- jid -> record, or false
 
--- Forget the records of the operation before; know one, if its text was read already.
+-- Forget the records of the previous operation; know one, if its text was read already.
 function records.begin(jid, key, text)
   if jid then
     known = {[jid] = text and decode(jid, key, text)}
@@ -168,7 +168,7 @@ function records.new(jid)
   return job
 end
 
--- Data that stand apart.
+-- Read data that have a key of their own.
 function records.data(job)
   return store.read(job.key .. '-data')
 end
@@ -205,7 +205,7 @@ local function encode_more(job)
     .. job.progress .. job.message
 end
 
--- What few jobs have, as text; empty for all others. Only a job that is in a group has failed.
+-- The rare part of a record as text; empty for most jobs. Only a job with a failure group has failed.
 local function more_of(job)
   if job.waited_for == '0' and job.tags == '' and job.result == '' and job.group == '' and job.waits == '0'
     and job.apart == '0' and job.progress == '' and job.options == '' then
@@ -219,7 +219,7 @@ local function rest_of(job)
     .. '\t' .. store.text(#job.data) .. '\n' .. job.data .. job.history
 end
 
--- The record as text. Numbers that were computed in this operation have been made text once, in store.numbers.
+-- Write the record as text. Numbers computed in this operation have been turned into text once, in store.numbers.
 function records.encode(job)
   local numbers = store.numbers
   local more = more_of(job)
@@ -239,7 +239,7 @@ function records.remove(job)
   end
 end
 
--- Write every record that has changed. One that was shown has been encoded already.
+-- Write every record that has changed. A record that was shown is encoded already.
 function records.flush()
   for _, job in pairs(known) do
     if job then

@@ -19,7 +19,7 @@ local function list_of(state)
   return keys.requests_in(state)
 end
 
--- Before it is struck from a list: what was entered in this very step is written first.
+-- Prepare to remove a member from a list: write first what was entered in this very step.
 local function strike(request)
   if request.seq > store.began then
     store.write_sorted()
@@ -31,7 +31,7 @@ local function member(request)
   return keys.member(request.seq, request.id)
 end
 
--- A request that may not exist, or false.
+-- A request, or false if it does not exist.
 function requests.get(id)
   local text = store.read(keys.request(id))
   if not text then
@@ -51,7 +51,7 @@ function requests.load(id)
   return requests.get(id)
 end
 
--- A request, or refuse. What an operation on it does it may do to a thousand jobs.
+-- A request, or refuse. An operation on a request may change a thousand jobs, so writes are no longer buffered.
 function requests.find(id)
   store.many = true
   return requests.get(id) or refusals.refuse('REQUEST_NOT_FOUND', id)
@@ -66,18 +66,18 @@ function requests.create(id, queue, priority, limit, now)
   }
 end
 
--- How many of its sub-requests may be in order or leased: none any more when it is called off.
+-- How many of its sub-requests may be in order or leased: none once the request is canceled.
 function requests.limit(id)
   local request = requests.load(id)
   return STATES[request.state] and request.limit or 0
 end
 
--- Whether it has ended.
+-- Whether a request has ended.
 function requests.has_ended(request)
   return request.state == ENDED[1] or request.state == ENDED[2]
 end
 
--- Let it be in another state, as of the last event.
+-- Change the state of a request, as of the last event.
 function requests.move(now, request, state)
   if request.state ~= '' then
     strike(request)
@@ -89,7 +89,7 @@ function requests.move(now, request, state)
   store.add(list_of(state), now, member(request))
 end
 
--- Keep what was changed of it.
+-- Store the changes of a request.
 function requests.save(request)
   local values = {}
   for i, field in ipairs(FIELDS) do
@@ -98,7 +98,7 @@ function requests.save(request)
   store.write(keys.request(request.id), table.concat(values, '\t'))
 end
 
--- How many requests are in a state, and a page of their ids, longest so first.
+-- How many requests are in a state, and a page of their ids, longest in it first.
 function requests.page(state, offset, count)
   local ids = {}
   for i, one in ipairs(store.sorted('ZRANGE', list_of(state), offset, offset + count - 1)) do
@@ -109,12 +109,12 @@ end
 
 -- ---- sub-requests
 
--- Whether a job is, or was, a sub-request of it.
+-- Whether a job is, or was, a sub-request of this request.
 function requests.knows(request, jid)
   return store.sorted('ZSCORE', keys.sub_requests(request.id), jid) and true or false
 end
 
--- Let a job be a sub-request of it.
+-- Add a job to the sub-requests.
 function requests.add(request, jid)
   store.add(keys.sub_requests(request.id), 1, jid)
   request.total = request.total + 1
@@ -126,19 +126,19 @@ function requests.finish(request, jid, outcome)
   request[outcome] = request[outcome] + 1
 end
 
--- How many of its sub-requests have not ended.
+-- How many sub-requests have not ended.
 function requests.left(request)
   return request.total - request.done - request.failed - request.canceled
 end
 
--- Some of its sub-requests that have not ended, by id.
+-- Some sub-requests that have not ended, by id.
 function requests.unfinished(request, most)
   return store.sorted('ZRANGEBYSCORE', keys.sub_requests(request.id), 1, 1, 'LIMIT', 0, most)
 end
 
 -- ---- forgetting
 
--- Of the requests that ended by a moment one of each kind, the oldest.
+-- The oldest request of each final state that ended by `until`.
 function requests.over(until_)
   local found = {}
   for _, state in ipairs(ENDED) do
@@ -161,7 +161,7 @@ function requests.forget(request, most)
   return left
 end
 
--- Everything about a request, of which so many sub-requests are under a valid lease.
+-- Everything about a request; `running` of its sub-requests have a valid lease.
 function requests.view(request, running)
   return {
     request.id, request.queue, request.priority, request.limit, request.state, request.total,

@@ -11,6 +11,7 @@ local function key_of(job)
   return job.key .. '-results'
 end
 
+-- How many names a job was given.
 local function named(job)
   return tonumber(options.get(job, 'results') or 0)
 end
@@ -22,27 +23,27 @@ function results.check_room(jid, more)
   end
 end
 
--- Let the result of a dependency be kept under a name; it is the last of them.
+-- Reserve a name for the result of a dependency; it comes last.
 function results.expect(job, edge)
   local number = store.text(named(job) + 1)
   options.set(job, 'results', number)
   redis.call('HSET', key_of(job), edge.jid, number .. '\t\t' .. edge.name .. '\n')
 end
 
--- Keep what became of a dependency.
+-- Keep the outcome of a dependency.
 function results.keep(job, other, state, text)
   local number, _, name = string.match(redis.call('HGET', key_of(job), other), VALUE)
   redis.call('HSET', key_of(job), other, number .. '\t' .. state .. '\t' .. name .. '\n' .. text)
 end
 
--- Keep nothing of a dependency any more, if its edge has a name.
+-- Drop the outcome of a dependency, if its edge has a name.
 function results.drop(job, other, mark)
   if mark % 2 == 1 then
     redis.call('HDEL', key_of(job), other)
   end
 end
 
--- Keep nothing any more.
+-- Drop all outcomes of a job.
 function results.forget(job)
   if options.get(job, 'results') then
     options.drop(job, 'results')
@@ -54,7 +55,7 @@ local function before(one, other)
   return one.number < other.number
 end
 
--- What became of the named dependencies; of one that is unfinished, its state at `now`.
+-- The outcomes of the named dependencies; for an unfinished one, its state at `now`.
 function results.view(now, job)
   local found, jids = {}, {}
   local kept = options.get(job, 'results') and redis.call('HGETALL', key_of(job)) or {}

@@ -10,7 +10,7 @@ local NONE = {} -- of jobs
 
 local OF_STATE = {complete = 'keep_complete_ms', failed = 'keep_failed_ms'}
 
--- The moment until which a job that has ended is kept, if it says so.
+-- The time until which an ended job is kept by its own retention, or nil.
 local function moment_of(job)
   local said = options.get(job, OF_STATE[job.state])
   if not said or options.get(job, 'kept') then
@@ -19,7 +19,7 @@ local function moment_of(job)
   return said ~= '0' and job.ended_at + said or 0
 end
 
--- Enter a job that has ended, if it says how long it is kept.
+-- List a job that has ended, if it has its own retention.
 function retention.enter(job)
   local moment = moment_of(job)
   if not moment then
@@ -32,14 +32,14 @@ function retention.enter(job)
   end
 end
 
--- Strike a job, if it stands here. It may have been entered in this very step, so what was gathered is written before.
+-- Remove a job from the list. It may have been entered in this very step, so buffered writes are written first.
 function retention.leave(job)
   if moment_of(job) then
     store.sorted('ZREM', keys.keeping, keys.member(job.seq, job.jid))
   end
 end
 
--- The jobs that are to be kept no longer, by the moments until which they were.
+-- The jobs whose own retention is over, earliest first.
 function retention.due(now, most)
   local first = store.bounds().keeping
   if first == 0 or now + 1 < first then

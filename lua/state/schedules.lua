@@ -22,7 +22,7 @@ local function list_of(name)
   return keys.queue(name, '-recur')
 end
 
--- A recurring job that may not exist, or nil.
+-- A recurring job, or nil if it does not exist.
 function schedules.get(jid)
   local found = store.hashed('HGETALL', keys.schedule(jid))
   if #found == 0 then
@@ -51,7 +51,7 @@ function schedules.find(jid)
   return schedules.get(jid) or refusals.refuse('SCHEDULE_NOT_FOUND', jid)
 end
 
--- A copy of one that exists, or a new one, in no queue yet.
+-- A copy of an existing schedule, or a new one, in no queue yet.
 function schedules.draft(before, jid)
   if not before then
     return {jid = jid, runs = 0, open = 0, paused = false}
@@ -63,7 +63,7 @@ function schedules.draft(before, jid)
   return copy
 end
 
--- Let its runs have these tags, each once.
+-- Set the tags of its runs, without repetitions.
 function schedules.set_tags(schedule, list)
   local seen, order = {}, {}
   for _, tag in ipairs(list) do
@@ -75,7 +75,7 @@ function schedules.set_tags(schedule, list)
   schedule.tags = order
 end
 
--- Whether nothing of it is due before somebody, or the end of a run, lets it go on.
+-- Whether nothing of it is due until it is unpaused, or until a run ends.
 function schedules.is_suspended(schedule)
   return schedule.paused or (schedule.overlap == 'skip' and schedule.open > 0)
 end
@@ -84,18 +84,19 @@ local function member(schedule)
   return keys.member(schedule.seq, schedule.jid)
 end
 
--- Whether it has a list of moments that goes on after the last one that is known.
+-- Whether it has a list of due times that continues after the last known one.
 local function wants_times(schedule)
   local ends = schedule.end_at ~= 0 and schedule.last_at >= schedule.end_at
   return schedule.kind == 'cron' and not ends and not schedules.is_suspended(schedule)
 end
 
--- Tell the queue when the first run of its recurring jobs is due.
+-- Store in the queue's state when the first run of its recurring jobs is due.
 local function expect(name)
   local first = store.sorted('ZRANGE', list_of(name), 0, 0, 'WITHSCORES')
   queues.expect_runs(name, first[2] and tonumber(first[2]) or NEVER)
 end
 
+-- Put it into its lists.
 local function add(schedule)
   local moment = schedules.is_suspended(schedule) and queues.NO_TIME or schedule.next_at
   store.add(list_of(schedule.queue), moment, member(schedule))
@@ -106,7 +107,7 @@ local function add(schedule)
   end
 end
 
--- Put it into its queue's list, and wake those who sleep until a moment that may be too late now.
+-- Put it into its queue's list, and wake workers that sleep until a time that may be too late now.
 function schedules.enter(schedule)
   schedules.save(schedule)
   add(schedule)
@@ -114,7 +115,7 @@ function schedules.enter(schedule)
   queues.wake_all(schedule.queue)
 end
 
--- Keep what was changed of it that is not its place.
+-- Store changes that do not affect its position.
 function schedules.save(schedule)
   local key = keys.schedule(schedule.jid)
   for _, field in ipairs(TEXTS) do
@@ -128,7 +129,7 @@ function schedules.save(schedule)
   store.set_field(key, 'paused', schedule.paused and '1' or '0')
 end
 
--- Take it out of its queue's list. Do so before anything changes by which its place is found.
+-- Take it out of its lists. Call it before changing any field that orders them.
 function schedules.leave(schedule)
   store.remove(list_of(schedule.queue), member(schedule))
   if schedule.kind == 'cron' then
@@ -137,20 +138,20 @@ function schedules.leave(schedule)
   expect(schedule.queue)
 end
 
--- Delete one that is in no list.
+-- Delete a schedule that is in no list.
 function schedules.delete(schedule)
   store.hashed('DEL', keys.schedule(schedule.jid)) -- at once: a run that ends in this step asks for it
 end
 
 -- ---- times
 
--- Whether it is to run at the same times as before.
+-- Whether its due times stay the same.
 function schedules.keeps_time(schedule, op)
   return schedule.kind == op.kind and schedule.interval_ms == op.interval_ms and schedule.offset_ms == op.offset_ms
     and schedule.cron == op.cron and schedule.start_at == op.start_at
 end
 
--- The moments that are known, as a list.
+-- The known due times, as a list.
 local function known_times(schedule)
   local known = {}
   if schedule.next_at ~= queues.NO_TIME then
@@ -162,6 +163,7 @@ local function known_times(schedule)
   return known
 end
 
+-- Set the known due times.
 local function set_times(schedule, known, first)
   schedule.next_at, schedule.later = known[first] or queues.NO_TIME, {}
   for i = first + 1, #known do
@@ -169,7 +171,7 @@ local function set_times(schedule, known, first)
   end
 end
 
--- Set the first moment at which a run is due.
+-- Set the first due time.
 function schedules.begin(now, schedule, times)
   schedule.made, schedule.last_at = 0, 0
   schedule.later = {}
@@ -190,7 +192,7 @@ function schedules.begin(now, schedule, times)
   end
 end
 
--- Add moments to its list that are after the last one; give how many. Those that are not to be are left out, and after
+-- Add the due times that follow the last known one; give how many. Times outside its bounds are left out, and beyond
 -- its end it needs no more.
 function schedules.learn(schedule, times)
   local known = known_times(schedule)
@@ -207,7 +209,7 @@ function schedules.learn(schedule, times)
   return #known - had
 end
 
--- How many runs are due before a moment.
+-- How many runs are due before a given time.
 function schedules.before(schedule, moment)
   if schedule.next_at >= moment or schedule.kind == 'after' then
     return 0
@@ -222,7 +224,7 @@ function schedules.before(schedule, moment)
   return math.floor((moment - schedule.next_at + schedule.interval_ms - 1) / schedule.interval_ms)
 end
 
--- Pass over so many runs.
+-- Skip this many runs.
 function schedules.skip(schedule, count)
   if schedule.kind == 'cron' then
     set_times(schedule, known_times(schedule), count + 1)
@@ -239,7 +241,7 @@ function schedules.count_run(schedule)
   end
 end
 
--- After a run that was due: what is due next. One that waits for the end of a run does not know yet.
+-- Advance to the next due time after a run. With the kind `after` it is not known until the run ends.
 function schedules.move_on(schedule)
   schedules.count_run(schedule)
   if schedule.kind == 'after' then
@@ -249,7 +251,7 @@ function schedules.move_on(schedule)
   end
 end
 
--- Why it has no more runs, if it has none.
+-- Why it has no more runs, or empty.
 function schedules.over(schedule)
   if schedule.limit > 0 and schedule.made >= schedule.limit then
     return 'limit'
@@ -260,7 +262,7 @@ function schedules.over(schedule)
   end
 end
 
--- Skip the runs that were missed and are not to be made; give how many.
+-- Skip the missed runs that are not to be made; give how many.
 function schedules.pass_over(now, schedule)
   local missed = 0
   if schedule.missed == 'one' then
@@ -285,7 +287,7 @@ end
 
 -- ---- runs
 
--- Those that have a run due, longest due first, as drafts that `advance` stores.
+-- The schedules with a due run, longest due first, as drafts that `advance` stores.
 function schedules.due(name, now, most)
   local queue = queues.of(name)
   if queue.recur > now then
@@ -299,7 +301,7 @@ function schedules.due(name, now, most)
   return found
 end
 
--- Keep how far schedules of one queue have come.
+-- Store the progress of schedules of one queue.
 function schedules.advance(found)
   for _, schedule in ipairs(found) do
     local key = keys.schedule(schedule.jid)
@@ -329,7 +331,7 @@ function schedules.size(name)
   return recurs(name) and store.sorted('ZCARD', list_of(name)) or 0
 end
 
--- How many of them have a run due that is not made yet.
+-- How many of them have a due run that is not made yet.
 function schedules.count_due(name, now)
   return recurs(name) and store.sorted('ZCOUNT', list_of(name), '-inf', now) or 0
 end
@@ -343,7 +345,7 @@ function schedules.page(name, offset, count)
   return schedules.size(name), jids
 end
 
--- Those whose list of moments ends by a moment, soonest first.
+-- Those whose known due times end by `until`, soonest first.
 function schedules.unset(until_, count)
   local found = {}
   for i, place in ipairs(store.sorted('ZRANGEBYSCORE', keys['recur-crons'], '-inf', until_, 'LIMIT', 0, count)) do

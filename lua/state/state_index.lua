@@ -84,13 +84,13 @@ local PLAIN = {
   stalled = {queues.lock, unlock},
 }
 
--- Put a job into the place that its state says.
+-- Put a job into the lists of its state.
 function state_index.enter(job)
   local ways = job.options == '' and PLAIN[job.state] or PLACES[job.state]
   ways[1](job)
 end
 
--- Take a job out of the place that its state says.
+-- Take a job out of the lists of its state.
 function state_index.leave(job)
   if store.many and tonumber(job.seq) > store.began then
     store.write_sorted()

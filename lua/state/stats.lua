@@ -34,12 +34,12 @@ local function bin_of(duration)
   return math.min(256 + math.floor(seconds / 86400), BINS - 1)
 end
 
--- The start of the day of a moment.
+-- The start of the day that contains a time.
 function stats.day_of(at)
   return at - at % DAY_MS
 end
 
--- The minute of the day of a moment.
+-- The minute of the day that contains a time.
 local function minute_of(at)
   return math.floor(at % DAY_MS / MINUTE_MS)
 end
@@ -77,7 +77,7 @@ local function decode(text)
   return sample
 end
 
--- Pending durations as numbers; and, of runs, the minute of each.
+-- Read pending durations as numbers; and, for runs, the minute of each.
 local function taken_apart(kind, pending)
   local durations, minutes = {}, {}
   for i = 1, #pending do
@@ -90,6 +90,7 @@ local function taken_apart(kind, pending)
   return durations, minutes
 end
 
+-- Count one duration.
 local function fold(sample, durations)
   local count, mean, squares, bins = sample.count, sample.mean, sample.squares, sample.bins
   for i = 1, #durations do
@@ -114,7 +115,7 @@ local function save(kind, day, queue, sample)
   redis.call('SET', keys.stats(kind, day, queue), text .. table.concat(bins, ' '))
 end
 
--- Fold in the durations that are pending; give them, and the minutes of runs.
+-- Fold in the pending durations; give them, and the minutes of runs.
 local function fold_pending(kind, day, queue)
   local key = keys.stats(kind .. '-new', day, queue)
   local durations, minutes = taken_apart(kind, redis.call('LRANGE', key, 0, -1))
@@ -125,7 +126,7 @@ local function fold_pending(kind, day, queue)
   return durations, minutes
 end
 
--- Runs by the minute of the day, which is text: how many, and for how long.
+-- Group runs by the minute of the day, which is text: how many, and for how long.
 local function by_minute(durations, minutes)
   local completed, run_ms = {}, {}
   for i = 1, #durations do
@@ -146,7 +147,7 @@ local function count_minutes(day, queue, durations, minutes)
   end
 end
 
--- Strike the minutes of a few of the days that are older than metrics-history; runs that are pending lose theirs.
+-- Delete the minutes of a few days that are older than metrics-history; pending runs lose theirs.
 local function sweep_minutes(today)
   local last = today - config.value('metrics-history') * MINUTE_MS - DAY_MS
   for _, old in ipairs(redis.call('ZRANGEBYSCORE', keys['s-minutes'], '-inf', last, 'LIMIT', 0, SWEEP)) do
@@ -157,7 +158,7 @@ local function sweep_minutes(today)
   end
 end
 
--- Enter a day of a queue among those that there are statistics of; when it is new, strike a few that are too old.
+-- Enter a day of a queue among the days with statistics; if it is new, delete a few that are too old.
 local function enter(day, queue)
   local key = keys.s
   if redis.call('ZADD', key, 'NX', day, member(day, queue)) == 0 then
@@ -174,8 +175,8 @@ local function enter(day, queue)
   redis.call('ZADD', keys['s-minutes'], day, member(day, queue))
 end
 
--- After `count` durations were appended to those of a day, which are `size` now: enter the day when they are the first,
--- and fold when enough have come together.
+-- Follow up when `count` durations were appended to a day, which then has `size`: enter the day if they are the first,
+-- and fold when enough are pending.
 local function appended(kind, day, queue, size, count_)
   if size == count_ then
     enter(day, queue)
@@ -188,7 +189,7 @@ local function appended(kind, day, queue, size, count_)
   end
 end
 
--- Append a duration, or gather it: those of one operation on many jobs are appended together at its end.
+-- Append a duration, or buffer it: those of one operation on many jobs are appended together at its end.
 local function add(kind, now, queue, text)
   local day = now - now % DAY_MS
   local key = keys.pending(kind, day, queue)
@@ -215,7 +216,7 @@ function stats.ran(now, queue, duration)
   add('run', now, queue, store.text(duration) .. behind(now))
 end
 
--- Append what was gathered.
+-- Append the buffered durations.
 function stats.flush()
   for key, of in pairs(store.durations) do
     local size = redis.call('RPUSH', key, unpack(of.durations))
@@ -248,7 +249,7 @@ function stats.failed(now, queue)
   count_minute(now, queue, 'f')
 end
 
--- Count a failed job as failed no more, on the day of its failure.
+-- Count a failed job as no longer failed, on the day of its failure.
 function stats.recovered(failed_at, queue)
   local day = stats.day_of(failed_at)
   if redis.call('ZSCORE', keys.s, member(day, queue)) then
@@ -275,7 +276,7 @@ local function kept(kind, day, queue, with_bins)
   return shown(text, durations, with_bins)
 end
 
--- The statistics of the day of a moment, as kept at `now`.
+-- The statistics of the day that contains `at`, as kept at `now`.
 function stats.view(now, queue, at)
   local day = stats.day_of(at)
   local age = (stats.day_of(now) - day) / DAY_MS
@@ -290,7 +291,7 @@ function stats.view(now, queue, at)
   }
 end
 
--- What is counted in some minutes of a day, added to the list of those found.
+-- Add the counts of some minutes of a day to a list.
 local function show_minutes(found, day, queue, first, last)
   local fields = {}
   for minute = first, last do
@@ -310,7 +311,7 @@ local function show_minutes(found, day, queue, first, last)
   end
 end
 
--- The `count` minutes up to that of a moment, without those that are kept no more at `now`.
+-- The last `count` minutes up to that of `at`, without those that are no longer kept at `now`.
 function stats.metrics(now, queue, at, count_)
   local kept_from = now - now % MINUTE_MS - config.value('metrics-history') * MINUTE_MS
   kept_from = math.max(kept_from, stats.day_of(now) - config.value('stats-history') * DAY_MS, 0)

@@ -46,8 +46,8 @@ function store.begin(now, text, many)
   store.seen = false -- the worker of whom it was read when it was last seen
 end
 
--- A whole number as text, made once: a number costs Redis, and us, more than a third of a microsecond each time that it
--- is written.
+-- Turn a whole number into text, once: a number costs Redis and this library more than a third of a microsecond each
+-- time that it is written.
 function store.text(number)
   local text = store.numbers[number]
   if not text then
@@ -57,7 +57,7 @@ function store.text(number)
   return text
 end
 
--- Call a variadic command, on a key or, without one, on keys: in chunks of what Lua unpacks.
+-- Call a variadic command, on a key or, without one, on keys: in chunks that Lua can unpack.
 local function call_in_chunks(command, key, values, count)
   for first = 1, count, CHUNK do
     local last = first + CHUNK > count and count or first + CHUNK - 1
@@ -69,7 +69,7 @@ local function call_in_chunks(command, key, values, count)
   end
 end
 
--- What is gathered, by key, with a value more.
+-- The buffered values of a key, with one value more.
 local function with(all, key, value)
   all = all or {}
   local of = all[key]
@@ -100,7 +100,7 @@ end
 local known_counters, known_seq, known_bounds_text -- what the counters said that were taken apart last
 local known_text, known_bounds -- what the bounds said that were taken apart last
 
--- Read the counters and the options, and one or two texts more, with one command; give those.
+-- Read the counters and the options, and one or two texts more, with one command; give those texts.
 function store.open(one, two)
   local found
   if two then
@@ -205,7 +205,7 @@ function store.write(key, text)
   end
 end
 
--- What was written before its key was deleted. (What was deleted before it was written is written after.)
+-- Drop what was written before its key was deleted. (What was deleted before it was written is written after.)
 local function without_deleted()
   local left = {}
   for i = 1, size, 2 do
@@ -217,7 +217,7 @@ local function without_deleted()
   written, size = left, #left
 end
 
--- Of several texts for one key MSET keeps the last, as it should.
+-- Write the buffered texts. If a key has several, MSET keeps the last, as it should.
 local function flush_texts()
   if store.gone then
     call_in_chunks('DEL', nil, store.gone, #store.gone)
@@ -264,7 +264,7 @@ local function settle(all, command, key)
   end
 end
 
--- Write what was gathered for sorted sets, before what was entered in this very step is struck again.
+-- Write the buffered members of sorted sets, before any that was entered in this very step is removed again.
 function store.write_sorted()
   if store.removed then
     flush(store.removed, 'ZREM')
@@ -276,7 +276,7 @@ function store.write_sorted()
   end
 end
 
--- Call a command that reads a sorted set, after what was gathered for it is written.
+-- Call a command that reads a sorted set, after writing what was buffered for it.
 function store.sorted(command, key, ...)
   if store.removed then
     settle(store.removed, 'ZREM', key)
@@ -298,7 +298,7 @@ function store.set_field(key, field, value)
   end
 end
 
--- Drop a field, and another if there is one, which those that are dropped one after the other may have in common.
+-- Drop a field, and optionally another, which several drops in a row may have in common.
 function store.drop_fields(key, one, two)
   if not store.many then
     if two then
@@ -317,7 +317,7 @@ function store.drop_fields(key, one, two)
   end
 end
 
--- Call a command that reads a hash, after what was gathered for it is written.
+-- Call a command that reads a hash, after writing what was buffered for it.
 function store.hashed(command, key, ...)
   if store.dropped then
     settle(store.dropped, 'HDEL', key)
@@ -338,7 +338,7 @@ local function flush_gathered()
   end
 end
 
--- Write what was gathered, and gather no more: what follows may move a job twice.
+-- Write the buffer, and write directly from now on: what follows may move a job twice.
 function store.gather_no_more()
   flush_gathered()
   store.set, store.dropped, store.many = false, false, false
@@ -346,8 +346,8 @@ end
 
 -- ---- events: one field, `e`: the moment, what, and its facts, with tabs between
 
--- The facts of an event after the first, each behind a tab, where they are not three. One concatenation, whatever their
--- number: a table and table.concat would cost thrice as much.
+-- The facts of an event after the first, each after a tab, if they are not three. One concatenation for each number of
+-- facts: a table and table.concat would cost three times as much.
 local function more(a, b, c, d, e, f)
   if not b then
     return a and '\t' .. a or ''
@@ -380,7 +380,7 @@ function store.emit(now, event, one, two, three, four, five, six, seven)
   return seq
 end
 
--- Keep this many events from now on, and never show again those that have fallen out, or fall out now.
+-- Set how many events are kept. Events beyond that are never shown again.
 function store.keep_events(most)
   local kept = math.min(most, config.value('max-events'))
   store.bound('first_event', math.max(store.bounds().first_event, store.last() - kept + 1))

@@ -23,7 +23,7 @@ local function is_plain(segment)
   return segment ~= '' and not string.find(segment, '[*>]')
 end
 
--- Refuse what is not a subject.
+-- Refuse a text that is not a subject.
 function subjects.check(subject)
   for _, segment in ipairs(subjects.split(subject)) do
     if not is_plain(segment) then
@@ -32,7 +32,7 @@ function subjects.check(subject)
   end
 end
 
--- Refuse what is not a pattern.
+-- Refuse a text that is not a pattern.
 function subjects.check_pattern(pattern)
   local segments = subjects.split(pattern)
   for place, segment in ipairs(segments) do
@@ -67,7 +67,7 @@ function subjects.split_all(patterns)
   return all
 end
 
--- Whether any of these patterns fits a subject; all are given in segments.
+-- Whether any of these patterns matches a subject; all are given as segments.
 function subjects.matches(patterns, subject)
   for _, pattern in ipairs(patterns) do
     if fits(pattern, subject) then

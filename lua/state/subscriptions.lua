@@ -31,7 +31,7 @@ local function decode(name, text)
   }
 end
 
--- A subscription that may not exist.
+-- A subscription, or nil if it does not exist.
 function subscriptions.get(name)
   local text = store.hashed('HGET', keys.subscriptions, name)
   return text and decode(name, text)
@@ -53,7 +53,7 @@ local function in_order(found)
   return found
 end
 
--- All of them, oldest first.
+-- All subscriptions, oldest first.
 function subscriptions.listed()
   local all = store.hashed('HGETALL', keys.subscriptions)
   local found = {}
@@ -65,7 +65,7 @@ end
 
 local segments_of = {} -- by their text, the patterns with which the last message was compared: kept from call to call
 
--- Those that are up to date and want a subject, oldest first. Of others no more is decoded than their patterns.
+-- The subscriptions that are up to date and match a subject, oldest first. Of the others only the patterns are decoded.
 function subscriptions.wanting(subject)
   local segments, found, compared = subjects.split(subject), {}, {}
   local all = store.hashed('HGETALL', keys.subscriptions)
@@ -83,7 +83,7 @@ function subscriptions.wanting(subject)
   return in_order(found)
 end
 
--- These, each once.
+-- Drop repeated patterns.
 function subscriptions.distinct(list)
   local seen, order = {}, {}
   for _, one in ipairs(list) do
@@ -95,12 +95,12 @@ function subscriptions.distinct(list)
   return order
 end
 
--- A new one.
+-- A new subscription.
 function subscriptions.create(name)
   return {name = name}
 end
 
--- Let it want this, and its jobs be like this.
+-- Set the patterns of a subscription, and the properties of its jobs.
 function subscriptions.assign(subscription, op)
   subscription.patterns = subscriptions.distinct(op.patterns)
   subscription.queue, subscription.klass = op.queue, op.klass
@@ -116,7 +116,7 @@ function subscriptions.assign(subscription, op)
   subscription.options = table.concat(given, BETWEEN)
 end
 
--- Keep it as it is now. One that has got all messages there are is up to date.
+-- Store a subscription. One that has received all messages becomes up to date.
 function subscriptions.save(subscription)
   if subscription.position and messages.count_after(subscription.position) == 0 then
     subscription.position = nil
@@ -129,7 +129,7 @@ function subscriptions.save(subscription)
   }, '\t'))
 end
 
--- Delete it.
+-- Delete a subscription.
 function subscriptions.remove(subscription)
   store.hashed('HDEL', keys.subscriptions, subscription.name)
 end
@@ -139,7 +139,7 @@ function subscriptions.jid_of(subscription, message)
   return subscription.name .. ':' .. store.text(message.seq)
 end
 
--- The put that a message becomes. What is left of its delay, and of its subscription's, counts from now.
+-- The put that a message becomes. The rest of the message's delay, and of the subscription's, counts from now.
 function subscriptions.put_of(now, subscription, message, jid)
   local op = {
     named = true, queue = subscription.queue, jid = jid, klass = subscription.klass, data = message.data,

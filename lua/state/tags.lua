@@ -25,14 +25,14 @@ local function count(tag, by)
   end
 end
 
--- Give a job a tag that it has not. The current sequence is its place among the tag's jobs.
+-- Add a new tag to a job. The current sequence is the job's position in the tag.
 function tags.add(job, tag)
   job.tags = job.tags == '' and tag or job.tags .. BETWEEN .. tag
   store.add(keys.tag(tag), store.last(), job.jid)
   count(tag, 1)
 end
 
--- Take from a job a tag that it has.
+-- Remove a tag from a job that has it.
 function tags.remove(job, tag)
   local left = {}
   for _, other in ipairs(tags.of(job)) do
@@ -45,7 +45,7 @@ function tags.remove(job, tag)
   count(tag, -1)
 end
 
--- Let a job have just these tags, in this order; those that it had keep their places.
+-- Give a job exactly these tags, in this order; those that it had keep their positions.
 function tags.assign(job, list)
   local wanted, order = {}, {}
   for _, tag in ipairs(list) do
@@ -67,19 +67,19 @@ function tags.assign(job, list)
   job.tags = table.concat(order, BETWEEN)
 end
 
--- Let a job that is only looked at have these tags; no tag will list it.
+-- Give these tags to a job that is only shown; no tag will list it.
 function tags.pretend(job, list)
   job.tags = table.concat(list, BETWEEN)
 end
 
--- Take all tags from a job.
+-- Remove all tags from a job.
 function tags.drop(job)
   for _, tag in ipairs(tags.of(job)) do
     tags.remove(job, tag)
   end
 end
 
--- The tags that at least two jobs have, most used first, then by name.
+-- The tags of at least two jobs, most used first, then by name.
 function tags.top(offset, count_)
   local found = redis.call('ZRANGEBYSCORE', keys.tags, '-inf', -2, 'WITHSCORES', 'LIMIT', offset, count_)
   local page = {}

@@ -17,7 +17,7 @@ local function key(name, part)
   return keys.throttle(name, part)
 end
 
--- A throttle to look at; one without limits if nobody set any.
+-- A throttle to read; one without limits if it is unknown.
 function throttles.of(name)
   local concurrency, rate, rate_ms, capacity, refill, refill_ms, level, level_at =
     string.match(store.read(key(name, '-state')) or UNSET, STATE)
@@ -52,12 +52,12 @@ local function write(name, throttle)
   store.write(key(name, '-state'), table.concat(texts, '\t'))
 end
 
--- The name of a queue's own throttle, or false where it has none.
+-- The name of a queue's own throttle, or false if it has none.
 function throttles.own(queue)
   return config.owns(queue) and throttles.OWN .. queue
 end
 
--- The queue whose own throttle this is, or false.
+-- The queue that this throttle is the own throttle of, or false.
 function throttles.queue_of(name)
   return #name > #throttles.OWN and string.sub(name, 1, #throttles.OWN) == throttles.OWN
     and string.sub(name, #throttles.OWN + 1)
@@ -96,7 +96,7 @@ local function ceiling(number, by)
   return math.floor((number + by - 1) / by)
 end
 
--- What is in a bucket at a moment.
+-- The level of a bucket at a given time.
 local function level(throttle, now)
   if throttle.capacity == 0 then
     return 0
@@ -111,12 +111,12 @@ local function level(throttle, now)
   return throttle.level + elapsed * throttle.refill
 end
 
--- A level in units of another `refill_ms`: whole tokens apart, so that no product is too great to be exact.
+-- Convert a level to units of another `refill_ms`: whole tokens apart, so that all products are exact.
 local function converted(level_, was_ms, refill_ms)
   return math.floor(level_ / was_ms) * refill_ms + math.floor(level_ % was_ms * refill_ms / was_ms)
 end
 
--- Set all limits of a throttle. A new bucket is full; one that there was keeps its tokens, as far as they fit.
+-- Set all limits of a throttle. A new bucket is full; an existing one keeps its tokens, up to the new capacity.
 function throttles.assign(now, op)
   local throttle = throttles.of(op.throttle)
   local level_, was_ms = level(throttle, now), throttle.refill_ms
@@ -139,7 +139,7 @@ function throttles.assign(now, op)
   end
 end
 
--- Take all limits from a throttle; say whether it had any.
+-- Remove all limits of a throttle; say whether it had any.
 function throttles.clear(name)
   if not throttles.is_set(throttles.of(name)) then
     return false
@@ -159,18 +159,18 @@ function throttles.listed(offset, count)
   return store.sorted('ZRANGE', keys.throttles, offset, offset + count - 1)
 end
 
--- The set of those that hold a place in a throttle.
+-- The set of the jobs that count against the concurrency of a throttle.
 local function held(name)
   local queue = throttles.queue_of(name)
   return queue and keys.queue(queue, '-locks') or key(name, '-held')
 end
 
--- How many jobs hold a place in a throttle.
+-- How many jobs count against the concurrency of a throttle.
 function throttles.running(name)
   return store.sorted('ZCARD', held(name))
 end
 
--- The first jobs that do.
+-- The first of these jobs.
 function throttles.holders(name, most)
   local found = store.sorted('ZRANGE', held(name), 0, most - 1)
   if throttles.queue_of(name) then
@@ -188,6 +188,7 @@ function throttles.used(name, throttle, now)
   return store.sorted('ZCOUNT', key(name, '-claims'), '(' .. now - throttle.rate_ms, '+inf')
 end
 
+-- When the window has room for one more claim.
 local function window_opens(name, throttle, now, count)
   local surplus = throttles.used(name, throttle, now) + count - throttle.rate
   if surplus < 0 then
@@ -199,14 +200,15 @@ local function window_opens(name, throttle, now, count)
   return tonumber(first[2] or now) + throttle.rate_ms
 end
 
+-- When the bucket has enough tokens.
 local function bucket_opens(throttle, now, cost, spent)
   local tokens = math.min(math.min(cost, throttle.capacity) + spent, 2 * throttle.capacity) -- so that no product is too great
   local missing = tokens * throttle.refill_ms - level(throttle, now)
   return missing > 0 and math.max(now, throttle.level_at) + ceiling(missing, throttle.refill) or now
 end
 
--- When a claim may pass a throttle that takes so many tokens, after others: now, later, or never by itself. Who `holds` a
--- place needs none.
+-- When a claim of this cost may pass a throttle, after others: now, later, or never by itself. A job that already
+-- `holds` the throttle does not count again.
 function throttles.opens_at(now, name, cost, before, holds)
   local throttle = throttles.of(name)
   local count, spent = before[1], before[2]
@@ -217,13 +219,13 @@ function throttles.opens_at(now, name, cost, before, holds)
   return math.max(window, throttle.capacity > 0 and bucket_opens(throttle, now, cost, spent) or now)
 end
 
--- The tokens that a claim takes from a throttle: where it costs more than there may be, all of them.
+-- The tokens that a claim takes from a throttle: at most the capacity.
 function throttles.taken(name, cost)
   local throttle = throttles.of(name)
   return math.min(cost, throttle.capacity)
 end
 
--- Enter a claim into the window, and take its tokens out of the bucket.
+-- Enter a claim into the window, and take its tokens from the bucket.
 function throttles.spend(now, name, cost, token)
   local throttle = throttles.of(name)
   if throttle.rate > 0 then

@@ -8,7 +8,7 @@ function tracking.is_tracked(jid)
   return store.tracks and store.sorted('ZSCORE', keys.tracked, jid) ~= false
 end
 
--- Track a job. The current sequence is its place.
+-- Track a job. The current sequence is its position.
 function tracking.add(jid)
   store.add(keys.tracked, store.last(), jid)
   store.bound('tracked', store.bounds().tracked + 1)

@@ -7,7 +7,7 @@ local ttl = {}
 
 local PENDING = {scheduled = true, depends = true, waiting = true, throttled = true}
 
--- The moment until which a job may begin, if there is one and it has not begun.
+-- The time until which a job may start, if it has one and has not started.
 local function moment_of(job)
   local ttl = options.get(job, 'ttl_ms')
   return ttl and PENDING[job.state] and job.put_at + ttl
@@ -17,7 +17,7 @@ local function list_of(name)
   return keys.queue(name, '-expires')
 end
 
--- Enter a job that was placed, if it has a time to live.
+-- List a job that was placed, if it has a time to live.
 function ttl.enter(job)
   local moment = moment_of(job)
   if moment then
@@ -26,21 +26,21 @@ function ttl.enter(job)
   end
 end
 
--- Strike a job that is about to be lifted, if it stands here. It may have been entered in this very step, so what was
--- gathered for the list is written before.
+-- Remove a job that is about to be lifted from the list. It may have been entered in this very step, so buffered writes
+-- are written first.
 function ttl.leave(job)
   if moment_of(job) then
     store.sorted('ZREM', list_of(job.queue), keys.member(job.seq, job.jid))
   end
 end
 
--- Whether a job that has not begun may no longer do so.
+-- Whether a job that has not started may no longer start.
 function ttl.is_over(now, job)
   local ttl = options.get(job, 'ttl_ms')
   return ttl and job.put_at + ttl < now
 end
 
--- The jobs of a queue that have expired, by the moments until which they lived.
+-- The expired jobs of a queue, earliest first.
 function ttl.due(name, now, most)
   local queue = queues.of(name)
   if queue.expires > now then

@@ -7,7 +7,7 @@ local uniques = {}
 
 local SWEEP = 2 -- keys that are past their moment are deleted when one is taken
 
--- A key that was held last by somebody, or false.
+-- A key as stored, even if it is no longer held, or false.
 function uniques.load(key)
   local text = store.hashed('HGET', keys.uniques, key)
   if not text then
@@ -30,7 +30,7 @@ function uniques.get(now, key)
   return unique and (unique.ends == 0 or now < unique.ends) and unique
 end
 
--- Let a job hold a key, and nobody else.
+-- Make a job the only holder of a key.
 function uniques.hold(key, mode, job, since, ends)
   write({
     key = key, mode = mode, jid = job.jid, since = since, ends = ends, token = job.token, next = '',
@@ -42,13 +42,13 @@ function uniques.hold(key, mode, job, since, ends)
   end
 end
 
--- Let a job be the one that is kept until the holder has ended, or nobody.
+-- Set the job that waits until the holder has ended, or none.
 function uniques.keep_next(unique, jid)
   unique.next = jid
   write(unique)
 end
 
--- Let nobody hold a key.
+-- Release a key.
 function uniques.remove(unique)
   store.drop_fields(keys.uniques, unique.key)
   if unique.ends > 0 then
@@ -56,7 +56,7 @@ function uniques.remove(unique)
   end
 end
 
--- Delete keys that are past their moment, the earliest first.
+-- Delete keys past their times, the earliest first.
 function uniques.sweep(now)
   local past = store.sorted('ZRANGEBYSCORE', keys['unique-ends'], '-inf', now, 'LIMIT', 0, SWEEP)
   for _, key in ipairs(past) do

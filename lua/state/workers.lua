@@ -14,8 +14,8 @@ local PRECISION_MS = 1000
 local SWEEP = 10
 local NONE = {} -- of jobs
 
--- Strike silent workers that hold no lease. A few are looked at each time, longest silent first; those that hold one are
--- passed, and the next time begins behind them, until all have been looked at.
+-- Delete silent workers without leases. A few are examined each time, longest silent first. Those with a lease are
+-- passed, and the next call continues after them, until all have been examined.
 local function sweep(since)
   local before = tonumber(store.read(keys['workers-passed']) or 0)
   local passed = before
@@ -35,7 +35,7 @@ local function sweep(since)
   end
 end
 
--- Enter a worker as seen now; strike some that have been silent for too long and hold nothing.
+-- Record that a worker was seen now; delete some workers that have been silent too long and hold nothing.
 function workers.seen(now, name)
   local last = store.seen_at
   if store.seen ~= name then
@@ -50,7 +50,7 @@ function workers.seen(now, name)
   sweep(now - config.value('max-worker-age'))
 end
 
--- Take a worker off the list; say whether it was there.
+-- Take a worker off the list; say whether it was listed.
 function workers.deregister(name)
   store.hashed('HDEL', keys.worker(name), '')
   return redis.call('ZREM', keys.workers, name) == 1
@@ -58,7 +58,7 @@ end
 
 local field, alone -- of what a request is granted; whether it is granted one job at most
 
--- For how many jobs the request is whose leases are entered next.
+-- Set how many jobs the request asks for whose leases are entered next.
 function workers.expect(request, count)
   field, alone = 'r' .. request, count == 1 and request ~= ''
 end
@@ -72,12 +72,12 @@ function workers.hold(job)
   end
 end
 
--- Strike a lease, and what the request that granted it was granted.
+-- Remove a lease, and forget the grant that it belongs to.
 function workers.release(job)
   store.drop_fields(keys.worker(job.worker), 'j' .. job.jid, 'r' .. job.grant)
 end
 
--- The jobs that a request was granted and that are all still held under it.
+-- The jobs that a request was granted, if all are still held under it.
 function workers.granted(name, request)
   local found = store.hashed('HMGET', keys.worker(name), '', 'r' .. request)
   store.seen, store.seen_at = name, found[1]
@@ -95,15 +95,15 @@ function workers.granted(name, request)
   return jids
 end
 
--- Remember what a request was granted.
+-- Remember which jobs a request was granted.
 function workers.remember(name, request, jids)
   if request ~= '' and #jids > 0 and not alone then
     store.set_field(keys.worker(name), field, table.concat(jids, ' '))
   end
 end
 
--- The workers on the list, latest seen first, without those silent for max-worker-age that hold nothing: a page of
--- {name, seen at}. Silent ones that hold something are few, and stand at the end.
+-- The listed workers, latest seen first, without those silent for max-worker-age that hold nothing: a page of {name,
+-- seen at}. Silent workers with leases are few, and come at the end.
 function workers.listed(now, offset, count)
   local since = now - config.value('max-worker-age')
   local key = keys.workers
@@ -129,7 +129,7 @@ function workers.listed(now, offset, count)
   return page
 end
 
--- The silent workers that hold a lease, latest seen first; looked for among the 1000 latest silent ones.
+-- The silent workers with a lease, latest seen first; only the 1000 latest silent ones are examined.
 function workers.silent_holders(lively)
   local found = redis.call('ZREVRANGE', keys.workers, lively, lively + catalogue.most - 1, 'WITHSCORES')
   local holders = {}
@@ -141,7 +141,7 @@ function workers.silent_holders(lively)
   return holders
 end
 
--- When any worker was seen last; 0, if none is on the list.
+-- When any worker was last seen; 0 if none is listed.
 function workers.last_seen()
   local found = redis.call('ZREVRANGE', keys.workers, 0, 0, 'WITHSCORES')
   return tonumber(found[2] or 0)

@@ -1,8 +1,8 @@
-"""Copies of the model's state, and what tells two states apart.
+"""Copies of the model's state, and fingerprints that tell two states apart.
 
-A search tries operations that turn out wrong, so it works on copies. What a store holds is a tree of few types: objects
-with slots, dictionaries and lists of their own, and values that never change, which copies share. So a copy is made
-type by type; a type that is not known here is refused rather than shared by mistake.
+A search tries operations that turn out wrong, so it works on copies. A store is a tree of few types: objects with
+slots, dictionaries and lists, and immutable values, which copies share. So a copy is made type by type; an unknown type
+is refused rather than shared by mistake.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from qmodel.model.state.store import Store
 Copier = Callable[[Any], Any]
 
 UNCHANGING = (str, int, float, bool, type(None))
-"""What copies share, with all tuples: those in a store, and replies that are remembered, hold only such values."""
+"""The immutable types. Copies share them, and all tuples: tuples in a store and remembered replies hold only such
+values.
+"""
 
 
 def _same(value: Any) -> Any:
@@ -41,11 +43,13 @@ def _dictionary(value: dict[Any, Any]) -> dict[Any, Any]:
 
 
 SHALLOW = ("requests", "config", "settings", "tracked")
-"""What of a store holds values only that never change: a thousand replies need not be looked at one by one."""
+"""The parts of a store that hold only immutable values: a thousand replies need not be copied one by one."""
 
 
 def _object(cls: type[Any]) -> Copier:
-    """What copies the objects of a class. It is written out slot by slot and compiled, which halves its time."""
+    """Make the function that copies the objects of a class. It is written out slot by slot and compiled, which halves
+    its time.
+    """
     lines = ["def copy(given):", " made = new(cls)"]
     for slot in cls.__slots__:
         shallow = cls is Store and slot in SHALLOW
@@ -58,7 +62,7 @@ def _object(cls: type[Any]) -> Copier:
 
 
 class _Copiers(dict[type[Any], Copier]):
-    """What copies the values of each type; those of tuples and of the model's own classes are found when first met."""
+    """The copying function of each type; those of tuples and of the model's own classes are made on first use."""
 
     def __missing__(self, kind: type[Any]) -> Copier:
         if issubclass(kind, tuple):
@@ -79,7 +83,7 @@ for _list in (list, set, deque, Ordered):
 
 
 def copy(store: Store) -> Store:
-    """A store that holds the same, and of which no step changes the other."""
+    """Copy a store; later steps on one do not change the other."""
     copied: Store = COPIERS[Store](store)
     return copied
 
@@ -87,16 +91,17 @@ def copy(store: Store) -> Store:
 # ---- telling apart
 
 UNSEEN = {"days": ("stats", "metrics"), "events": ("events",), "journal": ("journal",)}
-"""What a store keeps that some operations only can tell of: neither a reply of another one nor what it does depends on
-it. So it tells no two states apart where nobody asks."""
+"""The parts of a store that only some operations show: no other reply or effect depends on them. So they distinguish no
+two states unless one of these operations is asked.
+"""
 
 
 class Fingerprints:
-    """Gives each state a fingerprint: equal for equal states, and for others, all but certainly, another one.
+    """Gives each state a fingerprint: equal for equal states, and almost certainly different for different ones.
 
-    `asked` is every operation that is asked, as often as it is. The events are taken in as they come, for there may be
-    thousands: `events` of a state is made of that of the state before it. A reply that is remembered for a request that
-    is made only once counts only as one of the row in which all will be forgotten.
+    `asked` lists every operation that is asked, with repetitions. Events are added as they come, because there may be
+    thousands: the `events` of a state are computed from those of the state before it. A remembered reply to a request
+    that is made only once counts only by its position in the order of forgetting.
     """
 
     def __init__(self, asked: Iterable[Operation]) -> None:
@@ -107,7 +112,7 @@ class Fingerprints:
         self._keeps_events = "events" not in self._unseen
 
     def events(self, before: bytes, seq: int, store: Store) -> bytes:
-        """The fingerprint of the events, from that at a sequence number before."""
+        """The fingerprint of the events, from that at an earlier sequence number."""
         if not self._keeps_events or store.seq == seq:
             return before
         new = [store.events[i] for i in range(max(len(store.events) - (store.seq - seq), 0), len(store.events))]
@@ -128,7 +133,7 @@ class Fingerprints:
 
 
 def _ordered(value: Any) -> Any:
-    """A value whose text depends on nothing but what it is."""
+    """Make a value whose text depends only on its content."""
     if type(value) is dict:
         return sorted((key, _ordered(one)) for key, one in value.items())
     return value

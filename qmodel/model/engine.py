@@ -1,7 +1,7 @@
-"""The model: `step(store, now, operation)` gives what the operation replies, or why it is refused.
+"""The engine: `step(store, now, operation)` gives the operation's reply, or its refusal.
 
-The one dispatch. Its mirror is `lua/wire/register.lua`. Everything that decides stands in `ops`; here arguments are
-checked, resends are recognised that nothing else recognises, and refusals become data.
+This is the only dispatch; its twin is `lua/wire/register.lua`. All decisions are made in `ops`. Here arguments are
+checked, repeated requests of memo operations are answered from memory, and refusals become data.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Verb = Callable[[Store, int, Any], Any]
 
 
 def _verb(spec: Spec) -> Verb:
-    """Find what executes an operation: the function of its name in the module of its section.
+    """Find the function that executes an operation: the one of its name in the module of its section.
 
-    A name that its module needs for a noun of the state ends in an underscore: `throttles_`.
+    A name that the module needs for a noun of the state ends in an underscore: `throttles_`.
     """
     section = import_module(f"qmodel.model.ops.{spec.section}")
     verb: Verb = getattr(section, f"{spec.name}_", None) or getattr(section, spec.name)
@@ -35,12 +35,12 @@ VERBS = {name: _verb(spec) for name, spec in CATALOGUE.items()}
 
 
 def fault(op: Operation) -> str | None:
-    """The first argument of an operation that is not what its kind accepts, or None."""
+    """The first argument of an operation that its kind does not accept, or None."""
     return _CHECKS[type(op)](op)
 
 
 def _check(spec: Spec) -> Callable[[Any], str | None]:
-    """What finds the fault of operations of one class. A default needs no check.
+    """Make the function that finds the fault of operations of one class. A default needs no check.
 
     It is written out argument by argument and compiled, as dataclasses do it: a loop over the arguments that calls
     `accepts` takes three times as long, a fifth of a whole step.
@@ -92,7 +92,7 @@ def step(store: Store, now: int, op: Operation) -> Any:
 
 
 def _remembered(store: Store, now: int, op: Any, verb: Verb) -> Any:
-    """Answer a request that was answered before as before, and remember the answer of a new one."""
+    """Answer a repeated request from memory, or execute a new one and remember its reply."""
     request = f"{op.spec.name} {op.request}"
     reply = idempotency.recall(store, request)
     if reply is None:

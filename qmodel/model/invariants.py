@@ -1,27 +1,25 @@
-"""What holds after every step, one named predicate each.
+"""Invariants: what holds after every step, one named predicate each.
 
-They look at a snapshot, so they hold for the model and for the keys of a live server alike. Each
-yields what breaks it; its docstring is the claim. Two things a snapshot cannot show are laws of
-tests/property instead: what a step may do, and what it must leave alone.
+They check a snapshot, so they hold for the model and for the keys of a live server alike. Each predicate yields the
+violations; its docstring is the claim. What a step may change and must leave alone, a snapshot cannot show: those are
+laws in tests/property.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from qmodel.contract.arguments import POLICIES
 from qmodel.contract.lifecycle import STATES
 from qmodel.contract.replies import HISTORY
 from qmodel.contract.settings import OPTIONS, PER_QUEUE
+from qmodel.model.snapshot import Record, Snapshot
 from qmodel.model.state.queues import NO_TIME
 from qmodel.model.state.records import NEVER
 
-if TYPE_CHECKING:
-    from qmodel.model.snapshot import Record, Snapshot
-
-Predicate = Callable[["Snapshot"], Iterator[str]]
+Predicate = Callable[[Snapshot], Iterator[str]]
 
 DAY_MS = 86_400_000
 PLACES = ("ready", "scheduled", "depends", "locks", "throttled", "expires", "recur")
@@ -40,21 +38,21 @@ INVARIANTS: dict[str, Predicate] = {}
 
 
 def invariant(predicate: Predicate) -> Predicate:
-    """Enter a predicate by its name."""
+    """Register a predicate under its name."""
     INVARIANTS[predicate.__name__] = predicate
     return predicate
 
 
 def check(snapshot: Snapshot) -> list[Broken]:
-    """Every invariant that a state breaks."""
+    """List every invariant that a state breaks."""
     return [Broken(name, detail) for name, predicate in INVARIANTS.items() for detail in predicate(snapshot)]
 
 
-# ---- places
+# ---- lists
 
 
 def _positions(s: Snapshot) -> Iterator[tuple[str, str, str, tuple[Any, ...]]]:
-    """Everything that stands in a sorted list: jid, list, whose list, entry."""
+    """Every entry of the sorted lists of jobs: jid, kind, owner, entry."""
     for name, queue in s.queues.items():
         for place in ("ready", "scheduled", "depends", "locks", "throttled"):
             yield from ((entry[-1], place, name, entry) for entry in queue[place])
@@ -64,7 +62,7 @@ def _positions(s: Snapshot) -> Iterator[tuple[str, str, str, tuple[Any, ...]]]:
 
 
 def _where(job: Record, jid: str) -> tuple[str, str, tuple[Any, ...]] | None:
-    """The list in which a job must stand by its own word, whose list, and its entry there."""
+    """The list that a job belongs in by its record: kind, owner, and entry."""
     state, queue, seq = job["state"], job["queue"], job["seq"]
     if state == "waiting":
         if ("lifo", "1") in job["options"]:
@@ -89,31 +87,31 @@ def _where(job: Record, jid: str) -> tuple[str, str, tuple[Any, ...]] | None:
 
 @invariant
 def each_job_is_in_exactly_one_list(s: Snapshot) -> Iterator[str]:
-    """A job stands in one sorted list, no more and no less."""
+    """A job is in exactly one sorted list."""
     counts = Counter(jid for jid, _, _, _ in _positions(s))
-    yield from (f"{jid} stands in {counts[jid]} places" for jid in s.jobs if counts[jid] != 1)
+    yield from (f"{jid} is in {counts[jid]} lists" for jid in s.jobs if counts[jid] != 1)
 
 
 @invariant
 def its_state_says_which(s: Snapshot) -> Iterator[str]:
-    """A job's state is one of the lifecycle, and names the list it stands in, and its key there."""
+    """A job's state is one of the lifecycle, and determines its list and its position there."""
     found = {jid: (place, whose, entry) for jid, place, whose, entry in _positions(s)}
     for jid, job in s.jobs.items():
         if job["state"] not in STATES:
             yield f"{jid} has the state {job['state']!r}"
         elif found.get(jid) != (wanted := _where(job, jid)):
-            yield f"{jid} stands in {found.get(jid)}, and its record says {wanted}"
+            yield f"{jid} is in {found.get(jid)}, but its record says {wanted}"
 
 
 @invariant
 def lists_hold_only_jobs_that_exist(s: Snapshot) -> Iterator[str]:
-    """No list, lease or index names a job that is gone; tracking alone outlives a job."""
+    """No list, lease or index names a deleted job; only tracking outlives a job."""
     named = [(jid, place) for jid, place, _, _ in _positions(s)]
     named += [(jid, "tag") for entries in s.tags.values() for _, jid in entries]
     for worker in s.workers.values():
         named += [(jid, "held") for jid in worker["held"]]
         named += [(jid, "grants") for jids in worker["grants"].values() for jid in jids]
-    yield from (f"{jid} is in {place} and gone" for jid, place in named if jid not in s.jobs)
+    yield from (f"{jid} is in {place}, but deleted" for jid, place in named if jid not in s.jobs)
 
 
 @invariant
@@ -130,7 +128,7 @@ def lists_are_in_order(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def a_queue_with_jobs_is_on_the_list(s: Snapshot) -> Iterator[str]:
-    """A queue that has a job in any of its places, or in which one recurs, was first seen at some moment."""
+    """A queue with a job in any of its lists, or with a recurring job, has a first-seen time."""
     for name, queue in s.queues.items():
         if queue["first_seen"] is None and any(queue[place] for place in PLACES):
             yield f"{name} has jobs and is not on the list"
@@ -138,7 +136,7 @@ def a_queue_with_jobs_is_on_the_list(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def pauses_are_bounded(s: Snapshot) -> Iterator[str]:
-    """A queue has at most ten pauses, and none ends before time began."""
+    """A queue has at most ten pauses, and none has a negative end."""
     for name, queue in s.queues.items():
         if len(queue["pauses"]) > 10 or min(queue["pauses"].values(), default=0) < 0:
             yield f"{name} is paused for {queue['pauses']}"
@@ -146,7 +144,7 @@ def pauses_are_bounded(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def nothing_is_kept_empty(s: Snapshot) -> Iterator[str]:
-    """No group, tag, worker or queue is kept of which there is nothing to say."""
+    """No empty group, tag, worker, queue or metadata is kept."""
     yield from (f"group {name} is empty" for name, entries in s.groups.items() if not entries)
     yield from (f"tag {name} is empty" for name, entries in s.tags.items() if not entries)
     yield from (f"klass {name} has no metadata" for name, notes in s.metadata.items() if not notes)
@@ -163,7 +161,7 @@ def nothing_is_kept_empty(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def sequences_are_unique_and_past(s: Snapshot) -> Iterator[str]:
-    """No two jobs, recurring or not, have the same sequence, and none is beyond the last event's."""
+    """No two jobs, recurring or not, have the same sequence, and none is later than the last event."""
     counts = Counter(job["seq"] for job in s.jobs.values())
     for jid, job in s.jobs.items():
         if counts[job["seq"]] > 1 or not 0 < job["seq"] <= s.seq:
@@ -176,7 +174,7 @@ def sequences_are_unique_and_past(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def tokens_are_unique_and_past(s: Snapshot) -> Iterator[str]:
-    """Every token is the sequence of a claim: no two jobs share one, and none is yet to come."""
+    """Every token is the sequence of a claim: no two jobs share one, and none is in the future."""
     counts = Counter(job["token"] for job in s.jobs.values() if job["token"])
     for jid, job in s.jobs.items():
         if counts[job["token"]] > 1 or not 0 <= job["token"] <= s.seq:
@@ -187,7 +185,7 @@ def tokens_are_unique_and_past(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def events_are_kept_within_bounds(s: Snapshot) -> Iterator[str]:
-    """As many events are kept as there were, up to max-events."""
+    """All events are kept, up to max-events."""
     most = s.config.get("max-events", OPTIONS["max-events"].default)
     if s.events > min(most, s.seq) or (s.seq and not s.events):
         yield f"{s.events} events are kept of {s.seq}, and max-events is {most}"
@@ -198,7 +196,7 @@ def events_are_kept_within_bounds(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def a_lease_is_what_a_running_job_has(s: Snapshot) -> Iterator[str]:
-    """Worker and expiry are those of a running job; a job in any other state has none."""
+    """Only a running job has a worker and an expiry."""
     for jid, job in s.jobs.items():
         running = job["state"] == "running"
         if running is not bool(job["worker"]) or running is not (job["expires_at"] > 0):
@@ -219,7 +217,7 @@ def a_leased_job_is_held_by_its_worker_alone(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def grants_are_held(s: Snapshot) -> Iterator[str]:
-    """What a worker remembers of a grant it still holds whole, under that very request."""
+    """A worker still holds every job of a remembered grant, under the same request."""
     for name, worker in s.workers.items():
         for request, jids in worker["grants"].items():
             if not jids or len(set(jids)) != len(jids):
@@ -235,7 +233,7 @@ def grants_are_held(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def edges_stand_on_both_sides(s: Snapshot) -> Iterator[str]:
-    """A job names those it waits for, and they name it."""
+    """A job names the jobs that it waits for, and they name it."""
     for one, other in (("dependencies", "dependents"), ("dependents", "dependencies")):
         for jid, job in s.jobs.items():
             for far in job[one]:
@@ -245,7 +243,7 @@ def edges_stand_on_both_sides(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def edges_lead_to_unfinished_jobs(s: Snapshot) -> Iterator[str]:
-    """Nobody waits for a job that is complete."""
+    """No job waits for a complete job."""
     for jid, job in s.jobs.items():
         if job["state"] == "complete" and (job["dependents"] or job["dependencies"]):
             yield f"{jid} is complete, and still has dependencies or dependents"
@@ -253,7 +251,7 @@ def edges_lead_to_unfinished_jobs(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def a_job_waits_for_others_iff_it_has_dependencies(s: Snapshot) -> Iterator[str]:
-    """The state is `depends` exactly while there is something to wait for; a failed job may have it, too."""
+    """A job with dependencies is in the state `depends`, or failed; a job in `depends` has dependencies."""
     for jid, job in s.jobs.items():
         if job["state"] != "failed" and (job["state"] == "depends") is not bool(job["dependencies"]):
             yield f"{jid} is {job['state']} and waits for {job['dependencies']}"
@@ -272,7 +270,7 @@ def no_job_waits_for_itself(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def edges_that_follow_a_failure_have_followed(s: Snapshot) -> Iterator[str]:
-    """Nobody waits for a failed job whose failure it ignores, unless that job is yet to be seen to."""
+    """No job waits for a failed one by an `ignore` edge, unless the cascade has yet to process it."""
     left = {jid for _, jid, _ in s.cascade}
     for jid, job in s.jobs.items():
         for other, mark in job["marks"]:
@@ -284,7 +282,7 @@ def edges_that_follow_a_failure_have_followed(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def results_are_those_of_named_edges(s: Snapshot) -> Iterator[str]:
-    """A job keeps a result, or expects one, for each of its named edges, and says how many it was given."""
+    """A job keeps or expects a result for each of its named edges, and counts the names that it was given."""
     for jid, kept in s.results.items():
         named = {other for other, mark in s.jobs[jid]["marks"] if mark % 2} if jid in s.jobs else set()
         expected = {other for other, _, state, _ in kept if not state}
@@ -298,7 +296,7 @@ def results_are_those_of_named_edges(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def the_cascade_is_of_the_past(s: Snapshot) -> Iterator[str]:
-    """What is left of a cascade failed by events that happened."""
+    """The sequences in the cascade are those of past events."""
     for seq, jid, _ in s.cascade:
         if not 0 < seq <= s.seq:
             yield f"{jid} failed at {seq} of {s.seq}"
@@ -317,7 +315,7 @@ def dependents_are_bounded(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def retries_remain_within_bounds(s: Snapshot) -> Iterator[str]:
-    """From none to all of a job's retries remain."""
+    """Between 0 and all of a job's retries remain."""
     for jid, job in s.jobs.items():
         if not 0 <= job["remaining"] <= job["retries"]:
             yield f"{jid} has {job['remaining']} of {job['retries']} retries"
@@ -325,7 +323,7 @@ def retries_remain_within_bounds(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def an_ended_job_says_when(s: Snapshot) -> Iterator[str]:
-    """Only a complete or failed job has ended, and a failed one failed just then."""
+    """Only a complete or failed job has ended; a failed one ended at the time of its failure."""
     for jid, job in s.jobs.items():
         if job["ended_at"] and job["state"] not in ("complete", "failed"):
             yield f"{jid} is {job['state']} and ended at {job['ended_at']}"
@@ -337,7 +335,7 @@ def an_ended_job_says_when(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def every_job_was_put(s: Snapshot) -> Iterator[str]:
-    """Every job has been put at some moment into some queue, as some klass."""
+    """Every job has a put time, a queue and a klass."""
     for jid, job in s.jobs.items():
         if not job["queue"] or not job["klass"] or job["put_at"] < 0 or job["ready_at"] < 0:
             yield f"{jid}: {job['queue']!r} {job['klass']!r} {job['put_at']} {job['ready_at']}"
@@ -345,7 +343,7 @@ def every_job_was_put(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def history_is_bounded_and_well_formed(s: Snapshot) -> Iterator[str]:
-    """A history begins with the first put, after whose run the job is; stages have the facts of their kind."""
+    """A history begins with the first put, or with the schedule of a run; stages have the facts of their kind."""
     most = max(o.high for name, o in OPTIONS.items() if name == "max-job-history")
     for jid, job in s.jobs.items():
         stages = job["history"]
@@ -359,7 +357,7 @@ def history_is_bounded_and_well_formed(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def a_lease_ends_once(s: Snapshot) -> Iterator[str]:
-    """No token occurs in two stages that end a lease, but in `retried` and the failure it caused."""
+    """No token is in two stages that end a lease, except `retried` and the failure that it caused."""
     ends = {"completed": 0, "retried": 0, "released": 0, "failed": 0, "lapsed": 1, "timed_out": 1}
     for jid, job in s.jobs.items():
         tokens = Counter(facts[ends[w]] for w, _, facts in job["history"] if w in ends)
@@ -368,7 +366,7 @@ def a_lease_ends_once(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def failed_jobs_may_be_deleted_unless_they_are_kept(s: Snapshot) -> Iterator[str]:
-    """The list of failed jobs has each of them under the moment of its failure, but for those marked as kept."""
+    """The list of failed jobs has each at the time of its failure, except those marked as kept."""
     wanted = set()
     for jid, job in s.jobs.items():
         kept = ("kept", "1") in job["options"]
@@ -381,7 +379,7 @@ def failed_jobs_may_be_deleted_unless_they_are_kept(s: Snapshot) -> Iterator[str
 
 @invariant
 def only_a_running_job_is_marked_as_revoked(s: Snapshot) -> Iterator[str]:
-    """A job that was called off is marked so while its worker has it; any other has failed at once."""
+    """Only running jobs are marked as revoked; any other job fails at once when it is revoked."""
     for jid, job in s.jobs.items():
         if job["state"] != "running" and any(name == "revoked" for name, _ in job["options"]):
             yield f"{jid} is {job['state']}, and marked as revoked"
@@ -389,7 +387,7 @@ def only_a_running_job_is_marked_as_revoked(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def jobs_that_may_expire_are_listed(s: Snapshot) -> Iterator[str]:
-    """The jobs with a time to live have not begun, and stand in their queue's list under the last moment to do so."""
+    """Jobs with a time to live have not started, and are in their queue's list at the last time to start."""
     found = Counter((name, place) for name, queue in s.queues.items() for place in queue["expires"])
     wanted: Counter[tuple[str, Any]] = Counter()
     for jid, job in s.jobs.items():
@@ -397,13 +395,13 @@ def jobs_that_may_expire_are_listed(s: Snapshot) -> Iterator[str]:
             wanted[job["queue"], (job["put_at"] + ttl, job["seq"], jid)] += 1
             if job["state"] not in ("scheduled", "depends", "waiting", "throttled"):
                 yield f"{jid} is {job['state']}, and may still expire"
-    yield from (f"{place} stands in {name}, wrongly" for name, place in found - wanted)
-    yield from (f"{place} does not stand in {name}" for name, place in wanted - found)
+    yield from (f"{place} is in {name}, wrongly" for name, place in found - wanted)
+    yield from (f"{place} is not in {name}" for name, place in wanted - found)
 
 
 @invariant
 def jobs_with_their_own_retention_are_listed(s: Snapshot) -> Iterator[str]:
-    """The ended jobs that say how long they are kept are listed under the moment, but those that are kept anyway."""
+    """Ended jobs with their own retention are listed at its end, except those marked as kept."""
     wanted = set()
     for jid, job in s.jobs.items():
         said = dict(job["options"]).get(
@@ -419,7 +417,7 @@ def jobs_with_their_own_retention_are_listed(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def leased_jobs_hold_their_throttles(s: Snapshot) -> Iterator[str]:
-    """The holders of a throttle are the running and stalled jobs that name it, under their tokens."""
+    """The holders of a throttle are the running and stalled jobs that name it, with their tokens."""
     wanted: dict[str, list[tuple[int, str]]] = {}
     for jid, job in s.jobs.items():
         if job["state"] in ("running", "stalled"):
@@ -433,7 +431,7 @@ def leased_jobs_hold_their_throttles(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def each_throttle_knows_its_parked_jobs(s: Snapshot) -> Iterator[str]:
-    """A job is parked at the one gate that it names, or was let go on by it and waits; and no gate is kept empty."""
+    """A job is parked at the throttle that its option names, or was admitted by it and waits."""
     wanted: Counter[tuple[str, str, str, tuple[Any, ...]]] = Counter()
     for jid, job in s.jobs.items():
         options = dict(job["options"])
@@ -442,7 +440,7 @@ def each_throttle_knows_its_parked_jobs(s: Snapshot) -> Iterator[str]:
         if "gate" in options:
             throttled = job["state"] == "throttled"
             if not throttled and job["state"] != "waiting":
-                yield f"{jid} is {job['state']}, and at the gate {options['gate']}"
+                yield f"{jid} is {job['state']}, and at the throttle {options['gate']}"
             place = (job["priority"], int(options["parked"] if throttled else options.get("cost", 1)), jid)
             wanted[job["queue"], options["gate"], "parked" if throttled else "let", place] += 1
     found = Counter(
@@ -452,22 +450,22 @@ def each_throttle_knows_its_parked_jobs(s: Snapshot) -> Iterator[str]:
         for which in ("parked", "let")
         for place in gate[which]
     )
-    yield from (f"{entry} is at a gate, wrongly" for entry in found - wanted)
-    yield from (f"{entry} is at no gate" for entry in wanted - found)
+    yield from (f"{entry} is parked or admitted, wrongly" for entry in found - wanted)
+    yield from (f"{entry} is neither parked nor admitted" for entry in wanted - found)
 
 
 @invariant
 def parked_jobs_are_in_order(s: Snapshot) -> Iterator[str]:
-    """No gate is kept empty; where nobody is parked nobody looks; and a throttle knows the queues parked at it."""
+    """No empty entry is kept; a throttle without parked jobs is not checked; it knows the queues with parked jobs."""
     queues: dict[str, set[str]] = {}
     for name, queue in s.queues.items():
         for throttle, gate in queue["gates"].items():
             if not gate["parked"] and not gate["let"]:
-                yield f"{name} keeps the gate {throttle} empty"
+                yield f"{name} keeps an empty entry for {throttle}"
             if not gate["parked"] and gate["moment"] != NEVER:
-                yield f"{name} looks at the gate {throttle} from {gate['moment']} on, where nobody is parked"
+                yield f"{name} checks {throttle} from {gate['moment']} on, without parked jobs"
             if list(gate["parked"]) != sorted(gate["parked"]) or list(gate["let"]) != sorted(gate["let"]):
-                yield f"the gate {throttle} of {name} is not sorted"
+                yield f"the jobs of {name} at {throttle} are not sorted"
             if gate["parked"]:
                 queues.setdefault(throttle, set()).add(name)
     for name in queues.keys() | s.throttles.keys():
@@ -478,7 +476,7 @@ def parked_jobs_are_in_order(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def throttles_are_within_bounds(s: Snapshot) -> Iterator[str]:
-    """A bucket holds from nothing to its capacity, a window as many claims as were ever allowed, and none is empty."""
+    """A bucket holds between 0 and its capacity, a window at most as many claims as allowed; no throttle is empty."""
     for name, one in s.throttles.items():
         if not 0 <= one["level"] <= one["capacity"] * one["refill_ms"] or len(one["claims"]) > 10_000:
             yield f"{name}: {one['level']} in the bucket, {len(one['claims'])} claims"
@@ -493,7 +491,7 @@ def throttles_are_within_bounds(s: Snapshot) -> Iterator[str]:
 
 
 def _concurrency_key(job: Record) -> str | None:
-    """The line that a job is to stand in."""
+    """The concurrency key that a job needs a slot of."""
     options = dict(job["options"])
     key, request = options.get("ordered"), options.get("request")
     return f"ordered:{key}" if key is not None else f"request:{request}" if request is not None else None
@@ -501,27 +499,27 @@ def _concurrency_key(job: Record) -> str | None:
 
 @invariant
 def concurrency_keys_hold_their_jobs(s: Snapshot) -> Iterator[str]:
-    """A job that has a place in its line stands there, and so does one that is throttled for want of a place."""
+    """A job with a slot is listed at its key, and so is one that is parked for want of a slot."""
     found = {(name, jid) for name, line in s.lines.items() for jid in line["active"]}
     parked = {(name, place) for name, line in s.lines.items() for place in line["parked"]}
     for jid, job in s.jobs.items():
         name = _concurrency_key(job)
         if "line" in dict(job["options"]):
             if (name, jid) not in found:
-                yield f"{jid} has no place in {name}, and says so"
+                yield f"{jid} has no slot of {name}, but says so"
             found.discard((name, jid))
         elif name is not None and job["state"] == "throttled":
             place = (name, (job["ready_at"], job["seq"], jid))
             if place not in parked:
-                yield f"{jid} is not parked in {name}"
+                yield f"{jid} is not parked at {name}"
             parked.discard(place)
-    yield from (f"{jid} has a place in {name}, wrongly" for name, jid in found)
-    yield from (f"{place} is parked in {name}, wrongly" for name, place in parked)
+    yield from (f"{jid} has a slot of {name}, wrongly" for name, jid in found)
+    yield from (f"{place} is parked at {name}, wrongly" for name, place in parked)
 
 
 @invariant
 def no_job_starts_without_a_slot(s: Snapshot) -> Iterator[str]:
-    """A job with an ordered key has a place when it is ready or leased, and none when it ended or waits for others."""
+    """A job with a key has a slot when it is ready or leased, and none when it has ended or waits for others."""
     for jid, job in s.jobs.items():
         had = "line" in dict(job["options"])
         if (job["state"] in ("waiting", "running", "stalled") and _concurrency_key(job) and not had) or (
@@ -532,7 +530,7 @@ def no_job_starts_without_a_slot(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def no_job_is_parked_while_a_slot_is_free(s: Snapshot) -> Iterator[str]:
-    """As many have a place as there may be before anybody waits; and a line in which nobody is, is gone."""
+    """No job is parked at a key while a slot is free; no key without jobs is kept."""
     for name, line in s.lines.items():
         kind, _, id = name.partition(":")
         limit = 1
@@ -548,7 +546,7 @@ def no_job_is_parked_while_a_slot_is_free(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def requests_count_their_jobs(s: Snapshot) -> Iterator[str]:
-    """Each sub-request that has not ended is a job that says so; the others are counted, each once."""
+    """Each unfinished sub-request is a job that names its request; ended ones are counted once."""
     named = {(dict(job["options"]).get("request"), jid) for jid, job in s.jobs.items()}
     for id, one in s.requested.items():
         counted = one["done"] + one["failed"] + one["canceled"]
@@ -563,7 +561,7 @@ def requests_count_their_jobs(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def each_request_stands_in_the_list_of_its_state(s: Snapshot) -> Iterator[str]:
-    """It stands there since when it is in that state, and in no other list."""
+    """A request is in the list of its state, at the time since when, and in no other."""
     found = Counter((state, place) for state, places in s.request_states.items() for place in places)
     wanted = Counter((one["state"], (one["state_at"], one["seq"], id)) for id, one in s.requested.items())
     yield from (f"{place} is {state}, wrongly" for state, place in found - wanted)
@@ -572,7 +570,7 @@ def each_request_stands_in_the_list_of_its_state(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def a_request_ends_with_its_last_job(s: Snapshot) -> Iterator[str]:
-    """It has ended exactly when nothing is to come any more, and says when."""
+    """A request has ended exactly when it has no work left, and keeps the time."""
     for id, one in s.requested.items():
         ended = one["state"] in ("done", "canceled")
         if ended is not (one["state"] != "open" and not one["unfinished"]) or (one["ended_at"] and not ended):
@@ -586,26 +584,26 @@ def a_request_ends_with_its_last_job(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def each_recurring_job_stands_in_its_queue(s: Snapshot) -> Iterator[str]:
-    """It stands in the list of its queue and in no other, under its due time, or under none while it stands still."""
+    """A schedule is in the list of its queue only, at its due time, or at none while it is suspended."""
     found = Counter((name, place) for name, queue in s.queues.items() for place in queue["recur"])
     wanted = Counter(
         (one["queue"], (NO_TIME if _stands_still(one) else one["next_at"], one["seq"], jid))
         for jid, one in s.schedules.items()
     )
-    yield from (f"{place} stands in {name}, wrongly" for name, place in found - wanted)
-    yield from (f"{place} does not stand in {name}" for name, place in wanted - found)
+    yield from (f"{place} is in {name}, wrongly" for name, place in found - wanted)
+    yield from (f"{place} is not in {name}" for name, place in wanted - found)
 
 
 @invariant
 def moments_are_wanted_where_a_list_goes_on(s: Snapshot) -> Iterator[str]:
-    """A list of moments is wanted for just those that have one which goes on, and go on themselves."""
+    """Due times are wanted for exactly the cron schedules that continue and are not suspended."""
     wanted = sorted(
         (one["last_at"], one["seq"], jid)
         for jid, one in s.schedules.items()
         if one["kind"] == "cron" and not _stands_still(one) and not 0 < one["end_at"] <= one["last_at"]
     )
     if list(s.crons) != wanted:
-        yield f"moments are wanted for {s.crons}, and should be for {wanted}"
+        yield f"due times are wanted for {s.crons}, and should be for {wanted}"
 
 
 def _stands_still(one: Record) -> bool:
@@ -614,7 +612,7 @@ def _stands_still(one: Record) -> bool:
 
 @invariant
 def open_runs_are_counted(s: Snapshot) -> Iterator[str]:
-    """A recurring job knows how many of its runs it waits for; each of them is unfinished."""
+    """A recurring job counts the runs that it waits for; each of them is unfinished."""
     said = {jid: dict(job["options"]).get("schedule") for jid, job in s.jobs.items()}
     found = Counter(whose for whose in said.values() if whose is not None)
     for jid, one in s.schedules.items():
@@ -628,7 +626,7 @@ def open_runs_are_counted(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def recurring_jobs_are_within_bounds(s: Snapshot) -> Iterator[str]:
-    """Each has an interval, or a list of moments in order; nothing about it is negative, and none is over."""
+    """A schedule has an interval or ordered due times, no negative number, and more runs to come."""
     for jid, one in s.schedules.items():
         fields = ("backlog", "runs", "made", "open", "next_at", "last_at", "retries", "limit", "catchup_ms")
         times = [one["next_at"], *one["later"]]
@@ -658,7 +656,7 @@ def runs_name_their_schedule(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def a_key_is_held_by_a_job_that_has_not_ended(s: Snapshot) -> Iterator[str]:
-    """Who holds a key has it, and has not ended; but a window is kept to its end whatever became of the job."""
+    """The holder of a key exists and has not ended; only a window is kept to its end in any case."""
     for key, one in s.uniques.items():
         job = s.jobs.get(one["jid"])
         ended = job is None or job["state"] in ("complete", "failed") or ("unique", key) not in job["options"]
@@ -670,7 +668,7 @@ def a_key_is_held_by_a_job_that_has_not_ended(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def the_next_job_of_a_key_names_the_holder(s: Snapshot) -> Iterator[str]:
-    """The job that is kept until the holder has ended says so, and no other job does."""
+    """The job that waits for the holder of a key names it, and no other job does."""
     wanted = {one["next"]: (key, one["jid"]) for key, one in s.uniques.items() if one["next"]}
     for jid, job in s.jobs.items():
         options = dict(job["options"])
@@ -695,7 +693,7 @@ def messages_are_in_order(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def subscriptions_are_within_bounds(s: Snapshot) -> Iterator[str]:
-    """There are at most 100, each since a moment of its own and with one to ten patterns."""
+    """There are at most 100 subscriptions, each with its own sequence and one to ten patterns."""
     if len(s.subscriptions) > 100:
         yield f"there are {len(s.subscriptions)} subscriptions"
     counts = Counter(one["seq"] for one in s.subscriptions.values())
@@ -721,7 +719,7 @@ def subscriptions_behind_have_messages_to_get(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def the_index_of_tags_is_the_tags_of_jobs(s: Snapshot) -> Iterator[str]:
-    """A tag lists the jobs that have it, each since the same moment."""
+    """A tag lists the jobs that have it, with the same sequences."""
     listed = {(t, jid, seq) for t, entries in s.tags.items() for seq, jid in entries}
     had = {(tag, jid, seq) for jid, job in s.jobs.items() for tag, seq in job["tags"]}
     yield from (f"{tag} lists {jid} since {n}, wrongly" for tag, jid, n in sorted(listed - had))
@@ -730,7 +728,7 @@ def the_index_of_tags_is_the_tags_of_jobs(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def samples_add_up(s: Snapshot) -> Iterator[str]:
-    """A sample's count is the sum of its bins, and nothing about it is negative."""
+    """A sample's count is the sum of its bins, and no number of it is negative."""
     for key, day in s.days.items():
         for what in ("wait", "run"):
             sample = day[what]
@@ -758,7 +756,7 @@ def failures_add_up(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def minutes_are_part_of_their_day(s: Snapshot) -> Iterator[str]:
-    """What is counted by the minute is counted of the day as well; a minute in which nothing happened is not kept."""
+    """The counts of minutes are part of the day's counts; an empty minute is not kept."""
     for key, day in s.days.items():
         if any(not 0 <= minute < 1440 or not any(counts) for minute, counts in day["minutes"].items()):
             yield f"{key} has the minutes {day['minutes']}"
@@ -769,7 +767,7 @@ def minutes_are_part_of_their_day(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def options_are_in_their_range(s: Snapshot) -> Iterator[str]:
-    """Every option that is set exists and has a value that it may have."""
+    """Every option that is set exists, and its value is in range."""
     for name, value in s.config.items():
         known = OPTIONS.get("heartbeat" if name.startswith(PER_QUEUE) else name)
         if known is None or not known.low <= value <= known.high:
@@ -778,7 +776,7 @@ def options_are_in_their_range(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def the_journal_has_no_gaps(s: Snapshot) -> Iterator[str]:
-    """The entries that are kept are the last ones, without a gap, and no more than max-journal."""
+    """The kept entries are the last ones, without a gap, and at most max-journal."""
     most = s.config.get("max-journal", OPTIONS["max-journal"].default)
     numbers = [number for number, *_ in s.journal]
     if len(numbers) > most or numbers != list(range(s.journaled - len(numbers) + 1, s.journaled + 1)):
@@ -795,7 +793,7 @@ def metadata_are_bounded(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def memories_are_bounded(s: Snapshot) -> Iterator[str]:
-    """At most 1000 requests are remembered, and at most 1000 workers wait at a queue."""
+    """At most 1000 requests are remembered, and at most 1000 idle workers of a queue are counted."""
     if len(s.requests) > MOST or len({request for request, _ in s.requests}) != len(s.requests):
         yield f"{len(s.requests)} requests are remembered"
     for name, queue in s.queues.items():

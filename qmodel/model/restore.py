@@ -1,7 +1,7 @@
-"""From a snapshot back to a store of the model, so that it can go on from there; and snapshots as text.
+"""From a snapshot back to a store of the model; and snapshots as text.
 
-A snapshot holds all by which the model decides. It does not hold the events, only how many are kept: in a store that is
-made of one they cannot be read.
+A snapshot holds everything that the model's decisions depend on. It does not hold the events, only how many are kept: a
+restored store cannot show them.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from qmodel.model.state.records import (
 from qmodel.model.state.store import Store
 
 SAME = ("seq", "journaled", "workers_passed")
-"""What stands in a snapshot as in the store; so do the next ones, as dictionaries of their own, and as sorted lists."""
+"""The parts of a snapshot that are equal in the store. DICTIONARIES and LISTS are converted."""
 
 DICTIONARIES = ("config", "tracked")
 LISTS = ("crons", "completed", "failed", "keeping")
 
 
 def store(of: Snapshot) -> Store:
-    """Make a store that holds what a snapshot says."""
+    """Make a store from a snapshot."""
     made = Store()
     for name in SAME:
         setattr(made, name, getattr(of, name))
@@ -92,7 +92,7 @@ def _with(made: Any, record: Record, names: Iterable[str]) -> Any:
 
 
 def _by_value(found: dict[str, int]) -> dict[str, int]:
-    """A dictionary in the order of its values, which are sequences: as it came to be."""
+    """Order a dictionary by its values, which are sequences: the order in which it was filled."""
     return dict(sorted(found.items(), key=lambda one: one[1]))
 
 
@@ -148,7 +148,7 @@ def _subscription(name: str, record: Record) -> Subscription:
 
 
 def _option(name: str, text: str) -> Any:
-    """An argument of a put, from what the option of a job says."""
+    """Read an argument of a put from the option of a job."""
     return text == "1" if name == "lifo" else int(text) if name.endswith("_ms") else text
 
 
@@ -183,7 +183,7 @@ def _sample(record: Record) -> Sample:
 
 
 def dumps(of: Snapshot) -> str:
-    """A snapshot as JSON: lists of pairs in place of dictionaries, whose keys may be tuples."""
+    """Write a snapshot as JSON, with lists of pairs in place of dictionaries, because their keys may be tuples."""
     return json.dumps({field.name: _plain(getattr(of, field.name)) for field in fields(Snapshot)}, ensure_ascii=False)
 
 
@@ -194,7 +194,7 @@ def _plain(value: Any) -> Any:
 
 
 def loads(text: str) -> Snapshot:
-    """The snapshot that `dumps` wrote; raises ValueError for what it did not, or a version with other parts."""
+    """Read a snapshot that `dumps` wrote; raises ValueError for anything else, or for a version with other parts."""
     try:
         return Snapshot(
             **{name: _read(value) if type(value) in _NESTED else value for name, value in json.loads(text).items()}
@@ -207,7 +207,7 @@ _NESTED = (dict, list)
 
 
 def _read(value: Any) -> Any:
-    """What was a dictionary or a tuple. Of a large state nearly all is neither, and costs no call."""
+    """Restore dictionaries and tuples. Nearly all values of a large state are neither, and cost no call."""
     if type(value) is dict:
         return {
             (_read(key) if type(key) is list else key): (_read(one) if type(one) in _NESTED else one)

@@ -1,8 +1,8 @@
 """Snapshots: the whole state of a namespace in one plain form, the same from every subject.
 
-Everything is text, whole numbers, floats, None, tuples and dictionaries, so that two snapshots are
-compared with `==` and a difference can be named by a path. Where order matters it is a tuple; a
-dictionary has no order.
+Everything is text, whole numbers, floats, None, tuples and dictionaries, so that two snapshots are compared with `==`
+and a difference is named by a path. A tuple is used if order matters; a dictionary has no order. The names of the parts
+are a format: old snapshots keep `lines` (concurrency keys), `gates` (parked jobs of a queue) and `let` (admitted jobs).
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ QUEUE = (
     "first_seen", "pauses", "idle", "wakes", "ready", "scheduled", "depends", "locks", "throttled", "expires", "recur",
     "gates",
 )  # fmt: skip
-"""The fields of a queue's record. `first_seen` is None when it is not on the list; `pauses` is
-{reason: until}; `ready` holds
-(priority, ready_at, sequence, jid), the others hold (moment, sequence, jid), where a stalled job's
-moment is minus infinity; those in `expires` stand elsewhere too, those in `recur` are recurring jobs.
-`gates` is throttle -> {moment, parked: ((priority, parked at sequence, jid), ...),
-let: ((priority, cost, jid), ...)}."""
+"""The fields of a queue's record.
+
+`first_seen` is None if the queue is not on the list; `pauses` is {reason: until}. `ready` holds (priority, ready_at,
+sequence, jid), the other lists hold (time, sequence, jid); the time of a stalled job is minus infinity. Jobs in
+`expires` are in another list too, and those in `recur` are recurring jobs. `gates` is throttle -> {moment, parked:
+((priority, parked at sequence, jid), ...), let: ((priority, cost, jid), ...)}.
+"""
 
 SCHEDULE = (
     "queue", "klass", "data", "priority", "retries", "tags", "interval_ms", "backlog", "runs", "next_at", "seq",
@@ -284,7 +285,7 @@ def _sample(sample: Sample) -> Record:
 
 
 def plain(value: Any) -> Any:
-    """A reply without its names: records become tuples."""
+    """Strip a reply of its names: records become tuples."""
     return tuple(map(plain, value)) if isinstance(value, tuple) else value
 
 
@@ -292,7 +293,7 @@ def plain(value: Any) -> Any:
 
 
 def difference(a: Snapshot, b: Snapshot) -> list[str]:
-    """Where two snapshots differ, as `path: value in a != value in b`; empty when they are equal."""
+    """List the differences of two snapshots, as `path: value in a != value in b`; empty if they are equal."""
     if a == b:
         return []
     return [
@@ -306,7 +307,7 @@ _MISSING = object()
 
 
 def compare(path: str, a: Any, b: Any) -> Iterator[str]:
-    """Where two plain values differ, as deep inside as it can be said."""
+    """List the differences of two plain values, each at the deepest path that names it."""
     if isinstance(a, dict) and isinstance(b, dict):
         for key in sorted(a.keys() | b.keys(), key=str):
             yield from compare(f"{path}[{key!r}]" if path else str(key), a.get(key, _MISSING), b.get(key, _MISSING))

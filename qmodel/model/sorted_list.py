@@ -1,12 +1,12 @@
-"""A sorted list whose entries mostly come and go in order, as jobs do.
+"""A sorted list for entries that mostly come and go in order, as jobs do.
 
-Blocks of some hundred entries, each sorted, one after the other; the last is the tail, and empty where there is no
-entry at all. An entry greater than all others is appended to the tail, without looking for its place; the first is at
-hand. Any other is found by bisection: among the last entries of the blocks before the tail, then within one.
-(`sortedcontainers.SortedList` looks for the place of every entry, and makes a job a sixth dearer.)
+It consists of sorted blocks of some hundred entries; the last one is the tail, which is empty only if there are no
+entries at all. An entry greater than all others is appended to the tail without a search; the first entry is at hand.
+Any other is found by bisection: first among the last entries of the blocks before the tail, then within a block.
+(`sortedcontainers.SortedList` searches for every entry, and makes a job a sixth more expensive.)
 
-Entries are tuples that begin with two numbers, and no two are equal. Positions are counted block by block; only reads
-ask for them.
+Entries are tuples that begin with two numbers, and no two are equal. Indexes are counted block by block; only reads
+need them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Ordered(Generic[T]):
     # ---- changing
 
     def add(self, entry: T) -> None:
-        """Enter an entry."""
+        """Add an entry."""
         tail = self._tail
         if not tail or (entry > tail[-1] and len(tail) < BLOCK):  # only a list without entries has an empty tail
             tail.append(entry)
@@ -103,7 +103,7 @@ class Ordered(Generic[T]):
             lasts.insert(at, blocks[at][-1])
 
     def remove(self, entry: T) -> None:
-        """Strike an entry; ValueError when it is not there."""
+        """Remove an entry; raises ValueError if it is not in the list."""
         first = self._blocks[0]
         if first and first[0] == entry and (len(first) > 1 or not self._lasts):
             del first[0]
@@ -128,7 +128,7 @@ class Ordered(Generic[T]):
             self._tail = blocks[-1]
 
     def take(self, most: int) -> list[T]:
-        """Strike the first entries, up to so many, and give them."""
+        """Remove the first entries, up to `most`, and give them."""
         blocks = self._blocks
         if len(block := blocks[0]) > most or not self._lasts:
             taken = block[:most]
@@ -144,20 +144,20 @@ class Ordered(Generic[T]):
         return taken
 
     def copy(self) -> Ordered[T]:
-        """Another list of the same entries."""
+        """Make another list of the same entries."""
         made: Ordered[T] = Ordered()
         made._blocks, made._lasts, made.size = list(map(list.copy, self._blocks)), self._lasts.copy(), self.size
         made._tail = made._blocks[-1]
         return made
 
     def clear(self) -> None:
-        """Strike everything."""
+        """Remove all entries."""
         self.take(self.size)
 
     # ---- looking
 
     def until(self, moment: float, most: int) -> list[T]:
-        """The first entries, up to so many, that begin with no more than a number."""
+        """The first entries, up to `most`, whose first number is at most `moment`."""
         blocks = self._blocks
         if not blocks[0] or blocks[0][0][0] > moment:
             return []
@@ -169,12 +169,12 @@ class Ordered(Generic[T]):
         return found[:most]
 
     def begins_by(self, moment: float) -> bool:
-        """Whether there is an entry that begins with no more than a number."""
+        """Whether there is an entry whose first number is at most `moment`."""
         first = self._blocks[0]
         return bool(first) and first[0][0] <= moment
 
     def count_until(self, moment: float) -> int:
-        """How many entries begin with no more than a number."""
+        """How many entries have a first number of at most `moment`."""
         after = (moment, math.inf)
         at = bisect_left(self._lasts, after)
         before = sum(map(len, self._blocks[:at]))

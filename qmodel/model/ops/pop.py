@@ -208,7 +208,7 @@ def _without(gone: set[str], found: Iterable[Job], most: int) -> list[Job]:
 
 
 def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> list[Job]:
-    """The jobs that would be ready, in order, after some jobs ended: with due jobs and due runs, without expired jobs."""
+    """The jobs that would be ready, in order, after some jobs ended: with due jobs and runs, without expired jobs."""
     places = queues.of(store, queue)
     over = ttl.due(store, queue, now, MOST)
     gone = {job.jid for job in over}

@@ -1,4 +1,4 @@
-"""Concurrency keys: which jobs get a slot, and when. The rules are described in qmodel/model/state/concurrency_keys.py."""
+"""Concurrency keys: which jobs get a slot, and when. Their rules are in qmodel/model/state/concurrency_keys.py."""
 
 from __future__ import annotations
 

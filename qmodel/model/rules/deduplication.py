@@ -95,7 +95,7 @@ def _standing(store: Store, now: int, op: Put, key: str) -> str:
 
 
 def plan(store: Store, now: int, puts: tuple[Put, ...], operation: str) -> dict[str, str]:
-    """For each job that is put with a key, find the job that will stand for it: itself, if it is accepted; or refuse."""
+    """For each job put with a key, find the job that will stand for it: itself, if it is accepted; or refuse."""
     keyed = []
     for op in puts:
         check(op, operation)

@@ -1,8 +1,8 @@
-"""The cascade: failed jobs whose dependents have not followed yet.
+"""The cascade: failed jobs whose dependents have not been processed yet.
 
-A stack of (sequence, jid, whether the job itself is to be canceled). Operations see to it at their end, within bounds,
-so there is something in it only after more followed from a failure than one operation sees to. A job that is no longer
-failed, or failed again since, is passed over.
+A stack of (sequence, jid, whether the job itself is to be canceled). Operations process it at their end, within bounds,
+so it is empty between operations unless a failure had more followers than one operation processes. An entry is skipped
+if its job is no longer failed, or has failed again since.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from qmodel.model.state.store import Store
 
 
 def push(store: Store, job: Job, cancels: bool = False) -> None:
-    """Let a failed job's dependents be seen to, or the job be canceled, unless that is asked for already."""
+    """Push a failed job, to process its dependents or to cancel it, unless it is on the stack already."""
     store.cascade.setdefault((job.seq, job.jid, cancels))
 
 
 def is_left(store: Store) -> bool:
-    """Whether there is any."""
+    """Whether the stack has entries."""
     return bool(store.cascade)
 
 
 def take(store: Store) -> tuple[Job | None, bool]:
-    """What was pushed last, taken off: the job, or None if it is not as it was, and whether it is to be canceled."""
+    """Pop the last entry: the job, or None if it has changed since, and whether it is to be canceled."""
     (seq, jid, cancels), _ = store.cascade.popitem()
     job = store.jobs.get(jid)
     return (job if job is not None and job.state == "failed" and job.seq == seq else None), cancels

@@ -11,14 +11,14 @@ from qmodel.model.state.store import Store
 
 
 def add(store: Store, job: Job) -> None:
-    """Enter a complete job."""
+    """List a complete job."""
     store.completed.add((job.ended_at, job.seq, job.jid))
     if job.options:
         retention.enter(store, job)
 
 
 def discard(store: Store, job: Job) -> None:
-    """Strike a complete job."""
+    """Remove a complete job."""
     store.completed.remove((job.ended_at, job.seq, job.jid))
     if job.options:
         retention.leave(store, job)

@@ -1,8 +1,4 @@
-"""Configuration: the options of the documents, and the few more that are needed.
-
-Values are whole numbers. Durations are milliseconds here and on the wire (the documents speak of seconds; so does the
-Python API). What nobody set is not stored.
-"""
+"""Configuration: the values of the options in qmodel/contract/settings.py."""
 
 from __future__ import annotations
 
@@ -38,6 +34,6 @@ def assign(store: Store, name: str, to: int) -> None:
 
 
 def clear(store: Store, name: str, _: int) -> None:
-    """Set an option back to its default."""
+    """Reset an option to its default."""
     store.config.pop(name, None)
     store.settings = DEFAULTS | store.config

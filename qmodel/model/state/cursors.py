@@ -1,7 +1,8 @@
-"""Walks through the lists in which jobs stand, a bounded part at a time.
+"""Cursors: reading a list of jobs in bounded parts.
 
-A cursor is the place of the job that was looked at last: its list, and the numbers that order it there. So a walk goes
-on behind that place, whatever has come or gone since; a position would pass over jobs when earlier ones are gone.
+A cursor is the position of the job that was examined last: its list, and the numbers that order it there. So a search
+continues after that position, whatever has been added or removed since; an index would skip jobs when earlier ones are
+removed.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ NUMBERS: Final = {
     "held": 1, "tag": 1, "ready": 3, "scheduled": 2, "throttled": 2, "depends": 2, "locks": 2, "completed": 2,
     "group": 2,
 }  # fmt: skip
-"""Every kind of list, and how many numbers order the jobs in it."""
+"""Every kind of list, and how many numbers order its jobs."""
 
 _NUMBER = re.compile("0|-?[1-9][0-9]{0,13}|-inf")
 
 
 class Cursor(NamedTuple):
-    """A place: the kind of the list, its name if it is a group, and the numbers of the job."""
+    """A position: the kind of the list, its name if it is a group, and the numbers of the job."""
 
     kind: str
     name: str
@@ -33,13 +34,13 @@ class Cursor(NamedTuple):
 
 
 def write(kind: str, name: str, key: Key) -> str:
-    """A cursor as text."""
+    """Write a cursor as text."""
     numbers = ("-inf" if number == queues.FIRST else str(int(number)) for number in key)
     return " ".join([kind, *numbers, *([name] if kind == "group" else ())])
 
 
 def read(text: str) -> Cursor | None:
-    """A cursor from text, or None where it is none."""
+    """Read a cursor from text; None if the text is not one."""
     kind, *words = text.split(" ")
     count = NUMBERS.get(kind, 0)
     name = " ".join(words[count:])
@@ -51,7 +52,7 @@ def read(text: str) -> Cursor | None:
 
 
 def page(store: Store, kind: str, name: str, after: Key | None, most: int) -> list[tuple[Key, str]]:
-    """The first jobs of a list behind a key: the key of each, and its id."""
+    """The first jobs of a list after a position: the numbers of each, and its id."""
     places = _places(store, kind, name)
     size = NUMBERS[kind]
     first, last = 0, len(places)

@@ -1,12 +1,12 @@
 """Dependencies: which job waits for which.
 
-An edge stands in both jobs and exists while the one waits and the other is unfinished. A job has at most 1000
-dependents, so that its completion is bounded. It may depend on any number of others, 1000 added or removed at a time;
-what would have to end more at once is refused.
+An edge is stored in both jobs, and exists while one waits and the other is unfinished. A job has at most 1000
+dependents, so that its completion is bounded. It may depend on any number of others, with 1000 added or removed at a
+time; an operation that would have to end more at once is refused.
 
-An edge has a mark, a number: twice the place of its policy among POLICIES, and one more if it has a name; so a plain
-edge has 0. The edges of a job are in the order of their marks, then of the ids. What became of named edges is kept with
-the job that waits (state/results.py).
+An edge has a mark, a number: twice the index of its policy in POLICIES, plus one if it has a name; a plain edge has 0.
+The edges of a job are ordered by mark, then by id. The outcomes of named edges are kept with the waiting job
+(state/results.py).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
 EDGES = 4 * MOST
-"""The most dependencies that one operation adds, or jobs that it looks at for a cycle."""
+"""The most dependencies that one operation adds, and the most jobs that it examines for a cycle."""
 
 Wanted = dict[str, tuple[str, ...] | None]
-"""For each job about to be written, the jobs that it is to depend on, or None where that stays as it is."""
+"""For each job about to be written, its new dependencies, or None if they stay as they are."""
 
 
 AFTER_BYTES = 4096
-"""How much of its edges a job remembers."""
+"""How many bytes of its edges a job remembers."""
 
 
 class Edges(NamedTuple):
-    """The edges that a job is given; of these, those to unfinished jobs, and named ones to jobs that are complete."""
+    """The edges that a job is given; those of them to unfinished jobs; and the named ones to complete jobs."""
 
     given: tuple[Edge, ...]
     unmet: tuple[Edge, ...]
@@ -43,7 +43,7 @@ NO_EDGES = Edges((), (), ())
 
 
 def check(store: Store, wanted: Wanted) -> dict[str, Edges]:
-    """For each job given dependencies, its edges; or refuse what is unknown, too much, or a cycle."""
+    """For each job given dependencies, find its edges; or refuse unknown jobs, too many edges, or a cycle."""
     edges = {jid: _edges(store, wanted, jid, others) for jid, others in wanted.items() if others is not None}
     unfinished: dict[str, list[str]] = {}
     more: dict[str, int] = {}
@@ -59,22 +59,23 @@ def check(store: Store, wanted: Wanted) -> dict[str, Edges]:
 
 
 def check_more(store: Store, jid: str, others: tuple[str, ...]) -> Edges:
-    """The edges that a job is given besides those that it has; or refuse, also more names than are kept."""
+    """The edges that a job is given in addition to its own; or refuse, also if there are more names than are kept."""
     edges = check(store, {jid: others})[jid]
     results.check_room(store, jid, sum(edge.name != "" for edge in edges.given))
     return edges
 
 
 def _has_dependents(store: Store, jid: str) -> bool:
-    """Whether a job has dependents. One that has none is in no cycle, however much it depends on."""
+    """Whether a job has dependents. A job without dependents is in no cycle, whatever it depends on."""
     return jid in store.jobs and bool(store.jobs[jid].dependents)
 
 
 def _edges(store: Store, wanted: Wanted, jid: str, others: tuple[str, ...]) -> Edges:
-    """Those that a job is to depend on, each once as it was named first, in order; unknown ones are refused.
+    """The edges of a job, in order, each once as first named; unknown jobs are refused.
 
-    A job that is itself about to be written counts as unfinished. Of one that has failed already it is too late to be
-    canceled: a job that vanished while it was put could not tell why, nor recognise a resend. It fails instead.
+    A job that is itself about to be written counts as unfinished. An edge with the policy cancel to a job that has
+    already failed becomes one with the policy fail: a job deleted during its own put could neither explain the reason
+    nor recognise a repeated request.
     """
     given: dict[str, Edge] = {}
     unmet, met = [], []
@@ -107,7 +108,7 @@ def _check_room(store: Store, jid: str, others: Iterable[str], more: dict[str, i
 
 
 def _check_cycles(store: Store, wanted: dict[str, list[str]]) -> None:
-    """Refuse jobs that would wait for each other, with the path: one search for all that are about to be written."""
+    """Refuse jobs that would wait for each other, and give the path: one search for all jobs about to be written."""
     depended = {other for others in wanted.values() for other in others}
     starts = [jid for jid in wanted if jid in depended or _has_dependents(store, jid)]
     cycle = _find_cycle(store, wanted, starts)
@@ -117,7 +118,7 @@ def _check_cycles(store: Store, wanted: dict[str, list[str]]) -> None:
 
 
 def _waits_for(store: Store, wanted: dict[str, list[str]], jid: str) -> list[str]:
-    """The jobs that a job is to wait for; of too many to look at, one too many."""
+    """The jobs that a job will wait for; if they are too many, one more than the bound."""
     if jid in wanted:
         return wanted[jid]
     job = store.jobs.get(jid)
@@ -125,8 +126,8 @@ def _waits_for(store: Store, wanted: dict[str, list[str]], jid: str) -> list[str
 
 
 def _find_cycle(store: Store, wanted: dict[str, list[str]], starts: list[str]) -> set[str]:
-    """The jobs of a cycle to which one of those jobs leads. No job is looked at twice, and no more than 1000 for each
-    start, 4000 in all.
+    """The jobs of a cycle reachable from `starts`. No job is examined twice, and at most 1000 for each start, 4000 in
+    total.
     """
     most = min(MOST * len(starts), EDGES)
     met: dict[str, bool] = {}  # whether a job is on the way, or done with
@@ -151,7 +152,7 @@ def _find_cycle(store: Store, wanted: dict[str, list[str]], starts: list[str]) -
 
 
 def _way_round(store: Store, wanted: dict[str, list[str]], jid: str) -> list[str]:
-    """The way from a job that is on a cycle to itself."""
+    """The path from a job on a cycle back to itself."""
     came_from: dict[str, str] = {}
     stack = [jid]
     while True:
@@ -165,6 +166,7 @@ def _way_round(store: Store, wanted: dict[str, list[str]], jid: str) -> list[str
 
 
 def _path(came_from: dict[str, str], at: str, jid: str) -> list[str]:
+    """Rebuild the path from the steps of the search."""
     path = [jid, at] if at != jid else [jid]
     while at != jid:
         at = came_from[at]
@@ -182,13 +184,14 @@ def _policy(mark: int) -> str:
 
 
 def _in_order(edges: dict[str, int]) -> list[str]:
+    """The jobs of edges, ordered by mark, then by id."""
     return sorted(edges, key=lambda jid: (edges[jid], jid))
 
 
 def link(store: Store, job: Job, edges: Edges) -> None:
-    """Let a job depend on others. An edge that it has already is from now on as it is given here.
+    """Add dependencies to a job. An edge that it already has is replaced.
 
-    One that is to follow a failure, to a job that has failed already, is seen to at the end of the operation.
+    A failed dependency with a policy other than block is processed at the end of the operation.
     """
     _remember(job, edges.given)
     for edge in edges.unmet:
@@ -208,12 +211,12 @@ def link(store: Store, job: Job, edges: Edges) -> None:
 
 
 def wait_for(store: Store, job: Job, other: str) -> None:
-    """Let a job depend on another one, unfinished, by a plain edge."""
+    """Let a job depend on an unfinished one by a plain edge."""
     link(store, job, Edges((), (Edge(other),), ()))
 
 
 def _remember(job: Job, edges: tuple[Edge, ...]) -> None:
-    """Keep all that the job was given, when any of it says more than an id: so a flow that is done can be drawn."""
+    """Keep all edges that a job was given if any has a policy or a name, so that a finished flow can be drawn."""
     if any(_mark(edge) for edge in edges):
         after = options.get(job, "after") or ""
         for edge in edges:
@@ -224,14 +227,14 @@ def _remember(job: Job, edges: tuple[Edge, ...]) -> None:
 
 
 def forget(store: Store, job: Job) -> None:
-    """Let a job depend on nothing, as if it never had."""
+    """Remove all dependencies of a job, and what it remembers of them."""
     unlink(store, job, of(job))
     results.forget(store, job)
     options.drop(job, "after")
 
 
 def unlink(store: Store, job: Job, others: Iterable[str]) -> None:
-    """Let a job no longer depend on others."""
+    """Remove some dependencies of a job."""
     for other in list(others):
         if other in job.dependencies:
             results.drop(store, job, other, job.dependencies.pop(other))
@@ -239,7 +242,7 @@ def unlink(store: Store, job: Job, others: Iterable[str]) -> None:
 
 
 def ignore(store: Store, job: Job, other_job: Job, state: str, message: str) -> None:
-    """Let a dependency that will not complete count as met."""
+    """Count a dependency that will not complete as met."""
     mark = job.dependencies.pop(other_job.jid)
     del other_job.dependents[job.jid]
     if mark % 2:
@@ -247,7 +250,7 @@ def ignore(store: Store, job: Job, other_job: Job, state: str, message: str) -> 
 
 
 def resolve(store: Store, job: Job) -> list[Job]:
-    """Take a finished job out of what others wait for; give those that wait for nothing more, in order."""
+    """Remove a finished job from the dependencies of others; give those that have none left, in order."""
     freed = []
     for jid in _in_order(job.dependents):
         waiting = store.jobs[jid]

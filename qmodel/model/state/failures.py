@@ -1,7 +1,7 @@
-"""Failed jobs: by group, and all of them by the moment at which they failed, for those that are kept no longer.
+"""Failed jobs: by group, and all of them by the time of failure, for retention.
 
-A failed job on which others depend, or that depends on others, is never deleted by age or count: there is more to come
-of it. When its turn comes it is struck off the list of all, and marked as kept.
+A failed job with dependents or dependencies is never deleted by age or count, because it may still change. When its
+turn comes, it is removed from the list of all failed jobs and marked as kept.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from qmodel.model.state.store import Store
 
 
 def _group(job: Job) -> str:
+    """The failure group of a failed job."""
     assert job.failure is not None
     return job.failure.group
 
 
 def add(store: Store, job: Job) -> None:
-    """Enter a failed job."""
+    """List a failed job."""
     group = store.groups.get(_group(job))
     if group is None:
         group = store.groups[_group(job)] = Ordered()
@@ -31,7 +32,7 @@ def add(store: Store, job: Job) -> None:
 
 
 def discard(store: Store, job: Job) -> None:
-    """Strike a failed job, and its group when it was the last."""
+    """Remove a failed job, and its group if it was the last."""
     group = store.groups[_group(job)]
     group.remove((job.ended_at, job.seq, job.jid))
     if not group:
@@ -43,7 +44,7 @@ def discard(store: Store, job: Job) -> None:
 
 
 def keep(store: Store, job: Job) -> None:
-    """Let a failed job be kept for as long as it is failed."""
+    """Keep a failed job for as long as it is failed."""
     store.failed.remove((job.ended_at, job.seq, job.jid))
     retention.leave(store, job)
     options.set(job, "kept", 1)
@@ -77,7 +78,7 @@ def groups(store: Store, offset: int, count: int) -> list[tuple[str, int]]:
 
 
 def names(store: Store, first: str, most: int) -> list[str]:
-    """The first groups by name, from one on."""
+    """The first groups by name, starting at `first`."""
     return list(islice(store.groups.irange(first), most))
 
 
@@ -87,6 +88,6 @@ def page(store: Store, name: str, offset: int, count: int) -> tuple[int, tuple[s
 
 
 def latest(places: Ordered[Position], offset: int, count: int) -> tuple[str, ...]:
-    """A page of places from the end."""
+    """A page of a list from its end."""
     end = len(places) - offset
     return tuple(jid for _, _, jid in reversed(places[max(end - count, 0) : max(end, 0)]))

@@ -1,10 +1,10 @@
-"""A job's history: its stages in order, the first and the newest up to max-job-history.
+"""A job's history: its stages in order, the first one and the newest, up to max-job-history.
 
-It is also where the outcome of a lease is remembered: the stage that ended it carries its token, so a resend of the
-same call is answered from here.
+It also remembers the outcome of a lease: the stage that ended the lease carries its token, so a repeated call is
+answered from here.
 
-All stages of a job are one flat list (what, at, facts, what, at, facts, ...): with a tuple for each of them Python's
-garbage collector would have twice as much to look at for as long as the job is kept.
+All stages of a job are one flat list (what, at, facts, what, at, facts, ...): with a tuple for each, Python's garbage
+collector would have twice as much to examine for as long as the job is kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
 FEW = WIDTH * 4
-"""The fields of as many stages as max-job-history is at least: below it nothing needs to be looked up."""
+"""The fields of four stages, the least max-job-history: up to this length the option need not be read."""
 
 
 def add(store: Store, now: int, job: Job, what: str, *facts: str | int) -> None:
@@ -37,7 +37,7 @@ def stages(job: Job) -> Iterator[Kept]:
 
 
 def outcome(job: Job, token: int, what: str) -> str | None:
-    """The fact beside the token in the stage by which this kind of call ended that lease, if it did."""
+    """The fact next to the token in the stage that ended this lease by this kind of call, or None."""
     found = None
     for stage, _, facts in stages(job):
         if stage == what and facts[0] == token:

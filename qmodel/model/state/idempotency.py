@@ -1,4 +1,4 @@
-"""What the last requests were replied: for operations whose resend nothing else recognises."""
+"""Idempotency: the replies to recent requests, for operations that have no other way to recognise a repeated one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ KEPT = 1000
 
 
 def recall(store: Store, request: str) -> Any:
-    """The reply to a request, or None."""
+    """The remembered reply to a request, or None."""
     return store.requests.get(request)
 
 
 def remember(store: Store, request: str, reply: Any) -> None:
-    """Keep the reply to a request, and forget the oldest beyond 1000."""
+    """Remember the reply to a request, and forget the oldest beyond 1000."""
     store.requests[request] = reply
     if len(store.requests) > KEPT:
         del store.requests[next(iter(store.requests))]

@@ -1,4 +1,4 @@
-"""Jobs: the record of each, and the only code that writes a state."""
+"""Jobs: their records, and the only code that writes a state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from qmodel.model.state.store import Store
 
 
 class Filter(NamedTuple):
-    """What a search looks for; what is None may be anything. `before` is when a job had ended at the latest."""
+    """The properties that a search asks for; None matches anything. `before` is the latest time at which a job may have
+    ended.
+    """
 
     queue: str | None
     state: str | None
@@ -27,7 +29,7 @@ class Filter(NamedTuple):
 
 
 def get(store: Store, jid: str) -> Job | None:
-    """A job that may not exist."""
+    """A job, or None if it does not exist."""
     return store.jobs.get(jid)
 
 
@@ -45,7 +47,9 @@ def find(store: Store, jid: str) -> Job:
 
 
 def held(store: Store, jid: str, token: int, what: str = "") -> tuple[Job, str | None]:
-    """A job leased under a token; or one whose lease this kind of call has ended, and the outcome; or refuse."""
+    """A job that is leased under this token; or the job and the outcome, if a call of the kind `what` has ended that
+    lease; or refuse.
+    """
     job = store.jobs.get(jid)
     if job is None:
         return _gone(store, jid, token, what)
@@ -60,7 +64,7 @@ def held(store: Store, jid: str, token: int, what: str = "") -> tuple[Job, str |
 
 
 def _gone(store: Store, jid: str, token: int, what: str) -> tuple[Job, str]:
-    """A job that was not kept, in name only, and the remembered outcome of its lease; or refuse."""
+    """A placeholder for a job that was not kept, and the remembered outcome of its lease; or refuse."""
     outcome = idempotency.recall(store, _lease(what, jid, token))
     if outcome is None:
         raise refuse("JOB_NOT_FOUND", jid)
@@ -68,23 +72,24 @@ def _gone(store: Store, jid: str, token: int, what: str) -> tuple[Job, str]:
 
 
 def remember(store: Store, job: Job, what: str, outcome: str) -> None:
-    """Remember how a lease ended, of a job whose history is gone: this very operation has deleted it."""
+    """Remember how a lease ended, if the job's history is gone because this operation has deleted the job."""
     if job.jid not in store.jobs:
         idempotency.remember(store, _lease(what, job.jid, job.token), outcome)
 
 
 def _lease(what: str, jid: str, token: int) -> str:
+    """The name under which the outcome of a lease is remembered."""
     return f"{what} {jid} {token}"
 
 
 def create(store: Store, jid: str) -> Job:
-    """A new job, in no place yet."""
+    """A new job, in no list yet."""
     job = store.jobs[jid] = Job(jid)
     return job
 
 
 def made(store: Store, jid: str) -> Job:
-    """A job to put: the one that there is, or a new one."""
+    """The existing job, or a new one."""
     job = store.jobs.get(jid)
     if job is None:
         job = store.jobs[jid] = Job(jid)
@@ -92,7 +97,7 @@ def made(store: Store, jid: str) -> Job:
 
 
 def draft(store: Store, jid: str, state: str, ahead: int) -> Job:
-    """A job as it would be in a state, so many sequences from now. It is for a read: nobody will find it."""
+    """A job as it would be in a state, `ahead` sequences from now. For a read: it is not stored."""
     job = Job(jid)
     job.state = state
     job.seq = store.seq + ahead
@@ -100,14 +105,14 @@ def draft(store: Store, jid: str, state: str, ahead: int) -> Job:
 
 
 def with_priority(job: Job, priority: int) -> Job:
-    """A job as it would be with a priority. It is for a read."""
+    """A copy of a job with another priority. For a read."""
     job = copy(job)
     job.priority = priority
     return job
 
 
 def as_waiting(store: Store, now: int, job: Job, priority: int, ahead: int) -> Job:
-    """A job as it would be if it became ready now, so many sequences from now. It is for a read."""
+    """A copy of a job as it would be if it became ready now, `ahead` sequences from now. For a read."""
     job = with_priority(job, priority)
     job.state = "waiting"
     job.ready_at = now
@@ -116,7 +121,7 @@ def as_waiting(store: Store, now: int, job: Job, priority: int, ahead: int) -> J
 
 
 def lift(store: Store, job: Job) -> None:
-    """Take a job out of its place. Do so before anything changes by which the place is found."""
+    """Take a job out of its lists. Call it before changing any field that orders them."""
     if job.options:
         state_index.leave(store, job)
         ttl.leave(store, job)
@@ -127,7 +132,7 @@ def lift(store: Store, job: Job) -> None:
 
 
 def place(store: Store, job: Job, state: str) -> None:
-    """Put a lifted job into the place that a state says; its sequence is that of the event that told so."""
+    """Put a lifted job into the lists of a state; its sequence is that of the last event, which told of it."""
     job.state = state
     job.seq = store.seq
     if job.options:
@@ -138,7 +143,7 @@ def place(store: Store, job: Job, state: str) -> None:
 
 
 def remove(store: Store, job: Job) -> None:
-    """Delete a job, leaving nothing of it behind."""
+    """Delete a job and everything that refers to it."""
     state_index.leave(store, job)
     ttl.leave(store, job)
     tags.drop(store, job)
@@ -147,7 +152,7 @@ def remove(store: Store, job: Job) -> None:
 
 
 def fits(now: int, job: Job, wanted: Filter) -> bool:
-    """Whether a job is what a search looks for."""
+    """Whether a job matches a search."""
     failure = job.failure if job.state == "failed" else None
     return (
         (wanted.state is None or seen_at(now, job.state, job.ready_at, job.expires_at) == wanted.state)

@@ -1,12 +1,12 @@
-"""The journal: every operation that may change something, as it was called, and what came of it.
+"""The journal: every operation that may change something, with its call and its outcome.
 
-It is kept while the option `journal` is on; the operation that sets it is the first, and that which takes it back the
-last. So whoever has the state before the first can execute all of it again, and come to the same replies and the same
-state: an operation depends on the state, its moment and its arguments alone. What is left out is not needed for that:
-operations that read change nothing, and a call that is refused for its form is none.
+It is kept while the option `journal` is on; the operation that turns it on is the first entry, and the one that turns
+it off the last. So with the state before the first entry, all of it can be executed again, with the same replies and
+the same state: an operation depends only on the state, its moment and its arguments. Not recorded are operations that
+read, because they change nothing, and calls refused for their form, because they are no operations.
 
 An entry is a number, without gaps; the sequence of the last event after the operation; the moment; the operation; and
-what came of it.
+its outcome.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def is_on(store: Store) -> bool:
 
 
 def record(store: Store, now: int, op: Operation, outcome: Any) -> None:
-    """Append an operation, and what came of it."""
+    """Append an operation and its outcome."""
     store.journaled += 1
     store.recorded.append((store.seq, now, op, outcome))
 
 
 def keep(store: Store, most: int) -> None:
-    """Keep this many entries from now on."""
+    """Set how many entries are kept."""
     store.recorded = deque(store.recorded, most)
 
 

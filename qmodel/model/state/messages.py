@@ -1,8 +1,8 @@
-"""Messages: what was published lately, kept for those who subscribe later.
+"""Messages: recent publications, kept for later subscribers.
 
-Whoever subscribes gets a job for each message that matches, so a message is not needed for delivery. It is kept for
-`messages-history`, and at most `messages-history-count` are, whether or not anybody subscribes. Its number is the
-sequence of the event that told of it.
+A subscription gets a job for each matching message, so a message is not needed for delivery. It is kept for
+`messages-history`, and at most `messages-history-count` are kept, with or without subscriptions. The number of a
+message is the sequence of its event.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from qmodel.model.state.store import Store
 
 
 def add(store: Store, now: int, seq: int, subject: str, data: str, due_at: int) -> Message:
-    """Keep a message."""
+    """Store a message."""
     last = store.messages[-1].at if store.messages.size else 0
     message = Message(seq, max(now, last), due_at, subject, data)
     store.messages.add(message)
@@ -38,7 +38,7 @@ def count_after(store: Store, seq: int) -> int:
 
 
 def before(store: Store, moment: int) -> int:
-    """The number of the last message before a moment, or 0."""
+    """The number of the last message before a given time, or 0."""
     low, high = 0, store.messages.size
     while low < high:
         middle = (low + high) // 2

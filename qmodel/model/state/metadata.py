@@ -1,4 +1,4 @@
-"""Metadata: texts by key that all jobs of a klass share. What is empty is not kept."""
+"""Metadata: texts by key, shared by all jobs of a klass. Empty dictionaries are not kept."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def get(store: Store, klass: str, key: str) -> str | None:
 
 
 def whole(text: str) -> int | None:
-    """The whole number of at most 14 digits that a text says, or None."""
+    """Read a text as a whole number of at most 14 digits, or None."""
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def is_full(store: Store, klass: str) -> bool:
-    """Whether a klass can have no further key."""
+    """Whether a klass has as many keys as it may."""
     return len(store.metadata.get(klass, {})) >= MOST
 
 
 def assign(store: Store, klass: str, key: str, value: str) -> None:
-    """Note a text."""
+    """Set a text."""
     store.metadata.setdefault(klass, {})[key] = value
 
 
 def drop(store: Store, klass: str, key: str) -> None:
-    """Forget a text that is there."""
+    """Delete an existing text."""
     del store.metadata[klass][key]
     if not store.metadata[klass]:
         del store.metadata[klass]

@@ -1,7 +1,10 @@
-"""Options: what few jobs have, by name, as text.
+"""Options: rare properties of jobs, by name, as text.
 
-A job of which nothing special was asked has none, and pays nothing for those that exist. They say how a job's present
-stage is to be run, and what it holds that has to be let go of when it ends: a put begins anew and assigns all of them.
+A plain job has none, and pays nothing for them. They say how a job's present stage is to run, and what it holds that
+must be released when it ends. A put assigns all of them anew.
+
+Their names are visible in replies and in the records, so old names stay: `gate` names a throttle, and `line` marks a
+slot of a concurrency key.
 """
 
 from __future__ import annotations
@@ -12,60 +15,60 @@ from qmodel.contract.operations import Put
 from qmodel.model.state.records import Job
 
 OPTIONS: Final[dict[str, str]] = {
-    "after": "kept: the dependencies that it was given, as edges, each as `<jid> <policy>` or `<jid> <policy>:<name>`",
-    "results": "kept: how many of its dependencies were named, whose results are kept with it",
-    "lifo": "put: it stands before the others of its priority, newest first",
+    "after": "kept: the edges that it was given, each as `<jid> <policy>` or `<jid> <policy>:<name>`",
+    "results": "kept: how many of its dependencies were named; their results are kept with it",
+    "lifo": "put: it comes before the others of its priority, newest first",
     "lease_ms": "put: how long a lease lasts, instead of the queue's heartbeat",
-    "dead_queue": "put: where a dead letter of it is put when it fails",
-    "ttl_ms": "put: how long from the put it may begin; gone when it has begun",
+    "dead_queue": "put: the queue for its dead letter",
+    "ttl_ms": "put: how long after the put it may start; removed when it starts",
     "timeout_ms": "put: how long a claim lasts at most, however often its lease is renewed",
-    "origin": "engine: the job of which it is a dead letter",
-    "origin_queue": "engine: the queue in which that failed",
-    "origin_dead_queue": "engine: the dead queue of that one",
-    "kept": "engine: it failed, and is past keeping, but for its dependents or dependencies",
-    "revoked": "engine: however its lease ends, it fails; gone when it has",
-    "schedule": "engine: the recurring job that waits for the end of this run, and since which sequence it recurs",
-    "keep_complete_ms": "put: how long it is kept at most once it is complete; 0: not at all",
-    "keep_failed_ms": "put: how long it is kept at most once it has failed; 0: not at all",
-    "throttles": "put: the throttles that it passes, with spaces between",
-    "cost": "put: the tokens that a claim of it takes; 1 where it is not given",
-    "gate": "engine: the throttle at which it is parked, or that has let it go on while it waits",
-    "parked": "engine: the sequence at which it was parked there first",
-    "ordered": "put: the key of which one job after the other starts (state/lines.py)",
-    "subject": "engine: what the message was about that became this job",
-    "request": "engine: the request that it is a sub-request of; gone when it has ended",
-    "line": "engine: it has a place in its line, since this sequence",
-    "unique": "put: the key under which another put finds that this job stands for it",
-    "holder": "engine: the job that holds its key, and on which it depends until that has ended",
+    "origin": "engine: the job that this dead letter stands for",
+    "origin_queue": "engine: the queue in which that job failed",
+    "origin_dead_queue": "engine: the dead queue of that job",
+    "kept": "engine: it failed and is past retention, but has dependents or dependencies",
+    "revoked": "engine: it fails however its lease ends; removed when it has failed",
+    "schedule": "engine: the recurring job that waits for the end of this run, and the sequence of its creation",
+    "keep_complete_ms": "put: how long it is kept at most once complete; 0: not at all",
+    "keep_failed_ms": "put: how long it is kept at most once failed; 0: not at all",
+    "throttles": "put: the throttles that it passes, separated by spaces",
+    "cost": "put: the tokens that a claim takes; 1 if not given",
+    "gate": "engine: the throttle at which it is parked, or that has admitted it while it waits for its claim",
+    "parked": "engine: the sequence at which it was first parked there",
+    "ordered": "put: jobs with the same key run one at a time (state/concurrency_keys.py)",
+    "subject": "engine: the subject of the message that became this job",
+    "request": "engine: the request that it is a sub-request of; removed when it ends",
+    "line": "engine: it has a slot of its concurrency key, since this sequence",
+    "unique": "put: its deduplication key",
+    "holder": "engine: the job that holds its key; this job depends on it until it has ended",
 }
-"""Every option: what it says, and whether a put gives it or the engine."""
+"""Every option: what sets it (a put, the engine, or the engine for longer than one put), and what it says."""
 
 OF_PUT: Final = tuple(name for name, about in OPTIONS.items() if about.startswith("put: "))
-"""Those that an argument of `put` of the same name gives. Such an argument is None where it is left out."""
+"""The options set by an argument of `put` of the same name. Such an argument is None if it is left out."""
 
 KEPT: Final = tuple(name for name, about in OPTIONS.items() if about.startswith("kept: "))
-"""Those of the engine that outlive a put."""
+"""The options of the engine that outlive a put."""
 
 
 def get(job: Job, name: str) -> str | None:
-    """What an option of a job says, or None."""
+    """The value of an option of a job, or None."""
     return job.options.get(name)
 
 
 def set(job: Job, name: str, value: str | int) -> None:
-    """Let an option of a job say this: text without control characters, or a whole number."""
+    """Set an option of a job: text without control characters, or a whole number."""
     job.options = job.options or {}
     job.options[name] = str(value)
 
 
 def drop(job: Job, name: str) -> None:
-    """Let a job no longer have an option."""
+    """Remove an option of a job."""
     if name in job.options:
         del job.options[name]
 
 
 def are_given(op: Put) -> bool:
-    """Whether a put gives any: most give none. (A loop over OF_PUT would be felt by them all.)"""
+    """Whether a put gives any option: most give none. (A loop over OF_PUT would slow down every put.)"""
     return (
         op.lifo is not None
         or op.lease_ms is not None
@@ -82,7 +85,7 @@ def are_given(op: Put) -> bool:
 
 
 def assign(job: Job, op: Put) -> None:
-    """Let a job have just the options that a put gives it; a switch that is off, or an empty list or name, is none."""
+    """Give a job exactly the options of a put. A switch that is off, an empty list and an empty name set no option."""
     job.options = {name: job.options[name] for name in KEPT if name in job.options}
     for name in OF_PUT:
         value = getattr(op, name)
@@ -91,7 +94,7 @@ def assign(job: Job, op: Put) -> None:
 
 
 def _text(value: object) -> str:
-    """An argument as an option holds it: a switch as 1, a list with spaces between."""
+    """Write an argument as an option: a switch as 1, a list separated by spaces."""
     if isinstance(value, tuple):
         return " ".join(value)
     return str(int(value)) if isinstance(value, int) else str(value)

@@ -1,10 +1,14 @@
-"""Gates: a throttle as a queue sees it, with the jobs of the queue that are parked there.
+"""Parked jobs: for each queue, the jobs that wait at each throttle.
 
-A gate has a moment at which its queue's next pop looks whether jobs may go on: when the throttle opens by itself, or 0
-once anything has happened that may have opened it. So nobody has to look at gates at which nothing can have changed.
+Each throttle of a queue has a time at which the queue's next pop must check it: the time at which the throttle opens by
+itself, or 0 once something has happened that may have opened it. So a pop does not check a throttle when nothing has
+changed.
 
-A job that was let go on stands in its queue's order like any other. The gate remembers it until it is claimed, or goes
-elsewhere, for two reasons: what it will take is not given to others, and jobs that come later do not overtake it.
+An admitted job is in its queue's order like any other. It is remembered here until it is claimed, or leaves the order,
+for two reasons: what it will take is not given to others, and later jobs do not overtake it.
+
+The option `gate` of a job names the throttle at which it is parked, or that has admitted it; the options and the keys
+in Redis keep that name.
 """
 
 from __future__ import annotations
@@ -17,13 +21,13 @@ from qmodel.model.state.throttles import Before, cost, forget_if_empty, made, na
 
 
 def hold(store: Store, job: Job) -> None:
-    """Let a leased job hold a place in each throttle that it names."""
+    """Count a leased job in each throttle that it names."""
     for name in named(job):
         made(store, name).held.add((job.token, job.jid))
 
 
 def release(store: Store, job: Job) -> None:
-    """Let it hold them no more."""
+    """Stop counting a job in its throttles."""
     for name in named(job):
         throttle = store.throttles[name]
         throttle.held.remove((job.token, job.jid))
@@ -36,7 +40,7 @@ def release(store: Store, job: Job) -> None:
 
 
 def free(store: Store, name: str) -> None:
-    """Let the queues that wait for a throttle look at it again, and wake a worker of each."""
+    """Let the queues with jobs parked at a throttle check it again, and wake a worker of each."""
     mine = queue_of(name)
     if mine:
         queues.wake_if_ready(store, mine)
@@ -47,7 +51,7 @@ def free(store: Store, name: str) -> None:
 
 
 def due(queue: Queue, now: int, most: int) -> list[str]:
-    """The throttles at which a pop has to look, by the moment since when."""
+    """The throttles that a pop must check, by the time since when."""
     if not queue.parked:
         return []
     found = sorted((entry.moment, name) for name, entry in queue.parked.items() if entry.moment <= now)
@@ -55,12 +59,12 @@ def due(queue: Queue, now: int, most: int) -> list[str]:
 
 
 def open_at(queue: Queue) -> int:
-    """The first moment at which a pop has to look at any."""
+    """The first time at which a pop must check any throttle."""
     return min((entry.moment for entry in queue.parked.values()), default=NEVER)
 
 
 def _entry(store: Store, queue: str, name: str) -> ParkedJobs:
-    """A gate to change."""
+    """The jobs of a queue at a throttle, to change."""
     gates = store.queues[queue].parked
     if name not in gates:
         gates[name] = ParkedJobs()
@@ -68,19 +72,19 @@ def _entry(store: Store, queue: str, name: str) -> ParkedJobs:
 
 
 def expect(store: Store, queue: str, name: str, moment: int) -> None:
-    """Let pops look at a gate from a moment on, if anyone is parked at it."""
+    """Let pops check a throttle from a given time on, if any job is parked at it."""
     entry = store.queues[queue].parked.get(name)
     if entry is not None:
         entry.moment = moment if entry.parked else NEVER
 
 
 def lower(store: Store, queue: str, name: str, moment: int) -> None:
-    """Let pops look at a gate from a moment on, or from an earlier one as before."""
+    """Let pops check a throttle from a given time on, or earlier if that was set before."""
     expect(store, queue, name, min(moment, store.queues[queue].parked[name].moment))
 
 
 def _changed(store: Store, queue: str, name: str) -> None:
-    """See to a gate that someone has left: another one is the first now, perhaps, and needs less; or nobody is left."""
+    """Follow up when a job has left: another job, which may need less, is the first now; or no job is left."""
     entry = store.queues[queue].parked[name]
     expect(store, queue, name, 0)
     if not entry.parked:
@@ -91,11 +95,12 @@ def _changed(store: Store, queue: str, name: str) -> None:
 
 
 def _parked_at(job: Job) -> tuple[int, int, str]:
+    """The position of a job among those parked."""
     return job.priority, int(options.get(job, "parked") or 0), job.jid
 
 
 def park(store: Store, job: Job) -> None:
-    """Park a job at the throttle that its option `gate` names, if that is what it waits for."""
+    """Park a job at the throttle that its option `gate` names, if it has one."""
     name = options.get(job, "gate")
     if name is not None:
         _entry(store, job.queue, name).parked.add(_parked_at(job))
@@ -103,7 +108,7 @@ def park(store: Store, job: Job) -> None:
 
 
 def unpark(store: Store, job: Job) -> None:
-    """Park it no more."""
+    """Stop parking it."""
     name = options.get(job, "gate")
     if name is not None:
         store.queues[job.queue].parked[name].parked.remove(_parked_at(job))
@@ -111,21 +116,21 @@ def unpark(store: Store, job: Job) -> None:
 
 
 def recheck(store: Store, job: Job) -> None:
-    """Let the next pop look at the gate at which a job is parked: it stands elsewhere there."""
+    """Let the next pop check the throttle at which a job is parked, because the job's position has changed."""
     name = options.get(job, "gate")
     if name is not None:
         expect(store, job.queue, name, 0)
 
 
 def reserve(store: Store, job: Job) -> None:
-    """Remember of a ready job that a throttle has let it go on, if one has."""
+    """Remember that a throttle has admitted a ready job, if one has."""
     name = options.get(job, "gate")
     if name is not None:
         _entry(store, job.queue, name).admitted.add((job.priority, cost(job), job.jid))
 
 
 def unreserve(store: Store, job: Job) -> None:
-    """Remember it no more."""
+    """Forget that a throttle has admitted a job."""
     name = options.get(job, "gate")
     if name is not None:
         store.queues[job.queue].parked[name].admitted.remove((job.priority, cost(job), job.jid))
@@ -133,7 +138,7 @@ def unreserve(store: Store, job: Job) -> None:
 
 
 def forget_throttle(job: Job) -> None:
-    """Let a job that has left its place say no more at which gate it was."""
+    """Clear the options that name a job's throttle and its turn."""
     options.drop(job, "gate")
     options.drop(job, "parked")
 
@@ -145,20 +150,20 @@ def parked(store: Store, queue: str, name: str, most: int) -> list[Job]:
 
 
 def admitted(store: Store, queue: str, name: str, priority: float) -> Before:
-    """How many jobs of a queue a throttle has let go on that still wait, up to a priority, and what they cost."""
+    """How many jobs of a queue a throttle has admitted that still wait, up to a priority, and their cost."""
     entry = queues.of(store, queue).parked.get(name)
     found = entry.admitted.until(priority, MOST) if entry is not None else []
     return len(found), sum(spent for _, spent, _ in found)
 
 
 def is_behind(store: Store, job: Job, name: str) -> bool:
-    """Whether jobs of its queue of the same priority, or a better one, are parked at a throttle."""
+    """Whether jobs of its queue, of the same priority or a better one, are parked at a throttle."""
     entry = queues.of(store, job.queue).parked.get(name)
     return entry is not None and entry.parked.count_until(job.priority) > 0
 
 
 def ahead(store: Store, job: Job) -> int:
-    """How many jobs of its queue are before a job at the gate at which it is parked, if it is at one."""
+    """How many jobs of its queue come before a job that is parked at a throttle."""
     name = options.get(job, "gate")
     if name is None or job.state != "throttled":
         return 0

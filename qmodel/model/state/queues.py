@@ -1,8 +1,8 @@
-"""Queues: five sorted lists of jobs each, a pause, and the count of idle workers.
+"""Queues: five sorted lists of jobs each, pauses, and the count of idle workers.
 
-A queue is on the list from its first put until it is forgotten. Workers that found nothing count as idle; a job that
-becomes ready, or is taken from its worker, turns one idle worker into one wake-up, so that a thousand waiters do not
-stampede after one job. Where the waiting happens is a backend's matter; the counts are state like any other.
+A queue is on the list from its first put until it is forgotten. A worker that found nothing counts as idle. A job that
+becomes ready, or loses its lease, turns one idle worker into one wake-up, so that a thousand waiting workers do not
+stampede after one job. How a worker waits is the backend's matter; the counts are state like any other.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from qmodel.model.state.records import Job, Position, Queue
 from qmodel.model.state.store import Store
 
 FIRST = float("-inf")
-"""Where a stalled job stands among the locks: before every lease that ran out."""
+"""The position of a stalled job among the locks: before every expired lease."""
 
 NO_TIME = 99_999_999_999_998
-"""When something is due that is not: no moment reaches it."""
+"""The due time of something that is not due: later than any moment."""
 
 IDLE_MOST = 1000
 
 
 def of(store: Store, name: str) -> Queue:
-    """A queue to look at; an empty one if nothing is known of it."""
+    """A queue to read; an empty one if it is unknown."""
     return store.queues.get(name) or Queue()
 
 
@@ -37,37 +37,37 @@ def _made(store: Store, name: str) -> Queue:
 
 
 def register(store: Store, now: int, name: str) -> None:
-    """Put a queue on the list, if it is not there."""
+    """Put a queue on the list, unless it is listed."""
     queue = store.queues.get(name) or _made(store, name)
     if queue.first_seen is None:
         queue.first_seen = now
 
 
 def forget(store: Store, name: str) -> bool:
-    """Take a queue off the list, with its pauses and its idle workers; say whether it was there, or had any."""
+    """Remove a queue, with its pauses and idle workers; say whether it was listed or had pauses."""
     queue = store.queues.pop(name, None)
     return queue is not None and (queue.first_seen is not None or bool(queue.pauses))
 
 
 def listed(store: Store) -> list[str]:
-    """The names of the queues on the list, first seen first; the name decides between equal times."""
+    """The names of the listed queues, first used first; the name breaks ties."""
     known = ((q.first_seen, name) for name, q in store.queues.items() if q.first_seen is not None)
     return [name for _, name in sorted(known)]
 
 
 def has_pauses(store: Store, name: str) -> bool:
-    """Whether a queue has pauses, be their time up or not (state/pauses.py)."""
+    """Whether a queue has pauses, expired ones included (state/pauses.py)."""
     queue = store.queues.get(name)
     return queue is not None and bool(queue.pauses)
 
 
 def set_pauses(store: Store, name: str, pauses: dict[str, int]) -> None:
-    """Let a queue have just these pauses."""
+    """Replace the pauses of a queue."""
     _made(store, name).pauses = pauses
 
 
 def resume(store: Store, name: str) -> None:
-    """Wake idle workers for all that a queue may have, for it is paused no longer."""
+    """Wake idle workers for everything that a queue may have, because its last pause has ended."""
     queue = _made(store, name)
     wake(queue, length(queue) + len(queue.recur))
 
@@ -82,7 +82,9 @@ def length(queue: Queue) -> int:
 
 
 def rank(job: Job) -> tuple[int, int, int, str]:
-    """Where a ready job stands in the order. The moments of lifo jobs are below all others, and fall."""
+    """The position of a ready job in the order. The times of lifo jobs are negative and fall, so that the newest comes
+    first.
+    """
     if job.options and options.get(job, "lifo"):
         return job.priority, -1 - job.ready_at, -job.seq, job.jid
     return job.priority, job.ready_at, job.seq, job.jid
@@ -102,7 +104,7 @@ def pull(store: Store, job: Job) -> None:
 
 
 def schedule(store: Store, job: Job) -> None:
-    """Let a job wait for its time. If it is the first, a worker is woken that sleeps until a later one, or for ever."""
+    """Put a job on the schedule. If it is the first, wake a worker that sleeps until a later time, or for ever."""
     queue = _made(store, job.queue)
     place = (job.ready_at, job.seq, job.jid)
     queue.scheduled.add(place)
@@ -116,27 +118,27 @@ def unschedule(store: Store, job: Job) -> None:
 
 
 def park(store: Store, job: Job) -> None:
-    """Let a job wait for others."""
+    """List a job that waits for other jobs."""
     _made(store, job.queue).depends.add((job.put_at, job.seq, job.jid))
 
 
 def unpark(store: Store, job: Job) -> None:
-    """Let a job no longer wait for others."""
+    """Remove a job from the list of those that wait for other jobs."""
     store.queues[job.queue].depends.remove((job.put_at, job.seq, job.jid))
 
 
 def throttle(store: Store, job: Job) -> None:
-    """Let a ready job wait for a throttle."""
+    """List a ready job that is parked."""
     _made(store, job.queue).throttled.add((job.ready_at, job.seq, job.jid))
 
 
 def unthrottle(store: Store, job: Job) -> None:
-    """Let a job no longer wait for a throttle."""
+    """Remove a job from the list of parked ones."""
     store.queues[job.queue].throttled.remove((job.ready_at, job.seq, job.jid))
 
 
 def lock(store: Store, job: Job) -> None:
-    """Enter a lease, or a job whose lease was taken, and wake a worker for that."""
+    """Enter a lease, or a stalled job, and wake a worker for that one."""
     queue = store.queues.get(job.queue) or _made(store, job.queue)
     if job.state == "stalled":
         queue.locks.add((FIRST, job.seq, job.jid))
@@ -146,13 +148,13 @@ def lock(store: Store, job: Job) -> None:
 
 
 def unlock(store: Store, job: Job) -> None:
-    """Strike a lease."""
+    """Remove a lease."""
     moment = FIRST if job.state == "stalled" else job.expires_at
     store.queues[job.queue].locks.remove((moment, job.seq, job.jid))
 
 
 def renew(store: Store, job: Job, expires_at: int) -> None:
-    """Let a lease run until another moment."""
+    """Move the end of a lease."""
     unlock(store, job)
     job.expires_at = expires_at
     lock(store, job)
@@ -162,7 +164,7 @@ def renew(store: Store, job: Job, expires_at: int) -> None:
 
 
 def take(store: Store, queue: Queue, count: int) -> list[Job]:
-    """Take the next ready jobs out of the order; they are in no place then."""
+    """Take the next ready jobs out of the order; they are in no list then."""
     taken = []
     for place in queue.ready.take(count):
         job = store.jobs[place[3]]
@@ -174,13 +176,13 @@ def take(store: Store, queue: Queue, count: int) -> list[Job]:
 
 
 def due(store: Store, queue: Queue, now: int, most: int) -> Sequence[Job]:
-    """Scheduled jobs whose time has come, by that time."""
+    """Scheduled jobs that have become due, earliest first."""
     found = queue.scheduled.until(now, most)
     return [store.jobs[jid] for _, _, jid in found] if found else ()
 
 
 def is_due(queue: Queue, now: int) -> bool:
-    """Whether a pop has to look at more than the order: at what may have become due, or ended, by itself."""
+    """Whether a pop must examine more than the order: something may have become due or expired by itself."""
     if queue.expires.size or queue.recur.size:
         return True
     if queue.scheduled.size and queue.scheduled.begins_by(now):
@@ -189,7 +191,7 @@ def is_due(queue: Queue, now: int) -> bool:
 
 
 def lapsed(store: Store, queue: Queue, until: int, most: int) -> Sequence[Job]:
-    """Stalled jobs, then those whose lease ran out by `until`, by that time."""
+    """Stalled jobs, then those with a lease that expired by `until`, earliest first."""
     found = queue.locks.until(until, most)
     return [store.jobs[jid] for _, _, jid in found] if found else ()
 
@@ -203,32 +205,32 @@ def next_ready(store: Store, queue: Queue, most: int) -> list[Job]:
 
 
 def wake(queue: Queue, most: int) -> None:
-    """Turn idle workers into wake-ups: one for each job that they may now get."""
+    """Turn idle workers into wake-ups: one for each job that they may get now."""
     woken = min(queue.idle, most)
     queue.idle -= woken
     queue.wakes += woken
 
 
 def await_work(store: Store, name: str) -> None:
-    """Count one more idle worker. Wake-ups not yet used are stale, for there is no job, and count as idle again."""
+    """Count one more idle worker. Unused wake-ups are stale, because there is no job: they become idle workers again."""
     queue = _made(store, name)
     queue.idle = min(queue.idle + queue.wakes + 1, IDLE_MOST)
     queue.wakes = 0
 
 
 def wake_one(store: Store, name: str) -> None:
-    """Wake an idle worker."""
+    """Wake one idle worker."""
     wake(_made(store, name), 1)
 
 
 def wake_if_ready(store: Store, name: str) -> None:
-    """Wake an idle worker, if there is a ready job."""
+    """Wake one idle worker if there is a ready job."""
     if of(store, name).ready:
         wake_one(store, name)
 
 
 def wake_all(store: Store, name: str) -> None:
-    """Turn all idle workers into wake-ups: the moment until which they sleep may be wrong."""
+    """Turn all idle workers into wake-ups: the time until which they sleep may be wrong now."""
     wake(_made(store, name), IDLE_MOST)
 
 
@@ -236,13 +238,13 @@ def wake_all(store: Store, name: str) -> None:
 
 
 def page(places: Ordered[Position], low: float, high: float, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
-    """How many places lie in low < moment <= high, and the ids of a page of them."""
+    """How many entries lie in low < time <= high, and the ids of a page of them."""
     first, last = places.count_until(low) if low > FIRST else 0, places.count_until(high)
     return last - first, tuple(place[-1] for place in places[first + offset : min(first + offset + count, last)])
 
 
 def count(places: Ordered[Position], moment: float) -> int:
-    """How many places have at most this moment."""
+    """How many entries have at most this time."""
     return places.count_until(moment)
 
 
@@ -252,12 +254,12 @@ def order(queue: Queue, offset: int, count: int) -> list[str]:
 
 
 def ahead(store: Store, job: Job) -> int:
-    """How many jobs are before a job in its queue's order, if it stands there."""
+    """How many jobs come before a job in its queue's order, if it is ready."""
     return list(of(store, job.queue).ready).index(rank(job)) if job.state == "waiting" else 0
 
 
 def next_at(queue: Queue, now: int, grace: int) -> int:
-    """The next moment at which a job becomes ready by itself, or 0."""
+    """The next time at which a job becomes ready by itself, or 0."""
     soon = []
     first = queue.scheduled.count_until(now)
     if first < len(queue.scheduled):
@@ -272,7 +274,7 @@ def next_at(queue: Queue, now: int, grace: int) -> int:
 
 
 def not_begun(store: Store, name: str, most: int) -> list[str]:
-    """The ids of the first jobs that are ready, scheduled, wait for others, or for a throttle."""
+    """The ids of the first jobs that are ready, scheduled, waiting for other jobs, or parked."""
     queue = of(store, name)
     found = [place[-1] for place in queue.ready[:most]]
     for places in (queue.scheduled, queue.depends, queue.throttled):
@@ -281,7 +283,7 @@ def not_begun(store: Store, name: str, most: int) -> list[str]:
 
 
 def promote(store: Store, job: Job) -> None:
-    """Move a job whose time has come from the schedule into the order, where its time and sequence place it."""
+    """Move a job that has become due from the schedule into the order, at the position that its due time gives."""
     unschedule(store, job)
     job.state = "waiting"
     push(store, job)

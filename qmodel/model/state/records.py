@@ -1,4 +1,8 @@
-"""Records: the types of what a namespace holds. (In Lua records are packed texts; state/records.lua.)"""
+"""Records: the types of everything that a namespace holds.
+
+They stand in one module below all nouns, so that the store can name them. In Lua a record is one packed text
+(lua/state/records.lua).
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,24 @@ from qmodel.contract.operations import Operation, Put
 from qmodel.model.sorted_list import Ordered
 
 Position = tuple[float, int, str]
-"""A job in a sorted list: the moment that orders it, its sequence, its id."""
+"""A job in a sorted list: the time that orders it, its sequence, its id."""
 
 
 record = tuple.__new__
-"""Makes a NamedTuple of its class and a tuple of its fields; the constructor takes three times as long (0.3 us)."""
+"""Makes a NamedTuple from its class and a tuple of its fields; the class's constructor takes three times as long (0.3
+us).
+"""
 
 
 Told = tuple[int, str, *tuple[str | int, ...]]
-"""An event as it is kept: its moment, its name, its facts. Its sequence is its place, for there are no gaps."""
+"""An event as it is stored: its time, its kind, its facts. The sequence follows from its index, because there are no
+gaps.
+"""
 
 
 class Nothing(dict[str, Any]):
-    """The tags and dependencies of most jobs: one for all of them, which nobody can change. Three dictionaries for each
-    would cost more than all its other fields.
+    """The empty tags and dependencies that most jobs share; it cannot be changed. Three dictionaries for each job would
+    cost more than all its other fields.
     """
 
     __slots__ = ()
@@ -35,7 +43,7 @@ NONE: Final = Nothing()
 
 
 class Job:
-    """A job's record. A job that is in no place has the empty state; it is so only within a step."""
+    """A job's record. The state is empty while the job is in no list; this happens only within a step."""
 
     __slots__ = (
         "data", "dependencies", "dependents", "ended_at", "expires_at", "failure", "grant", "history", "jid", "klass",
@@ -59,10 +67,10 @@ class Job:
 
 
 class ParkedJobs:
-    """The jobs of a queue that are parked at a throttle, and those that it has let go on and that still wait.
+    """The jobs of a queue that are parked at a throttle, and the admitted ones that still wait for their claim.
 
-    Parked ones by priority, and by the sequence at which each was parked first; the others by priority, with their
-    cost.
+    Parked jobs are ordered by priority, then by the sequence at which each was first parked. Admitted jobs are ordered
+    by priority, and have their cost.
     """
 
     __slots__ = ("admitted", "moment", "parked")
@@ -107,7 +115,7 @@ class Queue:
 
 
 class ConcurrencyKey:
-    """The ids of the jobs that have a place, and those that are parked, as their queues have them."""
+    """The ids of the jobs that have a slot, and the parked jobs in the order of their ready times."""
 
     __slots__ = ("active", "parked")
 
@@ -117,7 +125,9 @@ class ConcurrencyKey:
 
 
 class Request:
-    """A request. It was opened with `first_priority` and `first_limit`; `priority` and `limit` may be others since."""
+    """A request. It was opened with `first_priority` and `first_limit`; `priority` and `limit` may have been changed
+    since.
+    """
 
     __slots__ = (
         "canceled", "done", "ended", "ended_at", "failed", "first_limit", "first_priority", "id", "limit", "opened_at",
@@ -138,8 +148,9 @@ class Request:
 
 
 class Schedule:
-    """A recurring job. `runs` is the number of its last run, `made` how many it made since its times were set, `open`
-    how many of them have not ended, `since` the sequence from which on it recurs, `last_at` the last moment known.
+    """A recurring job. `runs` is the number of its last run, `made` how many runs it has made since its times were set,
+    `open` how many runs have not ended, `since` the sequence at which it was created, and `last_at` the last known due
+    time.
     """
 
     __slots__ = (
@@ -161,7 +172,7 @@ class Schedule:
 
 
 class Subscription:
-    """A subscription. `put` is what becomes of a message: a put without a job id and data."""
+    """A subscription. `put` is the template of its jobs: a put without a job id and data."""
 
     __slots__ = ("name", "patterns", "position", "put", "seq")
 
@@ -174,7 +185,7 @@ class Subscription:
 
 
 class Message(NamedTuple):
-    """One message. No message is older than the one before it, however the clock goes; it is due at `due_at`."""
+    """One message. No message is older than the one before it, even if the clock goes back; it is due at `due_at`."""
 
     seq: int
     at: int
@@ -184,7 +195,7 @@ class Message(NamedTuple):
 
 
 NEVER = 99_999_999_999_999
-"""The moment of what does not happen by itself."""
+"""The time of an event that does not happen by itself."""
 
 
 class Throttle:
@@ -204,8 +215,8 @@ class Throttle:
 
 
 class Unique:
-    """A key that is held. `ends` is 0 where the end of the job decides; `token` is the one that the job had when it was
-    put: with another one it has begun.
+    """A held deduplication key. `ends` is 0 if the end of the job decides. `token` is the token that the holder had
+    when it was put: with another token, it has started.
     """
 
     __slots__ = ("ends", "jid", "key", "mode", "next", "since", "token")
@@ -221,7 +232,7 @@ class Unique:
 
 
 class Worker:
-    """One worker. `seen_at` is None when it is not on the list."""
+    """One worker. `seen_at` is None if it is not on the list."""
 
     __slots__ = ("grants", "held", "seen_at")
 
@@ -232,7 +243,7 @@ class Worker:
 
 
 class Sample:
-    """Count, mean, sum of squared deviations and histogram of some durations in milliseconds."""
+    """Count, mean, sum of squared deviations and histogram of durations in milliseconds."""
 
     __slots__ = ("bins", "count", "mean", "squares")
 
@@ -244,7 +255,7 @@ class Sample:
 
 
 class Day:
-    """What is counted of a queue on a day."""
+    """The counts of a queue on a day."""
 
     __slots__ = ("failed", "failures", "minutes", "retries", "run", "swept", "wait")
 

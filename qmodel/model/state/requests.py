@@ -1,18 +1,19 @@
-"""Requests: sets of jobs, their sub-requests, of which only so many run at a time.
+"""Requests: sets of jobs, the sub-requests, with a limit on how many run at a time.
 
-A request has a queue, a priority, and a limit. Its sub-requests are jobs of that queue with that priority, in a line of
-their own (state/lines.py), so no more than the limit of them are in the queue's order or leased. Between requests the
-order is that of jobs: a lower priority comes first. Within a priority they take turns, each with as many sub-requests
-as its limit, for who is let through goes to the end. What holds of requests:
+A request has a queue, a priority, and a limit. Its sub-requests are jobs of that queue with that priority, and share a
+concurrency key (state/concurrency_keys.py): at most as many as the limit are in the queue's order or leased. Requests
+are ordered as jobs are: a lower priority comes first. Within a priority they take turns, each with as many sub-requests
+as its limit, because an admitted job joins the end. Rules:
 
-- *Streamed, or at once.* While it is open sub-requests are added; once it is closed it ends with the last of them.
+- *Streamed, or at once.* Sub-requests are added while the request is open; once it is closed, it ends with the last of
+  them.
 - *Each sub-request is counted once*, when it ends: done when it completes, failed when it fails, canceled when it is
-  deleted, or put anew and so made a job of its own. One that failed and is tried again is such a job too: a count never
-  changes, nor does a request that has ended.
-- *Known by its id.* A sub-request that is added again is not put again, even if its job is kept no longer.
-- *It ends once*, with one event, in the step in which its last sub-request ends, or in which it is closed.
+  deleted, or when it is put anew and so becomes a job of its own. A failed sub-request that is retried also becomes
+  such a job: a count never changes, nor does a request that has ended.
+- *Known by its id.* A sub-request that is added again is not put again, even if its job is no longer kept.
+- *It ends once*, with one event, in the step in which its last sub-request ends or the request is closed.
 - An ended request is kept for requests-history, and deleted when others are opened or added to: at least as many
-  sub-requests are forgotten as an operation adds, so none pile up.
+  sub-requests are forgotten as an operation adds, so that none accumulate.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ENDED = ("done", "canceled")
 
 
 def get(store: Store, id: str) -> Request | None:
-    """A request that may not exist."""
+    """A request, or None if it does not exist."""
     return store.requested.get(id)
 
 
@@ -51,18 +52,18 @@ def create(store: Store, id: str, queue: str, priority: int, limit: int, now: in
 
 
 def limit(store: Store, id: str) -> int:
-    """How many of its sub-requests may be in order or leased: none any more when it is called off."""
+    """How many of its sub-requests may be in order or leased: none once the request is canceled."""
     request = load(store, id)
     return request.limit if request.state in ("open", "closed") else 0
 
 
 def has_ended(request: Request) -> bool:
-    """Whether it has ended."""
+    """Whether a request has ended."""
     return request.state in ENDED
 
 
 def move(store: Store, now: int, request: Request, state: str) -> None:
-    """Let it be in another state, as of the last event."""
+    """Change the state of a request, as of the last event."""
     if request.state:
         _list(store, request.state).remove((request.state_at, request.seq, request.id))
     request.state, request.state_at, request.seq = state, now, store.seq
@@ -72,7 +73,7 @@ def move(store: Store, now: int, request: Request, state: str) -> None:
 
 
 def _list(store: Store, state: str) -> Ordered[Position]:
-    """The requests in a state, by the moment since which they are."""
+    """The requests in a state, ordered by the time since when."""
     found = store.request_states.get(state)
     if found is None:
         found = store.request_states[state] = Ordered()
@@ -80,12 +81,12 @@ def _list(store: Store, state: str) -> Ordered[Position]:
 
 
 def save(store: Store, request: Request) -> None:
-    """Keep what was changed of it."""
+    """Store the changes of a request."""
     store.requested[request.id] = request
 
 
 def page(store: Store, state: str, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
-    """How many requests are in a state, and a page of their ids, longest so first."""
+    """How many requests are in a state, and a page of their ids, longest in it first."""
     found = _list(store, state)
     return len(found), tuple(id for _, _, id in found[offset : offset + count])
 
@@ -94,12 +95,12 @@ def page(store: Store, state: str, offset: int, count: int) -> tuple[int, tuple[
 
 
 def knows(store: Store, request: Request, jid: str) -> bool:
-    """Whether a job is, or was, a sub-request of it."""
+    """Whether a job is, or was, a sub-request of this request."""
     return jid in request.unfinished or jid in request.ended
 
 
 def add(store: Store, request: Request, jid: str) -> None:
-    """Let a job be a sub-request of it."""
+    """Add a job to the sub-requests."""
     request.unfinished[jid] = None
     request.total += 1
 
@@ -112,12 +113,12 @@ def finish(store: Store, request: Request, jid: str, outcome: str) -> None:
 
 
 def left(request: Request) -> int:
-    """How many of its sub-requests have not ended."""
+    """How many sub-requests have not ended."""
     return request.total - request.done - request.failed - request.canceled
 
 
 def unfinished(store: Store, request: Request, most: int) -> list[str]:
-    """Some of its sub-requests that have not ended, by id."""
+    """Some sub-requests that have not ended, by id."""
     return sorted(request.unfinished)[:most]
 
 
@@ -125,7 +126,7 @@ def unfinished(store: Store, request: Request, most: int) -> list[str]:
 
 
 def over(store: Store, until: int) -> list[Request]:
-    """Of the requests that ended by a moment one of each kind, the oldest."""
+    """The oldest request of each final state that ended by `until`."""
     found = []
     for state in ENDED:
         found += [load(store, id) for _, _, id in _list(store, state).until(until, 1)]
@@ -143,7 +144,7 @@ def forget(store: Store, request: Request, most: int) -> int:
 
 
 def view(request: Request, running: int) -> replies.Request:
-    """Everything about a request, of which so many sub-requests are under a valid lease."""
+    """Everything about a request; `running` of its sub-requests have a valid lease."""
     return replies.Request(
         request.id,
         request.queue,

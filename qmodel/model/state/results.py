@@ -1,7 +1,7 @@
-"""Results: what became of the named dependencies of a job, kept with it until it is complete or gone.
+"""Results: the outcomes of a job's named dependencies, kept with the job until it is complete or deleted.
 
-So a job can read them when it runs, however short the time is for which complete jobs are kept. They are in the order
-in which they were named. The option `results` of a job says how many names it was given: at most 1000, also in parts.
+So a job can read them when it runs, however briefly complete jobs are kept. They are in the order of naming. The option
+`results` of a job counts the names that it was given: at most 1000, over all calls.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ def check_room(store: Store, jid: str, more: int) -> None:
 
 
 def _named(job: Job) -> int:
+    """How many names a job was given."""
     return int(options.get(job, "results") or 0)
 
 
 def expect(store: Store, job: Job, edge: Edge) -> None:
-    """Let the result of a dependency be kept under a name; it is the last of them."""
+    """Reserve a name for the result of a dependency; it comes last."""
     options.set(job, "results", _named(job) + 1)
     kept = store.results.setdefault(job.jid, {})
     kept.pop(edge.jid, None)
@@ -34,13 +35,13 @@ def expect(store: Store, job: Job, edge: Edge) -> None:
 
 
 def keep(store: Store, job: Job, other: str, state: str, text: str) -> None:
-    """Keep what became of a dependency."""
+    """Keep the outcome of a dependency."""
     kept = store.results[job.jid]
     kept[other] = (kept[other][0], state, text)
 
 
 def drop(store: Store, job: Job, other: str, mark: int) -> None:
-    """Keep nothing of a dependency any more, if its edge has a name."""
+    """Drop the outcome of a dependency, if its edge has a name."""
     if mark % 2:
         kept = store.results[job.jid]
         del kept[other]
@@ -49,14 +50,14 @@ def drop(store: Store, job: Job, other: str, mark: int) -> None:
 
 
 def forget(store: Store, job: Job) -> None:
-    """Keep nothing any more."""
+    """Drop all outcomes of a job."""
     if job.options and options.get(job, "results"):
         options.drop(job, "results")
         store.results.pop(job.jid, None)
 
 
 def view(store: Store, now: int, job: Job) -> tuple[replies.Result, ...]:
-    """What became of the named dependencies; of one that is unfinished, its state at `now`."""
+    """The outcomes of the named dependencies; for an unfinished one, its state at `now`."""
     kept = store.results.get(job.jid, {})
     return tuple(_seen(store, now, replies.Result(name, jid, *rest)) for jid, (name, *rest) in kept.items())
 

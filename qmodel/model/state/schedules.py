@@ -1,40 +1,38 @@
-"""Schedules: the jobs that recur, and when the next run of each is due.
+"""Schedules: the recurring jobs, and when the next run of each is due.
 
 A recurring job is not a job: it has an id in a namespace of its own and is never handed out. Its runs are jobs, called
-`<jid>-<number>`, put through the same steps as any other. It is of one of three kinds:
+`<jid>-<number>`, put through the same steps as any other. There are three kinds:
 
-    interval   a run every interval_ms, anchored: at the first moment and every interval after it
-    cron       a run at each of a list of moments, which somebody who understands the expression tells
-    after      a run interval_ms after the one before has ended, in whatever way
+    interval   a run every interval_ms, anchored: at the first due time and every interval after it
+    cron       a run at each time of a list, which a client that understands the expression supplies
+    after      a run interval_ms after the previous one has ended, however it ended
 
-The engine knows no calendar. An expression is text to it, and whoever makes a schedule, or looks after one, tells up to
-100 of the next moments at once. (One at a time would do, but then nothing would run while no client is alive; with a
-hundred a daily job goes on for a quarter of a year.) More are accepted from the last moment that is known, and from no
-other: so any number of clients may tell them, each moment is known once, and there is one run for it. When all have
-passed the schedule is unset: it has no next run until somebody tells of more.
+The engine knows no calendar. An expression is only text to it; the client that creates or maintains a schedule supplies
+up to 100 of the next due times at once. (With one at a time, nothing would run while no client is alive; with a
+hundred, a daily job continues for a quarter of a year.) More are accepted only if they continue from the last known
+time: so any number of clients may supply them, each time is known once, and there is one run for it. When all have
+passed, the schedule is unset: it has no next run until more times are supplied.
 
-What holds of runs:
+Rules for runs:
 
-- *Anchored.* They are ready at just the moment at which they were due, however late they are made: so nothing drifts,
-  and the queue's order is the true one.
-- *Exactly one for each due time.* A run is made in the step that moves its schedule on. A run whose id belongs to a job
-  already (put by somebody, or left by a schedule of the same id that was removed) gets the next number; the job stays.
-- *Made when somebody takes.* Pop, complete_and_pop and fire make the runs that are due; reads never do. Until then a
-  due run is no job: `get` does not find it, and no list or length holds it. Reads that ask what is to be done tell of
-  it: `peek` shows it as it would be made, and the counts of a queue give how many schedules are due, and the next
-  moment at which one will be.
-- *Missed runs.* Of several that are due all are made, or the last one, or only those that are not later than
-  catchup_ms; and those that were due longer ago than backlog intervals (of a list: all but the last so many) are passed
-  over.
-- *Bounds.* A schedule that has made limit runs, or whose next one would be after end_at, is gone.
-- *Standing still.* A schedule that is paused has nothing due. Neither has one that does not overlap while a run of it
-  is unfinished. How many are is counted: each of them has the option `schedule` and says when it ends, and a failed one
-  has ended; so no clock decides, and a schedule is not silent for longer than a run takes. What was due meanwhile is
-  passed over.
-- *Bounded and fair.* One operation looks at the 1000 schedules that have been due for longest, and tries at most 1000
-  runs, of each in turn: one that is far behind does not keep others waiting. More than 1000 come in the order of their
-  due times, and before any due time there are only so many others: so each gets its turn.
-- A queue in which something recurs is on the list of queues and cannot be forgotten: it will have jobs.
+- *Anchored.* A run is ready at exactly its due time, however late it is made: so the times do not drift, and the
+  queue's order is right.
+- *Exactly one for each due time.* A run is made in the step that advances its schedule. A run whose id belongs to an
+  existing job (put by a client, or left by a deleted schedule of the same id) gets the next number; the job stays.
+- *Made by pops.* Pop, complete_and_pop and fire make due runs; reads never do. Until then a due run is not a job: `get`
+  does not find it, and no list or length includes it. Reads that ask what is to be done include it: `peek` shows it as
+  it would be made, and the counts of a queue say how many schedules are due, and when the next one will be.
+- *Missed runs.* If several are due, all are made, or the last one, or only those at most catchup_ms late; and those
+  that were due more than backlog intervals ago (for a list: all but the last backlog) are skipped.
+- *Bounds.* A schedule that has made limit runs, or whose next one would be after end_at, is deleted.
+- *Suspension.* A paused schedule has nothing due. Neither has one without overlap while a run of it is unfinished. Its
+  unfinished runs are counted: each has the option `schedule` and reports its end, and a failed run has ended. So no
+  clock is involved, and a schedule is not suspended for longer than a run takes. Runs that were due meanwhile are
+  skipped.
+- *Bounded and fair.* One operation examines the 1000 schedules that have been due longest, and tries at most 1000 runs,
+  one of each in turn: a schedule that is far behind does not hold up others. With more than 1000 they come in the order
+  of their due times, and only a limited number of others precede any due time: so each gets its turn.
+- A queue with recurring jobs is on the list of queues and cannot be forgotten: it will have jobs.
 """
 
 from __future__ import annotations
@@ -52,11 +50,11 @@ from qmodel.model.state.records import Position, Schedule
 from qmodel.model.state.store import Store
 
 TIMES_MOST = 100
-"""How many moments of a list are known at once."""
+"""How many due times of a list are known at once."""
 
 
 def get(store: Store, jid: str) -> Schedule | None:
-    """A recurring job that may not exist."""
+    """A recurring job, or None if it does not exist."""
     return store.schedules.get(jid)
 
 
@@ -69,37 +67,39 @@ def find(store: Store, jid: str) -> Schedule:
 
 
 def draft(before: Schedule | None, jid: str) -> Schedule:
-    """A copy of one that exists, or a new one, in no queue yet."""
+    """A copy of an existing schedule, or a new one, in no queue yet."""
     return copy(before) if before is not None else Schedule(jid)
 
 
 def set_tags(schedule: Schedule, tags: Iterable[str]) -> None:
-    """Let its runs have these tags, each once."""
+    """Set the tags of its runs, without repetitions."""
     schedule.tags = tuple(dict.fromkeys(tags))
 
 
 def is_suspended(schedule: Schedule) -> bool:
-    """Whether nothing of it is due before somebody, or the end of a run, lets it go on."""
+    """Whether nothing of it is due until it is unpaused, or until a run ends."""
     return schedule.paused or (schedule.overlap == "skip" and schedule.open > 0)
 
 
 def _place(schedule: Schedule) -> Position:
+    """Its position in the list of its queue."""
     return NO_TIME if is_suspended(schedule) else schedule.next_at, schedule.seq, schedule.jid
 
 
 def _wants_times(schedule: Schedule) -> bool:
-    """Whether it has a list of moments that goes on after the last one that is known."""
+    """Whether it has a list of due times that continues after the last known one."""
     ends = schedule.end_at != 0 and schedule.last_at >= schedule.end_at
     return schedule.kind == "cron" and not ends and not is_suspended(schedule)
 
 
 def enter(store: Store, schedule: Schedule) -> None:
-    """Put it into its queue's list, and wake those who sleep until a moment that may be too late now."""
+    """Put it into its queue's list, and wake workers that sleep until a time that may be too late now."""
     _add(store, schedule)
     queues.wake_all(store, schedule.queue)
 
 
 def _add(store: Store, schedule: Schedule) -> None:
+    """Put it into its lists."""
     store.schedules[schedule.jid] = schedule
     store.queues[schedule.queue].recur.add(_place(schedule))
     if _wants_times(schedule):
@@ -107,12 +107,12 @@ def _add(store: Store, schedule: Schedule) -> None:
 
 
 def save(store: Store, schedule: Schedule) -> None:
-    """Keep what was changed of it that is not its place."""
+    """Store changes that do not affect its position."""
     store.schedules[schedule.jid] = schedule
 
 
 def leave(store: Store, schedule: Schedule) -> None:
-    """Take it out of its queue's list. Do so before anything changes by which its place is found."""
+    """Take it out of its lists. Call it before changing any field that orders them."""
     before = store.schedules[schedule.jid]
     store.queues[before.queue].recur.remove(_place(before))
     if _wants_times(before):
@@ -120,7 +120,7 @@ def leave(store: Store, schedule: Schedule) -> None:
 
 
 def delete(store: Store, schedule: Schedule) -> None:
-    """Delete one that is in no list."""
+    """Delete a schedule that is in no list."""
     del store.schedules[schedule.jid]
 
 
@@ -128,7 +128,7 @@ def delete(store: Store, schedule: Schedule) -> None:
 
 
 def keeps_time(schedule: Schedule, op: Recur) -> bool:
-    """Whether it is to run at the same times as before."""
+    """Whether its due times stay the same."""
     return (
         schedule.kind == op.kind
         and schedule.interval_ms == op.interval_ms
@@ -139,7 +139,7 @@ def keeps_time(schedule: Schedule, op: Recur) -> bool:
 
 
 def begin(now: int, schedule: Schedule, times: tuple[int, ...]) -> None:
-    """Set the first moment at which a run is due."""
+    """Set the first due time."""
     schedule.made = schedule.last_at = 0
     schedule.later = ()
     first = schedule.start_at + schedule.offset_ms
@@ -158,8 +158,8 @@ def begin(now: int, schedule: Schedule, times: tuple[int, ...]) -> None:
 
 
 def learn(schedule: Schedule, times: tuple[int, ...]) -> int:
-    """Add moments to its list that are after the last one; give how many. Those that are not to be are left out, and
-    after its end it needs no more.
+    """Add the due times that follow the last known one; give how many. Times outside its bounds are left out, and
+    beyond its end it needs no more.
     """
     known = [] if schedule.next_at == NO_TIME else [schedule.next_at, *schedule.later]
     had = len(known)
@@ -174,12 +174,13 @@ def learn(schedule: Schedule, times: tuple[int, ...]) -> int:
 
 
 def _set_times(schedule: Schedule, known: list[int]) -> None:
+    """Set the known due times."""
     schedule.next_at = known[0] if known else NO_TIME
     schedule.later = tuple(known[1:])
 
 
 def before(schedule: Schedule, moment: int) -> int:
-    """How many runs are due before a moment."""
+    """How many runs are due before a given time."""
     if schedule.next_at >= moment or schedule.kind == "after":
         return 0
     if schedule.kind == "cron":
@@ -188,7 +189,7 @@ def before(schedule: Schedule, moment: int) -> int:
 
 
 def skip(schedule: Schedule, count: int) -> None:
-    """Pass over so many runs."""
+    """Skip this many runs."""
     if schedule.kind == "cron":
         _set_times(schedule, [schedule.next_at, *schedule.later][count:])
     else:
@@ -203,7 +204,7 @@ def count_run(schedule: Schedule) -> None:
 
 
 def move_on(schedule: Schedule) -> None:
-    """After a run that was due: what is due next. One that waits for the end of a run does not know yet."""
+    """Advance to the next due time after a run. With the kind `after` it is not known until the run ends."""
     count_run(schedule)
     if schedule.kind == "after":
         schedule.next_at = NO_TIME
@@ -212,7 +213,7 @@ def move_on(schedule: Schedule) -> None:
 
 
 def over(schedule: Schedule) -> str:
-    """Why it has no more runs, if it has none."""
+    """Why it has no more runs, or empty."""
     if schedule.limit and schedule.made >= schedule.limit:
         return "limit"
     known = schedule.next_at < NO_TIME or schedule.last_at >= schedule.end_at
@@ -220,7 +221,7 @@ def over(schedule: Schedule) -> str:
 
 
 def pass_over(now: int, schedule: Schedule) -> int:
-    """Skip the runs that were missed and are not to be made; give how many."""
+    """Skip the missed runs that are not to be made; give how many."""
     missed = 0
     if schedule.missed == "one":
         last = min(now, schedule.end_at) if schedule.end_at else now
@@ -243,12 +244,12 @@ def next_due(schedule: Schedule) -> int:
 
 
 def due(store: Store, queue: str, now: int, most: int) -> list[Schedule]:
-    """Those that have a run due, longest due first, as drafts that `advance` stores."""
+    """The schedules with a due run, longest due first, as drafts that `advance` stores."""
     return [copy(store.schedules[jid]) for _, _, jid in queues.of(store, queue).recur.until(now, most)]
 
 
 def advance(store: Store, found: list[Schedule]) -> None:
-    """Keep how far schedules of one queue have come."""
+    """Store the progress of schedules of one queue."""
     for schedule in found:
         leave(store, schedule)
         _add(store, schedule)
@@ -263,7 +264,7 @@ def size(store: Store, queue: str) -> int:
 
 
 def count_due(store: Store, queue: str, now: int) -> int:
-    """How many of them have a run due that is not made yet."""
+    """How many of them have a due run that is not made yet."""
     return queues.count(queues.of(store, queue).recur, now)
 
 
@@ -274,7 +275,7 @@ def page(store: Store, queue: str, offset: int, count: int) -> tuple[int, tuple[
 
 
 def unset(store: Store, until: int, count: int) -> list[Schedule]:
-    """Those whose list of moments ends by a moment, soonest first."""
+    """Those whose known due times end by `until`, soonest first."""
     return [store.schedules[jid] for _, _, jid in store.crons.until(until, count)]
 
 

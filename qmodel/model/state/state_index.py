@@ -1,9 +1,9 @@
-"""Places: which sorted list a job stands in, by its state, and under which key.
+"""State index: the sorted list that contains a job, by its state, and the fields that order it there.
 
 waiting     its queue's order         (priority, ready_at, sequence)
 scheduled   its queue's schedule      (ready_at, sequence)
 depends     its queue's dependents    (put_at, sequence)
-throttled   its queue's throttled     (ready_at, sequence), and its line's, or its gate
+throttled   its queue's throttled     (ready_at, sequence), and the jobs parked at its concurrency key or throttle
 running     its queue's locks         (expires_at, sequence), its worker's leases, and its throttles
 stalled     its queue's locks         (before all others, sequence), and its throttles
 complete    the completed             (ended_at, sequence)
@@ -19,7 +19,7 @@ from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
 Ways = tuple[Callable[[Store, "Job"], None], Callable[[Store, "Job"], None]]
-"""How a job enters its place, and how it leaves it."""
+"""How a job enters the lists of a state, and how it leaves them."""
 
 
 def _push(store: Store, job: Job) -> None:
@@ -86,25 +86,25 @@ PLACES: dict[str, Ways] = {
     "complete": (completed.add, completed.discard),
     "failed": (failures.add, failures.discard),
 }
-"""For each state, how a job enters its place and how it leaves it."""
+"""For each state, how a job enters its lists and how it leaves them."""
 
 SHORTER: dict[str, Ways] = {
     "waiting": (queues.push, queues.pull),
     "running": (_begin_plain_lease, _end_lease),
     "stalled": (queues.lock, _unlock),
 }
-"""What is shorter for a job without options: nothing was let on by a gate, and no throttle is named."""
+"""Shortcuts for a job without options: no throttle has admitted it, and it names none."""
 
 PLAIN: dict[str, Ways] = PLACES | SHORTER
 
 
 def enter(store: Store, job: Job) -> None:
-    """Put a job into the place that its state says."""
+    """Put a job into the lists of its state."""
     ways = PLACES if job.options else PLAIN
     ways[job.state][0](store, job)
 
 
 def leave(store: Store, job: Job) -> None:
-    """Take a job out of the place that its state says."""
+    """Take a job out of the lists of its state."""
     ways = PLACES if job.options else PLAIN
     ways[job.state][1](store, job)

@@ -1,14 +1,15 @@
 """Statistics by queue and UTC day: how long jobs waited and ran, and how many failed.
 
-Mean and variance by Welford's recurrence (Technometrics 4, 1962), which both documents ask for. The histogram has the
-resolution that both promise: 60 bins of a second, 59 of a minute, 92 of fifteen minutes up to a day, 48 of an hour up
-to three days, then 27 of a day, and one for everything beyond thirty days.
+Mean and variance follow Welford's recurrence (Technometrics 4, 1962), which both qless documents require. The histogram
+has the resolution that both promise: 60 bins of a second, 59 of a minute, 92 of fifteen minutes up to a day, 48 of an
+hour up to three days, then 27 of a day, and one for everything beyond thirty days.
 
-A job waits from the moment it is ready: neither its delay nor the time for which it depended on others counts.
+The wait of a job starts when it is ready: neither its delay nor the time for which it depended on others counts.
 
-The minutes of a day are counted with it: how many jobs were completed, how long those ran, and how many failed and were
-tried again. They go with their day, or earlier: with the first new day that begins when the last of them is older than
-metrics-history. A run counts with at most RUN_MOST, so that no sum of a minute is beyond what a double holds.
+The minutes of a day are stored with it: how many jobs were completed, how long those ran, and how many failed and were
+retried. They are deleted with their day, or earlier: with the first new day that begins after the last of them is older
+than metrics-history. A run counts with at most RUN_MOST, so that no sum of a minute exceeds what a double holds
+exactly.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def bin_of(duration: int) -> int:
 
 
 def day_of(at: int) -> int:
-    """The start of the day of a moment."""
+    """The start of the day that contains a time."""
     return at - at % DAY_MS
 
 
@@ -52,7 +53,7 @@ def _day(store: Store, now: int, queue: str) -> Day:
 
 
 def _new_day(store: Store, now: int, queue: str) -> Day:
-    """A new day of a queue; strike a few of the days that are older than stats-history."""
+    """A new day of a queue; delete a few days that are older than stats-history."""
     today = day_of(now)
     oldest = today - config.value(store, "stats-history") * DAY_MS
     for key in store.days.keys()[:SWEEP]:
@@ -64,7 +65,7 @@ def _new_day(store: Store, now: int, queue: str) -> Day:
 
 
 def _sweep_minutes(store: Store, today: int) -> None:
-    """Strike the minutes of a few of the days that are older than metrics-history."""
+    """Delete the minutes of a few days that are older than metrics-history."""
     last = today - config.value(store, "metrics-history") * MINUTE_MS - DAY_MS
     for key in list(islice((key for key, day in store.days.items() if not day.swept), SWEEP)):
         if key[0] <= last:
@@ -73,6 +74,7 @@ def _sweep_minutes(store: Store, today: int) -> None:
 
 
 def _minute(day: Day, now: int) -> list[int]:
+    """The counts of a minute, to change."""
     index = now % DAY_MS // MINUTE_MS
     minute = day.minutes.get(index)
     if minute is None:
@@ -125,14 +127,14 @@ def failed(store: Store, now: int, queue: str) -> None:
 
 
 def recovered(store: Store, failed_at: int, queue: str) -> None:
-    """Count a failed job as failed no more, on the day of its failure."""
+    """Count a failed job as no longer failed, on the day of its failure."""
     day = store.days.get((day_of(failed_at), queue))
     if day is not None:
         day.failed -= 1
 
 
 def view(store: Store, now: int, queue: str, at: int) -> replies.Stats:
-    """The statistics of the day of a moment, as kept at `now`."""
+    """The statistics of the day that contains `at`, as kept at `now`."""
     key = (day_of(at), queue)
     age = (day_of(now) - key[0]) // DAY_MS
     day = store.days.get(key) if age <= config.value(store, "stats-history") else None
@@ -150,7 +152,7 @@ def _sample(sample: Sample, shown: bool) -> replies.Sample:
 
 
 def metrics(store: Store, now: int, queue: str, at: int, count: int) -> tuple[replies.Minute, ...]:
-    """The `count` minutes up to that of a moment, without those that are kept no more at `now`."""
+    """The last `count` minutes up to that of `at`, without those that are no longer kept at `now`."""
     kept = now - now % MINUTE_MS - config.value(store, "metrics-history") * MINUTE_MS
     kept = max(kept, day_of(now) - config.value(store, "stats-history") * DAY_MS, 0)
     last = at - at % MINUTE_MS

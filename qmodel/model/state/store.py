@@ -1,7 +1,7 @@
-"""What a namespace holds: the storage under all nouns.
+"""The store: everything that a namespace holds.
 
-In the model this is a handful of dictionaries and sorted lists; in Lua it is Redis, behind a gatherer of writes.
-Sorted lists hold tuples that end in (sequence, jid): sequences are unique, so every order is total.
+The model uses a few dictionaries and sorted lists; Lua uses Redis, with a buffer of writes. The tuples in sorted lists
+end in (sequence, jid): sequences are unique, so every order is total.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ class Store:
 
 
 def emit(store: Store, *told: *Told) -> int:
-    """Append an event (its moment, its name, its facts), and give its sequence."""
+    """Append an event (its time, its kind, its facts), and give its sequence."""
     store.seq = seq = store.seq + 1
     store.events.append(told)
     return seq
 
 
 def keep_events(store: Store, most: int) -> None:
-    """Keep this many events from now on."""
+    """Set how many events are kept."""
     store.events = deque(store.events, most)
 
 

@@ -1,8 +1,8 @@
-"""Subjects and patterns: what a message is about, and which messages somebody wants.
+"""Subjects and patterns: what a message is about, and which messages a subscription matches.
 
-A subject is a text of segments with dots between, `orders.eu.created`. In a pattern a segment may be `*`, which stands
-for any one, and the last may be `>`, which stands for one or more. (The rules are those of NATS.) They are compared
-segment by segment, so that no pattern can make a comparison dear.
+A subject is a text of segments separated by dots, `orders.eu.created`. In a pattern a segment may be `*`, which stands
+for any one segment, and the last may be `>`, which stands for one or more. (The rules are those of NATS.) Patterns are
+compared segment by segment, so that no pattern makes a comparison expensive.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def _is_plain(segment: str) -> bool:
 
 
 def check(subject: str) -> None:
-    """Refuse what is not a subject."""
+    """Refuse a text that is not a subject."""
     if not all(map(_is_plain, split(subject))):
         raise refuse("BAD_SUBJECT", subject)
 
 
 def check_pattern(pattern: str) -> None:
-    """Refuse what is not a pattern."""
+    """Refuse a text that is not a pattern."""
     segments = split(pattern)
     for place, segment in enumerate(segments, 1):
         last = place == len(segments)
@@ -45,7 +45,7 @@ def split_all(patterns: Iterable[str]) -> list[list[str]]:
 
 
 def matches(patterns: Iterable[Sequence[str]], subject: Sequence[str]) -> bool:
-    """Whether any of these patterns fits a subject; all are given in segments."""
+    """Whether any of these patterns matches a subject; all are given as segments."""
     return any(_fits(pattern, subject) for pattern in patterns)
 
 

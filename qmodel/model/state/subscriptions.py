@@ -1,9 +1,9 @@
-"""Subscriptions: who wants which messages, and what jobs these become.
+"""Subscriptions: which messages are wanted, and the jobs that they become.
 
-A subscription that has got all messages there are is *up to date*, and has no position. One that begins with messages
-of the past is *behind* until it has got them: its position is the number of the last message that it was given.
+A subscription that has received all messages is *up to date*, and has no position. One that starts with messages of the
+past is *behind* until it has received them: its position is the number of the last message that it was given.
 
-There are few, and all of them are read for each message: so they are bounded, and stand in one place.
+There are few, and each publication reads all of them: so they are bounded, and stored together.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from qmodel.model.state.records import Message, Subscription
 from qmodel.model.state.store import Store
 
 MOST = 100
-"""Subscriptions in a namespace: each message is looked at for each."""
+"""The most subscriptions of a namespace: each message is matched against each."""
 
 PATTERNS_MOST = 10
-"""Patterns of a subscription."""
+"""The most patterns of a subscription."""
 
 OPTIONS = ("dead_queue", "lease_ms", "lifo", "ordered", "timeout_ms", "ttl_ms")
-"""What a subscription says of its jobs beyond what every job has, by name."""
+"""The rarely used arguments of its jobs, by name."""
 
 
 def get(store: Store, name: str) -> Subscription | None:
-    """A subscription that may not exist."""
+    """A subscription, or None if it does not exist."""
     return store.subscriptions.get(name)
 
 
@@ -42,29 +42,29 @@ def find(store: Store, name: str) -> Subscription:
 
 
 def listed(store: Store) -> list[Subscription]:
-    """All of them, oldest first."""
+    """All subscriptions, oldest first."""
     return list(store.subscriptions.values())
 
 
 def wanting(store: Store, subject: str) -> list[Subscription]:
-    """Those that are up to date and want a subject, oldest first."""
+    """The subscriptions that are up to date and match a subject, oldest first."""
     segments = subjects.split(subject)
     up_to_date = [one for one in listed(store) if one.position is None]
     return [one for one in up_to_date if subjects.matches(subjects.split_all(one.patterns), segments)]
 
 
 def distinct(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """These patterns, each once."""
+    """Drop repeated patterns."""
     return tuple(dict.fromkeys(patterns))
 
 
 def create(name: str) -> Subscription:
-    """A new one."""
+    """A new subscription."""
     return Subscription(name)
 
 
 def assign(subscription: Subscription, op: Subscribe) -> None:
-    """Let it want this, and its jobs be like this."""
+    """Set the patterns of a subscription, and the properties of its jobs."""
     subscription.patterns = distinct(op.patterns)
     tags = tuple(dict.fromkeys(op.tags))
     given: dict[str, Any] = {name: getattr(op, name) or None for name in OPTIONS}
@@ -72,14 +72,14 @@ def assign(subscription: Subscription, op: Subscribe) -> None:
 
 
 def save(store: Store, subscription: Subscription) -> None:
-    """Keep it as it is now. One that has got all messages there are is up to date."""
+    """Store a subscription. One that has received all messages becomes up to date."""
     if subscription.position is not None and not messages.count_after(store, subscription.position):
         subscription.position = None
     store.subscriptions[subscription.name] = subscription
 
 
 def remove(store: Store, subscription: Subscription) -> None:
-    """Delete it."""
+    """Delete a subscription."""
     del store.subscriptions[subscription.name]
 
 
@@ -89,13 +89,13 @@ def jid_of(subscription: Subscription, message: Message) -> str:
 
 
 def put_of(now: int, subscription: Subscription, message: Message, jid: str) -> Put:
-    """The put that a message becomes. What is left of its delay, and of its subscription's, counts from now."""
+    """The put that a message becomes. The rest of the message's delay, and of the subscription's, counts from now."""
     delay_ms = max(message.due_at + subscription.put.delay_ms - now, 0)
     return replace(subscription.put, jid=jid, data=message.data, delay_ms=delay_ms)
 
 
 def options(subscription: Subscription) -> tuple[tuple[str, str], ...]:
-    """What it says of its jobs beyond what every job has, by name."""
+    """The rarely used properties of its jobs, by name."""
     given = ((name, getattr(subscription.put, name)) for name in OPTIONS)
     return tuple((name, value if isinstance(value, str) else str(int(value))) for name, value in given if value)
 

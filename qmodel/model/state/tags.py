@@ -1,4 +1,4 @@
-"""Tags: which jobs have each, in the order in which they got it."""
+"""Tags: the jobs of each tag, in the order in which they were tagged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qmodel.model.state.store import Store
 
 
 def add(store: Store, job: Job, tag: str) -> None:
-    """Give a job a tag that it has not. The current sequence is its place among the tag's jobs."""
+    """Add a new tag to a job. The current sequence is the job's position in the tag."""
     job.tags = job.tags or {}
     job.tags[tag] = store.seq
     of = store.tags.get(tag)
@@ -20,7 +20,7 @@ def add(store: Store, job: Job, tag: str) -> None:
 
 
 def remove(store: Store, job: Job, tag: str) -> None:
-    """Take from a job a tag that it has."""
+    """Remove a tag from a job that has it."""
     of = store.tags[tag]
     of.remove((job.tags.pop(tag), job.jid))
     if not of:
@@ -28,7 +28,7 @@ def remove(store: Store, job: Job, tag: str) -> None:
 
 
 def assign(store: Store, job: Job, tags: Iterable[str]) -> None:
-    """Let a job have just these tags, in this order; those that it had keep their places."""
+    """Give a job exactly these tags, in this order; those that it had keep their positions."""
     wanted = dict.fromkeys(tags)
     for tag in list(job.tags):
         if tag not in wanted:
@@ -40,18 +40,18 @@ def assign(store: Store, job: Job, tags: Iterable[str]) -> None:
 
 
 def pretend(job: Job, tags: Iterable[str]) -> None:
-    """Let a job that is only looked at have these tags; no tag will list it."""
+    """Give these tags to a job that is only shown; no tag will list it."""
     job.tags = dict.fromkeys(tags, 0)
 
 
 def drop(store: Store, job: Job) -> None:
-    """Take all tags from a job."""
+    """Remove all tags from a job."""
     for tag in list(job.tags):
         remove(store, job, tag)
 
 
 def top(store: Store, offset: int, count: int) -> list[tuple[str, int]]:
-    """The tags that at least two jobs have, most used first, then by name."""
+    """The tags of at least two jobs, most used first, then by name."""
     used = sorted((-len(jobs), tag) for tag, jobs in store.tags.items() if len(jobs) > 1)
     return [(tag, -jobs) for jobs, tag in used[offset : offset + count]]
 

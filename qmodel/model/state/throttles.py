@@ -1,21 +1,22 @@
-"""Throttles: limits that are named, and hold for all jobs of the namespace that name them.
+"""Throttles: named limits for all jobs of the namespace that name them.
 
-*Concurrency*: so many run at once. *Rate*: so many are claimed in any window of so many milliseconds; the window
-slides, so there is no edge at which twice as many pass. *Bucket*: a claim takes tokens, which come back steadily up to
-a capacity. A level is kept in units of token times `refill_ms`, so all of it is whole numbers below 10^14, and no rest
-is lost. A clock that goes back opens nothing: what was claimed later than now is in the window, and no tokens come.
+*Concurrency*: at most so many jobs run at once. *Rate*: at most so many are claimed in any window of a given length;
+the window slides, so there is no edge at which twice as many pass. *Bucket*: a claim takes tokens, which come back
+steadily up to a capacity. A level is kept in units of token times `refill_ms`, so all values are whole numbers below
+10^14, and no remainder is lost. A clock that goes back opens nothing: claims later than now are in the window, and no
+tokens come back.
 
-What is known of a throttle:
+The state of a throttle:
 
-- its limits, as they were set last; none, where nobody set any: then it is no limit, and is counted all the same;
-- the jobs that hold a place in it: those running or stalled that name it;
-- the claims of its window, and the level of its bucket;
+- its limits as last set; without limits a throttle restricts nothing, but its jobs are counted;
+- the jobs that count against its concurrency: the running and stalled ones that name it;
+- the claims in its window, and the level of its bucket;
 - the queues with jobs parked at it.
 
-Which jobs those are, and which it has let go on, each queue knows by its gates (qmodel/model/state/parked.py).
+Each queue knows its parked and admitted jobs itself (qmodel/model/state/parked.py).
 
-`queue/<queue>` is a queue's own throttle. All its jobs pass it, so none is parked at it: the queue stops handing out.
-Its concurrency counts the queue's leases.
+`queue/<queue>` is a queue's own throttle. All its jobs pass it, so none is parked at it: the queue stops handing out
+jobs instead. Its concurrency counts the queue's leases.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from qmodel.model.state.records import NEVER, Job, Throttle
 from qmodel.model.state.store import Store
 
 OWN = "queue/"
-"""How the name of a queue's own throttle begins."""
+"""Prefix of the name of a queue's own throttle."""
 
 
 LIMITS = ("concurrency", "rate", "rate_ms", "capacity", "refill", "refill_ms")
-"""The settings of a throttle. Those that are not set are 0."""
+"""The limits of a throttle. A limit that is not set is 0."""
 
 Before = tuple[int, int]
-"""How many jobs are to pass before another, and the tokens that they cost."""
+"""How many jobs pass before another one, and the tokens that they cost."""
 
 
 def of(store: Store, name: str) -> Throttle:
-    """A throttle to look at; one without limits if nothing is known of it."""
+    """A throttle to read; one without limits if it is unknown."""
     return store.throttles.get(name) or Throttle()
 
 
@@ -50,6 +51,7 @@ def made(store: Store, name: str) -> Throttle:
 
 
 def forget_if_empty(store: Store, name: str) -> None:
+    """Forget a throttle without limits, jobs and queues."""
     throttle = of(store, name)
     if not (is_set(throttle) or throttle.held or throttle.queues):
         store.throttles.pop(name, None)
@@ -66,13 +68,13 @@ def limits(throttle: Throttle) -> tuple[int, ...]:
 
 
 def own(store: Store, queue: str) -> str:
-    """The name of a queue's own throttle, or nothing where it has none."""
+    """The name of a queue's own throttle, or empty if it has none."""
     name = OWN + queue
     return name if store.throttles and name in store.throttles else ""
 
 
 def queue_of(name: str) -> str:
-    """The queue whose own throttle this is, or nothing."""
+    """The queue that this throttle is the own throttle of, or empty."""
     return name.removeprefix(OWN) if name.startswith(OWN) else ""
 
 
@@ -97,7 +99,7 @@ def cost(job: Job) -> int:
 
 
 def assign(store: Store, now: int, op: ThrottleSet) -> None:
-    """Set all limits of a throttle. A new bucket is full; one that there was keeps its tokens, as far as they fit."""
+    """Set all limits of a throttle. A new bucket is full; an existing one keeps its tokens, up to the new capacity."""
     throttle = made(store, op.throttle)
     level, was_ms = _level(throttle, now), throttle.refill_ms
     for limit in LIMITS:
@@ -110,12 +112,12 @@ def assign(store: Store, now: int, op: ThrottleSet) -> None:
 
 
 def _converted(level: int, was_ms: int, refill_ms: int) -> int:
-    """A level in units of another `refill_ms`: whole tokens apart, so that no product is too great to be exact."""
+    """Convert a level to units of another `refill_ms`: whole tokens apart, so that all products are exact."""
     return level // was_ms * refill_ms + level % was_ms * refill_ms // was_ms
 
 
 def clear(store: Store, name: str) -> bool:
-    """Take all limits from a throttle; say whether it had any."""
+    """Remove all limits of a throttle; say whether it had any."""
     throttle = of(store, name)
     if not is_set(throttle):
         return False
@@ -133,7 +135,7 @@ def listed(store: Store) -> list[str]:
 
 
 def _level(throttle: Throttle, now: int) -> int:
-    """What is in a bucket at a moment."""
+    """The level of a bucket at a given time."""
     if throttle.capacity == 0:
         return 0
     missing = throttle.capacity * throttle.refill_ms - throttle.level
@@ -150,7 +152,7 @@ def _ceiling(number: int, by: int) -> int:
 
 
 def running(store: Store, name: str) -> int:
-    """How many jobs hold a place in a throttle."""
+    """How many jobs count against the concurrency of a throttle."""
     queue = queue_of(name)
     if queue:
         return len(queues.of(store, queue).locks)
@@ -158,7 +160,7 @@ def running(store: Store, name: str) -> int:
 
 
 def holders(store: Store, name: str, most: int) -> tuple[str, ...]:
-    """The first jobs that do."""
+    """The first of these jobs."""
     queue = queue_of(name)
     if queue:
         return tuple(place[-1] for place in queues.of(store, queue).locks[:most])
@@ -174,9 +176,8 @@ def used(throttle: Throttle, now: int) -> int:
 
 
 def opens_at(store: Store, now: int, name: str, cost: int, before: Before, holds: bool) -> int:
-    """When a claim may pass a throttle that takes so many tokens, after others: now, later, or never by itself.
-
-    Who `holds` a place needs none.
+    """When a claim of this cost may pass a throttle, after others: now, later, or never by itself. A job that already
+    `holds` the throttle does not count again.
     """
     throttle = store.throttles.get(name)
     if throttle is None:
@@ -189,6 +190,7 @@ def opens_at(store: Store, now: int, name: str, cost: int, before: Before, holds
 
 
 def _window_opens(throttle: Throttle, now: int, count: int) -> int:
+    """When the window has room for one more claim."""
     gone = throttle.claims.count_until(now - throttle.rate_ms)
     surplus = len(throttle.claims) - gone + count - throttle.rate
     if surplus < 0:
@@ -198,19 +200,20 @@ def _window_opens(throttle: Throttle, now: int, count: int) -> int:
 
 
 def _bucket_opens(throttle: Throttle, now: int, cost: int, spent: int) -> int:
+    """When the bucket has enough tokens."""
     tokens = min(min(cost, throttle.capacity) + spent, 2 * throttle.capacity)  # so that no product is too great
     missing = tokens * throttle.refill_ms - _level(throttle, now)
     return max(now, throttle.level_at) + _ceiling(missing, throttle.refill) if missing > 0 else now
 
 
 def taken(store: Store, name: str, cost: int) -> int:
-    """The tokens that a claim takes from a throttle: where it costs more than there may be, all of them."""
+    """The tokens that a claim takes from a throttle: at most the capacity."""
     throttle = of(store, name)
     return min(cost, throttle.capacity)
 
 
 def spend(store: Store, now: int, name: str, cost: int, token: int) -> None:
-    """Enter a claim into the window, and take its tokens out of the bucket."""
+    """Enter a claim into the window, and take its tokens from the bucket."""
     throttle = of(store, name)
     if throttle.rate:
         throttle.claims.take(throttle.claims.count_until(now - throttle.rate_ms))

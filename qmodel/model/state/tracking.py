@@ -1,4 +1,4 @@
-"""The tracked jobs, in order of tracking. Tracking outlives the job: its id is then listed as expired."""
+"""The tracked jobs, in the order of tracking. Tracking outlives the job: its id is then listed as expired."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def is_tracked(store: Store, jid: str) -> bool:
 
 
 def add(store: Store, jid: str) -> None:
-    """Track a job. The current sequence is its place."""
+    """Track a job. The current sequence is its position."""
     store.tracked[jid] = store.seq
 
 

@@ -1,13 +1,14 @@
-"""Unique keys: which job stands for a key, and for how long.
+"""Deduplication keys: which job holds a key, and how long.
 
-A key is held by the job that was last put with it and accepted. Who holds it decides for how long: until the job has
-ended, or, in the mode `window`, until a moment, whatever becomes of the job. A job of the mode `pending` may say a
-moment as well, at which it lets go even if it has not ended. Who comes later decides what is then to happen
-(ops/uniquing.py).
+The holder of a key is the job that was last put with it and accepted. The mode of the holder decides how long it holds
+the key: until the job has ended, or, in the mode `window`, until a given time, whatever becomes of the job. A job of
+the mode `pending` may also have such a time, and then releases the key even if it has not ended. What happens to a
+later put is decided by its own mode (rules/deduplication.py).
 
-`next` is the one job that is kept until the holder has ended. While there is one, the key is held until then.
+`next` is the one job that waits until the holder has ended. While there is one, the key is held until then.
 
-What is past its moment is not held, and is deleted when other keys are taken, two for each: so none pile up.
+A key past its time is not held. Each time a key is taken, two keys past their times are deleted, so that none
+accumulate.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from qmodel.model.state.records import Job, Unique
 from qmodel.model.state.store import Store
 
 SWEEP = 2
-"""How many keys that are past their moment are deleted when one is taken."""
+"""How many keys past their times are deleted when one is taken."""
 
 
 def load(store: Store, key: str) -> Unique | None:
-    """A key that was held last by somebody, if it is not deleted."""
+    """A key as stored, even if it is no longer held, or None."""
     return store.uniques.get(key)
 
 
@@ -32,7 +33,7 @@ def get(store: Store, now: int, key: str) -> Unique | None:
 
 
 def hold(store: Store, key: str, mode: str, job: Job, since: int, ends: int) -> None:
-    """Let a job hold a key, and nobody else."""
+    """Make a job the only holder of a key."""
     if key in store.uniques:
         remove(store, store.uniques[key])
     store.uniques[key] = Unique(key, mode, job.jid, since, ends, job.token)
@@ -41,19 +42,19 @@ def hold(store: Store, key: str, mode: str, job: Job, since: int, ends: int) -> 
 
 
 def keep_next(store: Store, unique: Unique, jid: str) -> None:
-    """Let a job be the one that is kept until the holder has ended, or nobody."""
+    """Set the job that waits until the holder has ended, or none."""
     store.uniques[unique.key].next = jid
 
 
 def remove(store: Store, unique: Unique) -> None:
-    """Let nobody hold a key."""
+    """Release a key."""
     del store.uniques[unique.key]
     if unique.ends:
         store.unique_ends.remove((unique.ends, 0, unique.key))
 
 
 def sweep(store: Store, now: int) -> None:
-    """Delete keys that are past their moment, the earliest first."""
+    """Delete keys past their times, the earliest first."""
     for _, _, key in store.unique_ends.until(now, SWEEP):
         remove(store, store.uniques[key])
 

@@ -1,9 +1,9 @@
-"""Workers: when each was last seen, the leases it holds, and what each of its requests was granted.
+"""Workers: when each was last seen, its leases, and the grant of each of its requests.
 
-A grant is remembered until one of its leases ends in any way: a worker that finishes a job has seen the reply, and a
-worker whose lease was lost must not be granted it again. So the memory needs no clock, and nothing of it leaks.
+A grant is remembered until one of its leases ends in any way: a worker that finishes a job has received the reply, and
+a worker that lost a lease must not be granted it again. So this memory needs no clock, and does not leak.
 
-A worker is entered as seen at most once a second: more would be a write for every pop, for nothing that anyone reads.
+A worker's last-seen time is updated at most once a second: more would cost every pop a write that no reader needs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SWEEP = 10
 
 
 def seen(store: Store, now: int, name: str) -> None:
-    """Enter a worker as seen now; strike some that have been silent for too long and hold nothing."""
+    """Record that a worker was seen now; delete some workers that have been silent too long and hold nothing."""
     worker = store.workers.get(name)
     if worker is None:
         worker = store.workers[name] = Worker()
@@ -30,8 +30,8 @@ def seen(store: Store, now: int, name: str) -> None:
 
 
 def _sweep(store: Store, since: int) -> None:
-    """Strike silent workers that hold no lease. A few are looked at each time, longest silent first; those that hold
-    one are passed, and the next time begins behind them, until all have been looked at.
+    """Delete silent workers without leases. A few are examined each time, longest silent first. Those with a lease are
+    passed, and the next call continues after them, until all have been examined.
     """
     passed = store.workers_passed
     silent = sorted(
@@ -47,7 +47,7 @@ def _sweep(store: Store, since: int) -> None:
 
 
 def deregister(store: Store, name: str) -> bool:
-    """Take a worker off the list; say whether it was there."""
+    """Take a worker off the list; say whether it was listed."""
     worker = store.workers.get(name)
     if worker is None or worker.seen_at is None:
         return False
@@ -70,7 +70,7 @@ def hold(store: Store, job: Job) -> None:
 
 
 def release(store: Store, job: Job) -> None:
-    """Strike a lease, and what the request that granted it was granted."""
+    """Remove a lease, and forget the grant that it belongs to."""
     worker = store.workers[job.worker]
     del worker.held[job.jid]
     if job.grant:
@@ -80,21 +80,21 @@ def release(store: Store, job: Job) -> None:
 
 
 def granted(store: Store, name: str, request: str) -> tuple[str, ...]:
-    """The jobs that a request was granted and that are all still held under it."""
+    """The jobs that a request was granted, if all are still held under it."""
     worker = store.workers.get(name)
     return worker.grants.get(request, ()) if worker is not None and request else ()
 
 
 def remember(store: Store, name: str, request: str, jids: tuple[str, ...]) -> None:
-    """Remember what a request was granted."""
+    """Remember which jobs a request was granted."""
     if request and jids:
         store.workers[name].grants[request] = jids
 
 
 def listed(store: Store, now: int) -> list[tuple[int, str]]:
-    """The workers on the list, latest seen first, without those silent for max-worker-age that hold nothing.
+    """The listed workers, latest seen first, without those silent for max-worker-age that hold nothing.
 
-    Silent ones that hold something are few: they are looked for among the 1000 latest silent ones.
+    Silent workers with leases are few: only the 1000 latest silent ones are examined for them.
     """
     since = now - config.value(store, "max-worker-age")
     known = ((w.seen_at, name) for name, w in store.workers.items() if w.seen_at is not None)
@@ -104,7 +104,7 @@ def listed(store: Store, now: int) -> list[tuple[int, str]]:
 
 
 def last_seen(store: Store) -> int:
-    """When any worker was seen last; 0, if none is on the list."""
+    """When any worker was last seen; 0 if none is listed."""
     return max((worker.seen_at or 0 for worker in store.workers.values()), default=0)
 
 
