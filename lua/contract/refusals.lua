@@ -1,5 +1,5 @@
--- A refusal is raised above the blank line of a verb: the code, then its facts. register.lua replies it. It is kept beside
--- the error, since Redis makes text of an error that is a table.
+-- Refusals. A verb raises one before its first change: the code, then its facts. register.lua replies it. It is kept
+-- beside the error, because Redis turns an error that is a table into text.
 
 local refusals = {}
 

@@ -1,4 +1,4 @@
--- The lists of queues and workers, and the options.
+-- Queues, workers and options: pausing, forgetting, configuring.
 
 local administer = {}
 

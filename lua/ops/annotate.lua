@@ -1,4 +1,4 @@
--- What all runs of a klass share: texts by key, opaque but for those that are counted up.
+-- Metadata of a klass: texts by key, shared by all its jobs.
 
 local annotate = {}
 

@@ -1,4 +1,4 @@
--- Changing jobs where they stand.
+-- Changing jobs without moving them to another queue.
 
 local change = {}
 
@@ -17,7 +17,7 @@ function change.priority(now, op)
 
   store.emit(now, 'prioritized', job.jid, op.priority)
   if job.state ~= 'waiting' and job.state ~= 'throttled' then
-    -- no other place is ordered by it; and leaving a lease would end its grant
+    -- other lists ignore it, and leaving a lease would end its grant
     job.priority = op.priority
     return op.priority
   end

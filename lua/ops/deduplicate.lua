@@ -1,4 +1,4 @@
--- The keys of deduplication: who holds one, and releasing it.
+-- Deduplication keys: showing the holder of a key, and releasing it.
 
 local deduplicate = {}
 

@@ -1,4 +1,4 @@
--- Changing what a job waits for.
+-- Changing the dependencies of a job.
 
 local depend = {}
 

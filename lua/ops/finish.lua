@@ -1,4 +1,4 @@
--- Finishing leased jobs. Each of these ends a lease, and the job's history keeps its outcome for a resend.
+-- Finishing leased jobs. Each verb ends a lease, and the job's history keeps the outcome to answer a repeated call.
 
 local finish = {}
 
@@ -143,7 +143,7 @@ function finish.complete_and_pop(now, op)
   local depends = not outcome and check_next('complete_and_pop', op) or dependencies.no_edges
   local again = workers.granted(op.worker, op.request)
 
-  if not outcome then -- a completion that is news was granted nothing yet, whatever else had its request's name
+  if not outcome then -- a first completion has no grant yet, even if another call used the same request
     again = {}
     outcome = complete(now, job, op, depends)
     if retire(now, SWEEP) then

@@ -1,4 +1,4 @@
--- Renewing leases, and taking them away.
+-- Renewing and ending leases, and revoking jobs.
 
 local lease = {}
 

@@ -109,7 +109,7 @@ local function claim(now, job, worker, request)
     options.drop(job, 'ttl_ms')
   else
     job.expires_at = now + config.heartbeat(job.queue)
-    store.text(job.expires_at) -- so that its text is known to all that write it
+    store.text(job.expires_at) -- makes its text once, for all later writes
   end
   history.add(now, job, 'popped', worker, job.token)
   jobs.place(job, 'running')
@@ -148,7 +148,7 @@ function pop.grant(now, queue, worker, count, wait, request)
   elseif wait then
     await_work(queue, most)
   end
-  return propagation.propagate(now) and jobs.views(now, jids) or shown -- a resend shows what followed
+  return propagation.propagate(now) and jobs.views(now, jids) or shown -- a repeated call shows the same
 end
 
 -- Lease the next jobs of a queue to a worker.
@@ -197,7 +197,7 @@ function pop.pop_any(now, op)
       await_work(name, most)
     end
   end
-  local changed = propagation.propagate(now) or #names > 1 -- a queue may have changed what another one gave
+  local changed = propagation.propagate(now) or #names > 1 -- a later queue may have changed jobs of an earlier one
   return changed and jobs.views(now, jids) or shown
 end
 
@@ -242,7 +242,7 @@ local function order(now, queue, count, ended)
     found[#found + 1] = job
   end
   for _, job in ipairs(runs.drafts(now, queue, most)) do
-    job.seq = job.seq + 2 * most -- those that are let through come before
+    job.seq = job.seq + 2 * most -- jobs that get a slot come before
     found[#found + 1] = job
   end
   table.sort(found, before)
@@ -263,7 +263,7 @@ function pop.peek(now, op)
   local found = order(now, op.queue, op.count, ended)
   for i = 1, math.min(#found, op.count - #shown) do
     local job = found[i]
-    if not job.text then -- a run that is not made has no sequence
+    if not job.text then -- a draft of a run has no sequence
       job.seq = 0
     end
     if not ttl.is_over(now, job) then

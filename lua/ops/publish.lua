@@ -1,5 +1,5 @@
--- Messages, and the jobs that they become: one for each subscription that wants it. What holds of them, and what bounds a
--- step, is told in qmodel/model/ops/publish.py.
+-- Messages and subscriptions. A message becomes one job for each subscription that matches it. The rules, and the
+-- bounds of a step, are described in qmodel/model/ops/publish.py.
 
 local publish = {}
 

@@ -1,4 +1,4 @@
--- Reads. They never write, and are true at `now`.
+-- Reads. They change nothing, and are true at `now`.
 
 local read = {}
 

@@ -1,4 +1,4 @@
--- Deleting jobs before they are done.
+-- Deleting jobs and queues.
 
 local remove = {}
 

@@ -1,9 +1,9 @@
--- Requests: opening them, adding sub-requests, closing, and calling off. What holds of them is told in
+-- Requests: opening them, adding sub-requests, closing, changing and canceling. Their rules are described in
 -- qmodel/model/state/requests.py.
 
 local request = {}
 
-local REQUEST = 'request:' -- what the name of a request's line begins with
+local REQUEST = 'request:' -- prefix of the name of a request's concurrency key
 
 -- Forget sub-requests of a request; give how many are left.
 local function forget(now, request)

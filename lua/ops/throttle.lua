@@ -1,4 +1,4 @@
--- Setting throttles, and looking at them.
+-- Setting and showing throttles.
 
 local throttle = {}
 

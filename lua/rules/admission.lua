@@ -1,5 +1,5 @@
--- The gate before a claim: whether the throttles of a job are open, and what goes on when one of them opens. What holds of
--- it is told in qmodel/model/rules/admission.py.
+-- Admission by throttles: which jobs may be claimed, and how parked jobs continue when a throttle opens. The rules are
+-- described in qmodel/model/rules/admission.py.
 
 local admission = {}
 

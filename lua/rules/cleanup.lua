@@ -1,8 +1,8 @@
--- What a job holds besides its place is let go of here, however it ends.
+-- Cleanup: release everything that a job holds when it ends.
 --
--- Called right after a job has ended (complete, failed, or deleted), and when a put begins it anew. A plain job has no
--- options and holds nothing. A job may be settled twice (it failed, and is canceled later): whoever adds a line here lets
--- go of what is still held, and of nothing else.
+-- Called right after a job has ended (complete, failed, or deleted), and when a put starts it anew. A plain job has no
+-- options and holds nothing. A job may be cleaned up twice (it failed, and is canceled later), so each rule here must
+-- release only what is still held.
 
 local cleanup = {}
 

@@ -1,4 +1,4 @@
--- Who of a line goes on, and when. What holds of lines is told in qmodel/model/state/concurrency_keys.py.
+-- Concurrency keys: which jobs get a slot, and when. Their rules are in qmodel/model/state/concurrency_keys.py.
 
 local concurrency = {}
 

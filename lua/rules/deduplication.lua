@@ -1,4 +1,4 @@
--- Deduplication: putting a job of which, under a key, another one stands for it already. What holds of it is told in
+-- Deduplication: a put is dropped or changed when another job already holds its key. The rules are described in
 -- qmodel/model/rules/deduplication.py.
 
 local deduplication = {}

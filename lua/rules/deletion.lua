@@ -1,4 +1,4 @@
--- How an unfinished job is deleted, with its edges.
+-- Deleting an unfinished job, with its edges.
 
 local deletion = {}
 

@@ -1,4 +1,4 @@
--- How a job fails, whoever says so.
+-- How a job fails, whatever the cause.
 
 local failure = {}
 

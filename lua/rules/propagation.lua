@@ -1,4 +1,4 @@
--- What follows from a failure: each dependent does what its edge says. What holds of that is told in
+-- Propagation of failures: each dependent of a failed job follows the policy of its edge. The rules are described in
 -- qmodel/model/rules/propagation.py.
 
 local propagation = {}
@@ -63,7 +63,7 @@ end
 -- Cancel the last collected job, and let its dependents follow; give how much work it was.
 local function cancel(now, doomed)
   local job = jobs.get(table.remove(doomed))
-  if not job or #dependencies.under(job, 'block') > 0 then -- two ways led to it; or somebody came to wait for it
+  if not job or #dependencies.under(job, 'block') > 0 then -- collected twice; or a dependent blocks it now
     return 1
   end
   local canceled = #dependencies.under(job, 'cancel')

@@ -1,4 +1,4 @@
--- Recurring jobs that stood still and go on, or are over.
+-- Recurring jobs that resume, or that end.
 
 local recurrence = {}
 
@@ -26,7 +26,7 @@ function recurrence.resume(now, schedule, event)
     if passed > 0 then
       store.emit(now, event, schedule.jid, schedule.queue, passed, schedules.next_due(schedule))
     end
-    schedule.next_at = math.max(schedule.next_at, now) -- of the kind `after`; all others are passed over by now
+    schedule.next_at = math.max(schedule.next_at, now) -- the kind `after`; all others are past now already
   end
   recurrence.keep(now, schedule)
 end
@@ -43,7 +43,7 @@ function recurrence.run_ended(now, job)
   if not schedule or schedule.since ~= tonumber(since) then
     return
   end
-  local was_suspended = schedules.is_suspended(schedule) -- not if it was changed since, and allows runs beside each other
+  local was_suspended = schedules.is_suspended(schedule) -- not if it was changed since to allow overlap
   schedules.leave(schedule)
   schedule.open = schedule.open - 1
   if schedule.kind == 'after' and schedule.open == 0 and schedule.next_at == queues.NO_TIME then

@@ -1,4 +1,4 @@
--- How a request ends. What holds of requests is told in qmodel/model/state/requests.py.
+-- How a request ends. The rules are described in qmodel/model/state/requests.py.
 
 local request_end = {}
 

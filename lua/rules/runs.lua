@@ -1,5 +1,5 @@
--- Making the runs of recurring jobs: {schedule, jid, due at, whether the id is free}. What holds of runs is told in
--- qmodel/model/state/schedules.py.
+-- Making the runs of recurring jobs. A run is {schedule, jid, due at, whether the id is free}. The rules are described
+-- in qmodel/model/state/schedules.py.
 
 local runs = {}
 

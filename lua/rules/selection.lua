@@ -1,8 +1,8 @@
--- Finding jobs by what they are.
+-- Finding jobs by their properties.
 
 local selection = {}
 
--- In which lists of its queue a job of each state may stand: one that is due is waiting already.
+-- The lists of its queue that may contain a job of each state: a scheduled job that is due counts as waiting.
 local PARTS = {
   waiting = {'ready', 'scheduled'}, scheduled = {'scheduled'}, throttled = {'throttled'}, depends = {'depends'},
   running = {'locks'}, stalled = {'locks'},

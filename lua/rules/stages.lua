@@ -1,4 +1,4 @@
--- The stages of a job: how one begins in a queue, and how a blocked job goes on.
+-- The stages of a job: how one begins in a queue, and how a blocked job continues.
 
 local stages = {}
 

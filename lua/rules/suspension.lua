@@ -1,4 +1,4 @@
--- How the pauses of a queue end: by time, or one reason after the other.
+-- How the pauses of a queue end: by time, or by unpause.
 
 local suspension = {}
 

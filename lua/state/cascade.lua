@@ -1,8 +1,9 @@
--- The cascade: failed jobs whose dependents have not followed yet. What holds of it is told in qmodel/model/state/cascade.py.
+-- The cascade: failed jobs whose dependents have not been processed yet. The rules are described in
+-- qmodel/model/state/cascade.py.
 --
--- Within an operation it is a list in store.cascade, which also says what is in it. What is left at the end stands in a
--- sorted set, scored by minus the place in the stack, and how many these are among the counters: so where nothing is left
--- nothing is asked.
+-- Within an operation it is a list in store.cascade, which also serves as a set of its entries. Entries left at the end
+-- go to a sorted set, scored by minus the position in the stack; their number is among the counters, so that an empty
+-- cascade costs no command.
 
 local cascade = {}
 

@@ -1,8 +1,8 @@
--- Complete jobs, and how long they are kept.
+-- Complete jobs, and their retention.
 --
--- The counters hold two bounds: a sequence and a moment before which nothing can be past keeping. For every completion
--- takes at least one sequence, so with room for n more none can be too many before n sequences have passed. So most
--- completions do not look.
+-- The counters hold two bounds: a sequence and a time before which no job can be past retention. Every completion takes
+-- at least one sequence. So while there is room for n more jobs, there cannot be too many before n sequences have
+-- passed, and most completions need not check.
 
 local completed = {}
 

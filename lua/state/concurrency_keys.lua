@@ -1,8 +1,8 @@
--- Lines: jobs that start one after the other, or only so many at a time. What holds of lines is told in
+-- Concurrency keys: jobs that run one at a time, or up to a limit at a time. The rules are described in
 -- qmodel/model/state/concurrency_keys.py.
 --
--- A slots is one sorted set. Those that have a place stand before all others, at -inf; those that are parked stand as in
--- their queue, by the moment at which they became ready and by sequence.
+-- A key is one sorted set. Jobs with a slot come before all others, at -inf. Parked jobs are ordered as in their queue,
+-- by the time at which they became ready and by sequence.
 
 local concurrency_keys = {}
 

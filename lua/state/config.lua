@@ -1,4 +1,5 @@
--- Configuration: what nobody set is not stored. The options and their ranges are generated from the model's table.
+-- Configuration: values that nobody has set are not stored. The options and their ranges are generated from
+-- qmodel/contract/settings.py.
 
 local config = {}
 
@@ -73,7 +74,7 @@ function config.clear(name)
   write(set)
 end
 
--- The queues that have a throttle of their own stand here too, for every operation reads this: `\1<queue><TAB>`.
+-- The queues with a throttle of their own are listed here too, because every operation reads this: `\1<queue><TAB>`.
 
 -- Whether a queue has a throttle of its own.
 function config.owns(queue)

@@ -1,13 +1,14 @@
--- Walks through the lists in which jobs stand, a bounded part at a time.
+-- Cursors: reading a list of jobs in bounded parts.
 --
--- A cursor is the place of the job that was looked at last: its list, and the numbers that order it there. So a walk goes on
--- behind that place, whatever has come or gone since; a position would pass over jobs when earlier ones are gone.
+-- A cursor is the position of the job that was examined last: its list, and the numbers that order it there. So a
+-- search continues after that position, whatever has been added or removed since; an index would skip jobs when earlier
+-- ones are removed.
 
 local cursors = {}
 
-local CHUNK = 100 -- records that are read with one command
+local CHUNK = 100 -- how many records are read with one command
 
--- Every kind of list, and how many numbers order the jobs in it.
+-- Every kind of list, and how many numbers order its jobs.
 local NUMBERS = {
   held = 1, tag = 1, ready = 3, scheduled = 2, throttled = 2, depends = 2, locks = 2, completed = 2, group = 2,
 }

@@ -1,12 +1,12 @@
--- Dependencies: which job waits for which. An edge stands in two sorted sets, its mark being the score in both, and in the
--- counts of both records. What a mark says is told in qmodel/model/state/dependencies.py.
+-- Dependencies: which job waits for which. An edge is in two sorted sets, with its mark as the score in both, and in
+-- the counts of both records. The marks are described in qmodel/model/state/dependencies.py.
 
 local dependencies = {}
 
 local NONE = {} -- of jobs
 
-local EDGES = 4000 -- the most dependencies that one operation adds, or jobs that it looks at
-local AFTER_BYTES = 4096 -- how much of its edges a job remembers
+local EDGES = 4000 -- the most dependencies that one operation adds, and the most jobs that it examines
+local AFTER_BYTES = 4096 -- how many bytes of its edges a job remembers
 
 local NO_EDGES = {given = NONE, unmet = NONE, met = NONE}
 
@@ -154,7 +154,7 @@ end
 -- in total.
 local function find_cycle(wanted, starts)
   local most = math.min(catalogue.most * #starts, EDGES)
-  local met, size = {}, 0 -- whether a job is on the way, or done with
+  local met, size = {}, 0 -- whether a job is on the current path (true) or finished (false)
   for _, start in ipairs(starts) do
     local way, ahead = {}, {{jids = {start}, at = 0}}
     while #ahead > 0 do
@@ -349,7 +349,7 @@ local function strike(job, other_job)
   store.remove(edges_to(other_job.jid), job.jid)
   job.waits = store.text(job.waits - 1)
   other_job.waited_for = store.text(other_job.waited_for - 1)
-  other_job.shown = false -- this very operation may have handed it out
+  other_job.shown = false -- this operation may have shown it already
 end
 
 -- Remove some dependencies of a job.

@@ -1,5 +1,5 @@
--- Failed jobs: by group, and all of them by the moment at which they failed, for those that are kept no longer
--- (qmodel/model/state/failures.py). A job may fail and be deleted in one step, so what was gathered is written before.
+-- Failed jobs: by group, and all of them by the time of failure, for retention (qmodel/model/state/failures.py). A job
+-- may fail and be deleted in one step, so buffered writes are written first.
 
 local failures = {}
 

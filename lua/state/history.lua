@@ -1,9 +1,9 @@
--- A job's history: its stages in order, the first and the newest up to max-job-history. It is also where the outcome of
--- a lease is remembered: the stage that ended it carries its token, so a resend of the same call is answered from here.
+-- A job's history: its stages in order, the first one and the newest, up to max-job-history. It also remembers the
+-- outcome of a lease: the stage that ended the lease carries its token, so a repeated call is answered from here.
 
 local history = {}
 
--- Counts that are below what max-job-history may be, and those after them.
+-- Counts below the least max-job-history, and their successors.
 local FEW = {['0'] = '1', ['1'] = '2', ['2'] = '3', ['3'] = '4'}
 
 -- The position at which the n-th stage begins.

@@ -1,5 +1,5 @@
--- What the last requests were replied: for operations whose resend nothing else recognises. Their replies are one number,
--- one text, or a list of either; they are kept as text, with a line end after each part.
+-- Idempotency: the replies to recent requests, for operations that have no other way to recognise a repeated one. A
+-- reply is one number, one text, or a list of either; it is kept as text, with a line end after each part.
 
 local idempotency = {}
 

@@ -38,7 +38,7 @@ function jobs.held(jid, token, what)
     return job, nil
   end
   local outcome = what and token > 0 and history.outcome(job, token, what) -- no lease has the token 0
-  if not outcome and what then -- of another job that had this id and was not kept
+  if not outcome and what then -- the lease of an earlier job with this id that was not kept
     outcome = idempotency.recall(lease(what, jid, token))
   end
   if not outcome then

@@ -1,12 +1,13 @@
--- The journal: every operation that may change something, as it was called, and what came of it (qmodel/model/state/journal.py).
+-- The journal: every operation that may change something, with its call and its outcome
+-- (qmodel/model/state/journal.py).
 --
 -- An entry is in the stream under its number, `<number>-0`. Its fields: `o` the operation; `e` the sequence of the last
--- event after it; `c` the strings of the call, that is the moment, the request and the arguments; `r` what was replied.
--- The last two are written as they go over the line (RESP2), for which every client has a reader.
+-- event after it; `c` the strings of the call: the moment, the request and the arguments; `r` the reply. The last two
+-- are written in the protocol's own form (RESP2), for which every client has a reader.
 
 local journal = {}
 
-local TRIM = 16 -- every so many-th entry looks at the number of entries
+local TRIM = 16 -- every 16th entry checks the number of entries
 
 -- Whether operations are recorded.
 function journal.is_on()

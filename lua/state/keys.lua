@@ -1,46 +1,46 @@
--- The key schema. Nothing else builds a key. <p> is the prefix, `ql:` by default; the names are those of the qless
--- documents, and new ones are in their manner. What stands inside is packed where it pays:
+-- The key schema. No other file builds a key. <p> is the prefix, `ql:` by default; the names are those of the qless
+-- documents, and new ones follow their style. Values are packed where it pays:
 --
 --   <p>counters                  text: sequence, first event kept, retention bounds, how many jobs are tracked (store.lua)
 --   <p>config                    text: a line `option<TAB>value` for each option that is set (state/config.lua)
 --   <p>events                    stream: ids `<sequence>-0`; one field, `e`: the moment, the event and its facts
---   <p>journal                   stream: ids `<number>-0`; what was called and what came of it (state/journal.lua)
+--   <p>journal                   stream: ids `<number>-0`; a call and its outcome (state/journal.lua)
 --   <p>journaled                 text: the number of the last entry
 --   <p>j:<jid>                   text: the job's record (state/records.lua)
---   <p>j:<jid>-data              text: its data, when they are too long to rewrite with every step
+--   <p>j:<jid>-data              text: its data, if too long to rewrite with every step
 --   <p>j:<jid>-dependencies      zset: the jobs that it waits for; score the edge's mark, 0 for a plain one
 --   <p>j:<jid>-dependents        zset: the jobs that wait for it, likewise
---   <p>j:<jid>-results           hash: what became of its named dependencies (state/results.lua)
---   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>; of lifo jobs
+--   <p>j:<jid>-results           hash: the outcomes of its named dependencies (state/results.lua)
+--   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>; for lifo jobs
 --                                both numbers are taken from 10^14 - 1, and the first digit is one of !"#$%&'()*
 --   <p>q:<queue>-scheduled       zset: score ready at,   member <sequence:14><jid>
 --   <p>q:<queue>-depends         zset: score put at,     member <sequence:14><jid>
 --   <p>q:<queue>-throttled       zset: score ready at,   member <sequence:14><jid>
 --   <p>q:<queue>-locks           zset: score expires at (-inf when stalled), member <sequence:14><jid>
---   <p>q:<queue>-expires         zset: jobs that have not begun and may expire; score the last moment to begin, member
+--   <p>q:<queue>-expires         zset: jobs that have not started and may expire; score the last time to start, member
 --                                <sequence:14><jid>
 --   <p>q:<queue>-recur           zset: recurring jobs; score next due at, member <sequence:14><jid>
---   <p>q:<queue>-state           text: first seen, whether it has pauses, idle workers, due bound; and when the first run of a
---                                recurring job is due, if there is one; and when a job may have expired, if one
---                                may (state/queues.lua)
---   <p>q:<queue>-pauses          hash: reason -> until, of those for which it is paused (state/pauses.lua)
---   <p>q:<queue>-gates          zset: throttles at which jobs of the queue are, score when a pop looks (state/throttles.lua)
+--   <p>q:<queue>-state           text: first seen, whether it has pauses, idle workers, due bound; then, if there are any, when the
+--                                first run of a recurring job is due, when a job may expire, and when a pop must check
+--                                a throttle (state/queues.lua)
+--   <p>q:<queue>-pauses          hash: reason -> until, for each pause (state/pauses.lua)
+--   <p>q:<queue>-gates           zset: throttles with parked or admitted jobs, score when a pop checks (state/parked.lua)
 --   <p>q:<queue>-wake            list: one element for each wake-up not yet used; idle workers block on it
 --   <p>g:<queue>TAB<throttle>-parked   zset: jobs parked there; score priority, member <parked at sequence:14><jid>
---   <p>g:<queue>TAB<throttle>-let      zset: jobs let go on that still wait; score priority, member <cost:7><jid>
+--   <p>g:<queue>TAB<throttle>-let      zset: admitted jobs that wait for a claim; score priority, member <cost:7><jid>
 --   <p>throttles                 zset: the throttles that have limits, score 0
 --   <p>th:<throttle>-state       text: its limits and the level of its bucket
 --   <p>th:<throttle>-held        zset: running and stalled jobs that name it, score token
 --   <p>th:<throttle>-claims      zset: the claims of its window; score when, member <token:14>
 --   <p>th:<throttle>-queues      zset: queues with jobs parked at it, score 0
 --   <p>r:<jid>                   hash: a recurring job (state/schedules.lua)
---   <p>recur-crons               zset: those that will want more moments; score last known, member <sequence:14><jid>
---   <p>l:<line>                  zset: jobs of a line: score -inf and sequence 0 when they have a place in it, else
---                                score ready at; member <sequence:14><jid> (state/lines.lua)
+--   <p>recur-crons               zset: schedules that need more due times; score last known, member <sequence:14><jid>
+--   <p>l:<key>                   zset: jobs of a concurrency key: score -inf and sequence 0 with a slot, else score ready
+--                                at; member <sequence:14><jid> (state/concurrency_keys.lua)
 --   <p>subscriptions             hash: name -> a subscription (state/subscriptions.lua)
 --   <p>messages                  zset: published messages that are kept; score number, member <at:14><number>
 --   <p>m:<number>                text: when a message is due, its subject, its data (state/messages.lua)
---   <p>rq:<request>              text: a request of sub-requests (state/requested.lua)
+--   <p>rq:<request>              text: a request (state/requests.lua)
 --   <p>rj:<request>              zset: its sub-requests by id, score 1 until they have ended, then 0
 --   <p>rq-<state>                zset: requests in a state; score since when, member <sequence:14><id>
 --   <p>queues                    zset: queues by time first seen
@@ -48,30 +48,30 @@
 --   <p>workers-passed            text: how many silent workers that hold leases the sweep has passed (state/workers.lua)
 --   <p>w:<worker>:jobs           hash: `` -> last seen, `j<jid>` -> sequence, `r<request>` -> jids granted, by spaces;
 --                                of a job that was granted alone only `r<request>` -> a space, sequence, a space, jid
---   <p>cascade                   zset: failed jobs whose dependents have not followed yet (state/cascade.lua)
+--   <p>cascade                   zset: failed jobs whose dependents are not processed yet (state/cascade.lua)
 --   <p>completed                 zset: score ended at, member <sequence:14><jid>
 --   <p>failed                    zset: failed jobs that may be deleted; score ended at, member <sequence:14><jid>
---   <p>keeping                   zset: ended jobs that say how long they are kept; score until when, 0 where not at all,
---                                member <sequence:14><jid> (state/keeping.lua)
+--   <p>keeping                   zset: ended jobs with their own retention; score until when, 0 for not at all, member
+--                                <sequence:14><jid> (state/retention.lua)
 --   <p>failures                  zset: the failure groups, score 0
 --   <p>f:<group>                 zset: score ended at, member <sequence:14><jid>
 --   <p>t:<tag>                   zset: score sequence of the tagging, member jid
 --   <p>tags                      zset: score minus the number of jobs, member tag
 --   <p>tracked                   zset: score sequence of the tracking, member jid
---   <p>s                         zset: score day, member <day>:<queue>: what there are statistics of
+--   <p>s                         zset: score day, member <day>:<queue>: the days with statistics
 --   <p>s:wait:<day>:<queue>, <p>s:run:<day>:<queue>            text: folded statistics (state/stats.lua)
 --   <p>s:wait-new:<day>:<queue>, <p>s:run-new:<day>:<queue>    list: durations not yet folded in; with a run, its minute
 --   <p>s:stats:<day>:<queue>     hash: failures, failed, retries
 --   <p>s:minutes:<day>:<queue>   hash: <minute of the day> and c, f, r, m: completed, failed, retried, run ms
---   <p>s-minutes                 zset: score day, member <day>:<queue>: of what the minutes are still to be struck
---   <p>uniques                   hash: key -> who holds it (state/uniques.lua)
+--   <p>s-minutes                 zset: score day, member <day>:<queue>: the days that still have minutes
+--   <p>uniques                   hash: deduplication key -> its holder (state/uniques.lua)
 --   <p>unique-ends               zset: score the end of a key that has one of its own, member key
---   <p>k:<klass>                 hash: key -> text, what all jobs of a klass share
+--   <p>k:<klass>                 hash: key -> text, the metadata of a klass
 --   <p>requests                  hash: <operation> <request> -> reply
 --   <p>requests-order            zset: score order, member <operation> <request>
 --
 -- A sequence has fourteen digits in a member, so that members order as numbers do. Job ids may not end in the suffixes
--- that stand after an id here (arguments.lua); queue keys all end in exactly one of theirs.
+-- that follow an id here (arguments.lua); every queue key ends in exactly one of its suffixes.
 
 local keys = {}
 
@@ -81,11 +81,11 @@ local ALONE = {
   'messages', 'subscriptions', 'keeping', 'journal', 'journaled',
 }
 
-local MOST = 200 -- keys that are kept
+local MOST = 200 -- the most cached keys
 local LAST = 99999999999999 -- the greatest number of fourteen digits
 
-local worker, worker_key -- the last one
-local pending, count, pending_day -- kind -> queue -> key of its durations of a day; how many; the day
+local worker, worker_key -- the last one used
+local pending, count, pending_day -- kind -> queue -> key of the durations of a day; their number; the day
 
 local function forget_pending(day)
   pending, count, pending_day = {wait = {}, run = {}}, 0, day
@@ -187,7 +187,7 @@ function keys.pending(kind, day, queue)
   return key
 end
 
--- How many zeros stand before a number of so many digits.
+-- The zeros before a number, by its number of digits.
 local ZEROS = {
   '0000000000000', '000000000000', '00000000000', '0000000000', '000000000', '00000000', '0000000', '000000', '00000',
   '0000', '000', '00', '0', '',

@@ -1,8 +1,7 @@
--- Messages: what was published lately, kept for those who subscribe later. What holds of them is told in
--- qmodel/model/state/messages.py.
+-- Messages: recent publications, kept for later subscribers. The rules are described in qmodel/model/state/messages.py.
 --
--- A message is a member of one sorted set, whose score is its number, and a text of its own: when it is due, its subject,
--- and its data, with a line end after each of the first two. The text is read only when somebody wants to know.
+-- A message is a member of one sorted set, with its number as the score, and a text of its own: when it is due, its
+-- subject, and its data, with a line end after each of the first two. The text is read only when it is needed.
 
 local messages = {}
 

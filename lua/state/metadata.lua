@@ -1,4 +1,4 @@
--- Metadata: texts by key that all jobs of a klass share. What is empty is not kept.
+-- Metadata: texts by key, shared by all jobs of a klass. Empty hashes are not kept.
 
 local metadata = {}
 

@@ -1,17 +1,17 @@
--- Options: what few jobs have, by name, as text.
+-- Options: rare properties of jobs, by name, as text.
 --
--- A job of which nothing special was asked has none, and pays nothing for those that exist. They say how a job's present
--- stage is to be run, and what it holds that has to be let go of when it ends: a put begins anew and assigns all of them.
--- In a record they are one text, by name, `<name>=<value>` with a byte between that no text in UTF-8 holds.
+-- A plain job has none, and pays nothing for them. They say how a job's present stage is to run, and what it holds that
+-- must be released when it ends. A put assigns all of them anew. In a record they are one text, ordered by name:
+-- `<name>=<value>`, separated by a byte that no text in UTF-8 contains.
 
 local options = {}
 
 local BETWEEN = '\255'
 
--- Those of the engine that outlive a put.
+-- The options of the engine that outlive a put.
 local KEPT = {'after', 'results'}
 
--- Those that an argument of `put` of the same name gives.
+-- The options set by an argument of `put` of the same name.
 local OF_PUT = {
   'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'keep_complete_ms', 'keep_failed_ms', 'throttles',
   'cost', 'ordered', 'unique',

@@ -1,10 +1,11 @@
--- Gates: a throttle as a queue sees it, with the jobs of the queue that are parked there. What holds of them is told in
+-- Parked jobs: for each queue, the jobs that wait at each throttle. The rules are described in
 -- qmodel/model/state/parked.py.
 --
--- The gates of a queue are one sorted set, by the moment at which each is to be looked at. The first of these moments
--- stands in the queue's state: so where nothing is parked nothing is asked.
+-- The throttles of a queue with parked or admitted jobs are one sorted set, ordered by the time at which each must be
+-- checked. The first of these times is in the queue's state, so that a queue without parked jobs costs no command.
 --
--- These sets are written at once, also where an operation gathers its writes: a job may come and go within one step.
+-- These sets are written directly, even if an operation buffers its writes: a job may be parked and admitted within one
+-- step.
 
 local parked = {}
 

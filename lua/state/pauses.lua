@@ -1,8 +1,8 @@
--- Pauses of queues: each has a reason, and a moment at which it ends by itself, or 0.
+-- Pauses of queues: each has a reason, and the time at which it ends by itself, or 0.
 --
--- A queue is paused while any of them lasts, so nobody's pause is ended by another's. One whose time is up is struck by the
--- next pop of the queue, or the next change of its pauses; for a read it has ended at its moment. Whether there are any
--- stands in the queue's state, so that nobody else looks.
+-- A queue is paused while any pause lasts, so one client does not end another client's pause. An expired pause is
+-- deleted by the next pop of the queue, or by the next change of its pauses; for a read it has ended at its time. The
+-- queue's state says whether there are any, so that other operations need not check.
 
 local pauses = {}
 

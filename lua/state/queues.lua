@@ -1,21 +1,21 @@
--- Queues: five sorted sets of jobs each, a pause, and the count of idle workers.
+-- Queues: five sorted sets of jobs each, pauses, and the count of idle workers.
 --
--- A queue is on the list from its first put until it is forgotten. Workers that found nothing count as idle; a job that
--- becomes ready turns one idle worker into one wake-up, an element of a list on which idle workers block, so that a
--- thousand waiters do not stampede after one job.
+-- A queue is on the list from its first put until it is forgotten. A worker that found nothing counts as idle. A job
+-- that becomes ready turns one idle worker into one wake-up, an element of a list on which idle workers block, so that
+-- a thousand waiting workers do not stampede after one job.
 --
--- The due bound is a moment before which no lease can have run out, and no scheduled job and no run can be due: a pop
--- before it looks at none of them. Everything that sets an earlier moment lowers it; the look at the due jobs sets it anew.
--- Beside it stands the very moment at which the first run of a recurring job is due, if any recurs here
--- (state/schedules.lua), and one before which none of its jobs can have expired, if any may (state/expiring.lua).
+-- The due bound is a time before which no lease can have expired, and no scheduled job and no run can be due: an
+-- earlier pop checks none of them. Everything that sets an earlier time lowers it; the check for due jobs sets it anew.
+-- Beside it are the exact due time of the first run of a recurring job, if there is one (state/schedules.lua), and a
+-- time before which none of its jobs can have expired, if any can (state/ttl.lua).
 
 local queues = {}
 
-local FIRST = '-inf' -- where a stalled job stands among the locks: before every lease that ran out
+local FIRST = '-inf' -- the position of a stalled job among the locks: before every expired lease
 local IDLE_MOST = 1000
 local NEVER = 99999999999999
 
-queues.NO_TIME = 99999999999998 -- when something is due that is not: no moment reaches it
+queues.NO_TIME = 99999999999998 -- the due time of something that is not due: later than any moment
 
 local STATE = '^(%d*)\t(%d)\t(%d+)\t(%d+)\t?(%d*)\t?(%d*)\t?(%d*)$'
 local NOTHING = '\t0\t0\t99999999999999'
@@ -23,17 +23,17 @@ local NOTHING = '\t0\t0\t99999999999999'
 -- ---- what is known of a queue besides its jobs: first seen, paused, idle (as text), due, recur, expires (numbers), gates
 -- (number or false)
 
--- What a state said is kept from call to call, with the keys of the queue, until another text says something else. A
--- variable that holds this is called `queue`: as with a job's record, the bundle puts places for its fields.
+-- What a state contained is kept from call to call, with the keys of the queue, until the text changes. A variable that
+-- holds it is called `queue`: as with a job's record, the bundle replaces its fields by list indexes.
 queues.fields = {
   'name', 'step', 'text', 'first_seen', 'paused', 'idle', 'due', 'recur', 'expires', 'admits_at', 'state_key', 'work_key',
   'locks_key', 'scheduled_key',
 }
 
-local MOST = 200 -- queues that are kept
+local MOST = 200 -- the most cached queues
 
-local known, count = {}, 0 -- name -> what is known of it
-local step = 0 -- the operation; what a queue's state says holds when it was read in this one
+local known, count = {}, 0 -- name -> its cached state
+local step = 0 -- counts operations; a cached state is valid if it was read in the current one
 
 -- Forget everything that is cached: the keys are others from now on.
 function queues.unknown()
@@ -244,7 +244,7 @@ end
 
 -- Remove a job from the list of parked ones.
 function queues.unthrottle(job)
-  store.sorted('ZREM', keys.queue(job.queue, '-throttled'), keys.member(job.seq, job.jid)) -- parked in this very step, perhaps
+  store.sorted('ZREM', keys.queue(job.queue, '-throttled'), keys.member(job.seq, job.jid)) -- perhaps parked in this very step
 end
 
 -- Enter a lease, or a stalled job, and wake a worker for that one.
@@ -396,14 +396,14 @@ function queues.wake_if_ready(name)
   end
 end
 
--- Count one more idle worker. Unused wake-ups are stale, because there is no job: they become idle workers again.
+-- Count one more idle worker. Unused wake-ups are stale (there is no job): they become idle workers again.
 function queues.await_work(name)
   local queue = queues.of(name)
   local wakes = redis.call('LLEN', keys.queue(name, '-wake'))
   queue.idle = store.text(math.min(queue.idle + wakes + 1, IDLE_MOST))
   write(queue)
   if wakes > 0 then
-    redis.call('DEL', keys.queue(name, '-wake')) -- at once: one may be left in this very step
+    redis.call('DEL', keys.queue(name, '-wake')) -- directly: this very step may add a wake-up
   end
 end
 

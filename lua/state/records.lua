@@ -1,21 +1,21 @@
--- A job's record: one text, read once and written once by an operation, and given as it is to whoever asks for the job.
--- It has no mirror in the model, whose jobs are objects.
+-- A job's record: one text, read once and written once by an operation, and replied as it is when a job is shown. The
+-- model's jobs are objects instead (qmodel/model/state/records.py).
 --
---   19 fields with a tab between, a line end, then the data and the history; then what few jobs have, if this one has any
---   of it: 11 fields more, a line end, then the result, the progress and the message of the last failure.
+--   19 fields separated by tabs, a line end, then the data and the history. If the job has any rare property, there
+--   follow 11 more fields, a line end, then the result, the progress and the message of the last failure.
 --
--- The field `more` says how long that last part is. Data longer than INLINE stand in a key of their own, so that a step of
--- a big job does not rewrite them. A history is a line for each stage: what, when and its facts with tabs between. Only a
--- log's message may be any text; a line end in it is written `\n`, and a backslash `\\`.
+-- The field `more` is the length of that last part. Data longer than INLINE have a key of their own, so that a step of
+-- a big job does not rewrite them. A history is a line for each stage: kind, time and facts, separated by tabs. Only
+-- the message of a log stage may be any text; a line end in it is written `\n`, and a backslash `\\`.
 --
--- NUMBERS ARE TEXT in a decoded record until something computes with them: that saves a conversion each way for every
--- field of every job. So compare them through tonumber().
+-- NUMBERS ARE TEXT in a decoded record until something computes with them: that saves two conversions for every field
+-- of every job. So compare them with tonumber().
 --
--- What hardly any step looks at (klass to history) is not taken apart, but kept as one text, `rest`, and written back as it
--- is, with the stages that were added behind it. Whoever asks for one of those fields has it taken apart.
+-- The fields that few steps need (klass to history) are not decoded, but kept as one text, `rest`, and written back
+-- unchanged, with new stages appended. Reading one of these fields decodes them all.
 --
--- A VARIABLE THAT HOLDS A RECORD IS CALLED `job`, or ends in `_job`: the bundle makes job[6] of `job.state`, the place of
--- `state` in the list below. A list is made for a tenth of what a table with as many names costs.
+-- A VARIABLE THAT HOLDS A RECORD IS CALLED `job`, or ends in `_job`: the bundle turns `job.state` into job[7], by the
+-- position of `state` in the list below. Making a list costs a tenth of making a table with as many names.
 
 local records = {}
 
@@ -29,7 +29,7 @@ records.fields = {
   'options', 'klass', 'priority', 'put_at', 'put_request', 'data', 'history',
 }
 
--- The fields of the text in their order, and those of what few jobs have.
+-- The fields of the text in their order, and those of its rare part.
 records.text_fields = {
   'state', 'seq', 'stages', 'more', 'queue', 'ready_at', 'retries', 'remaining', 'worker', 'token', 'grant', 'popped_at',
   'expires_at', 'ended_at', 'klass', 'priority', 'put_at', 'put_request', 'data_size',
@@ -39,9 +39,9 @@ records.more = {
   'message_size', 'options',
 }
 
--- Written out, for the string library is not there when Redis loads a library. %C, any but a control character, is
--- matched several times faster than a set; so what separates the tags of a job is no control character.
--- A waiting job, and a running one, have some fields that need not be looked for.
+-- Written out, because the string library does not exist yet when Redis loads a library. %C, any character but a
+-- control character, is matched several times faster than a set; so the separator between the tags of a job is not a
+-- control character. A waiting job and a running one have constant fields that need not be matched.
 local WAITING = '^waiting\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t\t(%C*)\t\t(%C*)\t0\t0\t()'
 local RUNNING = '^running\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t0\t()'
 local FIELDS = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t()'
@@ -56,7 +56,7 @@ end
 
 -- ---- what is taken apart when it is asked for
 
-local untouched = {} -- what a record does while its rest is one text
+local untouched = {} -- the metatable of a record while its rest is one text
 
 local function take_apart(job)
   setmetatable(job, nil)
@@ -163,7 +163,7 @@ function records.new(jid)
   }
   known[jid] = job
   if store.gone then
-    store.texts[job.key] = nil -- a job of that id may have been deleted in this very operation
+    store.texts[job.key] = nil -- this operation may have deleted a job with that id
   end
   return job
 end

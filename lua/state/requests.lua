@@ -1,8 +1,8 @@
--- Requests: sets of jobs, their sub-requests, of which only so many run at a time. What holds of them is told in
+-- Requests: sets of jobs, the sub-requests, with a limit on how many run at a time. The rules are described in
 -- qmodel/model/state/requests.py.
 --
--- A request is a text, and a sorted set of its sub-requests: score 1 until they have ended, then 0. Which requests are in
--- a state stands in a sorted set for each state.
+-- A request is a text, and a sorted set of its sub-requests: score 1 until they have ended, then 0. For each state
+-- there is a sorted set of requests.
 
 local requests = {}
 

@@ -1,7 +1,7 @@
--- Results: what became of the named dependencies of a job. What holds of them is told in qmodel/model/state/results.py.
+-- Results: the outcomes of a job's named dependencies. The rules are described in qmodel/model/state/results.py.
 --
--- A hash for each job that has any: id -> `<number><TAB><state><TAB><name><LF><text>`. The number is that of the naming, and
--- the state is empty for one that is unfinished.
+-- A job with named dependencies has a hash: id -> `<number><TAB><state><TAB><name><LF><text>`. The number orders the
+-- names, and the state is empty for an unfinished dependency.
 
 local results = {}
 

@@ -1,8 +1,8 @@
--- How long single jobs are kept that have ended, where their put said so. What holds of it is told in
+-- Retention of single jobs that have ended, if their put set it. The rules are described in
 -- qmodel/model/state/retention.py.
 --
--- The counters hold a moment before which none of them is due, plus one; 0 where there is none. So where no put says so
--- nothing is asked.
+-- The counters hold a time before which none of them is due, plus one; 0 if there is none. So without such jobs it
+-- costs no command.
 
 local retention = {}
 

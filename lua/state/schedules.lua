@@ -1,9 +1,9 @@
--- Schedules: the jobs that recur, and when the next run of each is due. What holds of them is told in
+-- Schedules: the recurring jobs, and when the next run of each is due. The rules are described in
 -- qmodel/model/state/schedules.py.
 --
--- A recurring job is a hash, of which a run changes a few fields, and a member of a sorted set of its queue, whose score
--- is the moment at which its next run is due. The first of these moments stands in the queue's state: so where nothing
--- recurs nothing is asked, and where no run is due neither.
+-- A recurring job is a hash, and a member of a sorted set of its queue, with the due time of its next run as the score.
+-- A run changes a few fields of the hash. The first due time is in the queue's state: so a queue without recurring
+-- jobs, or without a due run, costs no command.
 
 local schedules = {}
 
@@ -16,7 +16,7 @@ local NUMBERS = {
 local NEVER = 99999999999999
 local BETWEEN = '\255' -- a byte that no text in UTF-8 can hold, between tags
 
-schedules.times_most = 100 -- how many moments of a list are known at once
+schedules.times_most = 100 -- how many due times of a list are known at once
 
 local function list_of(name)
   return keys.queue(name, '-recur')
@@ -140,7 +140,7 @@ end
 
 -- Delete a schedule that is in no list.
 function schedules.delete(schedule)
-  store.hashed('DEL', keys.schedule(schedule.jid)) -- at once: a run that ends in this step asks for it
+  store.hashed('DEL', keys.schedule(schedule.jid)) -- directly: a run that ends in this step reads it
 end
 
 -- ---- times
@@ -293,7 +293,7 @@ function schedules.due(name, now, most)
   if queue.recur > now then
     return {}
   end
-  store.many = true -- there may be a thousand runs
+  store.many = true -- there may be a thousand runs, so buffer the writes
   local found = {}
   for i, place in ipairs(store.sorted('ZRANGEBYSCORE', list_of(name), '-inf', now, 'LIMIT', 0, most)) do
     found[i] = schedules.get(keys.jid_of(place))

@@ -1,4 +1,4 @@
--- Places: which sorted list a job stands in, by its state. The keys and members are in keys.lua.
+-- State index: the sorted set that contains a job, by its state. The keys and members are built in keys.lua.
 
 local state_index = {}
 
@@ -65,7 +65,7 @@ local function end_plain_lease(job)
   workers.release(job)
 end
 
--- For each state, how a job enters its place and how it leaves it.
+-- For each state, how a job enters its lists and how it leaves them.
 local PLACES = {
   waiting = {push, pull},
   scheduled = {queues.schedule, queues.unschedule},
@@ -77,7 +77,7 @@ local PLACES = {
   failed = {failures.add, failures.discard},
 }
 
--- What is shorter for a job without options: nothing was let on by a gate, and no throttle is named.
+-- Shortcuts for a job without options: no throttle has admitted it, and it names none.
 local PLAIN = {
   waiting = {queues.push, queues.pull},
   running = {begin_plain_lease, end_plain_lease},

@@ -1,14 +1,14 @@
--- Statistics by queue and UTC day: how long jobs waited and ran, and how many failed. What is counted, and the bins, are
--- told in qmodel/model/state/stats.py.
+-- Statistics by queue and UTC day: how long jobs waited and ran, and how many failed. The counts and the bins are
+-- described in qmodel/model/state/stats.py.
 --
 -- A duration is first appended to a list, which costs a tenth of reading, changing and writing the folded statistics.
--- When 128 have come together they are folded in, in their order, so that mean and variance are the same to the last bit
--- as if each had been folded at once; a reader folds what is pending for itself.
+-- When 128 are pending, they are folded in order, so that mean and variance are the same to the last bit as if each had
+-- been folded at once; a reader folds the pending ones for itself.
 --
 -- Folded statistics are one text: count, mean, squares, and `bin:count` for each bin that is not empty.
 --
--- A run that is pending carries its minute of the day, as `<duration> <minute>`, and is counted in its minute when it is
--- folded in: so a complete pays nothing for what is counted by the minute.
+-- A pending run carries its minute of the day, as `<duration> <minute>`, and is counted in its minute when it is
+-- folded: so the counts by minute cost a completion nothing.
 
 local stats = {}
 
@@ -44,7 +44,7 @@ local function minute_of(at)
   return math.floor(at % DAY_MS / MINUTE_MS)
 end
 
-local said, said_of -- a minute as it stands behind the duration of a run; when it began
+local said, said_of -- a minute as text after the duration of a run, and when it began
 
 local function behind(now)
   local began = now - now % MINUTE_MS

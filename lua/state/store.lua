@@ -1,26 +1,27 @@
--- Storage under all nouns: Redis, behind a gatherer of writes.
+-- The store: Redis, behind a buffer of writes.
 --
--- What an operation names is read with one MGET before it begins. The texts that it changes are written with one MSET at
--- its end. An operation on many jobs gathers its other writes too, and makes one variadic call of all that concerns one
--- key: a step of a hundred jobs costs about as many commands as a step of one. Reading a sorted set or a hash first writes
--- what was gathered for it. (For one job gathering would cost more than it saves: then a sorted set, or a hash, is written
--- at once.)
+-- Everything that an operation names is read with one MGET before it begins. The texts that it changes are written with
+-- one MSET at its end. An operation on many jobs also buffers its other writes, and makes one variadic call for each
+-- key: a step of a hundred jobs takes about as many commands as a step of one. Reading a sorted set or a hash first
+-- writes what is buffered for it. (For a single job buffering would cost more than it saves: then sorted sets and
+-- hashes are written directly.)
 --
--- Of what is gathered for one key, removals are written before additions: a job is lifted out of a place before it is put
--- into one. Where one is lifted again in the same step, all that was gathered is written before (state/places.lua).
+-- Of the buffered changes of one key, removals are written before additions, because a job is lifted out of a list
+-- before it is put into another one. If a job is lifted again in the same step, everything buffered is written first
+-- (state/state_index.lua).
 --
--- All of this is forgotten when the next operation begins. What is kept from call to call follows from itself alone: the
--- texts of numbers, and what a text says that was taken apart before.
+-- All of this is forgotten when the next operation begins. Only pure caches are kept from call to call: the texts of
+-- numbers, and the decoded form of texts.
 
 local store = {}
 
-local DEFAULT_EVENTS = '10000' -- as text, for it is needed with every event
+local DEFAULT_EVENTS = '10000' -- as text, because every event needs it
 local CHUNK = 2000 -- values in one variadic call; Lua unpacks at most 7999
-local TRIM = 16 -- every so many-th event looks at the number of events: the look costs a fifth of an event
-local KNOWN = 500 -- numbers whose texts are kept
+local TRIM = 16 -- every 16th event checks the number of events: the check costs a fifth of an event
+local KNOWN = 500 -- how many texts of numbers are cached
 
--- Numbers are what is dear here: to read one from text, or to write one, costs as much as making a table. So the moment
--- comes with its text, what is text already stays so, and the texts of some numbers are kept.
+-- Numbers are expensive here: reading one from text, or writing one, costs as much as making a table. So the moment
+-- comes with its text, text stays text, and the texts of some numbers are cached.
 store.numbers = {[0] = '0'}
 local known = 0
 
@@ -34,16 +35,16 @@ function store.begin(now, text, many)
   if not store.numbers[now] then
     store.numbers[now], known = text, known + 1
   end
-  store.many = many -- whether writes are gathered
-  store.texts = false -- key -> text, or false where there is none
+  store.many = many -- whether writes are buffered
+  store.texts = false -- key -> text, or false if there is none
   size = 0
   store.gone = false -- keys to delete
   store.added, store.removed = false, false -- key of a sorted set -> scores and members; members
   store.set, store.dropped = false, false -- key of a hash -> fields and values; fields
-  store.durations = false -- what state/stats.lua gathers
-  store.trims = false -- whether the next event is to trim the stream, whatever its sequence
-  store.cascade = false -- failed jobs to whose dependents nobody has seen yet (state/cascade.lua)
-  store.seen = false -- the worker of whom it was read when it was last seen
+  store.durations = false -- the buffer of state/stats.lua
+  store.trims = false -- whether the next event must trim the stream
+  store.cascade = false -- failed jobs whose dependents are not processed yet (state/cascade.lua)
+  store.seen = false -- the worker whose last-seen time was read
 end
 
 -- Turn a whole number into text, once: a number costs Redis and this library more than a third of a microsecond each
@@ -97,8 +98,8 @@ end
 
 -- ---- counters: `<sequence of the last event> <bounds>`
 
-local known_counters, known_seq, known_bounds_text -- what the counters said that were taken apart last
-local known_text, known_bounds -- what the bounds said that were taken apart last
+local known_counters, known_seq, known_bounds_text -- the counters decoded last
+local known_text, known_bounds -- the bounds decoded last
 
 -- Read the counters and the options, and one or two texts more, with one command; give those texts.
 function store.open(one, two)
@@ -128,12 +129,11 @@ function store.last()
   return store.seq
 end
 
--- Every operation asks whether any job is tracked (store.tracks), and how many failed jobs earlier operations left of the
--- cascade (store.left).
+-- Decode the bounds: how many jobs are tracked; the first event that is still kept; the sequence and the time before
+-- which no complete job can be past retention (state/completed.lua); how many entries are left in the cascade; the time
+-- before which no job with its own retention is due (state/retention.lua).
 --
--- How many jobs are tracked; the first event that is still kept; the sequence and the moment before which no complete
--- job can be past keeping (state/completed.lua); how much is left of the cascade; the moment before which no job is due
--- that says itself how long it is kept (state/keeping.lua).
+-- Every operation needs the first one (store.tracks) and the size of the cascade (store.left).
 function store.bounds()
   if store.bounds_text ~= known_text then
     local tracked, first_event, sweep_seq, sweep_at, cascade_, keeping_ =

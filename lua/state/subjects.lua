@@ -1,5 +1,5 @@
--- Subjects and patterns: what a message is about, and which messages somebody wants. The rules are told in
--- qmodel/model/state/subjects.py. They are compared segment by segment: no pattern of Lua's is ever made of them.
+-- Subjects and patterns: what a message is about, and which messages a subscription matches. The rules are described in
+-- qmodel/model/state/subjects.py. They are compared segment by segment and never become Lua patterns.
 
 local subjects = {}
 

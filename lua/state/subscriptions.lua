@@ -1,8 +1,8 @@
--- Subscriptions: who wants which messages, and what jobs these become. What holds of them is told in
+-- Subscriptions: which messages are wanted, and the jobs that they become. The rules are described in
 -- qmodel/model/state/subscriptions.py.
 --
--- All of them stand in one hash, for they are read together. Each is a text of fields with a tab between; between the parts
--- of a list is a byte that no text in UTF-8 holds. The position of one that is up to date is empty.
+-- All of them are in one hash, because they are read together. Each is a text of fields separated by tabs; the parts of
+-- a list are separated by a byte that no text in UTF-8 contains. The position of an up-to-date subscription is empty.
 
 local subscriptions = {}
 
@@ -63,7 +63,7 @@ function subscriptions.listed()
   return in_order(found)
 end
 
-local segments_of = {} -- by their text, the patterns with which the last message was compared: kept from call to call
+local segments_of = {} -- a cache: text of patterns -> their segments
 
 -- The subscriptions that are up to date and match a subject, oldest first. Of the others only the patterns are decoded.
 function subscriptions.wanting(subject)

@@ -1,5 +1,5 @@
--- Tags: which jobs have each, in the order in which they got it. A record holds its tags with a byte between that no text
--- in UTF-8 can hold.
+-- Tags: the jobs of each tag, in the order in which they were tagged. In a record the tags are separated by a byte that
+-- no text in UTF-8 contains.
 
 local tags = {}
 

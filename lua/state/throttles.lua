@@ -1,8 +1,8 @@
--- Throttles: limits that are named, and hold for all jobs of the namespace that name them. What holds of them is told in
+-- Throttles: named limits for all jobs of the namespace that name them. The rules are described in
 -- qmodel/model/state/throttles.py.
 --
--- The limits of a throttle and the level of its bucket are one text. Which queues have a throttle of their own stands in
--- the text of the options, which every operation reads.
+-- The limits of a throttle and the level of its bucket are one text. The queues with a throttle of their own are listed
+-- in the text of the options, which every operation reads.
 
 local throttles = {}
 
@@ -202,7 +202,7 @@ end
 
 -- When the bucket has enough tokens.
 local function bucket_opens(throttle, now, cost, spent)
-  local tokens = math.min(math.min(cost, throttle.capacity) + spent, 2 * throttle.capacity) -- so that no product is too great
+  local tokens = math.min(math.min(cost, throttle.capacity) + spent, 2 * throttle.capacity) -- bounds the products
   local missing = tokens * throttle.refill_ms - level(throttle, now)
   return missing > 0 and math.max(now, throttle.level_at) + ceiling(missing, throttle.refill) or now
 end

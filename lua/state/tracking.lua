@@ -1,5 +1,5 @@
--- The tracked jobs, in order of tracking. Tracking outlives the job: its id is then listed as expired. The counters hold
--- how many there are, so that nothing is asked while nothing is tracked.
+-- The tracked jobs, in the order of tracking. Tracking outlives the job: its id is then listed as expired. Their number
+-- is among the counters, so that no command is needed while nothing is tracked.
 
 local tracking = {}
 

@@ -1,7 +1,7 @@
--- Times to live: until which moment a job may begin. What holds of them is told in qmodel/model/state/ttl.py.
+-- Time to live: the time until which a job may start. The rules are described in qmodel/model/state/ttl.py.
 --
--- The queue's state holds a moment before which nothing can have expired (state/queues.lua), so a queue in which no job
--- has a time to live is asked for nothing more.
+-- The queue's state holds a time before which nothing can have expired (state/queues.lua), so a queue without such jobs
+-- costs no further command.
 
 local ttl = {}
 

@@ -1,11 +1,11 @@
--- Unique keys: which job stands for a key, and for how long. What holds of them is told in qmodel/model/state/uniques.py.
+-- Deduplication keys: which job holds a key, and how long. The rules are described in qmodel/model/state/uniques.py.
 --
--- A key is a field of one hash: mode, job, since, end, token and the next job, with tabs between. Those with an end of
--- their own stand in a sorted set by that.
+-- A key is a field of one hash: mode, job, since, end, token and the next job, separated by tabs. Keys with an end of
+-- their own are also in a sorted set, scored by that end.
 
 local uniques = {}
 
-local SWEEP = 2 -- keys that are past their moment are deleted when one is taken
+local SWEEP = 2 -- how many keys past their times are deleted when one is taken
 
 -- A key as stored, even if it is no longer held, or false.
 function uniques.load(key)

@@ -1,12 +1,12 @@
--- Workers: when each was last seen, the leases it holds, and what each of its requests was granted. All of a worker is
--- one hash, so that a pop reads and writes it once.
+-- Workers: when each was last seen, its leases, and the grant of each of its requests. A worker is one hash, so that a
+-- pop reads and writes it once.
 --
--- A grant is remembered until one of its leases ends in any way: a worker that finishes a job has seen the reply, and a
--- worker whose lease was lost must not be granted it again. So the memory needs no clock, and nothing of it leaks.
+-- A grant is remembered until one of its leases ends in any way: a worker that finishes a job has received the reply,
+-- and a worker that lost a lease must not be granted it again. So this memory needs no clock, and does not leak.
 --
--- A job that a request was granted alone has one field for both, the lease and the memory.
+-- A job that was granted alone has one field for both, the lease and the grant.
 --
--- A worker is entered as seen at most once a second: more would be a write for every pop, for nothing that anyone reads.
+-- A worker's last-seen time is updated at most once a second: more would cost every pop a write that no reader needs.
 
 local workers = {}
 
@@ -56,7 +56,7 @@ function workers.deregister(name)
   return redis.call('ZREM', keys.workers, name) == 1
 end
 
-local field, alone -- of what a request is granted; whether it is granted one job at most
+local field, alone -- the field of the current grant; whether it has at most one job
 
 -- Set how many jobs the request asks for whose leases are entered next.
 function workers.expect(request, count)

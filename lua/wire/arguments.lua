@@ -1,6 +1,7 @@
--- Arguments from the wire: required ones by position, then `name value` pairs; a list repeats its name, and `no <name>`
--- is a list that is empty on purpose; an operation within another is its name, the number of its strings, and those.
--- What may stand where is in catalogue.lua, which is generated; the checks are those of qmodel/contract/arguments.py.
+-- Arguments from the wire. Required arguments come by position, then `name value` pairs. A list repeats its name, and
+-- `no <name>` is a list that is empty on purpose. A nested operation is its name, the number of its strings, and these
+-- strings. The generated catalogue.lua says which argument is of which kind; the checks are those of
+-- qmodel/contract/arguments.py.
 
 local arguments = {}
 
@@ -8,8 +9,8 @@ local RESERVED = {'-data', '-dependencies', '-dependents', '-results'}
 
 arguments.reserved = RESERVED
 
-local MOST = 200 -- names that are kept
-local SHORT = 64 -- bytes of a name that is kept: less than any name may have
+local MOST = 200 -- the most cached names
+local SHORT = 64 -- the most bytes of a cached name: less than the limit of any kind of name
 
 local accept = {}
 
@@ -17,12 +18,12 @@ function accept.text(kind, value)
   return #value <= kind.most and value or nil
 end
 
--- Names that were accepted: the same few come again with every call.
+-- A cache of accepted names: the same few come with every call.
 arguments.names = {}
 
 local count = 0
 
--- Whether a text, or nothing, is a name.
+-- Whether a value is a name; it may be nil.
 function arguments.is_name(value, most)
   if not value or #value > most or not string.find(value, '^%C+$') then
     return false
@@ -40,13 +41,13 @@ function accept.name(kind, value)
   return arguments.is_name(value, kind.most) and value or nil
 end
 
--- Whether a text, or nothing, is an id.
+-- Whether a value is an id; it may be nil.
 function arguments.is_id(value, most)
   if not value or #value > most or not string.find(value, '^[!-~]+$') then
     return false
   end
   local last = string.byte(value, -1)
-  if last == 97 or last == 115 then -- an a or an s, as the reserved endings have
+  if last == 97 or last == 115 then -- an a or an s: the last letters of the reserved endings
     for _, ending in ipairs(RESERVED) do
       if string.sub(value, -#ending) == ending then
         return false
@@ -64,10 +65,10 @@ function accept.id(kind, value)
   return arguments.is_id(value, kind.most) and value or nil
 end
 
--- What the failure of a dependency does, and the number by which that is kept.
+-- The policies for the failure of a dependency, and the number that stands for each.
 arguments.policies = {block = 0, fail = 1, ignore = 2, cancel = 3}
 
--- An edge: a job id, what the failure of that job does, and a name or nothing; or nil.
+-- Read an edge: a job id, the policy for that job's failure, and a name or nothing; nil if the text is no edge.
 function arguments.edge(value)
   local jid, policy, name = string.match(value, '^([!-~]+) ([a-z]+) ?([!-~]*)$')
   local spaced = name and name == '' and string.sub(value, -1) == ' '
@@ -82,7 +83,7 @@ function accept.edge(_, value)
   return arguments.is_id(jid, catalogue.id.most) and value or nil
 end
 
--- The whole number that a text says, if it is one and within these bounds.
+-- Read a text as a whole number within these bounds, or nil.
 function arguments.whole(value, low, high)
   if value and #value <= 15 and (value == '0' or string.find(value, '^%-?[1-9]%d*$')) then
     local number = tonumber(value)
@@ -112,7 +113,7 @@ function arguments.refuse(operation, argument)
   refusals.refuse('BAD_ARGUMENT', operation, argument)
 end
 
--- Arguments up to the last; what stands behind it belongs to another operation.
+-- The arguments up to the last one of this operation.
 function arguments.only(args, at, last)
   local own = {}
   for i = at, last do
@@ -121,7 +122,7 @@ function arguments.only(args, at, last)
   return own
 end
 
--- The patterns are anchored at both ends: one that is not is tried anew at every character, for ten times the cost.
+-- The patterns are anchored at both ends: an unanchored one is tried at every character, for ten times the cost.
 local function take(operation, name, kind, value)
   local accepted = accept[kind.kind](kind, value)
   if accepted == nil then
@@ -130,7 +131,7 @@ local function take(operation, name, kind, value)
   return accepted
 end
 
--- Take the operations that follow each other from `at` on into a list; give where the first other thing begins.
+-- Read consecutive nested operations from `at` on into a list; give the position after them.
 local function take_operations(operation, name, decode, list, args, at, last)
   local text, size
   local count = #list
@@ -149,7 +150,7 @@ local function take_operations(operation, name, decode, list, args, at, last)
   return at
 end
 
--- Take one `name value` pair at `at` into `op`; give where the next one begins.
+-- Read one `name value` pair at `at` into `op`; give the position after it.
 local function take_pair(operation, spec, op, args, at, last)
   local name = args[at]
   local kind = spec.arguments[name == 'no' and args[at + 1] or name]
@@ -174,7 +175,7 @@ local function take_pair(operation, spec, op, args, at, last)
   return at + 2
 end
 
--- Take the `name value` pairs in args[at..last] into `op`; refuse the first that is not what it may be.
+-- Read the `name value` pairs in args[at..last] into `op`; refuse the first bad one.
 function arguments.named(operation, spec, op, args, at, last)
   op.named = true
   while at <= last do

@@ -1,15 +1,16 @@
--- The one dispatch, mirror of qmodel/model/engine.py: decode, call, encode.
+-- The only dispatch, the twin of qmodel/model/engine.py: decode, call, encode.
 --
 --   FCALL qmodel_v1_<operation> 1 <prefix> <now> <request> <argument> ...
 --
--- `now` is milliseconds since the epoch, or empty for the server's clock; `request` identifies a resend, or is empty. The
--- reply is a list: `OK` and what the operation replies, or a refusal's code and its facts. A refusal is no error: errors
--- are for faults of ours, and nothing was written when one is raised before the blank line of a verb.
+-- `now` is milliseconds since the epoch, or empty for the server's clock. `request` identifies a repeated call, or is
+-- empty. The reply is a list: `OK` and the operation's reply, or a refusal's code and its facts. A refusal is not an
+-- error: errors are for bugs of this library. A refusal is raised before the blank line of a verb, so nothing has been
+-- written by then.
 
 local register = {}
 
-local second, began -- the server's last second, and its first millisecond
-local last, last_text -- the server's last millisecond, in which many operations may fall
+local second, began -- the last second of the server's clock, and its first millisecond
+local last, last_text -- the last millisecond of the server's clock, shared by many operations
 
 -- The moment of the operation, as a number and as text: the caller's, or the server's.
 local function moment(operation, text)
@@ -28,7 +29,7 @@ local function moment(operation, text)
   return arguments.accept(catalogue.time, text) or refusals.refuse('BAD_ARGUMENT', operation, 'now'), text
 end
 
--- Read what the operation names with one command, and another one where it names several jobs.
+-- Read everything that the operation names with one command, and several jobs with another one.
 local function prefetch(op)
   local jid, name = op.jid, op.queue
   local key, text, state
@@ -52,7 +53,7 @@ local function prefetch(op)
   end
 end
 
--- Answer a request that was answered before as before, and remember the answer of a new one.
+-- Answer a repeated request from memory, or execute a new one and remember its reply.
 local function remembered(now, operation, op, verb)
   local request = operation .. ' ' .. op.request
   local reply = idempotency.recall(request)
@@ -63,7 +64,7 @@ local function remembered(now, operation, op, verb)
   return reply
 end
 
--- Write what an operation has gathered.
+-- Write everything that an operation has buffered.
 local function flush(spec, now)
   if spec.cascades then
     propagation.propagate(now)
@@ -77,7 +78,7 @@ local function flush(spec, now)
   store.flush()
 end
 
--- Whether the operation may be recorded; and is, whatever it does; its moment, and its request.
+-- Whether the call was decoded and may be recorded; whether the journal is on; the moment and the request, as text.
 local understood, journals, moment_text, request
 
 local function execute(operation, args)
@@ -90,7 +91,7 @@ local function execute(operation, args)
     if request ~= '' and not arguments.is_id(request, catalogue.request.most) then
       refusals.refuse('BAD_ARGUMENT', operation, 'request')
     end
-    op.request = request -- whatever stands among the arguments: there it is for operations within others
+    op.request = request -- overrides an argument of that name, which is for nested operations
   end
   store.begin(now, text, op.jobs or op.jids or op.count and op.count > 1)
   prefetch(op)
@@ -110,7 +111,7 @@ local function execute(operation, args)
   return reply
 end
 
--- Why an operation is refused, for the wire.
+-- Write a refusal for the wire; pass on any other error.
 local function refusal_of(fault)
   if not refusals.raised then
     error(fault, 0)
@@ -127,7 +128,7 @@ function register.call(operation, prefix, args)
   refusals.raised, understood = false, false
   local done, reply = pcall(execute, operation, args)
   if reply == nil then
-    reply = false -- what is not there is a nil on the wire; in a list it would end that
+    reply = false -- false becomes a nil on the wire; a nil in a list would end the list
   end
   local outcome = done and {'OK', reply} or refusal_of(reply)
   if understood and (journals or operation == 'config_set' and journal.is_on()) then

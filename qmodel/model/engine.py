@@ -48,7 +48,7 @@ def _check(spec: Spec) -> Callable[[Any], str | None]:
     lines = ["def check(op):"]
     known: dict[str, Any] = {"fault_of": fault, "NAMES": NAMES}
     for optional, several in groupby(spec.arguments, lambda a: a.optional):
-        if optional:  # most calls leave all of them out
+        if optional:  # most calls give none of them
             lines.append(" if op.named:")
         for a in several:
             known |= {f"accepts_{a.name}": a.kind.accepts, f"default_{a.name}": a.default}

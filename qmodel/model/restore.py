@@ -106,7 +106,7 @@ def _job(jid: str, record: Record) -> Job:
     made.options = dict(record["options"]) or NONE
     made.failure = Failure(*record["failure"]) if record["failure"] is not None else None
     made.dependencies = {other: marks.get(other, 0) for other in record["dependencies"]} or NONE
-    made.dependents = dict.fromkeys(record["dependents"], 0) or NONE  # their marks are said by the others
+    made.dependents = dict.fromkeys(record["dependents"], 0) or NONE  # the other jobs hold their marks
     made.history = list(chain.from_iterable(record["history"]))
     return made
 

@@ -392,7 +392,7 @@ def as_json() -> str:
         "events": EVENTS,
         "history": replies.HISTORY,
         "whole_facts": sorted(WHOLE),
-        "record": {part: record_fields(part) for part in ("fields", "more")},
+        "record": {"fields": record_fields("text_fields"), "more": record_fields("more")},
         "options": {name: option._asdict() for name, option in OPTIONS.items()},
         "states": lifecycle.STATES,
         "transitions": [{"from": was, "to": now, "by": by} for (was, now), by in lifecycle.TRANSITIONS.items()],

@@ -191,7 +191,7 @@ def markdown() -> str:
     for one in steps(world):
         examples.setdefault(one.op.spec.name, one)
     assert examples.keys() == CATALOGUE.keys(), CATALOGUE.keys() - examples.keys()
-    fields = {*record_fields("fields"), *record_fields("more")}
+    fields = {*record_fields("text_fields"), *record_fields("more")}
     assert fields == FIELDS.keys(), fields ^ FIELDS.keys()
     shapes = {name for names in SHAPES for name in names.split(", ")}
     assert shapes == REPLIES.keys(), shapes ^ REPLIES.keys()
@@ -202,8 +202,8 @@ def markdown() -> str:
         first_event=shown(world.keyspace.execute("XRANGE", PREFIX.encode() + b"events", b"1-0", b"1-0")),
         refused="\n".join(example(world.execute(op)) for op in REFUSED),
         shapes=_shapes(),
-        fields=_fields("fields"),
-        count=len(record_fields("fields")),
+        fields=_fields("text_fields"),
+        count=len(record_fields("text_fields")),
         more=_fields("more"),
         more_count=len(record_fields("more")),
         history=table(

@@ -25,10 +25,7 @@ def priority(store: Store, now: int, op: Priority) -> int:
     job = jobs.find(store, op.jid)
 
     emit(store, now, "prioritized", job.jid, op.priority)
-    if job.state not in (
-        "waiting",
-        "throttled",
-    ):  # no other place is ordered by it; leaving a lease would end its grant
+    if job.state not in ("waiting", "throttled"):  # other lists ignore it, and leaving a lease would end its grant
         job.priority = op.priority
         return op.priority
     state_index.leave(store, job)

@@ -58,7 +58,7 @@ def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
     elif op.wait:
         for name in names:
             _await_work(store, name, most)
-    propagation.propagate(store, now)  # before the reply is made: a resend shows what followed
+    propagation.propagate(store, now)  # before the reply: a repeated call shows the same jobs
     return jobs.views(store, now, granted)
 
 
@@ -73,7 +73,7 @@ def grant(
         workers.remember(store, worker, request, tuple(map(JID, granted)))
     elif wait:
         _await_work(store, queue, most)
-    propagation.propagate(store, now)  # before the reply is made: a resend shows what followed
+    propagation.propagate(store, now)  # before the reply: a repeated call shows the same jobs
     return jobs.views(store, now, granted)
 
 
@@ -216,7 +216,7 @@ def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> 
     due = _without(gone, queues.due(store, places, now, MOST + len(gone)), MOST)
     order += preview(store, now, queue, [*ended, *over], due)
     for job in drafts(store, now, queue, MOST):
-        job.seq += 2 * MOST  # those that are let through come before
+        job.seq += 2 * MOST  # jobs that get a slot come before
         order.append(job)
     order.sort(key=queues.rank)
     return order

@@ -80,7 +80,7 @@ def _doom(store: Store, now: int, job: Job, message: str, doomed: list[str]) -> 
 def _cancel(store: Store, now: int, doomed: list[str]) -> int:
     """Cancel the last collected job, and let its dependents follow; give how much work it was."""
     job = jobs.get(store, doomed.pop())
-    if job is None or dependencies.under(job, "block"):  # two ways led to it; or somebody came to wait for it
+    if job is None or dependencies.under(job, "block"):  # collected twice; or a dependent blocks it now
         return 1
     canceled = len(dependencies.under(job, "cancel"))
     size = len(job.dependents) - canceled + max(len(job.dependencies), 1)

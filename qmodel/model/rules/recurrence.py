@@ -34,7 +34,7 @@ def resume(store: Store, now: int, schedule: Schedule, event: str) -> None:
         schedules.skip(schedule, passed)
         if passed:
             emit(store, now, event, schedule.jid, schedule.queue, passed, schedules.next_due(schedule))
-        schedule.next_at = max(schedule.next_at, now)  # of the kind `after`; all others are passed over by now
+        schedule.next_at = max(schedule.next_at, now)  # the kind `after`; all others are past now already
     keep(store, now, schedule)
 
 
@@ -48,7 +48,7 @@ def run_ended(store: Store, now: int, job: Job) -> None:
     schedule = schedules.get(store, jid)
     if schedule is None or schedule.since != int(since):
         return
-    was_suspended = schedules.is_suspended(schedule)  # not if it was changed since, and allows runs beside each other
+    was_suspended = schedules.is_suspended(schedule)  # not if it was changed since to allow overlap
     schedules.leave(store, schedule)
     schedule.open -= 1
     if schedule.kind == "after" and schedule.open == 0 and schedule.next_at == NO_TIME:

@@ -130,7 +130,7 @@ def _find_cycle(store: Store, wanted: dict[str, list[str]], starts: list[str]) -
     total.
     """
     most = min(MOST * len(starts), EDGES)
-    met: dict[str, bool] = {}  # whether a job is on the way, or done with
+    met: dict[str, bool] = {}  # whether a job is on the current path (True) or finished (False)
     for start in starts:
         way: list[str] = []
         ahead = [iter([start])]

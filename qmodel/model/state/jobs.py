@@ -56,7 +56,7 @@ def held(store: Store, jid: str, token: int, what: str = "") -> tuple[Job, str |
     if job.state == "running" and job.token == token:
         return job, None
     outcome = history.outcome(job, token, what) if what and token else None  # no lease has the token 0
-    if outcome is None and what:  # of another job that had this id and was not kept
+    if outcome is None and what:  # the lease of an earlier job with this id that was not kept
         outcome = idempotency.recall(store, _lease(what, jid, token))
     if outcome is None:
         raise refuse("LOCK_LOST", jid, token, job.state, job.worker)

@@ -212,7 +212,7 @@ def wake(queue: Queue, most: int) -> None:
 
 
 def await_work(store: Store, name: str) -> None:
-    """Count one more idle worker. Unused wake-ups are stale, because there is no job: they become idle workers again."""
+    """Count one more idle worker. Unused wake-ups are stale (there is no job): they become idle workers again."""
     queue = _made(store, name)
     queue.idle = min(queue.idle + queue.wakes + 1, IDLE_MOST)
     queue.wakes = 0

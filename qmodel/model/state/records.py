@@ -264,7 +264,7 @@ class Day:
         self.run = Sample()
         self.failures = self.failed = self.retries = 0
         self.minutes: dict[int, list[int]] = {}  # minute of the day -> completed, failed, retried, run ms
-        self.swept = False  # its minutes were struck
+        self.swept = False  # whether its minutes were deleted
 
 
 Entry = tuple[int, int, "Operation", Any]

@@ -140,7 +140,7 @@ def view(store: Store, now: int, queue: str, at: int) -> replies.Stats:
     day = store.days.get(key) if age <= config.value(store, "stats-history") else None
     day = day or Day()
     shown = age <= config.value(store, "histogram-history")
-    failed = max(day.failed, 0)  # fewer than none when a clock went back to a day that was struck already
+    failed = max(day.failed, 0)  # negative if the clock went back to a deleted day
     return replies.Stats(
         queue, key[0], _sample(day.wait, shown), _sample(day.run, shown), day.failures, failed, day.retries
     )

@@ -66,7 +66,7 @@ class Store:
         self.throttles: dict[str, Throttle] = {}
         self.days: SortedDict[tuple[int, str], Day] = SortedDict()
         self.config: dict[str, int] = {}
-        self.settings = DEFAULTS.copy()  # the options with those that nobody has set
+        self.settings = DEFAULTS.copy()  # all options, defaults included
         self.uniques: dict[str, Unique] = {}
         self.unique_ends: Ordered[Position] = Ordered()
         self.metadata: dict[str, dict[str, str]] = {}

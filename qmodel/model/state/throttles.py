@@ -201,7 +201,7 @@ def _window_opens(throttle: Throttle, now: int, count: int) -> int:
 
 def _bucket_opens(throttle: Throttle, now: int, cost: int, spent: int) -> int:
     """When the bucket has enough tokens."""
-    tokens = min(min(cost, throttle.capacity) + spent, 2 * throttle.capacity)  # so that no product is too great
+    tokens = min(min(cost, throttle.capacity) + spent, 2 * throttle.capacity)  # bounds the products
     missing = tokens * throttle.refill_ms - _level(throttle, now)
     return max(now, throttle.level_at) + _ceiling(missing, throttle.refill) if missing > 0 else now
 
