@@ -1,7 +1,7 @@
-"""The Lua library as one text: the files of `lua/` in an order in which each finds what it needs.
+"""The Lua library as one text: the files of `lua/`, one after the other (see lua/README.md).
 
-In Redis a library is one chunk without `require`. So every file makes one local table, which those after it see; what a
-file needs of a later one it looks up when it runs, so all tables are declared before the first file.
+In Redis a library is one chunk without `require`. So every file makes one local table, and all tables are declared
+before the first file: a function finds the others when it runs.
 
 The same bundle ends either in the registration of one function for each operation, or, for servers without functions,
 in a call of the operation that the first argument names.
@@ -42,7 +42,8 @@ DIALECTS = (
     "dialects/qless_jobs", "dialects/qless_queues", "dialects/qless_settings", "dialects/qless_recurring",
     "dialects/qless", "dialects/qless_documents",
 )  # fmt: skip
-"""What stands on the engine. The script for servers without functions, run anew by each call, is without it."""
+"""The dialects, which use the engine. The script for servers without functions leaves them out, because every call runs
+the whole script."""
 
 LIBRARIES = (
     "redis", "string", "table", "math", "tonumber", "tostring", "type", "ipairs", "pairs", "unpack", "pcall", "error",
@@ -61,7 +62,7 @@ HOT = (
     "queues.state_key", "history.add", "jobs.get", "jobs.lift", "jobs.place", "state_index.enter", "config.value",
     "catalogue.operations", "catalogue.most", "arguments.names", "arguments.is_id", "refusals.raised",
 )  # fmt: skip
-"""What is called, read or set most: each stands in a local of its own, not in a table to be looked up in."""
+"""The functions and values that are used most: each is a local of its own instead of a field of a table."""
 
 
 def _local(name: str) -> str:
@@ -85,24 +86,23 @@ def read(name: str) -> str:
 
 
 RECORDS = {"job": "state/records", "queue": "state/queues"}
-"""Variables that hold a record, and the file whose list `places` says where each field of it stands."""
+"""Variables that hold a record, and the file whose list `fields` gives the order of its fields."""
 
 
 @cache
 def fields(variable: str) -> dict[str, int]:
-    """Where each field of a record stands."""
+    """The list index of each field of a record."""
     found = re.search(r"\.fields = \{(.*?)\}", read(RECORDS[variable]), re.S)
     assert found, f"lua/{RECORDS[variable]}.lua has no list of fields"
     return {name: at for at, name in enumerate(re.findall(r"'(\w+)'", found[1]), 1)}
 
 
 @lru_cache(maxsize=256)
-def _compiled(text: str) -> str:
-    """The text with locals for hot functions, and places for the names of a record's fields.
+def compiled(text: str) -> str:
+    """Replace hot names by locals, and the fields of records by list indexes.
 
-    A list costs a tenth of a table with names, and a local less than half of a look-up.
-
-    What stands in quotes is a dialect's word.
+    A list costs a tenth of a table with names, and a local less than half of a look-up. A name in quotes is left alone,
+    because it is a word of a dialect.
     """
     text = re.sub(rf"\b({'|'.join(map(re.escape, HOT))})\b", lambda found: _local(found[1]), text)
     return re.sub(
@@ -121,7 +121,7 @@ def body(texts: dict[str, str] | None = None, names: tuple[str, ...] = FILES) ->
     """The named files, one after the other; `texts` replaces some of them (mutants)."""
     texts = texts or {}
     declared = "local " + ", ".join(module(name) for name in names) + "; "
-    return declared + BINDINGS + "".join(_assigning(name, _compiled(texts.get(name) or read(name))) for name in names)
+    return declared + BINDINGS + "".join(_assigning(name, compiled(texts.get(name) or read(name))) for name in names)
 
 
 def _assigning(name: str, text: str) -> str:

@@ -336,7 +336,7 @@ IN_RECORDS_ALONE = (
 
 
 def misnamed(text: str) -> set[str]:
-    """Variables that hold a record, but whose names do not say so: the bundle would not put places for the fields."""
+    """Variables that hold a record under another name: the bundle would not replace their fields by indexes."""
     found = re.findall(r"\b(\w+)\.(\w+)\b(?!\()", without_comments(text))
     return {name for name, field in found if field in IN_RECORDS_ALONE and not re.fullmatch(r"(\w+_)?job", name)}
 

@@ -95,7 +95,7 @@ MODEL = [
     Fault("F2", "what was never handed out can be completed", "model/state/jobs",
           'if job.state == "running" and job.token == token:', 'if job.state in ("running", "waiting") and job.token == token:'),
     Fault("F3", "a put that is sent again begins anew", "model/ops/put",
-          'return job is not None and request != "" and job.put_request == request', "return False"),
+          'return job is not None and job.put_request == request', "return False"),
     Fault("F8", "a wake-up that was not used is lost", "model/state/queues", "queue.idle + queue.wakes + 1", "queue.idle + 1"),
     Fault("F10", "an idle worker is woken again and again", "model/state/queues", "    queue.idle -= woken\n", ""),
     Fault("M1", "a job is handed out though it stands nowhere", "model/ops/pop",
