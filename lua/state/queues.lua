@@ -20,7 +20,7 @@ queues.NO_TIME = 99999999999998 -- the due time of something that is not due: la
 local STATE = '^(%d*)\t(%d)\t(%d+)\t(%d+)\t?(%d*)\t?(%d*)\t?(%d*)$'
 local NOTHING = '\t0\t0\t99999999999999'
 
--- ---- what is known of a queue besides its jobs: first seen, paused, idle (as text), due, recur, expires (numbers), gates
+-- ---- what is known of a queue besides its jobs: first seen, paused, idle (as text), due, recur, expires, admits_at (numbers)
 -- (number or false)
 
 -- What a state contained is kept from call to call, with the keys of the queue, until the text changes. A variable that
@@ -188,7 +188,7 @@ function queues.resume(name)
   wake(queues.of(name), queues.length(name) + schedules.size(name))
 end
 
--- ---- places
+-- ---- lists of jobs
 
 -- The position of a ready job among those of its priority.
 function queues.rank(job)

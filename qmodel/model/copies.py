@@ -70,7 +70,7 @@ class _Copiers(dict[type[Any], Copier]):
         elif kind.__module__.startswith("qmodel.model.state.") and hasattr(kind, "__slots__"):
             self[kind] = _object(kind)
         else:
-            raise TypeError(f"a store holds a {kind.__name__}: say in copying.py how it is copied")
+            raise TypeError(f"a store holds a {kind.__name__}: say in copies.py how it is copied")
         return self[kind]
 
 

@@ -487,7 +487,7 @@ def throttles_are_within_bounds(s: Snapshot) -> Iterator[str]:
             yield f"{name} is kept, and nothing is known of it"
 
 
-# ---- lines
+# ---- concurrency keys
 
 
 def _concurrency_key(job: Record) -> str | None:

@@ -60,8 +60,8 @@ def store(of: Snapshot) -> Store:
     made.requests = dict(of.requests)
     made.cascade = dict.fromkeys(of.cascade)
     made.results = {jid: {other: tuple(one) for other, *one in kept} for jid, kept in of.results.items()}  # type: ignore[misc]
-    made.request_states = {state: Ordered(places) for state, places in of.request_states.items()}
-    made.groups.update({name: Ordered(places) for name, places in of.groups.items()})
+    made.request_states = {state: Ordered(entries) for state, entries in of.request_states.items()}
+    made.groups.update({name: Ordered(entries) for name, entries in of.groups.items()})
     made.tags = {tag: Ordered(jobs) for tag, jobs in of.tags.items()}
     _add_objects(made, of)
     return made
@@ -73,7 +73,7 @@ def _add_objects(made: Store, of: Snapshot) -> None:
         for other, mark in job.dependencies.items():
             made.jobs[other].dependents[jid] = mark
     made.queues = {name: _queue(record) for name, record in of.queues.items()}
-    made.concurrency_keys = {name: _line(record) for name, record in of.lines.items()}
+    made.concurrency_keys = {name: _concurrency_key(record) for name, record in of.lines.items()}
     made.requested = {id: _request(id, record) for id, record in of.requested.items()}
     made.schedules = {jid: _with(Schedule(jid), record, SCHEDULE) for jid, record in of.schedules.items()}
     subscribed = sorted(of.subscriptions.items(), key=lambda one: int(one[1]["seq"]))
@@ -117,17 +117,17 @@ def _queue(record: Record) -> Queue:
         found = record[name]
         setattr(made, name, Ordered(found) if type(getattr(made, name)) is Ordered else found)
     made.pauses = dict(record["pauses"])
-    made.parked = {name: _gate(one) for name, one in record["gates"].items()}
+    made.parked = {name: _parked(one) for name, one in record["gates"].items()}
     return made
 
 
-def _gate(record: Record) -> ParkedJobs:
+def _parked(record: Record) -> ParkedJobs:
     made = ParkedJobs()
     made.moment, made.parked, made.admitted = record["moment"], Ordered(record["parked"]), Ordered(record["let"])
     return made
 
 
-def _line(record: Record) -> ConcurrencyKey:
+def _concurrency_key(record: Record) -> ConcurrencyKey:
     made = ConcurrencyKey()
     made.active, made.parked = dict.fromkeys(record["active"]), Ordered(record["parked"])
     return made

@@ -78,34 +78,34 @@ class Snapshot:
     queues      name -> record (QUEUE), without queues that equal DEFAULT_QUEUE
     requested   id -> record of a request (REQUEST), with unfinished and ended: (jid, ...) by id
     request_states  state -> ((since, sequence, id), ...)
-    lines       name -> {active: (jid, ...) by id, parked: ((ready_at, sequence, jid), ...)}
+    lines       concurrency key -> {active: (jid, ...) with a slot, by id, parked: ((ready_at, sequence, jid), ...)}
     schedules   jid -> record of a recurring job (SCHEDULE)
-    crons       ((last known moment, sequence, jid), ...) of those that will want more
+    crons       ((last known due time, sequence, jid), ...) of schedules that need more due times
     subscriptions   name -> {seq, position, patterns, queue, klass, priority, retries, delay_ms, tags, options}, where
-                position is None for one that is up to date, and options are as a job's
+                position is None if it is up to date, and options are as a job's
     messages    ((number, at, due_at, subject, data), ...)
     workers     name -> {seen_at: moment or None, held: {jid: sequence},
                 grants: {request: (jid, ...)}}
-    workers_passed  how many silent workers that hold leases the sweep has passed
+    workers_passed  how many silent workers with leases the sweep has passed
     completed   ((ended_at, sequence, jid), ...)
     failed      ((ended_at, sequence, jid), ...), those that may be deleted
-    keeping     ((until, sequence, jid), ...), those that say how long they are kept
+    keeping     ((until, sequence, jid), ...), those with their own retention
     groups      name -> ((ended_at, sequence, jid), ...)
     tags        tag -> ((sequence, jid), ...)
     tracked     jid -> sequence
     throttles   name -> {each of LIMITS, level, level_at, held: ((token, jid), ...),
-                claims: ((moment, token), ...), queues: names of those with jobs parked there, sorted}
+                claims: ((moment, token), ...), queues: names of the queues with jobs parked there, sorted}
     days        (day, queue) -> {wait: sample, run: sample, failures, failed, retries, minutes, swept}, where a
                 sample is {count, mean, squares, bins: {bin: count}} without empty bins, and minutes are
-                {minute of the day: (completed, failed, retried, run ms)}, of which swept says whether they were struck
+                {minute of the day: (completed, failed, retried, run ms)}; swept says whether the minutes were deleted
     uniques     key -> {mode, jid, since, ends, token, next}
-    config      option -> value, of those that are set
-    journal     the entries that are kept: ((number, sequence, call, outcome), ...), as qmodel.contract.replies.Recorded
+    config      option -> value, if set
+    journal     the kept entries: ((number, sequence, call, outcome), ...), as qmodel.contract.replies.Recorded
     journaled   the number of the last entry
     metadata    klass -> {key: text}
-    cascade     ((sequence, jid, whether it is to be canceled), ...): failed jobs whose dependents have not followed
-                yet, the last one last
-    results     jid -> ((jid, name, state, text), ...): what became of its named dependencies, in their order
+    cascade     ((sequence, jid, whether it is to be canceled), ...): failed jobs with dependents still to process, the
+                last one last
+    results     jid -> ((jid, name, state, text), ...): the outcomes of its named dependencies, in their order
     requests    ((request, reply), ...), oldest first; a reply is text, a whole number, or tuples of them
     """
 

@@ -103,7 +103,7 @@ MODEL = [
     Fault("M6", "a pause lasts until the next job comes", "model/state/queues",
           "    if queue.first_seen is None:\n", "    queue.pauses = {}\n    if queue.first_seen is None:\n"),
     Fault("M7", "a paused queue hands out jobs", "model/ops/pop",
-          "places.pauses and holds(store, now, queue)", "False"),
+          "queue_state.pauses and holds(store, now, queue)", "False"),
     Fault("M8", "a failed job that is gone stays in its group", "model/state/state_index",
           "(failures.add, failures.discard)", "(failures.add, lambda store, job: None)"),
     Fault("M9", "a job that is put again keeps when it ended", "model/ops/put",

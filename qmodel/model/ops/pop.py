@@ -88,45 +88,45 @@ def _await_work(store: Store, queue: str, most: int) -> None:
 
 def _lease(store: Store, now: int, queue: str, worker: str, count: int, request: str) -> list[Job]:
     """Take the next jobs of a queue, unless it is paused, and lease them."""
-    places = queues.of(store, queue)
-    if places.pauses and holds(store, now, queue):
+    queue_state = queues.of(store, queue)
+    if queue_state.pauses and holds(store, now, queue):
         return []
-    granted = _next(store, now, queue, places, count)
+    granted = _next(store, now, queue, queue_state, count)
     for job in granted:
         _claim(store, now, job, worker, request)
     return granted
 
 
-def _next(store: Store, now: int, queue: str, places: Queue, count: int) -> list[Job]:
+def _next(store: Store, now: int, queue: str, queue_state: Queue, count: int) -> list[Job]:
     """Take the next jobs out of their lists: stalled jobs first, then ready ones in order, including due jobs and due
     runs.
     """
-    if not queues.is_due(places, now):
-        return _ready(store, now, queue, places, count, {})
+    if not queues.is_due(queue_state, now):
+        return _ready(store, now, queue, queue_state, count, {})
     until = now - config.value(store, "grace-period")
     taken: list[Job] = []
     passed: Passed = {}
-    for job in queues.lapsed(store, places, until, count):
+    for job in queues.lapsed(store, queue_state, until, count):
         if not admits(store, now, queue, job, passed, True):
             break
         if _take_back(store, now, job) and passes(store, now, job, passed, True):
             taken.append(job)
     expire_due(store, now, queue, MOST)
     fire_due(store, now, queue, MOST)
-    for job in queues.due(store, places, now, MOST):
+    for job in queues.due(store, queue_state, now, MOST):
         emit(store, now, "promoted", job.jid, job.queue)
         _promote(store, now, job)
-    found = _ready(store, now, queue, places, count - len(taken), passed)
+    found = _ready(store, now, queue, queue_state, count - len(taken), passed)
     return taken + found if taken else found
 
 
-def _ready(store: Store, now: int, queue: str, places: Queue, count: int, passed: Passed) -> list[Job]:
+def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, passed: Passed) -> list[Job]:
     """Take ready jobs that have not expired and that pass their throttles. It examines about 1000 others at most."""
     own = throttles.own(store, queue) if store.throttles else ""
     taken: list[Job] = []
     closed = through = 0
-    if not (own or places.parked or places.expires.size):
-        found = queues.take(store, places, count)
+    if not (own or queue_state.parked or queue_state.expires.size):
+        found = queues.take(store, queue_state, count)
         for job in found:
             if not job.options or passes(store, now, job, passed, False):
                 taken.append(job)
@@ -135,18 +135,18 @@ def _ready(store: Store, now: int, queue: str, places: Queue, count: int, passed
             return taken
     left = count - len(taken)
     while left > 0 and closed < MOST:
-        if places.parked:
+        if queue_state.parked:
             through += admit_parked(store, now, queue, passed, MOST - through)
         wanted = admitted(store, now, queue, passed) if own else left
-        mortal = places.expires.size
-        found = queues.take(store, places, wanted)
+        mortal = queue_state.expires.size
+        found = queues.take(store, queue_state, wanted)
         before = left
         for job in expire_taken(store, now, found) if mortal else found:
             if not (job.options or own) or passes(store, now, job, passed, False):
                 taken.append(job)
         left = count - len(taken)
         closed += len(found) - (before - left)
-        if left > 0 and len(found) < max(wanted, 1) and (through == MOST or not parked.due(places, now, 1)):
+        if left > 0 and len(found) < max(wanted, 1) and (through == MOST or not parked.due(queue_state, now, 1)):
             break
     return taken
 
@@ -209,11 +209,11 @@ def _without(gone: set[str], found: Iterable[Job], most: int) -> list[Job]:
 
 def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> list[Job]:
     """The jobs that would be ready, in order, after some jobs ended: with due jobs and runs, without expired jobs."""
-    places = queues.of(store, queue)
+    queue_state = queues.of(store, queue)
     over = ttl.due(store, queue, now, MOST)
     gone = {job.jid for job in over}
-    order = _without(gone, queues.next_ready(store, places, count + len(gone)), count)
-    due = _without(gone, queues.due(store, places, now, MOST + len(gone)), MOST)
+    order = _without(gone, queues.next_ready(store, queue_state, count + len(gone)), count)
+    due = _without(gone, queues.due(store, queue_state, now, MOST + len(gone)), MOST)
     order += preview(store, now, queue, [*ended, *over], due)
     for job in drafts(store, now, queue, MOST):
         job.seq += 2 * MOST  # jobs that get a slot come before

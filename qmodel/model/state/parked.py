@@ -65,10 +65,10 @@ def open_at(queue: Queue) -> int:
 
 def _entry(store: Store, queue: str, name: str) -> ParkedJobs:
     """The jobs of a queue at a throttle, to change."""
-    gates = store.queues[queue].parked
-    if name not in gates:
-        gates[name] = ParkedJobs()
-    return gates[name]
+    entries = store.queues[queue].parked
+    if name not in entries:
+        entries[name] = ParkedJobs()
+    return entries[name]
 
 
 def expect(store: Store, queue: str, name: str, moment: int) -> None:

@@ -78,7 +78,7 @@ def length(queue: Queue) -> int:
     return waiting + len(queue.locks)
 
 
-# ---- places
+# ---- lists of jobs
 
 
 def rank(job: Job) -> tuple[int, int, int, str]:
