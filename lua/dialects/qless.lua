@@ -1,9 +1,9 @@
--- The qless dialect: what qless's bindings send, mirror of qmodel/dialects/qless/commands.py. It decides nothing: it checks
--- the form of what it is told, asks the engine, and puts the reply into the words that bindings expect.
+-- The qless dialect: the commands of qless's bindings, twin of qmodel/dialects/qless/commands.py. It makes no
+-- decisions: it checks the form of a command, calls the engine, and turns the reply into the form that bindings expect.
 --
 --   FCALL qmodel_v1_qless 1 <prefix> <command> <now> <argument> ...
 --
--- The same files make the script that a binding loads in place of its own qless.lua, where there is no key.
+-- The same files make the script that a binding loads in place of its own qless.lua; it takes no key.
 
 local qless = {}
 
@@ -24,8 +24,8 @@ local COMMANDS = {
   ['config.unset'] = qless_settings.config_unset,
 }
 
--- reqless's names: the command, and words that stand before its arguments, or behind the first so many of them. (Made
--- when it is wanted: a script is run anew by each call.)
+-- reqless's names: the command, and words to insert before its arguments, or after the first few of them. (Made on
+-- demand, because every call runs the whole script.)
 local function reqless()
   return {
     ['config.getAll'] = {'config.get'}, ['failureGroups.counts'] = {'failed'},
@@ -48,14 +48,14 @@ local function reqless()
   }
 end
 
-local MOST = 5000 -- arguments; Lua unpacks at most 7999
+local MOST = 5000 -- the most arguments; Lua unpacks at most 7999
 
--- Where reqless replies JSON and qless a list.
+-- The commands with a list as reply in qless, and JSON in reqless.
 local JSON_LISTS = {['jobs.completed'] = true, ['queue.jobsByState'] = true}
 
--- The command of a name; its arguments are put right.
+-- Find the command of a name, and adapt its arguments.
 local function found(name, given)
-  if name == 'put' and #given > 5 and #given % 2 == 0 then -- older clients do not say who they are
+  if name == 'put' and #given > 5 and #given % 2 == 0 then -- older clients send no worker name
     table.insert(given, 2, '')
   end
   if COMMANDS[name] then
@@ -64,7 +64,7 @@ local function found(name, given)
   local like = reqless()[name]
   if not like then
     qless_session.fail('Unknown command ' .. qless_texts.shown(name))
-  elseif like[3] and not (name == 'job.completeAndRequeue' and #given % 2 == 1) then -- it may say `next` itself
+  elseif like[3] and not (name == 'job.completeAndRequeue' and #given % 2 == 1) then -- it may contain `next` already
     table.insert(given, math.min(2 + like[2], #given + 1), like[3])
   end
   return like[1]
@@ -95,7 +95,7 @@ local function execute(name, given)
   return JSON_LISTS[name] and qless_texts.quoted(reply) or reply
 end
 
--- Call a function; give its reply, or the sentence with which it ended. A document's caller who lost a job gets nothing.
+-- Call a function; give its reply, or its error sentence. In a document, a caller that lost its job gets nothing.
 function qless.guarded(called, ...)
   qless_session.raised = nil
   local done, reply = pcall(called, ...)
@@ -108,7 +108,7 @@ function qless.guarded(called, ...)
   return nil, not (raised.by_state and qless_session.document) and raised.sentence or nil
 end
 
--- Execute one call of the unified interface under a prefix; give its reply, or the sentence for which it is refused.
+-- Execute one call of the unified interface under a prefix; give its reply, or the sentence of its refusal.
 function qless.call(prefix, args)
   keys.begin(prefix)
   qless_session.document = false

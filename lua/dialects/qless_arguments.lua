@@ -1,4 +1,4 @@
--- What the arguments of a command of the qless dialect must be, and qless's sentences where they are not, mirror of
+-- Checks of the arguments of qless commands, with qless's error sentences; twin of
 -- qmodel/dialects/qless/arguments.py.
 
 local qless_arguments = {}
@@ -40,7 +40,7 @@ function qless_arguments.need_data(command, data)
   return data
 end
 
--- A delay in milliseconds; a negative one is none.
+-- A delay in milliseconds; a negative one counts as 0.
 function qless_arguments.delay_of(command, text)
   local found = qless_texts.number(text)
   if not found then
@@ -61,7 +61,7 @@ function qless_arguments.strings_of(command, name, text)
   return qless_texts.strings(text) or qless_arguments.fail(command, '(): Arg "', name, '" not a JSON list of texts: ', shown(text))
 end
 
--- Names and values; of one given twice the last.
+-- Names and values; if a name is given twice, the last one counts.
 function qless_arguments.options_of(command, options)
   if #options % 2 == 1 then
     qless_arguments.fail(command, '(): Odd number of additional args: ', #options)
@@ -92,7 +92,7 @@ function qless_arguments.add(args, name, value)
   args[#args + 1] = value
 end
 
--- Add where a page begins, and how long it is: at most 1000, and so long where less than one is asked for.
+-- Add the offset and the length of a page: at most 1000, and 1000 if less than one is asked for.
 function qless_arguments.window(args, command, first, second, offset, count)
   local begin = qless_arguments.whole_of(command, first, offset == nil and '0' or offset)
   local size = qless_arguments.whole_of(command, second, count == nil and '25' or count)

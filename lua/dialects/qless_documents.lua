@@ -1,9 +1,10 @@
--- qless as two documents of 2012 spell it, mirror of qmodel/dialects/qless/documents.py: a script for each operation, with
--- its own order of arguments.
+-- The calls of the two qless documents of 2012, twin of qmodel/dialects/qless/documents.py: a script for each
+-- operation, with its own order of arguments.
 --
 --   FCALL qmodel_v1_qless_document 1 <prefix> <document> <operation> <key> ... <argument> ...
 --
--- A number is a place among what is given, `n*` all from the n-th on, `=word` the word, and `now` the server's time.
+-- A number is the index of a given word, `n*` means all words from the n-th on, `=word` the word itself, and `now` the
+-- server's time.
 
 local qless_documents = {}
 
@@ -21,7 +22,7 @@ local function track(given)
   return given[1] and {'track', 3, 1, 2} or {'track', 'now'}
 end
 
--- Who holds a job, for the earlier document names no worker.
+-- The worker that holds a job, because the earlier document names no worker.
 local function holder(jid)
   local view = qless_session.ask('Get', 'get', {jid})
   local job = view and records.get(jid)
@@ -31,7 +32,7 @@ local function holder(jid)
   return job, job.apart == '1' and view[4] or job.data
 end
 
--- Add names that each stand before a place, if that is given.
+-- Add names, each with the index of its value, if that is given.
 local function with(said, given, names)
   for _, one in ipairs(names) do
     if given[one[2]] then
@@ -58,7 +59,7 @@ local function put(given)
   return with(said, given, {{'=priority', 5}, {'=tags', 6}})
 end
 
--- (Made when they are wanted: a script is run anew by each call.)
+-- (Made on demand, because every call runs the whole script.)
 local function shared()
   return {
     cancel = {'cancel', 'now', 1}, failed = {'failed', 'now', '1*'}, get = {'get', 'now', 1},
@@ -109,7 +110,7 @@ local function execute(translation, given)
   return qless.execute(places[1], placed(given, places))
 end
 
--- Execute one call as a document spells it, keys first; give its reply, or the sentence for which it is refused.
+-- Execute one call in a document's form, keys first; give its reply, or the sentence of its refusal.
 function qless_documents.call(prefix, document, operation, given)
   keys.begin(prefix)
   local own = documents()[document]

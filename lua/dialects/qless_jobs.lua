@@ -1,4 +1,4 @@
--- Commands of the qless dialect on jobs, mirror of qmodel/dialects/qless/jobs.py.
+-- Commands of the qless dialect on jobs, twin of qmodel/dialects/qless/jobs.py.
 
 local qless_jobs = {}
 
@@ -10,8 +10,8 @@ end
 
 -- ---- putting
 
--- Those of some dependencies that exist; qless passes over the others, which may be complete and gone. The job itself
--- stays, for the engine to refuse.
+-- The dependencies that exist; qless skips the others, which may be complete and deleted. The job itself stays in the
+-- list, so that the engine refuses it.
 function qless_jobs.known(command, jid, others)
   if #others == 0 then
     return others
@@ -77,13 +77,13 @@ end
 
 -- ---- holding
 
--- A job as it is shown, or refuse.
+-- A job's view, or refuse.
 function qless_jobs.find(command, jid)
   return ask(command, 'get', {jid})
     or qless_session.fail(command .. '(): Job ' .. jid .. ' does not exist', true)
 end
 
--- A job that a worker holds, or refuse; qless knows no tokens, so the worker's present lease is meant.
+-- A job that a worker holds, or refuse. qless has no tokens, so the worker's present lease is meant.
 function qless_jobs.held(command, jid, worker, not_running, other)
   local view = qless_jobs.find(command, jid)
   local job, state = records.get(jid), qless_session.state(view)
@@ -139,7 +139,7 @@ function qless_jobs.complete(jid, worker, queue, data, ...)
   return qless_jobs.finish(jid, queue, given.next, delay_ms, depends, args)
 end
 
--- Complete a job whose lease has been looked at.
+-- Complete a job after its lease was checked.
 function qless_jobs.finish(jid, queue, following, delay_ms, depends, args)
   if following then
     add(args, 'next', following)
@@ -181,7 +181,7 @@ function qless_jobs.tell_failed(jid, worker, group, message)
   qless_session.log({'jid', jid, 'event', 'failed', 'worker', worker, 'group', group, 'message', message})
 end
 
--- Give a job back to be tried again; reply the retries that remain, or -1 when it failed for want of any.
+-- Give a job back to be tried again; reply the retries that remain, or -1 if none remained and it failed.
 function qless_jobs.retry(jid, queue, worker, delay, group, message)
   jid = qless_arguments.need_jid(jid)
   queue, worker = need('Retry', 'queue', queue), need('Retry', 'worker', worker)
@@ -191,7 +191,7 @@ function qless_jobs.retry(jid, queue, worker, delay, group, message)
   qless_jobs.in_queue('Retry', job, jid, queue)
 
   local args = {jid, job.token .. '', 'delay_ms', qless_texts.digits(delay_ms)}
-  if group and message then -- of use together only
+  if group and message then -- needed together
     add(args, 'group', group)
   end
   add(args, 'message', group and message or qless_jobs.exhausted(job.queue))
@@ -202,7 +202,7 @@ function qless_jobs.retry(jid, queue, worker, delay, group, message)
   return remaining
 end
 
--- Why a job failed for which no retries remained.
+-- The failure of a job without retries left.
 function qless_jobs.exhausted(queue)
   return 'Job exhausted retries in queue "' .. queue .. '"'
 end
@@ -263,7 +263,7 @@ function qless_jobs.priority(jid, level)
   return found
 end
 
--- Change what a job that waits for others waits for.
+-- Change the dependencies of a job that waits for others.
 function qless_jobs.depends(jid, command, ...)
   jid = qless_arguments.need_jid(jid)
   need('Depends', 'command', command)

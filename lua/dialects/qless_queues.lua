@@ -1,4 +1,4 @@
--- Commands of the qless dialect on queues and workers, and those that look, mirror of qmodel/dialects/qless/queues.py.
+-- Commands of the qless dialect on queues and workers, and reads; twin of qmodel/dialects/qless/queues.py.
 
 local qless_queues = {}
 
@@ -55,7 +55,7 @@ function qless_queues.pop(queue, worker, count)
   return reply
 end
 
--- Show the jobs that a pop would give next. With three arguments the second is how many to pass over.
+-- Show the jobs that a pop would give next. With three arguments, the second is how many to skip.
 function qless_queues.peek(queue, count, limit)
   queue = qless_arguments.need_queue(queue)
   local skip = limit == nil and 0 or math.max(count_of('Peek', count), 0)
@@ -82,7 +82,7 @@ function qless_queues.get(jid)
   return view and qless_shapes.job(view)
 end
 
--- Show several jobs, those that exist.
+-- Show several jobs; missing ones are left out.
 function qless_queues.multiget(...)
   local jids = {...}
   return qless_shapes.jobs(#jids > 0 and ask('Multiget', 'multiget', add_names('jids', jids)) or {})
@@ -106,13 +106,13 @@ function qless_queues.jobs(state, ...)
   return ask('Jobs', LISTS[state], qless_arguments.window({queue}, 'Jobs', 'offset', 'count', given[2], given[3]))[2]
 end
 
--- Count the failed jobs by group, or list those of one.
+-- Count the failed jobs by group, or list the jobs of one group.
 function qless_queues.failed(group, start, limit)
   if group ~= nil then
     local page = ask('Failed', 'failed', qless_arguments.window({group}, 'Failed', 'start', 'limit', start, limit))
     if not qless_session.document then
       return qless_jobs.page(page)
-    end -- the documents show the jobs whole
+    end -- the documents reply whole jobs, not ids
     local whole = #page[2] > 0 and ask('Failed', 'multiget', add_names('jids', page[2])) or {}
     return qless_texts.record({'total', page[1], 'jobs', qless_shapes.jobs(whole)})
   end
@@ -146,7 +146,7 @@ function qless_queues.length(queue)
   return of[2] + of[3] + of[5] + of[6]
 end
 
--- Show the statistics of a queue on the day of a moment.
+-- Show the statistics of a queue on a given day.
 function qless_queues.stats(queue, date)
   queue = qless_arguments.need_queue(queue)
   local at = qless_texts.number(date)
@@ -157,7 +157,7 @@ function qless_queues.stats(queue, date)
   return qless_shapes.stats(ask('Stats', 'stats', {queue, 'at', moment}))
 end
 
--- Count the jobs of all workers, or list those of one.
+-- Count the jobs of all workers, or list the jobs of one worker.
 function qless_queues.workers(worker)
   if worker ~= nil then
     local held = ask('Workers', 'worker', {worker})

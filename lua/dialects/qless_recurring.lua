@@ -1,4 +1,4 @@
--- Commands of the qless dialect on recurring jobs, mirror of qmodel/dialects/qless/recurring.py.
+-- Commands of the qless dialect on recurring jobs, twin of qmodel/dialects/qless/recurring.py.
 
 local qless_recurring = {}
 
@@ -37,7 +37,7 @@ local function whole_of(name, text)
   return qless_arguments.whole_of('Recur', name, text)
 end
 
--- Let a job recur, or replace all but the number of its last run.
+-- Create a recurring job, or replace everything except the number of its last run.
 function qless_recurring.recur(queue, jid, klass, data, spec, interval, offset, ...)
   queue, jid = qless_arguments.need_queue(queue), need('RecurringJob On', 'jid', jid)
   klass, spec = need('RecurringJob On', 'klass', klass), need('RecurringJob On', 'spec', spec)
@@ -66,7 +66,7 @@ function qless_recurring.recur_get(jid)
   return found and qless_shapes.schedule(found)
 end
 
--- Let a job recur no more; what it has put stays.
+-- Delete a recurring job; its runs stay.
 function qless_recurring.unrecur(jid)
   qless_session.ask('Recur', 'unrecur', {need_jid(jid)})
   return 1
@@ -91,7 +91,7 @@ local function change(changes, name, value)
   end
 end
 
--- Change what is given of a recurring job, all or nothing.
+-- Change properties of a recurring job, all or none.
 function qless_recurring.recur_update(jid, ...)
   local given, changes, args = {...}, {}, {need_jid(jid)}
   for i = 1, #given, 2 do
@@ -110,7 +110,7 @@ function qless_recurring.recur_update(jid, ...)
   return 1
 end
 
--- Add tags to a recurring job, for what it will put.
+-- Add tags to a recurring job, for future runs.
 function qless_recurring.recur_tag(jid, ...)
   jid = need_jid(jid)
   local names = {...}
@@ -118,7 +118,7 @@ function qless_recurring.recur_tag(jid, ...)
   return qless_texts.quoted(qless_session.ask('Tag', 'recur_tag', add_list({jid}, 'tags', names), GONE))
 end
 
--- Remove tags from a recurring job, for what it will put.
+-- Remove tags from a recurring job, for future runs.
 function qless_recurring.recur_untag(jid, ...)
   jid = need_jid(jid)
   local names = {...}

@@ -1,8 +1,8 @@
--- One call of the qless dialect, mirror of qmodel/dialects/qless/session.py: asks the engine, makes qless's sentences of
--- what it refuses, and publishes.
+-- One call of the qless dialect, twin of qmodel/dialects/qless/session.py: calls the engine, turns refusals into
+-- qless's sentences, and publishes.
 --
--- A call's operations follow each other in one step of Redis, and all but the last of them only read: so the call happens
--- whole or not at all, as each operation does.
+-- The operations of a call run in one step of Redis, and all but the last only read: so the call is atomic, as each
+-- operation is.
 
 local qless_session = {}
 
@@ -27,7 +27,8 @@ local SENTENCES = {
   BAD_VALUE = 'Option {0} must be from {1} to {2}',
 }
 
--- Begin a call at a moment, in the shapes of a document or in qless's own. In qless higher priorities run first.
+-- Begin a call at a moment, with the reply shapes of a document or of qless itself. In qless higher priorities run
+-- first.
 function qless_session.begin(now, document)
   qless_session.now = now
   qless_session.moment = qless_texts.digits(now)
@@ -35,7 +36,7 @@ function qless_session.begin(now, document)
   qless_session.sign = document and 1 or -1
 end
 
--- End a call with a sentence. `by_state`: its form was fine, the job or its owner was not.
+-- End a call with a sentence. `by_state`: its form was valid, but not the state of the job.
 function qless_session.fail(sentence, by_state)
   qless_session.raised = {sentence = sentence, by_state = by_state}
   error('qless', 0)
@@ -79,7 +80,7 @@ local function step(operation, args)
   return register.call(operation, keys.prefix, args)
 end
 
--- Execute an operation; its refusal becomes a sentence of the command, or one given for its code.
+-- Execute an operation; a refusal becomes a sentence of the command, or the one given for its code.
 function qless_session.ask(command, operation, args, sentences)
   local reply = step(operation, args)
   if reply[1] ~= 'OK' then
@@ -88,7 +89,7 @@ function qless_session.ask(command, operation, args, sentences)
   return reply[2]
 end
 
--- Execute an operation on an option; say whether there is that option.
+-- Execute an operation on an option; say whether the option exists.
 function qless_session.knows(command, operation, args)
   local reply = step(operation, args)
   if reply[1] ~= 'OK' and reply[1] ~= 'UNKNOWN_OPTION' then
@@ -104,7 +105,7 @@ function qless_session.seq()
   return store.last()
 end
 
--- The events since a sequence number, as far as they are kept: each as its moment, its kind and its facts.
+-- The kept events since a sequence number: each as its time, its kind and its facts.
 function qless_session.events(seq)
   local found = {}
   while true do
@@ -150,7 +151,7 @@ end
 
 -- ---- jobs
 
--- A shown job's state in qless's words: a lapsed lease is running until a pop takes the job.
+-- The state of a viewed job in qless's words: a job with a lapsed lease is running until a pop takes it.
 function qless_session.state(view)
   local job = records.get(view[1])
   return view[2] == 'stalled' and job.worker ~= '' and 'running' or view[2]

@@ -1,10 +1,10 @@
--- The configuration of the qless dialect, in qless's names and seconds, mirror of qmodel/dialects/qless/settings.py.
+-- The configuration of the qless dialect, in qless's names and seconds, twin of qmodel/dialects/qless/settings.py.
 
 local qless_settings = {}
 
 local APPLICATION = 'qless'
 local OF_QUEUE = {'heartbeat'} -- `<queue>-heartbeat` here is `heartbeat-<queue>` in the engine
-local ALWAYS = { -- are shown among all, even when nobody set them
+local ALWAYS = { -- always shown in the list, even if not set
   ['heartbeat'] = true, ['grace-period'] = true, ['jobs-history'] = true, ['jobs-history-count'] = true,
   ['stats-history'] = true, ['histogram-history'] = true,
 }
@@ -39,7 +39,7 @@ local function value_of(option, value)
   return in_seconds(option) and qless_texts.seconds(value) or qless_texts.digits(value)
 end
 
--- Show an option, or all of them: those of qless that nobody set as well.
+-- Show an option, or all: qless's own ones even if not set.
 function qless_settings.config_get(option)
   if option == 'application' then
     return APPLICATION
@@ -81,7 +81,7 @@ function qless_settings.config_set(option, value)
   qless_session.log({'event', 'config_set', 'option', option, 'value', value})
 end
 
--- Set an option back to its default; there need not be one of that name.
+-- Reset an option to its default; an unknown name is allowed.
 function qless_settings.config_unset(option)
   option = qless_arguments.need('config.unset', 'option', option)
   if qless_session.knows('config.unset', 'config_unset', {ours(option)}) then

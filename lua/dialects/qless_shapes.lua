@@ -1,6 +1,6 @@
--- How jobs, queues, workers and statistics look in qless's replies, mirror of qmodel/dialects/qless/shapes.py.
+-- The form of jobs, queues, workers and statistics in qless's replies, twin of qmodel/dialects/qless/shapes.py.
 --
--- A job is shown from its record, which the operation that replied it has read: so before the next operation is asked.
+-- A job is shown from the record that the operation has read: so before the next operation runs.
 
 local qless_shapes = {}
 
@@ -25,7 +25,7 @@ local function failure(job)
   })
 end
 
--- A line of a log: what it says, and the names and values of the object on its second line, if one is there.
+-- A log entry: its text, and the names and values of the JSON object on its second line, if there is one.
 local function line(when, message)
   local what, more = string.match(message, '^([^\n]*)\n(.*)$')
   if not more or not qless_texts.is_object(more) then
@@ -66,7 +66,7 @@ local function stage(text, owners)
   return qless_texts.record(said)
 end
 
--- A job's history, without the stages that qless has no word for.
+-- A job's history, without the stages that qless does not know.
 local function history_of(job)
   local owners, stages = {}, {}
   for text in string.gmatch(job.history .. job.added, '([^\n]*)\n') do
@@ -77,7 +77,7 @@ local function history_of(job)
   return qless_texts.listed(stages)
 end
 
--- A job's history as the documents tell it: an object for each queue that it was in.
+-- A job's history in the documents' form: an object for each queue that it was in.
 function qless_shapes.stages(text)
   local found = {}
   for line_ in string.gmatch(text, '([^\n]*)\n') do
@@ -98,7 +98,7 @@ function qless_shapes.stages(text)
   return qless_texts.listed(found)
 end
 
--- Set a name of a list of names and values.
+-- Set a name in a list of names and values.
 function qless_shapes.set(pairs_, name, value)
   for i = 1, #pairs_, 2 do
     if pairs_[i] == name then
@@ -115,7 +115,7 @@ local function data_of(job, view)
   return qless_session.document and qless_texts.is_json(data) and data or qless_texts.quote(data)
 end
 
--- The recurring job that a job is a run of.
+-- The recurring job of a run.
 local function spawned_from(job)
   local schedule_jid = string.match(job.history .. job.added, '^spawned\t%d+\t([^\t\n]*)')
   return schedule_jid and qless_texts.quote(schedule_jid) or 'false'
@@ -192,7 +192,7 @@ function qless_shapes.worker(of)
   return qless_texts.record({'name', qless_texts.quote(of[1]), 'jobs', of[3], 'stalled', of[4]})
 end
 
--- The 148 bins of qless from ours; none where none are kept.
+-- The 148 bins of qless, from ours; none if none are kept.
 function qless_shapes.histogram(bins)
   local found = {}
   if #bins == 0 then

@@ -1,6 +1,6 @@
--- Texts of the qless dialect, mirror of qmodel/dialects/qless/texts.py: numbers, times and JSON, read and written the same
--- on both sides. Redis's cjson takes more than JSON, prints 14 digits, and cannot tell an empty list from an empty object;
--- so it is not used.
+-- Texts of the qless dialect, twin of qmodel/dialects/qless/texts.py: numbers, times and JSON, read and written the
+-- same on both sides. Redis's cjson is not used: it accepts more than JSON, prints 14 digits, and cannot tell an empty
+-- list from an empty object.
 
 local qless_texts = {}
 
@@ -10,7 +10,7 @@ local DEPTH = 128
 
 -- ---- numbers and times
 
--- A number, or nil where there is none.
+-- Read a number, or nil.
 function qless_texts.number(text)
   if text and #text <= LONGEST and string.find(text, '^%-?%d') then
     local rest = string.match(text, '^%-?%d+(.*)$')
@@ -20,13 +20,13 @@ function qless_texts.number(text)
   end
 end
 
--- A whole number below 10^14, however it is written.
+-- Read a whole number below 10^14, in any notation.
 function qless_texts.whole(text)
   local found = qless_texts.number(text)
   return found and math.abs(found) < MOST and found == math.floor(found) and found or nil
 end
 
--- Seconds below 10^14 as whole milliseconds.
+-- Read seconds below 10^14 as whole milliseconds.
 function qless_texts.milliseconds(seconds)
   return math.floor(seconds * 1000 + 0.5)
 end
@@ -55,7 +55,7 @@ end
 local ESCAPED = {b = '\b', f = '\f', n = '\n', r = '\r', t = '\t', ['"'] = '"', ['\\'] = '\\', ['/'] = '/'}
 local QUOTE, BACKSLASH, DELETE = 34, 92, 127
 
--- Where a string ends whose first quote stands before `at`, or nil.
+-- The end of a string that starts with the quote before `at`, or nil.
 local function end_of_string(text, at)
   while true do
     at = string.find(text, '["\\%c]', at)
@@ -87,7 +87,7 @@ end
 local WORDS = {t = 'true', f = 'false', n = 'null'}
 local end_of_value
 
--- Where what is between two brackets ends, or nil; `member` finds the end of one part of it.
+-- The end of a bracketed list, or nil; `member` finds the end of one member.
 local function end_of_parts(text, at, close, member, depth)
   at = after_blanks(text, at)
   if string.sub(text, at, at) == close then
@@ -156,7 +156,7 @@ local function utf8(code)
   return string.char(240 + math.floor(code / 262144)) .. rest(4096) .. rest(64) .. rest(1)
 end
 
--- What the escape at `at` stands for, and where it ends; or nil for half of a surrogate pair.
+-- The character of the escape at `at`, and its end; or nil for half of a surrogate pair.
 local function escape(text, at)
   local digits = string.match(text, '^u(%x%x%x%x)', at)
   if not digits then
@@ -189,7 +189,7 @@ local function unescaped(text)
   end
 end
 
--- The texts of a JSON list of texts (`{}` is an empty one), or nil where there is none.
+-- Read a JSON list of texts (`{}` is an empty one), or nil.
 function qless_texts.strings(text)
   if not qless_texts.is_json(text) then
     return nil

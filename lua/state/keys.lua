@@ -20,9 +20,9 @@
 --   <p>q:<queue>-expires         zset: jobs that have not started and may expire; score the last time to start, member
 --                                <sequence:14><jid>
 --   <p>q:<queue>-recur           zset: recurring jobs; score next due at, member <sequence:14><jid>
---   <p>q:<queue>-state           text: first seen, whether it has pauses, idle workers, due bound; then, if there are any, when the
---                                first run of a recurring job is due, when a job may expire, and when a pop must check
---                                a throttle (state/queues.lua)
+--   <p>q:<queue>-state           text: first seen, whether it has pauses, idle workers, due bound; then, if there are any,
+--                                when the first run of a recurring job is due, when a job may expire, and when a pop
+--                                must check a throttle (state/queues.lua)
 --   <p>q:<queue>-pauses          hash: reason -> until, for each pause (state/pauses.lua)
 --   <p>q:<queue>-gates           zset: throttles with parked or admitted jobs, score when a pop checks (state/parked.lua)
 --   <p>q:<queue>-wake            list: one element for each wake-up not yet used; idle workers block on it

@@ -20,8 +20,7 @@ queues.NO_TIME = 99999999999998 -- the due time of something that is not due: la
 local STATE = '^(%d*)\t(%d)\t(%d+)\t(%d+)\t?(%d*)\t?(%d*)\t?(%d*)$'
 local NOTHING = '\t0\t0\t99999999999999'
 
--- ---- what is known of a queue besides its jobs: first seen, paused, idle (as text), due, recur, expires, admits_at (numbers)
--- (number or false)
+-- ---- a queue's state: first seen, paused, idle (as text), due, recur, expires (numbers), admits_at (number or false)
 
 -- What a state contained is kept from call to call, with the keys of the queue, until the text changes. A variable that
 -- holds it is called `queue`: as with a job's record, the bundle replaces its fields by list indexes.

@@ -39,6 +39,9 @@ from qmodel.model.state.store import Store
 SAME = ("seq", "journaled", "workers_passed")
 """The parts of a snapshot that are equal in the store. DICTIONARIES and LISTS are converted."""
 
+QUEUE_FIELDS = tuple(name for name in Queue.__slots__ if name not in ("parked", "pauses"))
+"""The fields of a queue that are equal in its record, or a sorted list of it."""
+
 DICTIONARIES = ("config", "tracked")
 LISTS = ("crons", "completed", "failed", "keeping")
 
@@ -113,7 +116,7 @@ def _job(jid: str, record: Record) -> Job:
 
 def _queue(record: Record) -> Queue:
     made = Queue()
-    for name in Queue.__slots__:
+    for name in QUEUE_FIELDS:
         found = record[name]
         setattr(made, name, Ordered(found) if type(getattr(made, name)) is Ordered else found)
     made.pauses = dict(record["pauses"])
