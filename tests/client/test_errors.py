@@ -45,11 +45,11 @@ def test_an_exception_carries_code_facts_sentence_and_next_step(code: str) -> No
         (("put", "priority"), "whole number from -2147483648"),
         (("put_many", "klass"), "1 to 128 bytes"),
         (("peek", "now"), "milliseconds since the epoch"),
-        (("complete", "delay_ms"), "above 0 it goes with next only."),
-        (("put", "unique_max_ms"), "whole number from 1 to 316224000000; it goes with unique in the mode debounce"),
-        (("put_many", "unique_ms"), "in the mode pending, or window, which needs it."),
+        (("complete", "delay_ms"), "a delay needs next."),
+        (("put", "unique_max_ms"), "whole number from 1 to 316224000000; it needs unique in the mode debounce"),
+        (("put_many", "unique_ms"), "in the mode pending or window; the mode window requires it."),
         (("throttle_set", "rate"), "rate and rate_ms are given together."),
-        (("recur", "cron"), "it goes with the kind cron, which needs it."),
+        (("recur", "cron"), "the kind cron requires it, the others exclude it."),
     ],
 )
 def test_a_bad_argument_says_what_it_must_be(facts: tuple[str, str], expected: str) -> None:
