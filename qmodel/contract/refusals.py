@@ -143,7 +143,7 @@ REASONS: dict[str, Reason] = {
     "QUEUE_NOT_EMPTY": Reason(
         ("queue", "length"),
         "Queue {queue} still has {length} jobs.",
-        "Drain it, wait until its running jobs end, and unrecur its recurring jobs.",
+        "Drain it first, wait until its running jobs end, and unrecur its recurring jobs.",
     ),
     "UNKNOWN_OPTION": Reason(("option",), "There is no option {option}.", "`qmodel config` lists the options."),
     "BAD_VALUE": Reason(

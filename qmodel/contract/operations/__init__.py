@@ -14,8 +14,7 @@ How a repeated request is recognised (law 4) is part of an operation's meaning:
 - `read`: the operation changes nothing.
 - `job`: the job remembers the request that put it.
 - `grant`: the worker remembers which jobs each request was granted, until one of those leases ends.
-- `lease`: the job's history holds the outcome of each token. For a job that was not kept, the last 1000 replies are
-  remembered.
+- `lease`: the job's history holds the outcome of each token; after its deletion, the last 1000 replies do.
 - `memo`: the namespace remembers the replies to the last 1000 requests.
 - `same`: repeating the operation sets the same value again.
 """
