@@ -150,7 +150,7 @@ def test_our_own_client_is_found_clean_under_faults() -> None:
                 job.complete()
 
     said = verdict(act, "--fault", "lost@15%", "--fault", "busy@10%", "--fault", "not-found@3%", "--seed", "7")
-    assert "Nothing wrong was found" in said and "met a fault" in said
+    assert "No mistakes were found" in said and "were struck by a fault" in said
 
 
 def raw(*calls: tuple[str, ...]) -> Callable[[Serving], None]:
