@@ -1,4 +1,4 @@
-"""A session of qless's Python clients: puts, works, completes, and more. Run by the interpreter that has the client.
+"""A session of qless's Python clients: put, work, complete, and more. Run it with the interpreter that has the client.
 
 python session_python.py qless|reqless <url of a server>
 """
@@ -13,17 +13,17 @@ from typing import Any
 
 
 def data(package: Any, **facts: object) -> Any:
-    """Data as this client takes them."""
+    """Convert data to the form that this client takes."""
     return facts if package.__name__ == "qless" else json.dumps(facts)
 
 
 def refused_by(package: Any) -> Any:
-    """What this client raises when it is refused."""
+    """Give the exception class that this client raises for refusals."""
     return getattr(package, "QlessException", None) or package.ReqlessError
 
 
 def put_work_complete(package: Any, client: Any) -> None:
-    """A job is put, popped, heartbeated and completed."""
+    """Put, pop, heartbeat and complete a job."""
     queue = client.queues["emails"]
     jid = queue.put("mail.Send", data(package, to="ada"), priority=3, tags=["welcome"])
     client.track(jid)
@@ -39,7 +39,7 @@ def put_work_complete(package: Any, client: Any) -> None:
 
 
 def retry_fail_unfail(package: Any, client: Any) -> None:
-    """A job is retried, fails, is lost to its worker, and is brought back."""
+    """Retry a job, fail it, let its worker lose it, and unfail it."""
     queue = client.queues["emails"]
     jid = queue.put("mail.Send", data(package), retries=1)
     assert queue.pop().retry() == 0
@@ -61,7 +61,7 @@ def retry_fail_unfail(package: Any, client: Any) -> None:
 
 
 def depend_pause_configure(package: Any, client: Any) -> None:
-    """Dependencies, pauses, tags, workers, statistics and the configuration."""
+    """Use dependencies, pauses, tags, workers, statistics and the configuration."""
     queue = client.queues["letters"]
     for jid, depends in (("parent", []), ("child", ["parent"])):
         queue.put("k", data(package), jid=jid, depends=depends)
@@ -88,7 +88,7 @@ def depend_pause_configure(package: Any, client: Any) -> None:
 
 
 def recur(package: Any, client: Any) -> None:
-    """A job recurs, is changed, tagged and canceled."""
+    """Create a recurring job, change it, tag it, and cancel it."""
     queue = client.queues["hourly"]
     queue.recur("k", data(package), interval=3600, offset=0, jid="clock", retries=2)
     assert queue.jobs.recurring() == ["clock"] and queue.counts["recurring"] == 1
@@ -104,7 +104,7 @@ def recur(package: Any, client: Any) -> None:
 
 
 def main(name: str, url: str) -> None:
-    """All sessions, one after the other, with one client."""
+    """Run all sessions one after the other, with one client."""
     package = importlib.import_module(name)
     client = package.Client(url, hostname="worker-1")
     for part in (put_work_complete, retry_fail_unfail, depend_pause_configure, recur):

@@ -1,8 +1,8 @@
-"""Clients of qless as they are published: with our script in the place of theirs, and with theirs on `qmodel serve`.
+"""The published clients of qless: with our script in place of their own, and with their own script on `qmodel serve`.
 
-Each Python client is installed into an environment of its own, and its session skipped where there is no registry. The
-Ruby clients are looked for in the installed gems, and in the folders that QMODEL_QLESS_RUBY and QMODEL_REQLESS_RUBY
-name (the `lib` of a copy).
+Each Python client is installed into a separate environment; its session is skipped if no registry can be reached. The
+Ruby clients are searched in the installed gems, and in the folders named by QMODEL_QLESS_RUBY and QMODEL_REQLESS_RUBY
+(the `lib` of a copy).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 
 
 class Client(NamedTuple):
-    """A published client: its version, and where its script stands among its files."""
+    """A published client: its version, and the path of its script among its files."""
 
     package: str
     version: str
@@ -41,7 +41,7 @@ RUBY = {"qless": "qless/lua/qless.lua", "reqless": "reqless/lua/reqless.lua"}
 
 
 def run(*words: str) -> str:
-    """Run a command; give what it printed."""
+    """Run a command; give its output."""
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout
@@ -49,7 +49,7 @@ def run(*words: str) -> str:
 
 @pytest.fixture(scope="session", params=PYTHON)
 def python_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, Path]:
-    """A client's name, an interpreter that has it, and the place of its script."""
+    """Install a client; give its name, an interpreter that has it, and the path of its script."""
     client = PYTHON[request.param]
     folder = tmp_path_factory.mktemp(request.param)
     python = str(folder / "bin/python")
@@ -65,7 +65,7 @@ def python_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 
 @contextmanager
 def replaced(script: Path) -> Iterator[None]:
-    """Put our script in the place of a client's."""
+    """Replace a client's script by ours."""
     own = script.read_text(encoding="utf-8")
     script.write_text(bundle.qless_script(), encoding="utf-8")
     try:
@@ -95,7 +95,7 @@ def test_a_python_client_works_with_its_own_script_on_the_model(python_client: t
 
 
 def ruby_library(name: str) -> Path | None:
-    """Where a Ruby client is."""
+    """Find the folder of a Ruby client."""
     if found := os.environ.get(f"QMODEL_{name.upper()}_RUBY"):
         return Path(found)
     words = ["gem", "contents", "--lib-only", name]
@@ -106,7 +106,7 @@ def ruby_library(name: str) -> Path | None:
 
 @pytest.fixture(params=RUBY)
 def ruby_client(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path, Path]:
-    """A client's name, its folder, and the place of its script."""
+    """Find a Ruby client; give its name, its folder, and the path of its script."""
     name = request.param
     if shutil.which("ruby") is None:
         pytest.skip("there is no ruby here")
@@ -126,7 +126,8 @@ def ruby_session(library: Path, *words: str) -> None:
 def test_a_ruby_client_works_with_our_script(ruby_client: tuple[str, Path, Path], server: Server) -> None:
     name, library, script = ruby_client
     server.client().flushdb()
-    server.client().script_load(bundle.qless_script())  # the client would, if Valkey said NOSCRIPT as Redis does
+    # The client would load the script itself if Valkey replied NOSCRIPT as Redis does.
+    server.client().script_load(bundle.qless_script())
     with replaced(script):
         ruby_session(library, name, server.url)
 

@@ -1,4 +1,4 @@
-"""The weaknesses of qless that its interface shows, by number: the dialect has none of them, on either side."""
+"""The weaknesses of qless that its interface shows, by number: the dialect has none of them, in Python or in Lua."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Refused(Exception):
 
 
 def on_the_model() -> Ask:
-    """Calls on the model; replies that are JSON are read."""
+    """Executes calls on the model; replies that are JSON are decoded."""
     store = Store()
 
     def ask(*words: object) -> Any:
@@ -33,7 +33,7 @@ def on_the_model() -> Ask:
 
 
 def on_the_lua() -> Ask:
-    """The same on the Lua library in this process."""
+    """Executes calls on the Lua library in this process."""
     lua_host = pytest.importorskip("qmodel.backends.embedded.host")
     host = lua_host.LuaHost(lambda: 0.0)
     host.load(bundle.library())
@@ -49,7 +49,7 @@ def on_the_lua() -> Ask:
 
 
 def read(reply: Any) -> Any:
-    """A reply, read where it is JSON."""
+    """Decode a reply if it is JSON."""
     text = reply.decode() if isinstance(reply, bytes) else reply
     try:
         return json.loads(text) if isinstance(text, str) else text

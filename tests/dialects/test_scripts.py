@@ -1,4 +1,4 @@
-"""The scripts that `qmodel qless-lua` prints, on a server; and how scripts are recognised."""
+"""The scripts of `qmodel qless-lua` on a server, and the recognition of scripts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.servers import Server
 
 
 def printed(*words: str) -> str:
-    """What `qmodel qless-lua` prints."""
+    """Run `qmodel qless-lua`; give its output."""
     done = CliRunner().invoke(cli, ["qless-lua", *words])
     assert done.exit_code == 0, done.output
     return done.stdout

@@ -1,3 +1,3 @@
-"""Settings come before Django's tasks: `test_django.py` imports them, and nobody else may."""
+"""Django's settings must precede its tasks: only `test_django.py` may import them."""
 
 collect_ignore = ["django_shop"]

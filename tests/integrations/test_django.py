@@ -21,7 +21,7 @@ BACKEND = "qmodel.integrations.django.QmodelBackend"
 
 
 def at(url: str) -> dict[str, Any]:
-    """The setting TASKS for jobs at a URL."""
+    """Make the setting TASKS for jobs at a URL."""
     given = {"BACKEND": BACKEND, "QUEUES": ["default", "emails"]}
     options = {
         "default": {"url": url},
@@ -57,13 +57,13 @@ Status = integration._base.TaskResultStatus
 
 @pytest.fixture
 def shop(url: str) -> Iterator[Any]:
-    """The tasks, with backends at an empty place."""
+    """Give the tasks, with backends at an empty namespace."""
     with override_settings(TASKS=at(url)):
         yield tasks
 
 
 def work(alias: str = "default") -> None:
-    """Perform what is there, as a worker does."""
+    """Perform the jobs, as a worker does."""
     app = integration.app_of(alias)
     worker = Worker(app, ["default", "emails"])
     thread = threading.Thread(target=worker.run)

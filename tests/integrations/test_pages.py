@@ -1,4 +1,4 @@
-"""The programs of the guides as they are run: a web server, a worker and a server with jobs, each its own process."""
+"""The programs of the guides as users run them: a web server, a worker and a job server, each in its own process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def written(guide: str, folder: Path, url: str) -> Path:
 
 @contextmanager
 def process(home: Path, *command: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """Run a module of Python in a folder, and end it as a supervisor would."""
+    """Run a Python module in a folder, and stop it as a supervisor would."""
     environment = {"PYTHONPATH": f"{ROOT}:{home}", "PYTHONUNBUFFERED": "1"}
     given = [sys.executable, "-m", *command]
     with subprocess.Popen(given, cwd=home, env=environment, text=True, **options) as started:
@@ -39,7 +39,7 @@ def process(home: Path, *command: str, **options: Any) -> Iterator[subprocess.Po
 
 
 def ask(url: str, method: str = "GET") -> Any:
-    """Ask a web server; give its answer as JSON."""
+    """Send a request to a web server; give its reply as JSON."""
     with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=60) as answer:
         return json.load(answer)
 

@@ -1,4 +1,4 @@
-"""What the server answers is, byte for byte, what the Lua library answers: to proper calls, and to broken ones."""
+"""The server's replies equal those of the Lua library byte for byte: for valid calls and for broken ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def host() -> LuaHost:
 
 
 def calls(seed: int, steps: int = 60) -> Iterator[tuple[str, list[str]]]:
-    """A history as calls: the operation's name, and its words."""
+    """Convert a history to calls: the operation's name, and its words."""
     for now, op in draw(RandomChooser(seed), steps):
         try:
             yield op.spec.name, codec.encode(op, now)
@@ -54,12 +54,12 @@ def test_replies_are_those_of_the_lua_library_byte_for_byte(block: int) -> None:
         executor = ModelExecutor(lambda: 1_700_000_000_000)
         for name, words in calls(seed):
             if name == "journal":
-                continue  # what it shows of a reply is what a reader finds in that, and not the same bytes
+                continue  # it shows a reply as a reader decodes it, not as the same bytes
             assert of_server(executor, name, words) == of_lua(name, words), (seed, name, words)
 
 
 def broken(chance: random.Random, words: list[str]) -> list[str]:
-    """A call with one or two things wrong."""
+    """Make a call with one or two mistakes."""
     words = list(words)
     for _ in range(chance.randint(1, 2)):
         at = chance.randrange(len(words)) if words else 0

@@ -1,4 +1,4 @@
-"""The backend for Redis does on this server what it does on Redis: its own tests, but for those that look at keys."""
+"""The backend for Redis works on this server as on Redis: its own tests, except those that read keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LIBRARIES = {
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """The server of those tests, here ours."""
+    """Replace the server of those tests by `qmodel serve`."""
     with serving() as started:
         yield Server("serve", started.url)
 

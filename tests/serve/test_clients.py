@@ -1,4 +1,4 @@
-"""Clients that are not ours: redis-cli, and two for Node, which are installed for the occasion if they can be had."""
+"""Clients of other authors: redis-cli, and two for Node, which the test installs if the registry can be reached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def served() -> Iterator[Serving]:
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the clients for Node are installed."""
+    """Install the clients for Node in a folder."""
     folder = tmp_path_factory.mktemp("node")
     if not (shutil.which("node") and shutil.which("npm")):
         pytest.skip("there is no Node here")
@@ -41,7 +41,7 @@ def test_clients_for_node_have_a_session(modules: Path) -> None:
 
 
 class serving_by_port:
-    """A server on a free TCP port, which it prints."""
+    """Start a server on a free TCP port, which it prints."""
 
     def __enter__(self) -> str:
         import sys

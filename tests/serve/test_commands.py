@@ -1,4 +1,4 @@
-"""Whatever is asked is answered: every command with any words, in this process, and nothing is logged as a failure."""
+"""Every command with any words gets a reply, in this process, and no failure is logged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.serve.test_resp import packed
 
 
 class Line:
-    """A connection's transport that keeps what is written."""
+    """A transport that keeps the written bytes."""
 
     def __init__(self) -> None:
         self.said = b""
@@ -95,7 +95,7 @@ def test_any_words_are_answered(seed: int, caplog: pytest.LogCaptureFixture) -> 
 
 
 def opened(host: Host) -> tuple[Session, Line]:
-    """A session on a line that keeps what is said."""
+    """Open a session on a transport that keeps its replies."""
     session, line = open_session(host), Line()
     session.connection_made(cast(Any, line))
     return session, line

@@ -1,4 +1,4 @@
-"""The server as one more subject of the conformance suite: every reply, refusal, event, and the whole state."""
+"""The server as a subject of the conformance suite: every reply, refusal and event, and the whole state."""
 
 from __future__ import annotations
 

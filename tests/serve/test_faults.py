@@ -1,4 +1,4 @@
-"""Faults on purpose, and what the judge and the record make of what a binding does about them."""
+"""Injected faults, the judge's findings about a binding's reaction, and the record."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_fault_is_what_it_says(served: Serving, name: str, error: str | None, 
             put(client, "j")
         client.execute_command("PING")
     if name == "not-found":
-        qmodel.connect(served.url).close()  # which loads it again
+        qmodel.connect(served.url).close()  # the client loads the library again
     with served.client() as client:
         assert length(client) == executed
         assert client.execute_command("DEBUG", "QMODEL", "FAULTS") == [[f"{name}:putx1".encode(), 1]]
@@ -79,7 +79,7 @@ def test_a_fault_is_what_it_says(served: Serving, name: str, error: str | None, 
 
 def test_a_delay_holds_up_its_own_connection_only(served: Serving) -> None:
     held_up = []
-    for number, delay in enumerate((400, 4000, 20_000)):  # longer, where this machine has overslept a delay
+    for number, delay in enumerate((400, 4000, 20_000)):  # longer, on a machine that is late
         fault(served, f"delay={delay}:putx1")
         with served.client() as slow, served.client() as quick:
             connection = slow.connection_pool.get_connection()
@@ -133,7 +133,7 @@ def test_a_bad_rule_on_the_command_line_is_named() -> None:
 
 
 def verdict(act: Callable[[Serving], None], *options: str) -> str:
-    """What the judge says of what somebody does."""
+    """Run actions against a server; give the judge's verdict."""
     with serving("--judge", *options) as server:
         act(server)
         with server.client() as client:
@@ -150,11 +150,11 @@ def test_our_own_client_is_found_clean_under_faults() -> None:
                 job.complete()
 
     said = verdict(act, "--fault", "lost@15%", "--fault", "busy@10%", "--fault", "not-found@3%", "--seed", "7")
-    assert "Nothing wrong was found" in said and "met a fault" in said
+    assert "No mistakes were found" in said and "were struck by a fault" in said
 
 
 def raw(*calls: tuple[str, ...]) -> Callable[[Serving], None]:
-    """Somebody who sends calls, whatever comes of them."""
+    """Make an action that sends calls and ignores their outcomes."""
 
     def act(server: Serving) -> None:
         for name, *words in calls:

@@ -1,4 +1,4 @@
-"""What was acknowledged is there after any crash, and nothing in part; what is damaged is refused with a sentence."""
+"""Acknowledged operations survive any crash, and none in part; a damaged journal is refused with an error message."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PREFIX = "ql:"
 
 
 def calls(seed: int, steps: int) -> Iterator[tuple[str, list[str]]]:
-    """A history as calls that the library does not refuse to read."""
+    """Convert a history to calls that the library accepts."""
     for now, op in draw(RandomChooser(seed), steps):
         try:
             yield op.spec.name, codec.encode(op, now)
@@ -48,7 +48,7 @@ def opened(folder: Path, every: int = 1000) -> tuple[Journal, ModelExecutor]:
 
 
 def same(a: Spaces, b: Spaces) -> bool:
-    """Whether two servers hold the same, events and all."""
+    """Whether two servers have the same state, including events."""
     ours, theirs = ({(s.db, s.prefix): s.store for s in one if s.store.seq or s.store.queues} for one in (a, b))
     return ours.keys() == theirs.keys() and all(
         snapshot.difference(snapshot.of(ours[key]), snapshot.of(theirs[key])) == []
@@ -78,7 +78,7 @@ def test_a_snapshot_cannot_call_anything() -> None:
         def __reduce__(self) -> Any:
             return os.system, ("true",)
 
-    with pytest.raises(ValueError, match="no part of the state"):
+    with pytest.raises(ValueError, match="not a class of the state"):
         snapshot_bytes.restore(Store(), 1, pickle.dumps([Evil()]))
 
 
@@ -94,7 +94,7 @@ def test_what_a_newer_version_has_added_gets_the_value_of_a_new_object() -> None
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_journal_cut_anywhere_gives_what_was_committed(seed: int, tmp_path: Path) -> None:
-    """Commits are of random length; after each the folder is copied, as a crash would leave it."""
+    """Make commits of random length, and copy the folder after each, as a crash would leave it."""
     chance = random.Random(seed)
     journal, executor = opened(tmp_path / "a", every=60)
     for number, (name, words) in enumerate(calls(seed, 150)):
@@ -126,7 +126,7 @@ def test_what_was_not_committed_is_gone_as_a_whole(tmp_path: Path) -> None:
 
 
 def written(folder: Path) -> Path:
-    """A folder with a journal of some operations."""
+    """Make a folder with a journal of some operations."""
     journal, executor = opened(folder)
     for name, words in calls(3, 60):
         executor.call(0, CATALOGUE[name], PREFIX, words, 0)
@@ -145,13 +145,13 @@ def change(path: Path, statement: str) -> None:
     ("statement", "sentence"),
     [
         ("PRAGMA user_version = 9", "has format 9"),
-        ("PRAGMA application_id = 5", "is no journal of qmodel"),
+        ("PRAGMA application_id = 5", "is not a journal of qmodel"),
         (
             "UPDATE entries SET entry = replace(entry, 'operation', 'operatiom') WHERE id = 7",
             "does not match its checksum",
         ),
         ("DROP TABLE snapshot", "is damaged: no such table"),
-        ("DELETE FROM entries WHERE id = 1", "is damaged: entry 2 stands where 1 should"),
+        ("DELETE FROM entries WHERE id = 1", "is damaged: entry 2 was found instead of entry 1"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_sentence(tmp_path: Path, statement: str, sentence: str) -> None:
@@ -182,14 +182,14 @@ def test_entries_that_come_out_differently_are_refused(tmp_path: Path) -> None:
         last = "(SELECT max(id) FROM entries)"
         db.execute(f"UPDATE entries SET entry = ?, crc = ? WHERE id = {last}", (text, zlib.crc32(text.encode())))
     db.close()
-    with pytest.raises(JournalError, match="now comes to event"):
+    with pytest.raises(JournalError, match="gave event"):
         opened(tmp_path)
 
 
 def test_a_journal_that_somebody_reads_is_not_called_damaged(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(written(tmp_path))) as db:
         db.execute("BEGIN IMMEDIATE")
-        with pytest.raises(JournalError, match="Another program reads"):
+        with pytest.raises(JournalError, match="Another program has the journal"):
             opened(tmp_path)
 
 
@@ -203,14 +203,14 @@ def test_a_folder_is_for_one_server(tmp_path: Path) -> None:
 
 def test_only_the_model_is_kept() -> None:
     code, said = run_to_its_end("--data", "/nonexistent", "--url", "embedded://")
-    assert code == 69 and "Only memory:// is kept" in said
+    assert code == 69 and "--data works with memory:// only" in said
 
 
 # ---- crashes
 
 
 class Busy(threading.Thread):
-    """A client that puts, pops and completes in pipelines, and notes what was acknowledged and what was not."""
+    """A client that puts, pops and completes in pipelines, and records which operations were acknowledged."""
 
     def __init__(self, server: Any, number: int) -> None:
         super().__init__(daemon=True)
@@ -243,7 +243,7 @@ class Busy(threading.Thread):
 
 
 def check(server: Any, clients: list[Busy]) -> None:
-    """Every acknowledged put and completion is there; nothing is there that was not sent."""
+    """Check that every acknowledged put and completion is there, and nothing that was not sent."""
     with server.client() as client:
         for one in clients:
             jids = sorted(one.unknown)
@@ -289,8 +289,8 @@ def test_after_kill_9_every_acknowledged_operation_is_there(seed: int, tmp_path:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_after_kill_9_the_state_is_that_of_the_model_after_some_prefix(seed: int, tmp_path: Path) -> None:
-    """One client sends a drawn history in pipelines. What is there is what the model makes of the operations up to one
-    that is not before the last that was answered, nor behind the last that was sent."""
+    """One client sends a generated history in pipelines. After the crash the state is the model's state after some
+    operation between the last answered one and the last sent one."""
     chance = random.Random(seed)
     history = [(CATALOGUE[name], words) for name, words in calls(seed, 1500)]
     with serving("--data", str(tmp_path), "--snapshot-every", "300") as server:
@@ -341,13 +341,13 @@ def test_when_the_disk_is_full_nobody_is_answered_and_what_was_answered_is_there
 
 
 def packed(name: str, words: list[str]) -> bytes:
-    """A call as it is sent."""
+    """Encode a call for sending."""
     parts = [word.encode() for word in ("FCALL", function_name(name), "1", PREFIX, *words)]
     return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
 
 
 def read_reply(reader: Any) -> None:
-    """Read over one reply; raises ConnectionError where the line ends."""
+    """Skip one reply. Raises ConnectionError if the connection ends."""
     head = reader.readline()
     if not head.endswith(b"\r\n"):
         raise ConnectionError

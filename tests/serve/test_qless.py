@@ -1,4 +1,4 @@
-"""The qless dialect through the server: a binding loads its script, and gets the model's answers and messages."""
+"""The qless dialect through the server: a binding loads its script, and gets the model's replies and messages."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def served() -> Iterator[Serving]:
 
 
 class Blind(ServerSubject):
-    """A server whose keys nobody can look at."""
+    """A server whose keys cannot be read."""
 
     def replies(self, history: list[Any]) -> list[tuple[Any, Any]]:
-        """The outcome and the messages of each step, on an empty namespace."""
+        """Collect the outcome and the messages of each step, on an empty namespace."""
         self._client.flushdb()
         with self._client.pipeline(transaction=False) as asking:
             for number, one in enumerate(history):

@@ -1,4 +1,4 @@
-"""The protocol: what is read does not depend on how it is cut, and what is malformed is an error and no more."""
+"""The protocol: parsing does not depend on where the input is split, and malformed input is an error without harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections: what they may ask, what they may not, and that none of them can hurt the others."""
+"""Connections: allowed and refused commands, and that no connection can harm another."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_databases_and_prefixes_are_namespaces(served: Serving) -> None:
 def test_a_transaction_is_one_step(client: Any) -> None:
     with client.pipeline(transaction=True) as asking:
         put(asking, "a")
-        asking.blpop(["ql:q:q-wake"], 5)  # which does not wait here
+        asking.blpop(["ql:q:q-wake"], 5)  # BLPOP does not wait in EXEC
         asking.fcall("qmodel_v1_length", 1, PREFIX, "", "", "q")
         assert asking.execute() == [["OK", "a"], None, ["OK", 1]]
 
@@ -122,7 +122,7 @@ def test_the_library_can_be_lost_and_loaded(served: Serving) -> None:
             put(client, "j")
         with pytest.raises(redis.ResponseError, match="no Lua runs here"):
             client.function_load("#!lua name=mine\nredis.register_function('f', function() end)")
-        ours.queues["q"].put("K")  # our client loads it
+        ours.queues["q"].put("K")  # our client loads the library
         assert client.function_list()
 
 
@@ -281,7 +281,7 @@ def test_a_server_stops_though_many_wait_behind_it() -> None:
 
 
 def has_word(line: socket.socket) -> bool:
-    """Whether a server has said something on a line."""
+    """Whether the server has sent something on a connection."""
     return bool(select.select([line], [], [], 0)[0])
 
 
@@ -312,7 +312,7 @@ def test_a_password_is_asked_for() -> None:
 
 
 class serving_with_password:
-    """A server that asks for a password, which its own start does not know."""
+    """A server that requires a password."""
 
     def __init__(self, password: str) -> None:
         self._inner = serving("--password", password)
@@ -369,7 +369,7 @@ PIECES = (
 
 
 def test_who_does_not_read_is_not_read_from(served: Serving) -> None:
-    """A client asks for a gigabyte and reads nothing: it can neither fill the server's memory nor hold up others."""
+    """A client requests a gigabyte and reads nothing: it cannot fill the server's memory or block other clients."""
     with served.client() as client:
         client.fcall("qmodel_v1_put", 1, PREFIX, "", "", "q", "big", "K", "x" * 1_000_000)
         with served.line() as line:
@@ -419,7 +419,7 @@ def run_to_its_end_at(path: str) -> tuple[int, str]:
 
 
 def read(line: socket.socket, lines: int) -> list[bytes]:
-    """So many lines of what a server says."""
+    """Read so many lines from the server."""
     said = b""
     while said.count(b"\r\n") < lines:
         more = line.recv(1 << 16)

@@ -1,4 +1,4 @@
-"""Apps whose jobs are in this process, and what performs them one after the other."""
+"""Apps whose jobs are in this process, and a function that performs them one after the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def app() -> Iterator[App]:
 
 @pytest.fixture
 def work(app: App) -> Work:
-    """Perform all that is ready in a queue, as a worker would."""
+    """Perform all ready jobs of a queue, as a worker would."""
 
     def do(queue: str = "default", worker: str = "w1") -> list[Outcome]:
         outcomes = []

@@ -1,4 +1,4 @@
-"""What the engine counts, as Prometheus reads it."""
+"""The engine's figures, as Prometheus reads them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Values = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 @pytest.fixture(params=["memory", "server"])
 def client(request: pytest.FixtureRequest, server: Server) -> Iterator[Client]:
-    """A client of an empty namespace, in memory and on a server."""
+    """Open a client of an empty namespace, in memory and on a server."""
     with server.client() as connection:
         connection.flushall()
     with qmodel.connect("memory://" if request.param == "memory" else server.url) as client:
@@ -41,7 +41,7 @@ def client(request: pytest.FixtureRequest, server: Server) -> Iterator[Client]:
 
 
 def scrape(client: Client, **options: object) -> Values:
-    """All samples, by name and labels, as Prometheus would read them."""
+    """Parse all samples, by name and labels, as Prometheus does."""
     registry = CollectorRegistry()
     registry.register(EngineCollector(client, **options))  # type: ignore[arg-type]
     text = page(registry)()[1].decode()
@@ -156,7 +156,7 @@ def test_a_server_that_is_away_is_told_as_down_and_later_as_up() -> None:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder with a short name, for a socket."""
+    """Make a folder with a short name, for a socket."""
     with tempfile.TemporaryDirectory(prefix="qmodel-") as name:
         yield Path(name)
 

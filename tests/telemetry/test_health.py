@@ -1,4 +1,4 @@
-"""Alive and ready, over HTTP."""
+"""The health probes over HTTP."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def endpoint(health: Health, **more: Any) -> Iterator[Endpoint]:
 
 
 def get(served: Endpoint, path: str) -> tuple[int, str]:
-    """The status and the text of a page."""
+    """Get the status and the text of a page."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{served.port}{path}", timeout=30) as answer:
             return answer.status, answer.read().decode()

@@ -1,4 +1,4 @@
-"""Lines of the log say which job they belong to."""
+"""Log lines name the job to which they belong."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger("shop.mail")
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    """Where lines go; logging is as before afterwards."""
+    """Give a stream for log lines; restore the settings of logging afterwards."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield io.StringIO()

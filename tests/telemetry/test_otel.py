@@ -1,4 +1,4 @@
-"""A trace follows a job from where it was put to where it is performed."""
+"""A trace follows a job from its put to its attempts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.telemetry.conftest import Work
 
 
 class Recorder:
-    """A provider, and the spans that have ended."""
+    """Make a provider, and give the ended spans."""
 
     def __init__(self) -> None:
         self.provider = TracerProvider()

@@ -1,4 +1,4 @@
-"""The page on operating tells of every metric there is, and of no other."""
+"""The page on operating lists every metric, and no other."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def test_alerts_use_metrics_that_there_are() -> None:
 
 
 def asked(board: dict[str, Any]) -> list[str]:
-    """What a dashboard asks Prometheus for."""
+    """List the queries of a dashboard."""
     targets = [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())]
     return targets + [one["query"]["query"] for one in board["templating"]["list"] if one["type"] == "query"]
 
 
 def unknown(expressions: list[str]) -> list[str]:
-    """The metrics, and the labels of metrics, that are not in the table."""
+    """List the metrics, and the labels of metrics, that are not in the table."""
     table = {
         name: re.findall(r"`(\w+)`", labels) for name, labels in re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.M)
     }

@@ -1,4 +1,4 @@
-"""A real worker, in a process of its own: what it logs, measures and traces of jobs that others put."""
+"""A real worker process: its logs, metrics and traces of jobs that another process put."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_job_is_followed_from_its_put_through_log_metrics_and_traces(server: S
 
 
 def _metrics(port: int, wanted: str) -> str:
-    """The metrics of a worker, once they have what is wanted: a job has ended a moment before it is counted."""
+    """Poll a worker's metrics until they contain a text: a job is counted shortly after it has ended."""
     until = time.monotonic() + 60
     while True:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:

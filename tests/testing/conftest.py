@@ -1,4 +1,4 @@
-"""Tests of the test helpers: some in folders of their own, in which pytest is run anew."""
+"""Fixtures for the tests of the test helpers; some tests run pytest again in a temporary folder."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from qmodel.app import App
 
 @pytest.fixture
 def qmodel_app() -> tuple[App, ...]:
-    """No App, though other tests of this process have some."""
+    """Hide the Apps of other tests of this process."""
     return ()

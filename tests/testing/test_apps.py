@@ -1,4 +1,4 @@
-"""Jobs of an App: put, looked for and performed in a test as workers perform them."""
+"""Jobs of an App: put, found and performed in a test as workers perform them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from qmodel.worker import Worker
 
 @dataclass
 class Person:
-    """Somebody to write to."""
+    """A recipient, as a dataclass argument."""
 
     name: str
     born: date
@@ -69,7 +69,7 @@ def tick() -> None:
 
 @pytest.fixture
 def qmodel_app() -> App:
-    """What the fixtures of the plugin use here."""
+    """Give the App that the plugin's fixtures use here."""
     noted.clear()
     return app
 
@@ -276,7 +276,7 @@ async def test_inline_in_an_event_loop(qm_any: Harness) -> None:
 
 @pytest.fixture
 def two() -> Iterator[tuple[App, App]]:
-    """Two Apps, that have a job type of one name."""
+    """Two Apps that have a job type of the same name."""
     one, other = App(), App()
     for made in (one, other):
         made.job(name="same")(lambda: None)

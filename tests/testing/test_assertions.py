@@ -1,4 +1,4 @@
-"""Assertions about jobs: what they find, and what they show when they do not."""
+"""Assertions about jobs: what they find, and what they show when they fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qmodel.testing import Harness
 
 @pytest.fixture
 def filled(qm_any: Harness) -> Harness:
-    """A queue with some jobs."""
+    """Make a queue with some jobs."""
     emails = qm_any.client.queues["emails"]
     emails.put("Send", {"to": "ada@example.com", "cc": ["b"]}, tags=["welcome", "eu"], priority=-1)
     emails.put("Send", {"to": "bob@example.com"}, delay=60)
@@ -75,7 +75,7 @@ def test_jobs_come_in_the_order_in_which_a_worker_would_get_them(filled: Harness
 
 
 def message(assertion: Callable[[], object]) -> str:
-    """What an assertion says that does not hold."""
+    """Give the message of a failing assertion."""
     with pytest.raises(AssertionError) as failed:
         assertion()
     return str(failed.value)

@@ -1,4 +1,4 @@
-"""A clock that is moved by hand, on the model and on a real server alike."""
+"""A clock that the test advances, on the model and on a real server."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_every_operation_happens_at_its_time(qm_any: Harness) -> None:
 
 
 class Notes:
-    """Performs jobs, and notes which and when."""
+    """Performs jobs, and records which and when."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock

@@ -1,4 +1,4 @@
-"""Draining, inline and manual mode, and who waits for a result meanwhile."""
+"""Draining, the modes inline and manual, and waiting for results in them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qmodel.testing import Drained, Harness, NeverEmpty, NobodyPerforms, WouldWa
 
 
 def add(job: Job) -> int:
-    """Performs Add, and fails for what cannot be added."""
+    """Perform Add, and fail for values that cannot be added."""
     return int(sum(job.data))
 
 

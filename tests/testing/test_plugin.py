@@ -1,4 +1,4 @@
-"""The pytest plugin, in runs of pytest of its own."""
+"""The pytest plugin, in separate runs of pytest."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ PLUGINS = ("-p", "qmodel.testing.plugin", "-p", "pytest_asyncio.plugin", "-p", "
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plugin comes from this tree, and only those come that are named."""
+    """Load the plugin from this tree, and no plugins that are not named."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
 def run(pytester: pytest.Pytester, text: str, *options: str) -> pytest.RunResult:
-    """Run a file of tests in a folder of its own."""
+    """Run a file of tests in a separate folder."""
     pytester.makepyfile(text)
     return pytester.runpytest_subprocess(*PLUGINS, *options)
 

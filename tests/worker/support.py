@@ -18,7 +18,7 @@ from qmodel.app import App
 from qmodel.worker import Worker
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds after which a test gives up waiting."""
 
 

@@ -1,1 +1,1 @@
-"""An installed application of Django with tasks, for the tests."""
+"""A Django application with tasks, for the tests."""

@@ -1,4 +1,4 @@
-"""Tasks, as an application declares them."""
+"""Tasks, declared as in an application."""
 
 from __future__ import annotations
 
