@@ -181,6 +181,7 @@ Numbers, texts and lists are those of JSON. A reply has the same form as in the 
 ## Features
 
 The kit tests what a driver announces, and the driver may not skip it. Everything else is left out. A driver may
-announce single operations instead of features: start with one. The features are the sections of the catalogue.
+announce single operations instead of features: start with one. A feature is a section of the catalogue:
+`put.*` stands for all operations of the section put.
 
 {features}"""
