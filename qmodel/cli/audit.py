@@ -29,7 +29,7 @@ def command(begin: str | None, save: str | None, take: str | None, state: bool, 
     """Check that the server did what the model says: execute its journal once more.
 
     Each operation that the journal holds is executed on the model, at its moment; what it replies, or why it refuses,
-    must be what the server answered. `qmodel config-set journal 1` begins a journal. Where the namespace was in use
+    must be what the server answered. `qmodel op config-set journal 1` begins a journal. Where the namespace was in use
     before, write its state with --take while the journal is on, and begin with that. With --from and --save each audit
     goes on where the one before ended. Exit code 1 when something differs.
 
@@ -83,7 +83,7 @@ def answer(at: Session, rows: Sequence[dict[str, Any]], most: int, seconds: floa
     rate = entries / seconds if seconds else 0
     click.echo(f"{entries} entries up to {last}, {len(wrong)} differ ({rate:,.0f} a second).", err=at.json)
     if not last:
-        click.echo("Nothing is recorded: begin with `qmodel config-set journal 1`.", err=at.json)
+        click.echo("Nothing is recorded: begin with `qmodel op config-set journal 1`.", err=at.json)
     if wrong:
         raise click.exceptions.Exit(1)
 

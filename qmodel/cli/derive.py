@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import click
@@ -36,19 +37,16 @@ ASKED_FOR = {("worker", "worker")}
 """Where it is what the command is about."""
 
 
-RENAMED = {"worker": "worker-jobs"}
-"""Operations whose command is called otherwise: what people expect of their name is another one."""
-
-
+@cache
 def command(name: str) -> click.Command | None:
-    """The command of an operation, by its name with hyphens."""
+    """Make the command of an operation, once, by its name with hyphens."""
     spec = next((spec for spec in CATALOGUE.values() if name == hyphened(spec)), None)
     return None if spec is None else common(_command(spec))
 
 
 def hyphened(spec: Spec) -> str:
     """The name of an operation's command."""
-    return RENAMED.get(spec.name, spec.name.replace("_", "-"))
+    return spec.name.replace("_", "-")
 
 
 def _command(spec: Spec) -> click.Command:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -47,7 +48,7 @@ def command(group: str | None, retry: bool, **given: Any) -> None:
     if retry and given["jids"]:
         if group or given["queue"] or given["klass"]:
             raise click.UsageError("--jid names the jobs: leave GROUP, --queue and --klass out.")
-        _say_retried(at, sum(_retried(at, jid) for jid in given["jids"]))
+        retry_jobs(at, given["jids"])
     elif retry:
         _retry(at, group, given)
     elif group is None:
@@ -144,12 +145,15 @@ def _retry(at: Session, group: str | None, given: dict[str, Any]) -> None:
     _say_retried(at, at.client.failed.retry(given["queue"], **chosen))
 
 
-def _retried(at: Session, jid: str) -> bool:
-    """Put one job back; say so if it has not failed."""
-    done = retry.done(at.client.execute_many(retry.asking(jid)))
-    if not done:
-        click.echo(f"Job {jid} has not failed.", err=True)
-    return done
+def retry_jobs(at: Session, jids: Sequence[str]) -> None:
+    """Retry failed jobs, by id; name those that have not failed."""
+    done = 0
+    for jid in jids:
+        if retry.done(at.client.execute_many(retry.asking(jid))):
+            done += 1
+        else:
+            click.echo(f"Job {jid} has not failed.", err=True)
+    _say_retried(at, done)
 
 
 def _say_retried(at: Session, done: int) -> None:

@@ -78,7 +78,7 @@ def _jobs(at: Session, op: Any, found: tuple[replies.Job, ...]) -> None:
         for job in found:
             click.echo(
                 f"Leased to {job.worker} until {format_moment(job.expires_at)}. "
-                f"Finish it with: qmodel complete {job.jid} --token {job.token}"
+                f"Finish it with: qmodel op complete {job.jid} --token {job.token}"
             )
 
 

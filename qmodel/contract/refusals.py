@@ -80,7 +80,7 @@ REASONS: dict[str, Reason] = {
         "Pause the queue and let them end, or obliterate it with force.",
     ),
     "SCHEDULE_NOT_FOUND": Reason(
-        ("jid",), "There is no recurring job {jid}.", "`qmodel recurring QUEUE` lists those of a queue."
+        ("jid",), "There is no recurring job {jid}.", "`qmodel op recurring QUEUE` lists those of a queue."
     ),
     "TOO_WIDE": Reason(
         ("operation",),
@@ -90,10 +90,10 @@ REASONS: dict[str, Reason] = {
     "NOT_WHOLE": Reason(
         ("klass", "key"),
         "What is noted for {klass} under {key} is no whole number of at most 14 digits, or the sum would be none.",
-        "`qmodel metadata-get {klass}` shows it; set it to a number first.",
+        "`qmodel op metadata-get {klass}` shows it; set it to a number first.",
     ),
     "SUBSCRIPTION_NOT_FOUND": Reason(
-        ("subscription",), "There is no subscription {subscription}.", "`qmodel subscriptions` lists them."
+        ("subscription",), "There is no subscription {subscription}.", "`qmodel op subscriptions` lists them."
     ),
     "BAD_SUBJECT": Reason(
         ("subject",),

@@ -38,7 +38,7 @@ def _stuck(listed: list[replies.QueueCounts]) -> Iterator[Finding]:
             yield Finding(WARN, what, f"If this is not intended: qmodel unpause {one.name}")
         elif one.stalled:
             what = f"queue {one.name} has {one.stalled} jobs whose workers were lost"
-            fix = f"Start a worker: the next pop takes them. See: qmodel stalled {one.name}"
+            fix = f"Start a worker: the next pop takes them. See: qmodel op stalled {one.name}"
             yield Finding(WARN, what, fix)
 
 
@@ -69,7 +69,7 @@ def recurring(at: Asked) -> Iterator[Finding]:
     due = [f"{one.name} ({one.due})" for one in listed if one.due]
     if due:
         shown = ", ".join(due[:5]) + (f" and {len(due) - 5} more queues" if len(due) > 5 else "")
-        fix = "The next pop of each queue makes them: start a worker of that queue, or run `qmodel fire QUEUE`."
+        fix = "The next pop of each queue makes them: start a worker of that queue, or run `qmodel op fire QUEUE`."
         yield Finding(WARN, f"runs of recurring jobs are due and not made yet in {shown}", fix)
     unset = at.client.execute(ops.RecurringUnset(0, MOST))
     if unset:
@@ -111,7 +111,7 @@ def _silent(at: Asked, one: replies.WorkerCounts, now: int) -> Finding:
         return f"deregistered {one.name}"
 
     what = f"worker {one.name} has been silent for {format_duration(now - one.seen_at)}"
-    return Finding(WARN, what, f"qmodel deregister '{one.name}'", deregister)
+    return Finding(WARN, what, f"qmodel op deregister '{one.name}'", deregister)
 
 
 def _now() -> int:

@@ -45,7 +45,7 @@ def journal(at: Asked) -> Iterator[Finding]:
             f"{most:,} entries of the journal would take about {each * most / 2**20:,.0f} MiB, and the server has "
             f"{(limit - used) / 2**20:,.0f} MiB left"
         )
-        yield Finding(WARN, what, f"Raise maxmemory, or keep fewer: qmodel config-set max-journal {fits}")
+        yield Finding(WARN, what, f"Raise maxmemory, or keep fewer: qmodel op config-set max-journal {fits}")
 
 
 def _bytes(at: Asked) -> tuple[int, tuple[int, int]]:

@@ -60,7 +60,7 @@ def test_it_tells_what_it_does_and_what_failed(run: Run, folder: Path) -> None:
 def test_the_jobs_can_be_looked_at_afterwards(run: Run, folder: Path) -> None:
     run("demo", str(folder))
 
-    assert run("failed-groups", "--json").json == [{"name": "demo-undecodable", "jobs": 1}]
+    assert run("op", "failed-groups", "--json").json == [{"name": "demo-undecodable", "jobs": 1}]
     files, sums = run("queues", "--json").json
     assert files["name"].partition("-")[0] == sums["name"].partition("-")[0] == "demo"
     for name in ("waiting", "depends", "running", "stalled"):

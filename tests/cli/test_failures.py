@@ -13,8 +13,8 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "mail.py", line 3, in se
 def fail(run: Run, jid: str, group: str, message: str, *, queue: str = "mail", at: int = 1000) -> None:
     """Put a job, and fail it."""
     run("put", queue, "Send", "{}", "--jid", jid, "--now", str(at))
-    run("pop", queue, "--worker", "w1", "--now", str(at))
-    run("fail", jid, group, message, "--now", str(at))
+    run("op", "pop", queue, "--worker", "w1", "--now", str(at))
+    run("op", "fail", jid, group, message, "--now", str(at))
 
 
 def test_groups_are_shown_with_counts_and_the_newest_message(run: Run) -> None:
@@ -83,8 +83,8 @@ def test_all_groups_are_retried_only_after_a_yes(run: Run) -> None:
 def test_one_job_is_retried_as_it_was_put(run: Run) -> None:
     for jid in "ab":
         run("put", "q", "Send", "{}", "--jid", jid, "--throttles", "smtp", "--tags", "t")
-        run("pop", "q", "--worker", "w1")
-        run("fail", jid, "E", "m")
+        run("op", "pop", "q", "--worker", "w1")
+        run("op", "fail", jid, "E", "m")
 
     assert run("failures", "--retry", "--jid", "a").out == "1 jobs are back in their queues.\n"
     job = run("get", "a", "--json").json

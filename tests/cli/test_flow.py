@@ -50,9 +50,9 @@ def test_what_was_not_looked_at_is_said(run: Run) -> None:
 
 def test_results_are_shown_by_name(run: Run) -> None:
     put(run)
-    run("pop", "pages", "--worker", "w")
-    run("complete", "a", "--result", '"text"')
-    assert run("results", "b").out.splitlines()[-1].split() == ["page", "a", "complete", '"text"']
+    run("op", "pop", "pages", "--worker", "w")
+    run("op", "complete", "a", "--result", '"text"')
+    assert run("op", "results", "b").out.splitlines()[-1].split() == ["page", "a", "complete", '"text"']
 
 
 def test_an_edge_that_is_none_is_refused_with_what_it_may_be(run: Run) -> None:

@@ -72,7 +72,7 @@ def _once(url: str, root: str, namespace: str, run: Run, skip_gaps: bool, rows: 
             click.echo(
                 f"Warning: {progress.margin:,} more events, and some would have been lost before they were archived: "
                 f"the server keeps {progress.kept:,}. Archive more often, or keep more: "
-                f"qmodel config-set max-events {min(progress.kept * 4, 10**7)}",
+                f"qmodel op config-set max-events {min(progress.kept * 4, 10**7)}",
                 err=True,
             )
 
@@ -87,7 +87,7 @@ def _sentence(found: Iterator[Progress]) -> Iterator[Progress]:
         raise QmodelError(
             f"Events {ranges(gone.gaps)} are gone from the server, and are not in the archive; nothing was added. With "
             f"--skip-gaps that is recorded, and it goes on behind them. So that it does not come again, archive more "
-            f"often, or let the server keep more: qmodel config-set max-events 1000000"
+            f"often, or let the server keep more: qmodel op config-set max-events 1000000"
         ) from None
 
 
