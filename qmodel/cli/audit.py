@@ -12,6 +12,7 @@ import click
 
 from qmodel.cli.session import Session, common, session
 from qmodel.errors import QmodelError
+from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
     from qmodel.model.snapshot import Snapshot
@@ -81,7 +82,9 @@ def answer(at: Session, rows: Sequence[dict[str, Any]], most: int, seconds: floa
         where = f"{row['namespace']}: " if row.get("namespace") else ""
         click.secho(f"{where}{shown or row['kind'] + ': ' + row['expected']}\n", fg="red")
     rate = entries / seconds if seconds else 0
-    click.echo(f"{entries} entries up to {last}, {len(wrong)} differ ({rate:,.0f} a second).", err=at.json)
+    click.echo(
+        f"{counted(entries, 'entry', 'entries')} up to {last}, {len(wrong)} differ ({rate:,.0f} a second).", err=at.json
+    )
     if not last:
         click.echo("Nothing is recorded: begin with `qmodel op config-set journal 1`.", err=at.json)
     if wrong:

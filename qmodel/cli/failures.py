@@ -13,8 +13,12 @@ from qmodel.cli import show
 from qmodel.cli.session import Session, common, session
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
-from qmodel.top import groups, retry
-from qmodel.top.text import ago, clean, gist
+from qmodel.present import bulk, groups
+from qmodel.present.actions import ACTIONS, Once, outcome
+from qmodel.present.durations import short_duration
+from qmodel.present.fields import Fields
+from qmodel.present.numbers import counted, number
+from qmodel.present.text import clean, gist
 
 
 @click.command("failures")
@@ -87,7 +91,7 @@ def _newest(at: Session, names: list[str]) -> dict[str, replies.Job]:
 def _newest_cells(now: int, job: replies.Job | None) -> tuple[str, ...]:
     if job is None or job.failure is None:
         return ("-", "-", "-", "")
-    return (f"{ago(now - job.failure.at)} ago", job.klass, job.queue, gist(job.failure.message))
+    return (f"{short_duration(now - job.failure.at)} ago", job.klass, job.queue, gist(job.failure.message))
 
 
 def _jobs(at: Session, group: str, offset: int, count: int, full: bool) -> None:
@@ -106,7 +110,8 @@ def _jobs(at: Session, group: str, offset: int, count: int, full: bool) -> None:
     else:
         rows = [_line(now, job) for job in jobs]
         show.table(at, ("jid", "klass", "queue", ">failed", "message"), rows, whole=("jid", ">failed"))
-    click.echo(f"\n{offset + 1} to {offset + len(jobs)} of {page.total}." if jobs else f"\nThere are {page.total}.")
+    first, last = offset + 1, offset + len(jobs)
+    click.echo(f"\n{first} to {last} of {page.total}." if jobs else f"\nTotal: {number(page.total)}.")
     if offset + len(jobs) < page.total and jobs:
         click.echo(f"More: qmodel failures '{group}' --offset {offset + count}")
 
@@ -114,12 +119,12 @@ def _jobs(at: Session, group: str, offset: int, count: int, full: bool) -> None:
 def _line(now: int, job: replies.Job) -> tuple[str, ...]:
     if job.failure is None:  # it was tried again in the meantime
         return (job.jid, job.klass, job.queue, "-", job.state)
-    return (job.jid, job.klass, job.queue, f"{ago(now - job.failure.at)} ago", gist(job.failure.message))
+    return (job.jid, job.klass, job.queue, f"{short_duration(now - job.failure.at)} ago", gist(job.failure.message))
 
 
 def _say_whole(now: int, job: replies.Job) -> None:
     failure = job.failure
-    when = f"{ago(now - failure.at)} ago on {failure.worker or '-'}" if failure else job.state
+    when = f"{short_duration(now - failure.at)} ago on {failure.worker or '-'}" if failure else job.state
     click.secho(f"{job.jid}  {job.klass} in {job.queue}, {when}", bold=True)
     click.echo(clean(failure.message).rstrip() + "\n" if failure else "")
 
@@ -141,26 +146,30 @@ def _retry(at: Session, group: str | None, given: dict[str, Any]) -> None:
         if not there:
             click.echo("Nothing has failed." if not at.json else '{"retried": 0}')
             return
-        click.confirm(f"Try {there} failed jobs of all groups again?", abort=True, err=True)
+        click.confirm(f"Retry {counted(there, 'failed job')} of all groups?", abort=True, err=True)
     _say_retried(at, at.client.failed.retry(given["queue"], **chosen))
 
 
 def retry_jobs(at: Session, jids: Sequence[str]) -> None:
-    """Retry failed jobs, by id; name those that have not failed."""
-    done = 0
-    for jid in jids:
-        if retry.done(at.client.execute_many(retry.asking(jid))):
-            done += 1
-        else:
-            click.echo(f"Job {jid} has not failed.", err=True)
-    _say_retried(at, done)
+    """Retry failed jobs, by id; exit with 1 if none of them had failed."""
+    action, fields = ACTIONS["retry-jobs"], Fields(("jid", jid) for jid in jids)
+    assert isinstance(action, Once)
+    found = at.client.execute_many(action.make(fields))
+    sentence = outcome(action, fields, found)
+    done = sum(step.done for step in found)
+    if at.json:
+        at.answer({"retried": done})
+    else:
+        click.echo(sentence)
+    if not done:
+        raise click.exceptions.Exit(1)
 
 
 def _say_retried(at: Session, done: int) -> None:
     if at.json:
         at.answer({"retried": done})
     else:
-        click.echo(f"{done} jobs are back in their queues.")
+        click.echo(bulk.outcome("retry", done))
 
 
 def _all(at: Session) -> int:

@@ -12,6 +12,7 @@ import click
 from qmodel.cli import audit
 from qmodel.cli.live import need
 from qmodel.cli.session import common, session
+from qmodel.present.numbers import counted
 
 
 @click.command("journals")
@@ -47,7 +48,11 @@ def command(root: str, add: bool, take: bool, namespace: str | None, **auditing:
 
         with Client(at.url) as client:
             said["state"] = archive.keep(root, namespace or namespace_of(client), taken(at.url))
-    audit.told(at, said, f"{came} entries were added." + (f" A state is kept after {said['state']}." if take else ""))
+    audit.told(
+        at,
+        said,
+        f"{counted(came, 'entry', 'entries')} added." + (f" A state is kept after {said['state']}." if take else ""),
+    )
 
 
 def _audit(root: str, after: int, save: bool, processes: int | None, most: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from qmodel.cli.session import common, session
+from qmodel.present.numbers import counted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -169,7 +170,9 @@ def vectors(out: Path) -> None:
         session().answer(told)
         return
     for head in told:
-        click.echo(f"{out}/{head['level']}.jsonl: {head['vectors']} vectors, {head['operations']} operations")
+        click.echo(
+            f"{out}/{head['level']}.jsonl: {counted(head['vectors'], 'vector')}, {counted(head['operations'], 'operation')}"
+        )
     click.echo(f"{out}/vectors.schema.json")
 
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 from qmodel.contract import replies
 from qmodel.present.durations import format_duration
 from qmodel.present.histogram import EDGES, bin_starts, rows
+from qmodel.present.numbers import counted
 
 WIDTH = 40
 
@@ -39,8 +40,8 @@ def of(stats: replies.Stats, waits: Sequence[int] = (), runs: Sequence[int] = ()
     """
     day = datetime.fromtimestamp(stats.day / 1000, UTC).date()
     lines = [
-        f"{stats.queue} on {day} (UTC): {stats.failures:,} failures, "
-        f"{stats.failed:,} of them still failed, {stats.retries:,} retries"
+        f"{stats.queue} on {day} (UTC): {counted(stats.failures, 'failure')}, "
+        f"{stats.failed:,} of them still failed, {counted(stats.retries, 'retry', 'retries')}"
     ]
     for name, sample, some in (("wait", stats.wait, waits), ("run", stats.run, runs)):
         lines += ["", *_sample(name, sample, some)]
@@ -51,7 +52,7 @@ def _sample(name: str, sample: replies.Sample, some: Sequence[int]) -> list[str]
     if not sample.count:
         return [f"{name}  no job yet"]
     mean, std = format_duration(sample.mean), format_duration(sample.std)
-    lines = [f"{name}  {sample.count:,} jobs, mean {mean}, standard deviation {std}"]
+    lines = [f"{name}  {counted(sample.count, 'job')}, mean {mean}, standard deviation {std}"]
     if not sample.histogram:
         return [*lines, "  The histogram of that day is no longer kept (option histogram-history)."]
     found = rows(sample.histogram)

@@ -14,6 +14,7 @@ from qmodel.contract.events import Event
 from qmodel.contract.operations import Operation
 from qmodel.contract.reasons import Reason
 from qmodel.model.state.config import OPTIONS, PER_QUEUE
+from qmodel.present.numbers import counted
 
 
 def reply(at: Session, op: Operation, found: Any) -> None:
@@ -169,7 +170,7 @@ def _subscription(at: Session, op: Any, found: replies.Subscription | None) -> N
         "delay_ms": format_duration(found.delay_ms),
         "tags": ", ".join(found.tags) or "-",
         "options": ", ".join(f"{name}={value}" for name, value in found.options) or "-",
-        "behind": f"{found.behind} messages",
+        "behind": counted(found.behind, "message"),
     }
     for name, value in rows.items():
         click.echo(f"{name.removesuffix('_ms'):>9}  {value}")
@@ -359,7 +360,7 @@ def _stats(at: Session, op: Any, found: replies.Stats) -> None:
 
 def _metrics(at: Session, op: Any, found: tuple[replies.Minute, ...]) -> None:
     rows = [(format_moment(one.at), *one[1:]) for one in found if any(one[1:])]
-    click.echo(f"{sum(one.completed for one in found)} completed in {len(found)} minutes.")
+    click.echo(f"{sum(one.completed for one in found):,} completed in {counted(len(found), 'minute')}.")
     if rows:
         table(at, ("minute", ">completed", ">failed", ">retried", ">run ms"), rows)
 

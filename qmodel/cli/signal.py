@@ -11,6 +11,7 @@ from qmodel.cli.convert import DURATION, format_duration
 from qmodel.cli.session import Session, common, session
 from qmodel.contract.arguments import MOST
 from qmodel.errors import QmodelError
+from qmodel.present.numbers import counted
 
 LOOKS = 0.2
 """Seconds between two looks whether workers have heard."""
@@ -51,7 +52,7 @@ def command(signal: str | None, workers: tuple[str, ...], everyone: bool, give_b
     if at.json:
         at.answer({"signal": signal, "workers": list(names)})
     else:
-        click.echo(f"Told {len(names)} worker{'' if len(names) == 1 else 's'} to {_phrase(signal)}.")
+        click.echo(f"Told {counted(len(names), 'worker')} to {_phrase(signal)}.")
 
 
 def _phrase(signal: str) -> str:

@@ -28,13 +28,13 @@ REASONS: dict[str, tuple[tuple[str, ...], str]] = {
     "running": (("worker", "expires_at"), "Worker {worker} has it."),
     "lapsed": (("worker", "free_at"), "The lease of worker {worker} ran out; its grace has not."),
     "scheduled": (("ready_at",), "Its time has not come."),
-    "depends": (("count", "first"), "It waits for {count} jobs: {first}."),
+    "depends": (("count", "first"), "It waits for other jobs ({count}): {first}."),
     "ordered": (("line", "holder"), "Job {holder} is before it in the line {line}."),
     "full": (("throttle", "running", "most", "first"), "Throttle {throttle} is full: {running} of {most}, {first}."),
     "spent": (("throttle", "opens_at"), "Throttle {throttle} has let as many pass as it may."),
-    "turn": (("throttle", "ahead"), "{ahead} jobs are parked before it at throttle {throttle}."),
+    "turn": (("throttle", "ahead"), "Jobs parked before it at throttle {throttle}: {ahead}."),
     "paused": (("queue", "reason", "until"), "Queue {queue} is paused ({reason})."),
-    "behind": (("queue", "ahead"), "{ahead} jobs are before it in queue {queue}."),
+    "behind": (("queue", "ahead"), "Jobs before it in queue {queue}: {ahead}."),
     "unattended": (("seen_at",), "No worker has asked for jobs in the last minute."),
 }
 """The reasons that `why` gives: their facts, and the sentence that they fill. Moments are milliseconds; 0 is never."""

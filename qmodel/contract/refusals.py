@@ -76,7 +76,7 @@ REASONS: dict[str, Reason] = {
     ),
     "QUEUE_BUSY": Reason(
         ("queue", "jobs"),
-        "Queue {queue} has {jobs} jobs that run, or are stalled.",
+        "Queue {queue} has running or stalled jobs: {jobs}.",
         "Pause the queue and let them end, or obliterate it with force.",
     ),
     "SCHEDULE_NOT_FOUND": Reason(
@@ -143,7 +143,7 @@ REASONS: dict[str, Reason] = {
     ),
     "QUEUE_NOT_EMPTY": Reason(
         ("queue", "length"),
-        "Queue {queue} still has {length} jobs.",
+        "Queue {queue} still has jobs: {length}.",
         "Drain it first, let its running jobs end, and unrecur what recurs there.",
     ),
     "UNKNOWN_OPTION": Reason(("option",), "There is no option {option}.", "`qmodel config` lists the options."),

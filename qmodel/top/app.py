@@ -20,31 +20,32 @@ from qmodel.client.aio import AsyncClient
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.errors import ConnectError, QmodelError
-from qmodel.top.actions import DEEDS
+from qmodel.present.numbers import short_number, sparkline
+from qmodel.present.text import clean
+from qmodel.top.actions import KEYS
 from qmodel.top.pulse import Pulse
 from qmodel.top.screens import Find, Help, Lines, Question
-from qmodel.top.text import clean, count, spark
 from qmodel.top.views import MAIN, STATES, GroupView, Page, QueueView, Row, TagView, View, WorkerView
 
 PAGE = 50
 
-KEYS = (
+HELP = (
     ("1 2 3 4", "queues, running jobs, failures, workers"),
     ("enter esc", "go into a queue, group, worker or job; go back"),
     ("s", "the jobs of a queue in the next state"),
     ("n b", "next page, previous page"),
     ("/", "find a job by its id, or jobs by tag:NAME"),
-    ("p", "pause a queue, or let it go on;"),
-    ("", "let a worker take no more jobs, or go on"),
-    ("r", "try a failed job, or all of a group, again"),
-    ("c", "cancel a job; of a queue all that have not begun;"),
-    ("", "of a group all: they are deleted; stop a worker"),
-    ("x", "call a job off: it fails, and is not tried again"),
-    ("t", "take a job from its worker, for the next one"),
-    ("space", "stand still, go on"),
+    ("p", "pause a queue, or unpause it;"),
+    ("", "make a worker take no more jobs, or resume"),
+    ("r", "retry a failed job, or all jobs of a group"),
+    ("c", "cancel a job, all jobs of a group, or the jobs"),
+    ("", "of a queue that have not begun; stop a worker"),
+    ("x", "revoke a job: it fails, and is not retried"),
+    ("t", "take the lease of a job from its worker"),
+    ("space", "freeze the display, or continue"),
     ("q", "quit"),
 )
-"""What the keys do, for a person."""
+"""The keys, and what each does."""
 
 
 class Place(NamedTuple):
@@ -80,12 +81,12 @@ class Top(App[None]):
         Binding("p", "act('pause')", "pause"),
         Binding("r", "act('retry')", "retry"),
         Binding("c", "act('cancel')", "cancel"),
-        Binding("x", "act('revoke')", "call off"),
-        Binding("t", "act('take')", "take"),
+        Binding("x", "act('revoke')", "revoke"),
+        Binding("t", "act('take')", "take lease"),
         Binding("n,right_square_bracket", "turn(1)", "next"),
         Binding("b,left_square_bracket", "turn(-1)", "previous"),
         Binding("slash", "find", "find"),
-        Binding("space", "freeze", "stand still", show=False),
+        Binding("space", "freeze", "freeze", show=False),
         Binding("question_mark", "help", "keys"),
         Binding("q", "quit", "quit"),
     ]
@@ -140,8 +141,8 @@ class Top(App[None]):
                 await self._draw()
                 self._say_trouble("")
             except ConnectError as error:
-                self._say_trouble(f"{error.sentence} What is shown is from before; trying again.")
-            except QmodelError as error:  # what somebody typed names nothing
+                self._say_trouble(f"{error.sentence} The display is out of date; retrying.")
+            except QmodelError as error:  # what was typed names nothing
                 self.notify(clean(str(error)), severity="error", markup=False)
                 self.action_leave()
             with contextlib.suppress(TimeoutError):
@@ -200,12 +201,12 @@ class Top(App[None]):
         text = Text(no_wrap=True)
         text.append("qmodel top  ", style="bold")
         text.append(clean(self._where), style="dim")
-        text.append(f"   changes/s {count(round(self._pulse.rate))} ")
-        text.append(spark(list(self._pulse.rates)), style="cyan")
+        text.append(f"   changes/s {short_number(round(self._pulse.rate))} ")
+        text.append(sparkline(list(self._pulse.rates)), style="cyan")
         text.append("   failed ")
-        text.append(count(failed), style="bold red" if failed else "dim")
+        text.append(short_number(failed), style="bold red" if failed else "dim")
         if self._frozen:
-            text.append("   standing still", style="bold yellow")
+            text.append("   frozen", style="bold yellow")
         if self._read_only:
             text.append("   read only", style="dim")
         self._head.update(text)
@@ -318,13 +319,13 @@ class Top(App[None]):
         self.push_screen(Find(), show)
 
     def action_freeze(self) -> None:
-        """Stand still, or go on."""
+        """Freeze the display, or continue."""
         self._frozen = not self._frozen
         self._at_once.set()
 
     def action_help(self) -> None:
         """Show the keys."""
-        self.push_screen(Help(KEYS))
+        self.push_screen(Help(HELP))
 
     # ---- doing something
 
@@ -343,7 +344,7 @@ class Top(App[None]):
         """Show only the keys that do something here."""
         kind = "job" if self._jid else self.place.view.kind
         if action == "act":
-            return not self._read_only and (str(parameters[0]), kind) in DEEDS
+            return not self._read_only and (str(parameters[0]), kind) in KEYS
         if action == "state":
             return not self._jid and isinstance(self.place.view, QueueView)
         if action == "leave":
@@ -352,20 +353,20 @@ class Top(App[None]):
             return not self._jid and (self._page.more if parameters[0] == 1 else self.place.offset > 0)
         return True
 
-    def action_act(self, deed: str) -> None:
-        """Do something to what the cursor is on, after a question where something would be lost."""
+    def action_act(self, name: str) -> None:
+        """Perform a key's action on what the cursor is on, after its question if it has one."""
         target = self._target()
         if target is not None:
-            self.run_worker(self._act(deed, *target), group="deeds")
+            self.run_worker(self._act(name, *target), group="actions")
 
     async def _act(self, name: str, kind: str, key: str) -> None:
         try:
-            deed = await DEEDS[name, kind](self._client, key)
-            if deed.question:
-                if not await self.push_screen_wait(Question(deed.question)):
+            action = await KEYS[name, kind](self._client, key)
+            if action.question:
+                if not await self.push_screen_wait(Question(action.question)):
                     return
-                self.notify("It is being done.", timeout=2)
-            self.notify(clean(await deed.do()), markup=False)
+                self.notify("In progress.", timeout=2)
+            self.notify(clean(await action.perform()), markup=False)
         except QmodelError as error:
             self.notify(clean(str(error)), severity="error", markup=False, timeout=10)
         self._at_once.set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import ClassVar
 
 from rich.text import Text
@@ -14,7 +13,8 @@ from textual.widgets import Input, Static
 
 from qmodel.contract import replies
 from qmodel.contract.reasons import Reason
-from qmodel.top.text import ago, clean
+from qmodel.present.durations import format_moment, short_duration
+from qmodel.present.text import clean
 from qmodel.top.views import COLORS
 
 DATA_SHOWN = 4000
@@ -98,35 +98,40 @@ def told(job: replies.Job, reasons: list[Reason]) -> Text:
     """A job for a person: what it is, why it does not run, what it says, and its life."""
     text = Text()
     _field(text, "job", job.jid, "bold")
-    _field(text, "klass", job.klass)
+    _field(text, "job type", job.klass)
     _field(text, "queue", job.queue)
-    _field(text, "state", job.state + (", called off" if job.revoked else ""), COLORS.get(job.state, ""))
+    _field(text, "state", job.state + (", revoked" if job.revoked else ""), COLORS.get(job.state, ""))
     _field(text, "worker", job.worker)
     _field(text, "priority", str(job.priority))
-    _field(text, "tries left", f"{job.remaining} of {job.retries} retries")
+    _field(text, "retries", f"{job.remaining} of {job.retries} left")
     _field(text, "tags", ", ".join(job.tags))
     _field(text, "throttles", ", ".join(job.throttles))
-    _field(text, "waits for", ", ".join(job.dependencies[:10]))
-    _field(text, "before", ", ".join(job.dependents[:10]))
+    _field(text, "depends on", ", ".join(job.dependencies[:10]))
+    _field(text, "dependents", ", ".join(job.dependents[:10]))
     _field(text, "progress", job.progress)
     for reason in reasons:
         _field(text, "why", reason.sentence, "yellow")
     _field(text, "data", job.data[:DATA_SHOWN])
     _field(text, "result", job.result[:DATA_SHOWN])
     if job.failure:
-        _field(text, "failed", f"{_clock(job.failure.at)} in group {job.failure.group} on {job.failure.worker}", "red")
+        _field(
+            text,
+            "failed",
+            f"{format_moment(job.failure.at)} in group {job.failure.group} on {job.failure.worker}",
+            "red",
+        )
         text.append("\n" + clean(job.failure.message).rstrip() + "\n", style="red")
-    _life(text, job)
+    _timeline(text, job)
     return text
 
 
-def _life(text: Text, job: replies.Job) -> None:
-    text.append("\nIts life\n", style="bold")
+def _timeline(text: Text, job: replies.Job) -> None:
+    text.append("\nTimeline\n", style="bold")
     before = 0
     for stage in job.history:
-        after = f"+{ago(stage.at - before)}" if before else ""
+        after = f"+{short_duration(stage.at - before)}" if before else ""
         facts = "  ".join(f"{name}={clean(str(value))}" for name, value in stage.named.items())
-        text.append(f"  {_clock(stage.at)} {after:>5}  {stage.what:<12} ")
+        text.append(f"  {format_moment(stage.at)} {after:>5}  {stage.what:<12} ")
         text.append(facts + "\n", style="dim")
         before = stage.at
 
@@ -135,7 +140,3 @@ def _field(text: Text, name: str, value: str, style: str = "") -> None:
     if value:
         text.append(f"{name:>10}  ", style="dim")
         text.append(clean(value) + "\n", style=style)
-
-
-def _clock(at: int) -> str:
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]

@@ -15,8 +15,10 @@ from rich.text import Text
 from qmodel.client.aio import AsyncClient
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
-from qmodel.top import groups
-from qmodel.top.text import ago, clean, count, gist, short, spark
+from qmodel.present import groups
+from qmodel.present.durations import short_duration
+from qmodel.present.numbers import short_number, sparkline
+from qmodel.present.text import clean, gist, short
 
 MINUTES = 15
 """How many minutes of a queue's past are drawn."""
@@ -101,11 +103,11 @@ def _queue(one: replies.QueueCounts, minutes: Sequence[replies.Minute], job: rep
         (
             Text.assemble((one.name, "bold"), (_paused(one), "bold yellow")),
             _number(one.waiting),
-            Text(ago(now - job.ready_at) if job else "·", style="" if job else "dim", justify="right"),
+            Text(short_duration(now - job.ready_at) if job else "·", style="" if job else "dim", justify="right"),
             _number(one.running, "green"),
             _number(_lately(done)),
             _number(_lately(failed), "bold red"),
-            Text(spark(done), style="cyan"),
+            Text(sparkline(done), style="cyan"),
             _number(one.stalled, "bold yellow"),
             _number(one.scheduled),
             _number(one.throttled, "magenta"),
@@ -230,7 +232,7 @@ class WorkersView(View):
                 one.name,
                 (
                     Text(one.name),
-                    Text(f"{ago(now - one.seen_at)} ago", justify="right"),
+                    Text(f"{short_duration(now - one.seen_at)} ago", justify="right"),
                     _number(one.jobs, "green"),
                     _number(one.stalled, "bold yellow"),
                     Text(told[one.name].told if one.name in told else "", style="yellow"),
@@ -276,13 +278,13 @@ def _now() -> int:
 
 
 def _number(value: int, style: str = "") -> Text:
-    return Text(count(value), style=style, justify="right") if value else Text("·", style="dim", justify="right")
+    return Text(short_number(value), style=style, justify="right") if value else Text("·", style="dim", justify="right")
 
 
 def _job(job: replies.Job) -> Row:
     now = _now()
     since = job.ended_at or job.popped_at or job.ready_at
-    told = f"in {ago(job.ready_at - now)}" if job.state == "scheduled" else ago(now - since)
+    told = f"in {short_duration(job.ready_at - now)}" if job.state == "scheduled" else short_duration(now - since)
     return Row(
         job.jid,
         (
@@ -306,11 +308,15 @@ def _running(job: replies.Job, now: int) -> Row:
             Text(short(job.jid)),
             Text(job.klass),
             Text(job.queue),
-            Text(ago(now - job.popped_at), justify="right"),
-            Text(ago(left) if left > 0 else "lost", style="" if left > 0 else "bold yellow", justify="right"),
+            Text(short_duration(now - job.popped_at), justify="right"),
+            Text(
+                short_duration(left) if left > 0 else "expired",
+                style="" if left > 0 else "bold yellow",
+                justify="right",
+            ),
             Text(f"{job.remaining}/{job.retries}", justify="right"),
             Text(job.worker),
-            Text("called off" if job.revoked else gist(job.progress, 60), style="yellow" if job.revoked else "dim"),
+            Text("revoked" if job.revoked else gist(job.progress, 60), style="yellow" if job.revoked else "dim"),
         ),
     )
 
@@ -322,7 +328,7 @@ def _group(one: replies.Tally, newest: replies.Job | None, now: int) -> Row:
         (
             _number(one.jobs, "bold red"),
             Text(one.name, style="bold"),
-            Text(f"{ago(now - failure.at)} ago" if failure else "-", justify="right"),
+            Text(f"{short_duration(now - failure.at)} ago" if failure else "-", justify="right"),
             Text(newest.klass if newest else ""),
             Text(newest.queue if newest else ""),
             Text(gist(failure.message, 100) if failure else ""),
@@ -338,7 +344,7 @@ def _failed(job: replies.Job, now: int) -> Row:
             Text(short(job.jid)),
             Text(job.klass),
             Text(job.queue),
-            Text(f"{ago(now - failure.at)} ago" if failure else "-", justify="right"),
+            Text(f"{short_duration(now - failure.at)} ago" if failure else "-", justify="right"),
             Text(failure.worker if failure else ""),
             Text(gist(failure.message, 100) if failure else job.state, style="red" if failure else ""),
         ),

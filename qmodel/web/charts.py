@@ -27,10 +27,10 @@ def minutes(of_queues: Sequence[Sequence[replies.Minute]]) -> str:
     return json.dumps({"x": [at // 1000 for at in times], "series": series}, separators=(",", ":"))
 
 
-def spark(values: Sequence[int], top: int, width: int = 120, height: int = 24) -> str:
+def line(values: Sequence[int], top: int, width: int = 120, height: int = 24) -> str:
     """The path of a small line, from left to right; `top` stands at its height.
 
-    >>> spark([0, 2, 1], 2, 4, 4)
+    >>> line([0, 2, 1], 2, 4, 4)
     'M0 4L2 0L4 2'
     """
     top = top or 1

@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 from qmodel.errors import ConnectError, QmodelError, RefusedError
 from qmodel.http.guard import Denied
+from qmodel.present.fields import BadInput
 from qmodel.web.headers import HEADERS
 from qmodel.web.site import site_of
-from qmodel.web.source import BadInput
 
 CODES = {"BAD_ARGUMENT": 400, "JOB_NOT_FOUND": 404, "SCHEDULE_NOT_FOUND": 404, "SUBSCRIPTION_NOT_FOUND": 404}
 """The status of a page whose operation is refused; 409 otherwise."""

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from qmodel.present import formats
-from qmodel.web.charts import spark
-from qmodel.web.flash import said
+from qmodel.present import describe, durations, numbers, text
+from qmodel.web.charts import line
+from qmodel.web.flash import read
 
 FILTERS: dict[str, Any] = {
-    "number": formats.number,
-    "duration": formats.duration,
-    "moment": formats.moment,
-    "iso": formats.iso,
-    "day": formats.day,
-    "pretty": formats.pretty,
-    "short": formats.short,
-    "gist": formats.gist,
-    "preview": formats.preview,
-    "limits": formats.limits,
-    "recurs": formats.recurs,
-    "in_english": formats.in_english,
-    "spark": spark,
-    "from_cookie": said,
+    "number": numbers.number,
+    "counted": numbers.counted,
+    "duration": durations.format_duration,
+    "moment": durations.format_moment,
+    "iso": durations.format_iso,
+    "day": durations.format_day,
+    "pretty": text.pretty,
+    "short": text.short,
+    "gist": text.gist,
+    "preview": text.preview,
+    "limits": describe.limits,
+    "recurrence": describe.recurrence,
+    "cron_in_english": describe.cron_in_english,
+    "line": line,
+    "from_cookie": read,
 }
 """Each filter by the name that templates give it."""

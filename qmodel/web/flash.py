@@ -18,6 +18,6 @@ def say(response: Response, text: str, path: str, *, secure: bool) -> None:
     )
 
 
-def said(cookie: str) -> str:
+def read(cookie: str) -> str:
     """What is to be told. A cookie may come from anywhere; a template escapes it like any other text."""
     return unquote(cookie)[: MOST + 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from qmodel.web.source import BadInput
+from qmodel.present.fields import BadInput
 
 
 def text(request: Request, name: str) -> str:

@@ -17,7 +17,8 @@ from starlette.responses import HTMLResponse, Response
 from qmodel import __version__
 from qmodel.contract.lifecycle import STATES
 from qmodel.http.guard import FIELD, Denied, Guard
-from qmodel.present.formats import relative
+from qmodel.present.actions import ACTIONS
+from qmodel.present.durations import relative
 from qmodel.web import flash
 from qmodel.web.filters import FILTERS
 from qmodel.web.source import Source
@@ -130,6 +131,7 @@ def _templates() -> Environment:
     )
     found.filters.update(FILTERS)
     found.globals.update(states=STATES, version=__version__, navigation=NAVIGATION, under=UNDER, field=FIELD)
+    found.globals.update(actions=ACTIONS)
     return found
 
 

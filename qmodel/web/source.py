@@ -15,11 +15,6 @@ from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.errors import RefusedError
 
-
-class BadInput(ValueError):
-    """Something in a request that cannot be read; the text says what, and how it is written."""
-
-
 PAGE = 50
 """The rows of a list."""
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from qmodel.contract import replies
-from qmodel.present.formats import duration
+from qmodel.present.durations import format_duration
 
 AFTER = {
     "spawned": "waiting",
@@ -65,7 +65,7 @@ class Span(NamedTuple):
     @property
     def told(self) -> str:
         """What stands beside it."""
-        return f"{self.state} for {duration(self.ms)}"
+        return f"{self.state} for {format_duration(self.ms)}"
 
 
 def moments(job: replies.Job) -> list[Moment]:

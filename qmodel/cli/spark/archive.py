@@ -10,9 +10,10 @@ import click
 
 from qmodel.cli.convert import DURATION
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.archive_options import archive_options, counted, ranges
+from qmodel.cli.spark.archive_options import archive_options, ranges
 from qmodel.cli.spark.execute import performing
 from qmodel.errors import ConnectError, QmodelError
+from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,8 +99,8 @@ def _tell(progress: Progress) -> None:
         return
     behind = progress.newest - progress.last
     click.echo(
-        f"{progress.namespace} {progress.rows:,} events in {counted(progress.files)}, up to {progress.last:,}"
-        + (f", {behind:,} to go" if behind else "")
+        f"{progress.namespace} {counted(progress.rows, 'event')} in {counted(progress.files, 'file')}, "
+        f"up to {progress.last:,}" + (f", {behind:,} to go" if behind else "")
     )
     if progress.holes:
         click.echo(f"{progress.namespace} recorded as lost: {ranges(progress.holes)}", err=True)

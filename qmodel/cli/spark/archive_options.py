@@ -27,15 +27,6 @@ def archive_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def counted(files: int) -> str:
-    """So many files.
-
-    >>> counted(1), counted(1200)
-    ('1 file', '1,200 files')
-    """
-    return f"{files:,} file{'' if files == 1 else 's'}"
-
-
 def ranges(found: Any) -> str:
     """Ranges of sequences, for a person; the first twenty.
 

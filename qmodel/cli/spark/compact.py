@@ -7,6 +7,7 @@ import click
 from qmodel.cli.session import common, session
 from qmodel.cli.spark.archive_options import archive_options
 from qmodel.cli.spark.execute import performing
+from qmodel.present.numbers import counted
 
 
 @click.command("compact")
@@ -32,7 +33,8 @@ def command(root: str, namespace: str | None, local: int | None, days: tuple[str
             if at.json:
                 at.answer(one._asdict())
             else:
-                click.echo(f"{one.namespace} {one.day}: {one.before} files are {one.after}, {one.rows:,} rows merged")
+                merged = f"{counted(one.before, 'file')} merged into {one.after}, {counted(one.rows, 'row')}"
+                click.echo(f"{one.namespace} {one.day}: {merged}")
         if not done and not at.json:
             click.echo("There is nothing to merge.")
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.archive_options import archive_options, counted, ranges
+from qmodel.cli.spark.archive_options import archive_options, ranges
 from qmodel.cli.spark.execute import performing
+from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
     from qmodel.pipeline.archive.verify import Verdict
@@ -50,8 +51,8 @@ def _tell(verdict: Verdict) -> None:
         at.answer({**verdict._asdict(), "whole": verdict.whole})
         return
     click.echo(
-        f"{verdict.namespace} {verdict.rows:,} events up to {verdict.last:,} in {counted(verdict.files)}: "
-        + ("each is there once" if verdict.whole else "NOT WHOLE")
+        f"{verdict.namespace} {counted(verdict.rows, 'event')} up to {verdict.last:,} "
+        f"in {counted(verdict.files, 'file')}: " + ("each is there once" if verdict.whole else "NOT WHOLE")
     )
     for what, gaps in (("lost", verdict.holes), ("missing", verdict.missing), ("twice", verdict.twice)):
         if gaps:

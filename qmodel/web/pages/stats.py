@@ -10,12 +10,12 @@ from starlette.responses import Response
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.model.state.stats import DAY_MS
-from qmodel.present.durations import parse_moment
-from qmodel.present.formats import day as format_day
+from qmodel.present.durations import format_day, parse_moment
+from qmodel.present.fields import BadInput
 from qmodel.present.histogram import rows
 from qmodel.web import queries
 from qmodel.web.site import Site, site_of
-from qmodel.web.source import PAGE, BadInput, cut
+from qmodel.web.source import PAGE, cut
 
 DAYS = 14
 """The days before the one that is shown."""
