@@ -120,8 +120,8 @@ def load(name: str) -> click.Command | None:
 def hint(name: str) -> str:
     """Name the commands that a mistyped name may stand for, as a sentence; nothing if none is close.
 
-    >>> hint("config_set"), hint("wrok"), hint("xyzzy")
-    ("Did you mean 'qmodel op config-set'?", "Did you mean 'qmodel worker'?", '')
+    >>> hint("config_set"), hint("conformence"), hint("xyzzy")
+    ("Did you mean 'qmodel op config-set'?", "Did you mean 'qmodel conformance'?", '')
     """
     from qmodel.cli.derive import hyphened
     from qmodel.contract.operations import CATALOGUE

@@ -170,9 +170,8 @@ def vectors(out: Path) -> None:
         session().answer(told)
         return
     for head in told:
-        click.echo(
-            f"{out}/{head['level']}.jsonl: {counted(head['vectors'], 'vector')}, {counted(head['operations'], 'operation')}"
-        )
+        size = f"{counted(head['vectors'], 'vector')}, {counted(head['operations'], 'operation')}"
+        click.echo(f"{out}/{head['level']}.jsonl: {size}")
     click.echo(f"{out}/vectors.schema.json")
 
 

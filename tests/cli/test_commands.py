@@ -223,13 +223,13 @@ def test_what_is_no_moment_is_not_taken_for_one(run: Run) -> None:
 
 
 def test_a_refusal_exits_with_1_and_says_what_to_do(run: Run) -> None:
-    done = run("op", "unfail", "q", "g", "--count", "25")
+    done = run("op", "retry-many", "--group", "g", "--to", "q", "--count", "25")
     assert done.code == 0
     run("put", "q", "A", "--jid", "a")
     done = run("op", "forget", "q")
 
     assert (done.code, done.out) == (1, "")
-    assert "Refused (QUEUE_NOT_EMPTY): Queue q still has 1 jobs." in done.err
+    assert "Refused (QUEUE_NOT_EMPTY): Queue q still has jobs: 1." in done.err
     assert "Drain it first" in done.err
 
 

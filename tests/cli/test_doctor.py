@@ -89,9 +89,9 @@ def test_of_many_findings_of_a_kind_the_first_are_told(run: Run) -> None:
         run("op", "fail", f"j{number}", f"group-{number}", "m")
     out = run("doctor").out
 
-    assert out.count("jobs have failed in group") == 10
+    assert out.count(" in group ") == 10
     assert "WARN  and 3 more groups of failed jobs\n      See: qmodel failures" in out
-    assert "OK    13 failed jobs are kept" in out
+    assert "OK    13 failed jobs kept" in out
 
 
 def test_the_memory_of_a_server_is_told(run: Run, server: Server) -> None:
@@ -165,12 +165,12 @@ def test_a_journal_for_which_there_is_no_room_is_told(run: Run, server: Server) 
         run("op", "config-set", "journal", "1", "--url", url)
         for number in range(20):
             run("put", "q", "A", f'"{"x" * 2000}"', "--jid", f"j{number}", "--url", url)
-        assert re.search(r"the journal is on: 21 entries, \d+\.\d MiB", run("doctor", "--url", url).out)
+        assert re.search(r"the journal is on: 21 entries, \d+(\.\d+)? KiB", run("doctor", "--url", url).out)
         raw.config_set("maxmemory", used + 50 * 2**20)
         try:
             out = run("doctor", "--url", url).out
         finally:
             raw.config_set("maxmemory", 0)
-    assert re.search(r"WARN  100,000 entries of the journal would take about \d+ MiB", out)
+    assert re.search(r"WARN  100,000 entries of the journal would take about [\d.]+ [KMG]iB", out)
     fits = re.search(r"qmodel op config-set max-journal (\d+)", out)
     assert fits and 20 < int(fits[1]) < 100_000

@@ -95,9 +95,9 @@ def test_warnings_say_what_to_do_and_are_no_failure(run: Run) -> None:
     done = run("doctor")
 
     assert done.code == 0
-    assert "queue q has 1 jobs whose workers were lost" in done.out
+    assert "queue q has 1 job whose workers were lost" in done.out
     assert "qmodel unpause p" in done.out
-    assert "1 jobs have failed in group oops" in done.out
+    assert "1 failed job in group oops" in done.out
 
 
 def test_silent_workers_are_found_and_resolved(run: Run) -> None:
@@ -220,7 +220,7 @@ def test_a_picture_is_drawn_to_scale() -> None:
 
     bars = [line.count("█") + line.count("#") for line in drawn.splitlines() if "%" in line]
     assert bars == [40, 0, 20]
-    assert "3 failures, 2 of them still failed, 1 retries" in drawn
+    assert "3 failures, 2 of them still failed, 1 retry" in drawn
     assert "no longer kept" in drawn
 
 

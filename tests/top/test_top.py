@@ -174,7 +174,7 @@ async def test_from_failures_into_a_group_and_a_job_and_back(client: Client) -> 
         await screen.press("down", "enter")
         assert [row[0] for row in screen.rows] == ["a"]
         await screen.press("enter")
-        assert "Traceback" in screen.text("lines") and "Its life" in screen.text("lines")
+        assert "Traceback" in screen.text("lines") and "Timeline" in screen.text("lines")
         await screen.press("escape", "escape")
         assert len(screen.rows) == 2
         assert screen.app.table.cursor_row == 1
@@ -196,7 +196,7 @@ async def test_a_group_is_retried_or_deleted_only_after_a_yes(client: Client) ->
         fail(client, jid, "E")
     async with top(client) as screen:
         await screen.press("3", "r")
-        assert screen.asks == "Try the 3 failed jobs of group E again?"
+        assert screen.asks == "Retry 3 failed jobs of group E? Each begins anew in its own queue, with all its retries."
         await screen.press("enter")
         assert client.failed.groups() == {"E": 3}
         await screen.press("r", "y")
