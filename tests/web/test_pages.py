@@ -41,7 +41,7 @@ PAGES = {
     "/job?jid=bill-2": ["Why it is not running", "Throttle stripe is full"],
     "/job?jid=bad-1": ["KeyError: ", "Traceback", "Retry"],
     "/job?jid=good": ["rows", "ran 9 s"],
-    "/job?jid=render": ["<h2>Flow</h2>", "Timeline", "Depends on", "Fetch"],
+    "/job?jid=render": ["<h2>Flow</h2>", "Timeline", "Waiting for 1 job<", "Fetch"],
     "/flow?jid=render": ["<svg", "2 jobs", "Render"],
     "/flow?jid=mail-0": ["no dependencies and no dependents"],
     "/failures": ["KeyError", "TimeoutError"],

@@ -9,6 +9,7 @@ from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import JobNotFound, RefusedError
+from qmodel.present.numbers import counted
 from qmodel.web import queries
 from qmodel.web.site import Site, site_of
 from qmodel.web.timeline import moments, spans
@@ -29,7 +30,7 @@ def show(request: Request) -> Response:
     jid = queries.needed(request, "jid")
     job, reasons, results = site.source.client.execute_many([ops.Get(jid), ops.Why(jid), ops.Results(jid)])
     job = _found(jid, job)
-    now = site.source.now()
+    now, related = site.source.now(), _related(site, job)
     return site.page(
         request,
         "job.html",
@@ -37,7 +38,8 @@ def show(request: Request) -> Response:
         now=now,
         reasons=[] if isinstance(reasons, RefusedError) else list(reasons),
         results=[] if isinstance(results, RefusedError) else list(results),
-        related=_related(site, job),
+        related=related,
+        waiting_for=waiting_for(job, related["before"]),
         moments=moments(job),
         spans=spans(job, now),
         whole=bool(queries.text(request, "whole")),
@@ -60,6 +62,15 @@ def _related(site: Site, job: replies.Job) -> dict[str, list[tuple[str, replies.
     after = job.dependents[:RELATED]
     known = site.source.known((*before, *after))
     return {"before": [(jid, known.get(jid)) for jid in before], "after": [(jid, known.get(jid)) for jid in after]}
+
+
+def waiting_for(job: replies.Job, before: list[tuple[str, replies.Job | None]]) -> str:
+    """Say for how many jobs a job waits, and how many of these have failed."""
+    if job.state != "depends":
+        return ""
+    open_ones = set(job.dependencies)
+    failed = sum(other is not None and other.state == "failed" for jid, other in before if jid in open_ones)
+    return f"Waiting for {counted(len(open_ones), 'job')}" + (f" ({failed:,} failed)" if failed else "")
 
 
 def flow(request: Request) -> Response:
