@@ -1,4 +1,4 @@
-"""`qmodel failures`: what has failed, by group; the jobs of a group; and trying them again."""
+"""`qmodel failures`: show failed jobs by group, the jobs of a group, and retry them."""
 
 from __future__ import annotations
 
@@ -23,28 +23,26 @@ from qmodel.present.text import clean, gist
 
 @click.command("failures")
 @click.argument("group", required=False)
-@click.option("--retry", is_flag=True, help="Put them back into their queues, to be tried anew.")
+@click.option("--retry", is_flag=True, help="Retry the jobs, each in its own queue.")
 @click.option("--jid", "jids", multiple=True, help="With --retry: only this job; may be given several times.")
-@click.option("--queue", help="With --retry: only those of this queue.")
-@click.option("--klass", help="With --retry: only those of this job type.")
+@click.option("--queue", help="With --retry: only jobs of this queue.")
+@click.option("--klass", help="With --retry: only jobs of this job type.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before all groups are retried.")
-@click.option("--offset", type=click.IntRange(0), default=0, show_default=True, help="How many lines to pass over.")
-@click.option(
-    "--count", type=click.IntRange(1, groups.MANY), default=25, show_default=True, help="How many lines at most."
-)
+@click.option("--offset", type=click.IntRange(0), default=0, show_default=True, help="The lines to skip.")
+@click.option("--count", type=click.IntRange(1, groups.MANY), default=25, show_default=True, help="The most lines.")
 @click.option("--full", is_flag=True, help="With GROUP: the whole message of each job, with its traceback.")
 def command(group: str | None, retry: bool, **given: Any) -> None:
-    """Show what has failed, by group, with how many jobs each holds and the newest message; or the jobs of a GROUP.
+    """Show the failure groups, each with its number of jobs and its newest message; or the jobs of a GROUP.
 
     The largest group comes first.
 
     \b
         qmodel failures                     the groups
-        qmodel failures ValueError          the jobs of one, latest first
+        qmodel failures ValueError          the jobs of a group, latest first
         qmodel failures ValueError --full   with their tracebacks
-        qmodel failures ValueError --retry  all of them again, each in its own queue
-        qmodel failures --retry --jid JID   this job again
-        qmodel failures --retry             every failed job again; asks first
+        qmodel failures ValueError --retry  retry all jobs of a group, each in its own queue
+        qmodel failures --retry --jid JID   retry this job
+        qmodel failures --retry             retry every failed job; asks first
     """
     at = session()
     if not retry and (given["queue"] or given["klass"] or given["jids"]):
@@ -77,11 +75,11 @@ def _groups(at: Session, offset: int, count: int) -> None:
     click.echo()
     if more:
         click.echo(f"More: qmodel failures --offset {offset + count}")
-    click.echo(f"Look: qmodel failures '{tallies[0].name}'    Try again: qmodel failures '{tallies[0].name}' --retry")
+    click.echo(f"Look: qmodel failures '{tallies[0].name}'    Retry: qmodel failures '{tallies[0].name}' --retry")
 
 
 def _newest(at: Session, names: list[str]) -> dict[str, replies.Job]:
-    """The job of each group that failed last, in two round trips."""
+    """Give the latest failed job of each group, in two round trips."""
     pages = at.client.execute_many(ops.Failed(name, 0, 1) for name in names)
     jids = tuple(jid for page in pages if isinstance(page, replies.Page) for jid in page.jids)
     jobs = at.client.execute(ops.Multiget(jids)) if jids else ()
@@ -117,7 +115,7 @@ def _jobs(at: Session, group: str, offset: int, count: int, full: bool) -> None:
 
 
 def _line(now: int, job: replies.Job) -> tuple[str, ...]:
-    if job.failure is None:  # it was tried again in the meantime
+    if job.failure is None:  # it was retried in the meantime
         return (job.jid, job.klass, job.queue, "-", job.state)
     return (job.jid, job.klass, job.queue, f"{short_duration(now - job.failure.at)} ago", gist(job.failure.message))
 
@@ -173,7 +171,7 @@ def _say_retried(at: Session, done: int) -> None:
 
 
 def _all(at: Session) -> int:
-    """How many jobs have failed, from the counts of the groups."""
+    """Count the failed jobs, from the counts of the groups."""
     found = 0
     for offset in itertools.count(0, groups.MANY):
         page = at.client.execute(groups.asking(offset))
@@ -198,7 +196,7 @@ def _plain(job: replies.Job) -> dict[str, Any]:
 
 
 def _now(at: Session) -> int:
-    """The moment at which the failures are looked at: the server's, where it tells."""
+    """Give the current moment: the server's, if it has a clock."""
     if at.now is not None:
         return at.now
     clock = getattr(at.client.backend, "now", None)

@@ -1,4 +1,4 @@
-"""The statistics of a queue as a picture made of text."""
+"""The statistics of a queue, drawn with text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ WIDTH = 40
 
 
 FINE_EDGES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-"""Milliseconds at which the rows of a finer picture begin."""
+"""The starts, in milliseconds, of the rows of a finer histogram."""
 
 
 def fine_rows(durations: Sequence[int]) -> list[tuple[str, int]]:
-    """Durations below a second in rows that can be read, from the first not empty to the last."""
+    """Count durations below a second by row, from the first row that is not empty to the last."""
     counts = [0] * len(FINE_EDGES)
     for duration in durations:
         counts[bisect_right(FINE_EDGES, duration) - 1] += 1
@@ -35,8 +35,7 @@ def fine_rows(durations: Sequence[int]) -> list[tuple[str, int]]:
 def of(stats: replies.Stats, waits: Sequence[int] = (), runs: Sequence[int] = ()) -> str:
     """Draw the statistics of a queue on a day.
 
-    The stored histogram begins at a second. Given some single `waits` and `runs` in milliseconds, what is shorter is
-    drawn from those.
+    The stored histogram does not divide the first second. Single `waits` and `runs`, in milliseconds, are drawn there.
     """
     day = datetime.fromtimestamp(stats.day / 1000, UTC).date()
     lines = [
@@ -66,7 +65,7 @@ def _sample(name: str, sample: replies.Sample, some: Sequence[int]) -> list[str]
 
 
 def bar(part: float, width: int = WIDTH) -> str:
-    """A bar that fills a part of the width, to an eighth of a character.
+    """Draw a bar that fills a part of the width, to an eighth of a character.
 
     >>> bar(0.5, 4).replace('█', '#'), bar(0, 4)
     ('##  ', '    ')

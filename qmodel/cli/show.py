@@ -1,4 +1,4 @@
-"""Replies for machines and for people."""
+"""Replies, shown to people."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reply(at: Session, op: Operation, found: Any) -> None:
 
 
 def table(at: Session, columns: Sequence[str], rows: Iterable[Sequence[object]], whole: Sequence[str] = ()) -> None:
-    """Draw a table; columns whose name begins with `>` are numbers, and those that stay `whole` are never folded."""
+    """Draw a table; a `>` before a column's name means numbers, and columns in `whole` are never folded."""
     from rich.table import Table
     from rich.text import Text
 
@@ -53,7 +53,7 @@ JOB_COLUMNS = ("jid", "klass", "queue", "state", ">priority", ">remaining", "wor
 
 
 def jobs(at: Session, found: Sequence[replies.Job]) -> None:
-    """Draw jobs, a line each; of long data the beginning."""
+    """Draw jobs, a line each; long data is shortened."""
     if not found:
         click.echo("No jobs.")
         return
@@ -68,7 +68,7 @@ def jobs(at: Session, found: Sequence[replies.Job]) -> None:
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """The beginning of a text, on one line."""
+    """Shorten a text to one line."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
@@ -98,7 +98,7 @@ def _job(at: Session, op: Any, job: replies.Job | None) -> None:
         ("state", job.state),
         ("data", job.data),
         ("priority", job.priority),
-        ("retries", f"{job.remaining} of {job.retries} remain"),
+        ("retries", f"{job.remaining} of {job.retries} left"),
         ("tags", ", ".join(job.tags)),
         ("put at", format_moment(job.put_at)),
         ("ready at", format_moment(job.ready_at)),
@@ -247,7 +247,7 @@ def _settings(at: Session, op: Any, found: tuple[replies.Setting, ...]) -> None:
         known = OPTIONS["heartbeat" if one.option.startswith(PER_QUEUE) else one.option]
         value = _setting(one.option, one.value)
         rows.append((one.option, value, "set" if one.is_set else "default", known.purpose))
-    table(at, ("option", ">value", "", "what it is for"), rows)
+    table(at, ("option", ">value", "", "purpose"), rows)
 
 
 def _setting(option: str, value: int) -> str:
@@ -299,12 +299,12 @@ def _throttle(at: Session, op: Any, found: replies.Throttle) -> None:
 
 def _unique(at: Session, op: Any, found: replies.Unique | None) -> None:
     if found is None:
-        click.echo("Nobody holds it.")
+        click.echo("No job holds it.")
         return
     until = f"until {format_moment(found.until)}" if found.until else "until it has ended"
     click.echo(f"{found.jid} holds it since {format_moment(found.since)} ({found.mode}), {until}")
     if found.next:
-        click.echo(f"{found.next} comes after it")
+        click.echo(f"{found.next} is next")
 
 
 def _reasons(at: Session, op: Any, found: tuple[Reason, ...]) -> None:
@@ -312,7 +312,7 @@ def _reasons(at: Session, op: Any, found: tuple[Reason, ...]) -> None:
         moments = (f"{name} {format_moment(int(fact))}" for name, fact in one.named.items() if name in MOMENTS)
         click.echo(" ".join([one.sentence, *(f"({moment})" for moment in moments)]))
     if not found:
-        click.echo("Nothing is in its way: the next pop of its queue gives it.")
+        click.echo("Nothing blocks it: the next pop of its queue leases it.")
 
 
 MOMENTS = ("ended_at", "expires_at", "free_at", "ready_at", "opens_at", "until", "seen_at")

@@ -1,4 +1,4 @@
-"""`qmodel spark archive`: keep all events, in Parquet."""
+"""`qmodel spark archive`: archive all events, in Parquet."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 @click.command("archive")
 @archive_options
-@click.option("--every", type=DURATION, metavar="TIME", help="Go on, and look so often for new events: 10s, 1m.")
-@click.option("--skip-gaps", is_flag=True, help="Where events are gone, record which, and go on.")
-@click.option("--rows", type=click.IntRange(1), metavar="N", help="How many events a task takes.  [default: 100000]")
+@click.option("--every", type=DURATION, metavar="TIME", help="Continue, and read new events in this interval: 10s, 1m.")
+@click.option("--skip-gaps", is_flag=True, help="Record missing events as lost, and continue.")
+@click.option("--rows", type=click.IntRange(1), metavar="N", help="The events of a task.  [default: 100000]")
 def command(
     root: str, namespace: str | None, local: int | None, every: int | None, skip_gaps: bool, rows: int | None
 ) -> None:
-    """Add to the archive what is not in it yet, up to the newest event.
+    """Add all new events to the archive.
 
-    It may be killed at any time, and be begun anew at once: what is archived is what the names of the files say. Where
-    the server keeps events no longer that were not archived, it ends with 1 and says which: archive more often, or let
-    it keep more (max-events).
+    It may be killed and restarted at any time: the names of the files say what is archived. If the server no longer
+    keeps events that are not archived, the exit code is 1, and the message names them: archive more often, or raise
+    max-events.
 
     \b
         qmodel --url redis://host spark archive --to /data/events --every 1m
@@ -56,7 +56,7 @@ def command(
             except (Busy, ConnectError) as error:
                 if every is None:
                     raise
-                click.echo(f"{error} It is tried again.", err=True)
+                click.echo(f"{error} Retrying.", err=True)
             if every is None or stop.wait(every / 1000):
                 return
 
@@ -79,7 +79,7 @@ def _once(url: str, root: str, namespace: str, run: Run, skip_gaps: bool, rows: 
 
 
 def _sentence(found: Iterator[Progress]) -> Iterator[Progress]:
-    """Say what to do where events are gone."""
+    """Describe missing events, and what to do."""
     from qmodel.pipeline.events.gaps import EventsGone
 
     try:

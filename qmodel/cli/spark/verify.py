@@ -1,4 +1,4 @@
-"""`qmodel spark verify`: whether an archive has each event once."""
+"""`qmodel spark verify`: check that an archive has each event once."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @click.command("verify")
 @archive_options
-@click.option("--record-missing", is_flag=True, help="Record what is missing as lost, so that the archiver goes on.")
+@click.option("--record-missing", is_flag=True, help="Record missing events as lost, so that the archiver continues.")
 def command(root: str, namespace: str | None, local: int | None, record_missing: bool) -> None:
-    """Look into all files of the archive; end with 1 where an event is missing, or there twice, or a file is damaged.
+    """Read all files of the archive; exit with 1 if an event is missing or there twice, or a file is damaged.
 
-    What was recorded as lost is told, and is not found wanting.
+    Events that are recorded as lost are listed, and are no error.
 
     \b
         qmodel spark verify --to /data/events
