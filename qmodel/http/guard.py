@@ -4,7 +4,7 @@ The danger is a browser. It sends stored credentials with every request to the s
 another site makes it send; and without credentials, any open site can reach a server on this machine. So every request
 is checked three times:
 
-- *Credentials.* A password (`user:password`, Basic) or a token (Bearer; a browser takes it as the password of any user).
+- *Credentials.* A password (`user:password`, Basic) or a token (Bearer; for a browser, the password of any user).
   They are compared in constant time.
 - *Host.* Without a password only requests to this machine's own names are answered. Otherwise a site that
   makes its name point to 127.0.0.1 after it was loaded (DNS rebinding) could read and change everything.
@@ -84,7 +84,7 @@ class Guard:
         self._secret = secrets.token_bytes(32) if secret is None else secret.encode()
 
     def check(self, request: HTTPConnection, *, writes: bool | None = None) -> None:
-        """Check a request, or raise Denied. `writes` says whether it changes something, if its method does not say so."""
+        """Check a request, or raise Denied. `writes` says whether it changes something."""
         self._check_host(request)
         self._check_credentials(request)
         if writes is None:

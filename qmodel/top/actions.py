@@ -1,6 +1,6 @@
 """The actions of `qmodel.present.actions`, bound to keys: what a key does to a queue, a group, a job or a worker.
 
-Some keys look first: `p` pauses a queue, or unpauses a paused one. Bulk actions go on until no job is left.
+Some keys look first: `p` pauses a queue, or unpauses a paused one. Bulk actions continue until no job is left.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from qmodel.present.numbers import counted
 
 
 class Prepared(NamedTuple):
-    """An action that is ready: its question, or nothing; and what performs it and says its outcome."""
+    """A prepared action: its question, or nothing; and the function that performs it and gives its outcome."""
 
     question: str
     perform: Callable[[], Awaitable[str]]

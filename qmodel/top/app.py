@@ -1,8 +1,8 @@
 """The application behind `qmodel top`.
 
-There is one table, and a stack of views: the one on top is drawn. A loop reads its page, draws it, and sleeps for the
-interval or until a key wants it drawn at once; so a slow server is asked less often, and never twice at a time. While
-it is away the last page stays, under a line that says so.
+There is one table, and a stack of views: the top one is drawn. A loop reads its page, draws it, and sleeps for the
+interval or until a key asks for a redraw; so a slow server gets fewer requests, and one at a time. While the server is
+away, the last page stays, with a line that says so.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAGE = 50
 
 HELP = (
     ("1 2 3 4", "queues, running jobs, failures, workers"),
-    ("enter esc", "go into a queue, group, worker or job; go back"),
+    ("enter esc", "open a queue, group, worker or job; go back"),
     ("s", "the jobs of a queue in the next state"),
     ("n b", "next page, previous page"),
     ("/", "find a job by its id, or jobs by tag:NAME"),
@@ -49,7 +49,7 @@ HELP = (
 
 
 class Place(NamedTuple):
-    """A view, how many lines of it are passed over, and on which line the cursor was."""
+    """A view, the offset of its page, and the line of the cursor."""
 
     view: View
     offset: int = 0
@@ -107,7 +107,7 @@ class Top(App[None]):
         self._at_once = asyncio.Event()
         self._pulse = Pulse()
         self.drawn = 0
-        """How often a page has been drawn."""
+        """The number of pages drawn so far."""
         self._head, self._trouble, self._foot = Static(id="head"), Static(id="trouble"), Static(id="where")
         self._tabs = Tabs(*(Tab(f"{number} {view.title}", id=f"main{number}") for number, view in enumerate(MAIN, 1)))
         self.table: DataTable[Text] = DataTable(cursor_type="row", zebra_stripes=True)
@@ -116,21 +116,21 @@ class Top(App[None]):
     # ---- what is on the screen
 
     def compose(self) -> ComposeResult:
-        """Lay it out."""
+        """Compose the screen."""
         yield from (self._head, self._trouble, self._tabs, self.table, self._lines, self._foot, Footer())
 
     @property
     def place(self) -> Place:
-        """Where we are."""
+        """Give the current view."""
         return self._stack[-1]
 
     def on_mount(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self.table.focus()
         self.run_worker(self._go_round(), exit_on_error=True)
 
     async def on_unmount(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         with contextlib.suppress(QmodelError):
             await self._client.close()
 
@@ -154,7 +154,7 @@ class Top(App[None]):
             await self._draw_job()
         else:
             page = await place.view.read(self._client, place.offset, self._most)
-            if place is self.place and not self._jid:  # nobody has gone elsewhere in the meantime
+            if place is self.place and not self._jid:  # the view has not changed in the meantime
                 self._show(place, page)
         newest, groups = await self._client.execute_many((ops.Newest(), ops.FailedGroups(0, 1000)))
         self._say_head(newest, groups)
@@ -172,7 +172,7 @@ class Top(App[None]):
             self._lines.show(job.raw, reasons)
 
     def _show(self, place: Place, page: Page) -> None:
-        """Draw a page, and leave the cursor on the line on which it was."""
+        """Draw a page, and keep the cursor on its line."""
         table, old = self.table, self._page
         columns = [str(column.label) for column in table.ordered_columns]
         if columns != [name.lstrip(">") for name in place.view.columns]:
@@ -224,7 +224,7 @@ class Top(App[None]):
         self._foot.update(Text(f"{clean(self.place.view.title)}   {lines}{note}"))
         self.refresh_bindings()
 
-    # ---- going about
+    # ---- navigation
 
     def on_tabs_tab_activated(self, event: Tabs.TabActivated) -> None:
         """Go to one of the main lists."""
@@ -233,7 +233,7 @@ class Top(App[None]):
             self._go([Place(view())])
 
     def action_main(self, number: int) -> None:
-        """Go to one of the main lists, from wherever we are."""
+        """Go to one of the main lists, from any view."""
         if type(self._stack[0].view) is MAIN[number]:
             self._go([Place(MAIN[number]())])
         self._tabs.active = f"main{number + 1}"
@@ -253,7 +253,7 @@ class Top(App[None]):
         self._lines.display = not is_list
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        """Go into what the cursor is on."""
+        """Open the item under the cursor."""
         row = self._row()
         if row is None:
             return
@@ -286,7 +286,7 @@ class Top(App[None]):
         self.refresh_bindings()
 
     def action_leave(self) -> None:
-        """Go back to where we came from."""
+        """Go back to the previous view."""
         if self._jid:
             self._close_job()
         elif len(self._stack) > 1:
@@ -327,21 +327,21 @@ class Top(App[None]):
         """Show the keys."""
         self.push_screen(Help(HELP))
 
-    # ---- doing something
+    # ---- actions
 
     def _row(self) -> Row | None:
         number = self.table.cursor_row
         return self._page.rows[number] if 0 <= number < len(self._page.rows) else None
 
     def _target(self) -> tuple[str, str] | None:
-        """What a key is about: its kind, and which."""
+        """Give the kind and the key of the item that a key acts on."""
         if self._jid:
             return "job", self._jid
         row = self._row()
         return (self.place.view.kind, row.key) if row else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Show only the keys that do something here."""
+        """Enable only the keys that act on this view."""
         kind = "job" if self._jid else self.place.view.kind
         if action == "act":
             return not self._read_only and (str(parameters[0]), kind) in KEYS
@@ -354,7 +354,7 @@ class Top(App[None]):
         return True
 
     def action_act(self, name: str) -> None:
-        """Perform a key's action on what the cursor is on, after its question if it has one."""
+        """Perform a key's action on the item under the cursor, after its question if it has one."""
         target = self._target()
         if target is not None:
             self.run_worker(self._act(name, *target), group="actions")

@@ -1,4 +1,4 @@
-"""What `qmodel top` lays over its lists: one job in full, a question, a job's id to find, and the keys."""
+"""The screens over the lists of `qmodel top`: one job in full, a question, the search, and the keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DATA_SHOWN = 4000
 
 
 class Question(ModalScreen[bool]):
-    """A question to which `y` says yes, and everything else no."""
+    """A question; `y` means yes, everything else no."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("y", "answer(True)", "yes"),
@@ -39,23 +39,23 @@ class Question(ModalScreen[bool]):
             yield Static(Text.assemble(("y", "bold reverse"), " yes    ", ("n", "bold reverse"), " no"))
 
     def action_answer(self, answer: bool) -> None:
-        """Say it to whoever asked."""
+        """Close the screen with the answer."""
         self.dismiss(answer)
 
 
 class Find(ModalScreen[str]):
-    """Asks for the id of a job, or a tag."""
+    """The search: the id of a job, or a tag."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss('')", "back")]
 
     def compose(self) -> ComposeResult:
         """Show the field."""
         with Vertical(id="box"):
-            yield Static("Which job? Its id, or tag: and a tag.")
+            yield Static("Find a job by its id, or jobs by tag:name.")
             yield Input(placeholder="jid, or tag:name")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Give what was typed."""
+        """Close the screen with the text."""
         self.dismiss(event.value.strip())
 
 
@@ -90,12 +90,12 @@ class Lines(VerticalScroll):
         yield self._text
 
     def show(self, job: replies.Job, reasons: list[Reason]) -> None:
-        """Show a job, and why it does not run."""
+        """Show a job, and why it is not running."""
         self._text.update(told(job, reasons))
 
 
 def told(job: replies.Job, reasons: list[Reason]) -> Text:
-    """A job for a person: what it is, why it does not run, what it says, and its life."""
+    """Describe a job: its fields, why it is not running, its failure, and its timeline."""
     text = Text()
     _field(text, "job", job.jid, "bold")
     _field(text, "job type", job.klass)

@@ -1,7 +1,7 @@
-"""Something is done to all jobs that fit a filter, however many: a bounded part with each form that is sent.
+"""Bulk actions on all jobs that match a filter: each form that is sent does a bounded part.
 
-First a preview counts them, with the operation that will do it. Then each part goes on from the cursor of the one
-before, and the page says how far it has come; with a script it sends itself on, without one a button does.
+First a preview counts the jobs, with the operation of the action. Then each part continues from the cursor of the one
+before, and the page shows the progress. A script sends the next form; without one a button does.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ PREVIEWS = 20
 """The steps of 1000 jobs after which a preview says `or more`."""
 
 LOOK = 3.0
-"""Seconds after which it does so, too: somebody waits for it, perhaps of a server that has much to do."""
+"""Seconds after which a preview ends, too: a person waits for it, perhaps of a busy server."""
 
 SPAN = 1.0
-"""Seconds after which a part ends with its step."""
+"""Seconds after which a part ends, at the end of its step."""
 
 
 @dataclass(frozen=True)
 class Bulk:
-    """What is done, to which jobs, and how far it has come."""
+    """A bulk action: its kind, the jobs, and its progress."""
 
     kind: str
     wanted: Wanted
@@ -39,7 +39,7 @@ class Bulk:
     passed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a filter that the operation does not know: it would be done to more jobs than were meant."""
+        """Refuse a filter that the operation does not know: the action would change more jobs than were meant."""
         if self.kind not in KINDS:
             raise BadInput(f"There is no action '{self.kind[:40]}' on many jobs.")
         given = dict(self.wanted.given)
@@ -57,12 +57,12 @@ class Bulk:
         return bulk.operation(self.kind, given, self.cursor, older_ms=self.older_ms, preview=preview)
 
     def on(self, step: replies.Bulk) -> Bulk:
-        """The same after a step."""
+        """Give the action after a step."""
         return replace(self, cursor=step.cursor, done=self.done + step.done, passed=self.passed + step.passed)
 
 
 def count(source: Source, action: Bulk) -> tuple[int, bool]:
-    """How many jobs fit, and whether these are all."""
+    """Count the matching jobs; say whether the count is complete."""
     if action.kind != "clean" and set(action.wanted.given) in ({"group"}, {"group", "state"}):
         return int(source.ask(ops.Failed(action.wanted.group, 0, 1)).total), True
     until = time.monotonic() + LOOK
@@ -76,7 +76,7 @@ def count(source: Source, action: Bulk) -> tuple[int, bool]:
 
 
 def go_on(source: Source, action: Bulk) -> Bulk:
-    """Do a part of it: at least a step."""
+    """Do a part of an action: at least one step."""
     until = time.monotonic() + SPAN
     while True:
         action = action.on(source.ask(action.operation()))

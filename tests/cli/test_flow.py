@@ -44,7 +44,7 @@ def test_a_flow_in_json_has_jobs_and_edges(run: Run) -> None:
 def test_what_was_not_looked_at_is_said(run: Run) -> None:
     put(run)
     done = run("flow", "c", "--most", "2")
-    assert "There are more than 2 jobs" in done.err
+    assert "The flow has more than 2 jobs" in done.err
     assert run("flow", "nobody").code == 1
 
 

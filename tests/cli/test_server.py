@@ -81,4 +81,4 @@ def test_events_are_followed_until_somebody_interrupts_it(run: Run, url: str) ->
 
 def test_events_of_a_process_that_nobody_reaches_are_not_followed(run: Run) -> None:
     done = run("events", "--follow", "--url", "memory://")
-    assert done.code == 2 and "Nobody else can reach" in done.err
+    assert done.code == 2 and "No other process can reach" in done.err

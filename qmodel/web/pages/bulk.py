@@ -1,4 +1,4 @@
-"""The pages on which something is done to many jobs: the preview, and how far it has come."""
+"""The pages of bulk actions: the preview, and the progress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT_AGE = "1d"
 
 
 def preview(request: Request) -> Response:
-    """How many jobs it would be done to."""
+    """Show how many jobs the action would change."""
     site = site_of(request)
     site.guard.check(request, writes=True)
     older = queries.text(request, "older") or DEFAULT_AGE
@@ -32,7 +32,7 @@ def preview(request: Request) -> Response:
 
 @posted
 def run(site: Site, request: Request, form: Fields) -> Response:
-    """Do a part of it, and say how far it has come."""
+    """Do a part of the action, and show the progress."""
     wanted = Wanted(**{name: form.text(name) for name in Wanted.__dataclass_fields__})
     kind = form.text("action")
     site.check(request, f"{kind}-all")

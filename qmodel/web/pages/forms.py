@@ -1,7 +1,7 @@
-"""Where forms are sent: `/do` performs an action, `/bulk` goes through all jobs that fit a filter.
+"""The targets of forms: `/do` performs an action, `/bulk` a bulk action.
 
-Both stand behind the guard twice: it refuses what changes something unless that is allowed and comes from here, and
-asks for the token that only a page of this server carries.
+The guard checks both twice: writing must be allowed and the request must come from this site; and the form must carry
+the token of a page of this server.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from qmodel.web.site import Site, site_of
 LOG = logging.getLogger("qmodel.web")
 
 INSIDE = re.compile(r"/(?![/\\])[ -~]*")
-"""A path of this site, and nowhere else."""
+"""A path of this site, and of no other."""
 
 
 def posted(handle: Callable[[Site, Request, Fields], Response]) -> Callable[[Request], Awaitable[Response]]:
-    """A page that takes a form: read and verified here, handled in a thread."""
+    """Make the endpoint of a form: read and verify it, and handle it in a thread."""
 
     async def endpoint(request: Request) -> Response:
         site = site_of(request)
@@ -71,26 +71,26 @@ def _part(site: Site, request: Request, form: Fields, name: str, action: Stepwis
 
 
 def note(request: Request, action: str, told: str) -> None:
-    """Log who did what."""
+    """Log an action and its caller."""
     who = request.client.host if request.client is not None else "somebody"
     LOG.info("%s by %s: %s", action, who, told, extra={"action": action, "who": who})
 
 
 def _next(form: Fields) -> str:
-    """The page that a form came from, if it is one of ours."""
+    """Give the page that the form came from, if it is one of this site."""
     found = form.text("next")
     return found if INSIDE.fullmatch(found) else "/"
 
 
 def leading(form: Fields, leads: str) -> str:
-    """The page to go to: where the form was, or on, where that page is about what may be gone."""
+    """Give the next page: that of the form, or `leads` if that page is about something that may be deleted."""
     back = _next(form)
     about_one = leads and back.partition("?")[0] + "s" == leads
     return leads if about_one else back
 
 
 def _on(site: Site, request: Request, form: Fields, told: str, leads: str) -> Response:
-    """Go back or on, and tell there what was done."""
+    """Redirect to the next page, and show the outcome there."""
     response = RedirectResponse(site.root(request) + leading(form, leads), 303)
     flash.say(response, told, site.root(request), secure=request.url.scheme == "https")
     return response

@@ -1,4 +1,4 @@
-"""One job: what it carries, what became of it, why it does not run, and the flow that it belongs to."""
+"""One job: its data, its timeline, why it is not running, and its flow."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from qmodel.web.site import Site, site_of
 from qmodel.web.timeline import moments, spans
 
 RELATED = 50
-"""The most jobs before it, and after it, that are shown."""
+"""The most dependencies, and dependents, to show."""
 
 FLOW = 300
-"""The most jobs of a picture."""
+"""The most jobs of a flow to draw."""
 
 TEXT = 20_000
-"""The characters of data, result or message that are shown; the rest by a link."""
+"""The characters of data, result or message to show; a link shows the rest."""
 
 
 def show(request: Request) -> Response:
-    """Everything about a job."""
+    """Show a job."""
     site = site_of(request)
     jid = queries.needed(request, "jid")
     job, reasons, results = site.source.client.execute_many([ops.Get(jid), ops.Why(jid), ops.Results(jid)])
@@ -57,7 +57,7 @@ def _found(jid: str, job: replies.Job | RefusedError | None) -> replies.Job:
 
 
 def _related(site: Site, job: replies.Job) -> dict[str, list[tuple[str, replies.Job | None]]]:
-    """The jobs before and after it, as they are now; None for one that is gone."""
+    """Give the dependencies and dependents of a job, as they are now; None for a deleted one."""
     before = tuple(dict.fromkeys([*job.dependencies, *(edge.jid for edge in job.after)]))[:RELATED]
     after = job.dependents[:RELATED]
     known = site.source.known((*before, *after))
@@ -74,7 +74,7 @@ def waiting_for(job: replies.Job, before: list[tuple[str, replies.Job | None]]) 
 
 
 def flow(request: Request) -> Response:
-    """The flow of a job as a picture."""
+    """Draw the flow of a job."""
     site = site_of(request)
     jid = queries.needed(request, "jid")
     graph = site.source.client.flow(jid, FLOW)
