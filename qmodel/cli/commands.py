@@ -64,7 +64,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
 """The commands that `qmodel --help` explains, each with a sentence."""
 
 MORE: Final[dict[str, str]] = {
-    "flow": "Show a job's flow: which jobs wait for which, as text or as a picture.",
+    "flow": "Show a job's flow, with the dependencies between its jobs, as text or as a picture.",
     "run": "Execute a history: JSON lines, one operation each.",
     "exporter": "Export metrics of all queues to Prometheus.",
     "advance-schedules": "Compute the next moments of jobs that recur by cron.",

@@ -17,7 +17,7 @@ else:
 
 
 class Parsed(ParamType):
-    """A parameter type whose parser raises ValueError."""
+    """A parameter type with a parser that raises ValueError."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name

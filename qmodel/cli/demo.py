@@ -2,7 +2,7 @@
 
 One job per file (`CountFile`, larger files first). In a second queue, one job per folder that depends on its files
 (`SumFolder`), and one that depends on all folders (`SumAll`). Two workers pop from both queues, sums first. Each run
-has its own queues: a worker that runs already must not get jobs whose dependencies are not set yet.
+has its own queues: a worker that runs already must not get jobs before their dependencies are set.
 
 A file that cannot be read or decoded fails into a group, and a failed job would block its folder for ever. This
 application sums a folder without its failed files: the worker first removes the file from the folder's dependencies,

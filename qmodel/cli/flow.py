@@ -1,4 +1,4 @@
-"""`qmodel flow`: show which jobs wait for which, as text or as a picture."""
+"""`qmodel flow`: show the dependencies between its jobs, as text or as a picture."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 @common
-@click.command("flow", short_help="Show a job's flow: which jobs wait for which, as text or as a picture.")
+@click.command("flow", short_help="Show a job's flow, with the dependencies between its jobs, as text or as a picture.")
 @click.argument("jid")
 @click.option("--svg", type=click.File("w", encoding="utf-8"), help="Write it as a picture to this file, or to - .")
 @click.option("--mermaid", is_flag=True, help="As Mermaid text, which GitHub and other sites draw.")
 @click.option("--most", type=click.IntRange(1), default=1000, show_default=True, help="The most jobs to read.")
 def command(jid: str, svg: Any, mermaid: bool, most: int) -> None:
-    """Show a job's flow: which jobs wait for which, as text or as a picture.
+    """Show a job's flow, with the dependencies between its jobs, as text or as a picture.
 
     The last job of a flow shows all of it; another job shows the jobs before it, and those that still wait for it.
     """

@@ -77,10 +77,7 @@ def command(app: str, queues: str | None, order: str | None, **given: Any) -> No
     if session().url_from == "--url":
         loaded.connection = Connection(session().url)
     if loaded.url == "memory://":
-        click.echo(
-            "memory:// is a store in this process: it gets no jobs of other processes. Set QMODEL_URL, or --url.",
-            err=True,
-        )
+        click.echo("memory:// has only the jobs of this process. Set QMODEL_URL, or give --url.", err=True)
         loaded.connection.told()
     names, weights = (list(loaded.queues), {}) if queues is None else _queues(queues)
     given |= {"memory": _size(given["memory"]), "grace": given["grace"] / 1000}

@@ -126,7 +126,7 @@ class Place:
         self._since = time.monotonic()
 
     def read(self, page: Sequence[Event], wanted: Wanted) -> str:
-        """Advance past a page of events; give the messages of those that the filter takes."""
+        """Advance past a page of events; give the messages of the events that the filter takes."""
         if not page:
             return ""
         gap = _trimmed(self.after, page[0].seq) if page[0].seq > self.after + 1 else ""
