@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from qmodel.contract import replies
 from qmodel.present.durations import format_duration
+from qmodel.present.numbers import counted
 
 AFTER = {
     "spawned": "waiting",
@@ -86,7 +87,7 @@ def _told(stage: replies.Stage) -> str:
         "put": "into queue {queue}",
         "popped": "by worker {worker}",
         "failed": "into group {group}",
-        "retried": "retries left: {remaining}",
+        "retried": "{retries} left",
         "released": "it is {state} again",
         "lapsed": "the lease of worker {worker} ran out",
         "timed_out": "the lease was taken from worker {worker}",
@@ -94,7 +95,8 @@ def _told(stage: replies.Stage) -> str:
     }.get(stage.what, "")
     if stage.what == "completed" and facts["state"] != "complete":
         sentence = "and continues: it is {state}"
-    return sentence.format(**facts)
+    left = counted(int(facts.get("remaining", 0)), "retry", "retries")
+    return sentence.format(**facts, retries=left)
 
 
 def spans(job: replies.Job, now: int) -> list[Span]:
