@@ -129,7 +129,7 @@ def test_jobs_are_performed_shown_and_kept_while_the_worker_begins_anew(
         assert client.queues["numbers"].put("number", {}).wait(timeout=SECONDS) == 22
         (tmp_path / "jobs.py").write_text("def wrong(", encoding="utf-8")
         dev.until("SyntaxError")
-        dev.until("It begins again when a file changes")
+        dev.until("It restarts when a file changes")
         (tmp_path / "jobs.py").write_text(JOBS.format(333), encoding="utf-8")
         assert client.queues["numbers"].put("number", {}).wait(timeout=SECONDS) == 333
         assert first.refresh().state == "complete"

@@ -390,7 +390,7 @@ async def test_while_the_server_is_away_the_last_page_stays_under_a_line_that_sa
             await screen.drawn()
             with server.client() as connection:
                 connection.shutdown(nosave=True)
-            await screen.until(lambda: "trying again" in screen.text("trouble"))
+            await screen.until(lambda: "retrying" in screen.text("trouble"))
             assert screen.rows[0][0] == "mail"
 
 
@@ -413,7 +413,7 @@ async def test_where_more_is_held_than_shown_it_says_so(memory: Client) -> None:
     async with top(memory, page=5) as screen:
         await screen.press("2")
         assert len(screen.rows) == 10
-        assert "12 are held" in screen.text("where")
+        assert "12 are leased" in screen.text("where")
 
 
 def test_without_the_extra_it_says_what_to_install(run: Run, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
