@@ -220,7 +220,7 @@ class App:
                 self.client.recurring[schedule.jid].advance()
         for stale in left_over(self):
             logger().warning(
-                "Job type %s no longer declares the schedule %s, which goes on. To end it: qmodel unrecur %s",
+                "Job type %s no longer declares the schedule %s, which goes on. To end it: qmodel op unrecur %s",
                 *(kind_of(stale.klass), stale.jid, stale.jid),
             )
         return told

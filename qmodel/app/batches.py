@@ -23,6 +23,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from qmodel.app.errors import DeclarationError
+from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
     import asyncio
@@ -140,7 +141,9 @@ class _Batch(Generic[A]):
         self.results, self.error = results, None
         if results is not None and (not isinstance(results, Sequence) or len(results) != len(self.items)):
             count = len(results) if isinstance(results, Sequence) else f"a {type(results).__name__}"
-            self.error = BatchError(f"{name} gave {count} for {len(self.items)} jobs: give a list of as many, or None.")
+            self.error = BatchError(
+                f"{name} gave {count} for {counted(len(self.items), 'job')}: give a list of as many, or None."
+            )
 
     def result(self, place: int) -> Any:
         """The result for one, or what it should raise: one of its own, for a traceback belongs to one job."""

@@ -1,4 +1,4 @@
-"""`qmodel advance-schedules`: tell the next moments of cron expressions."""
+"""`qmodel advance-schedules`: compute the next moments of cron expressions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from qmodel.cli.session import common, session
 
 
 @click.command("advance-schedules")
-@click.option("--ahead", type=DURATION, default="1h", show_default=True, help="Of those that need them within so long.")
+@click.option(
+    "--ahead", type=DURATION, default="1h", show_default=True, help="Only schedules that need moments within this time."
+)
 def command(ahead: int) -> None:
-    """Tell the server the next moments of jobs that recur by cron, and print for how many it did.
+    """Compute the next moments of jobs that recur by cron, and print the number of these jobs.
 
-    The server knows no calendar: somebody tells it up to a hundred moments ahead, a month at most. Any number of
-    processes may do so, and whenever they like.
+    The server knows no calendar: a client gives it up to 100 moments ahead, of a month at most. Any number of processes
+    may do so, at any time.
     """
     at = session()
     count = at.client.advance_schedules(ahead / 1000)

@@ -1,4 +1,4 @@
-"""`qmodel audit`: the journal, executed once more on the model."""
+"""`qmodel audit`: execute the journal once more, on the model."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 
 from qmodel.cli.session import Session, common, session
 from qmodel.errors import QmodelError
+from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
     from qmodel.model.snapshot import Snapshot
@@ -23,15 +24,15 @@ STATE = click.Path(dir_okay=False)
 @click.option("--from", "begin", type=STATE, metavar="FILE", help="Begin with the state that --save or --take wrote.")
 @click.option("--save", type=STATE, metavar="FILE", help="Write the state after the last entry, for the next --from.")
 @click.option("--take", type=STATE, metavar="FILE", help="Only write the state that the server has now, for --from.")
-@click.option("--state", is_flag=True, help="Compare the server's whole state, too, with what the model comes to.")
-@click.option("--most", default=10, show_default=True, type=click.IntRange(1), help="How many differences are shown.")
+@click.option("--state", is_flag=True, help="Compare the server's whole state with the model's, too.")
+@click.option("--most", default=10, show_default=True, type=click.IntRange(1), help="The most differences to show.")
 def command(begin: str | None, save: str | None, take: str | None, state: bool, most: int) -> None:
     """Check that the server did what the model says: execute its journal once more.
 
-    Each operation that the journal holds is executed on the model, at its moment; what it replies, or why it refuses,
-    must be what the server answered. `qmodel config-set journal 1` begins a journal. Where the namespace was in use
-    before, write its state with --take while the journal is on, and begin with that. With --from and --save each audit
-    goes on where the one before ended. Exit code 1 when something differs.
+    Each operation in the journal is executed on the model, at its moment; the model's reply or refusal must equal the
+    server's. `qmodel op config-set journal 1` starts a journal. If the namespace was in use
+    before, write its state with --take while the journal is on, and begin with that state. With --from and --save each
+    audit continues where the one before ended. Exit code 1 if something differs.
 
     `qmodel journals` keeps more of a journal than the server does, and audits that.
     """
@@ -66,7 +67,7 @@ def _audit(at: Session, begin: str | None, save: str | None, state: bool, most: 
 
 
 def answer(at: Session, rows: Sequence[dict[str, Any]], most: int, seconds: float) -> None:
-    """Tell what an audit found; exit code 1 when that was something."""
+    """Print the findings of an audit; exit with 1 if there are any."""
     from qmodel.pipeline.audit.replay import Difference
 
     wrong = [row for row in rows if row["kind"] != "end"]
@@ -81,15 +82,17 @@ def answer(at: Session, rows: Sequence[dict[str, Any]], most: int, seconds: floa
         where = f"{row['namespace']}: " if row.get("namespace") else ""
         click.secho(f"{where}{shown or row['kind'] + ': ' + row['expected']}\n", fg="red")
     rate = entries / seconds if seconds else 0
-    click.echo(f"{entries} entries up to {last}, {len(wrong)} differ ({rate:,.0f} a second).", err=at.json)
+    click.echo(
+        f"{counted(entries, 'entry', 'entries')} up to {last}, {len(wrong)} differ ({rate:,.0f} a second).", err=at.json
+    )
     if not last:
-        click.echo("Nothing is recorded: begin with `qmodel config-set journal 1`.", err=at.json)
+        click.echo("The journal is empty. To start it: `qmodel op config-set journal 1`.", err=at.json)
     if wrong:
         raise click.exceptions.Exit(1)
 
 
 def told(at: Session, said: dict[str, Any], sentence: str) -> None:
-    """Say something, as JSON or in a sentence."""
+    """Print a message, as JSON or as a sentence."""
     at.answer(said) if at.json else click.echo(sentence)
 
 
@@ -100,11 +103,11 @@ def _read(path: str) -> Snapshot:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             return restore.loads(file.read())
     except (OSError, EOFError, ValueError) as error:
-        raise QmodelError(f"{path} is no state that --save or --take wrote: {error}.") from None
+        raise QmodelError(f"{path} is not a state that --save or --take wrote: {error}.") from None
 
 
 def _write(path: str, found: Snapshot) -> None:
-    """Write a state beside the file, then in its place: whoever is killed leaves the old one."""
+    """Write a state beside the file, then rename it: a killed process leaves the old one."""
     from qmodel.model import restore
 
     beside = Path(f"{path}.new")

@@ -1,4 +1,4 @@
-"""What goes through any number of jobs: a step for each 1000, until all have been looked at."""
+"""Bulk operations: a step for each 1000 jobs, until all have been examined."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from qmodel.contract.replies import Bulk
 BULK: Final = ("cancel_many", "clean", "obliterate", "retry_many")
 
 ONE_STEP: Final = ("cursor", "count", "request")
-"""Who gives one of these wants one step, and sees to the others."""
+"""Arguments that ask for a single step."""
 
 
 def performed(at: Session, op: CancelMany | Clean | Obliterate | RetryMany) -> Bulk:
-    """Execute an operation until nothing follows; give what became of all, and at a terminal show how far it is."""
+    """Execute an operation step by step to the end; give the sum, and show the progress on a terminal."""
     done = passed = 0
     shown = False
     while True:
@@ -40,5 +40,5 @@ def performed(at: Session, op: CancelMany | Clean | Obliterate | RetryMany) -> B
 
 
 def _follows(op: Any, part: Bulk) -> bool:
-    """Whether there is more to do. What came into a queue that is obliterated meanwhile is deleted as well."""
+    """Say whether there is more to do. Jobs that enter an obliterated queue meanwhile are deleted, too."""
     return bool(part.cursor) or (isinstance(op, Obliterate) and bool(part.passed and part.done))

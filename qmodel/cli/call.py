@@ -1,4 +1,4 @@
-"""`qmodel call`: put a job of an app, as its function is called."""
+"""`qmodel call`: enqueue a job of an app with arguments as for its function."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from qmodel.client.sync import Job
 
 NUMBERS: dict[Any, tuple[type, ...]] = {int: (int,), float: (float, int), bool: (bool,)}
-"""What a value of an annotation has to be, so that a slip is told here and not by the job."""
+"""The types of a value for an annotation, so that a mistake is noticed here and not in the job."""
 
 
 @click.command("call")
 @click.argument("job_type", metavar="MODULE:JOB")
 @click.argument("arguments", nargs=-1, metavar="[VALUE | NAME=VALUE]...")
-@click.option("--wait", is_flag=True, help="Wait until it has ended; print its result, and its history.")
-@click.option("--timeout", type=DURATION, help="How long to wait at most: 90 (seconds), 1.5s, 10m. [default: for ever]")
-@click.option("--queue", help="Another queue than the job type's.")
-@click.option("--delay", type=DURATION, help="After how long it is ready.")
+@click.option("--wait", is_flag=True, help="Wait until the job has ended; print its result and its history.")
+@click.option("--timeout", type=DURATION, help="The longest wait: 90 (seconds), 1.5s, 10m. [default: for ever]")
+@click.option("--queue", help="A queue other than the job type's.")
+@click.option("--delay", type=DURATION, help="The time until the job is ready.")
 @click.option("--priority", type=int, help="Lower runs sooner.")
-@click.option("--jid", help="Its id. [default: a random one]")
+@click.option("--jid", help="The job's id. [default: a random one]")
 def command(job_type: str, arguments: tuple[str, ...], wait: bool, timeout: int | None, **options: Any) -> None:
-    """Put a job of an app, with arguments as for its function, and print its id.
+    """Enqueue a job of an app, with arguments as for its function, and print its id.
 
     \b
         qmodel call jobs:add 1 2                             the function `add` of jobs.py
         qmodel call jobs:welcome ada@example.com language=de --wait
         qmodel call jobs:app.welcome ada@example.com         by the name of its klass
 
-    Values are JSON where they can be, unless the function wants text there. With --wait the result is printed as JSON,
-    and what happened to the job on the standard error; the exit code is 1 for a job that failed. Without a server
-    (memory://) this process performs the job itself.
+    Values are read as JSON if possible, unless the parameter is text. With --wait the result is printed as JSON, and
+    the history of the job on the standard error; the exit code is 1 if the job failed. Without a server (memory://)
+    this process runs the job itself.
     """
     from qmodel.app import load_job
     from qmodel.app.connections import Connection
@@ -76,7 +76,7 @@ def _options(given: dict[str, Any]) -> Any:
 
 
 def _given(kind: JobType[..., Any, ..., Any], words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a call from words: by place, and by name. Raises UsageError for names that it has not."""
+    """Read the arguments of a call, positional and by name. Raises UsageError for an unknown name."""
     names = set(kind.binding.names)
     takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in kind.binding.parameters)
     places = list(_places(kind.binding.parameters, len(words)))
@@ -95,7 +95,7 @@ def _given(kind: JobType[..., Any, ..., Any], words: Sequence[str]) -> tuple[lis
 
 
 def _refuse_name(kind: JobType[..., Any, ..., Any], name: str, place: str) -> None:
-    """Raise UsageError for `name=...` where nothing is called so, unless it can be meant as text for a place."""
+    """Raise UsageError for an unknown `name=...`, unless it can be a text for a positional parameter."""
     from qmodel.app.errors import did_you_mean
 
     wanted = kind.binding.hints.get(place)
@@ -107,7 +107,7 @@ def _refuse_name(kind: JobType[..., Any, ..., Any], name: str, place: str) -> No
 
 
 def _places(parameters: Sequence[Parameter], most: int) -> Iterator[str]:
-    """The names of the parameters that values by place go to."""
+    """Give the names of the parameters that positional values go to."""
     for parameter in parameters:
         if parameter.kind is Parameter.VAR_POSITIONAL:
             yield from [parameter.name] * most
@@ -116,7 +116,7 @@ def _places(parameters: Sequence[Parameter], most: int) -> Iterator[str]:
 
 
 def _value(kind: JobType[..., Any, ..., Any], name: str, text: str) -> Any:
-    """What a word means as a value of a parameter. Raises UsageError for what cannot be one."""
+    """Read a word as a value of a parameter. Raises UsageError if it cannot be one."""
     wanted = kind.binding.hints.get(name)
     if wanted is str or (str in get_args(wanted) and text != "null"):
         return text
@@ -146,7 +146,7 @@ def _nothing() -> Iterator[None]:
 
 @contextmanager
 def _performing(kind: JobType[..., Any, ..., Any], queue: str | None) -> Iterator[None]:
-    """Have a worker in a thread of this process."""
+    """Run a worker in a thread of this process."""
     from qmodel.worker import Worker
 
     worker = Worker(kind.app, (queue or kind.queue,))
@@ -160,7 +160,7 @@ def _performing(kind: JobType[..., Any, ..., Any], queue: str | None) -> Iterato
 
 
 def _wait(at: Session, job: TypedJob[Any], timeout: float) -> None:
-    """Wait for a job, and print what became of it."""
+    """Wait for a job, and print its outcome."""
     error: QmodelError | None = None
     try:
         (found,) = job.client.wait([job], timeout)
@@ -192,7 +192,7 @@ def _history(job: Job | None) -> list[dict[str, Any]]:
 
 
 def _show(job: Job | None, jid: str) -> None:
-    """The history of a job: each stage with the time since the one before."""
+    """Print the history of a job: each stage with the time since the one before."""
     click.secho(f"job {jid}" + (f": {job.klass} in {job.queue}" if job else " is gone"), err=True, bold=True)
     before = None
     for stage in job.history if job else ():

@@ -1,4 +1,4 @@
-"""What the commands share that run campaigns in several processes: how a sum is shown, and said in JSON."""
+"""Summaries of campaigns in several processes, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ if TYPE_CHECKING:
     from qmodel.cli.session import Session
     from qmodel.conformance.campaign.parts import Total
 
-PICTURE = click.option(
-    "--picture", type=click.Path(dir_okay=False, path_type=Path), help="Draw what was reached, as SVG."
-)
+PICTURE = click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="Draw the coverage, as SVG.")
 
 MOST_SHOWN = 3
-"""How many kinds of failures are shown whole."""
+"""The most kinds of failures to show in full."""
 
 
 def answer(at: Session, total: Total, seed: str, again: str, picture: Path | None = None) -> None:
-    """Show the sum of a campaign, draw what it reached if asked to, and exit with 1 if a difference was found."""
+    """Show the summary of a campaign, draw its coverage if requested, and exit with 1 if a difference was found."""
     if picture is not None:
         from qmodel.conformance.campaign import reached_svg
 
@@ -36,7 +34,7 @@ def answer(at: Session, total: Total, seed: str, again: str, picture: Path | Non
 
 
 def as_json(total: Total, seed: str) -> dict[str, Any]:
-    """The sum of a campaign, for JSON."""
+    """Give the summary of a campaign, for JSON."""
     from qmodel.conformance.campaign.parts import missed
     from qmodel.conformance.campaign.reached import pairs
 
@@ -65,7 +63,7 @@ def _show(total: Total) -> None:
     for found in kinds[:MOST_SHOWN]:
         click.echo(f"{found.text}\n")
     if len(kinds) > MOST_SHOWN:
-        click.echo(f"and {len(kinds) - MOST_SHOWN} more kinds of differences; --json tells all\n")
+        click.echo(f"and {len(kinds) - MOST_SHOWN} more kinds of differences; --json shows all\n")
     click.secho(str(total), fg="green" if total.agrees else "red")
     there, unreached = len(pairs()), missed(total.reached)
     some = ", ".join(f"{operation} on {situation}" for operation, situation in unreached[:3])

@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 5.0
 
 
 def main(words: list[str]) -> None:
-    """Be the process that the words say."""
+    """Run the process that the arguments name."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if words[0] == "work":
         _work(*words[1:])
@@ -34,11 +34,11 @@ def _end_with_parent() -> None:
         continue
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(PATIENCE_SECONDS)
-    os._exit(1)  # a worker, say, that wants to tell its last words to a server that has gone as well
+    os._exit(1)  # for example a worker that still tries to reach a server that has ended, too
 
 
 def _work(name: str, queues: str, concurrency: str) -> None:
-    """Perform the jobs of an app, of all queues that it knows if none are named."""
+    """Run the jobs of an app; without names, of all queues that the app knows."""
     from qmodel.app import load
     from qmodel.app.connections import Connection
     from qmodel.telemetry import logs
@@ -57,7 +57,7 @@ def _work(name: str, queues: str, concurrency: str) -> None:
 
 
 def _told(error: Exception) -> list[str]:
-    """What is wrong: a sentence of ours, or what Python says about files of this folder."""
+    """Describe an error: our sentence, or the part of the traceback in files of this folder."""
     if isinstance(error, QmodelError):
         return [f"Error: {error}"]
     here = os.getcwd() + os.sep

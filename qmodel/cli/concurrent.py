@@ -1,4 +1,4 @@
-"""`qmodel conformance concurrent`: many clients at once, and whether what they were told is linearizable."""
+"""`qmodel conformance concurrent`: run many clients at once, and check that the replies are linearizable."""
 
 from __future__ import annotations
 
@@ -21,16 +21,26 @@ UNDECIDED = 4
 
 
 @click.command("concurrent", epilog=EXIT_CODES)
-@click.option("--clients", default=8, show_default=True, type=click.IntRange(0, 200), help="How many, besides drivers.")
-@click.option("--operations", default=2000, show_default=True, type=click.IntRange(1), help="How many, of all clients.")
-@click.option("--jobs", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many they meet at.")
-@click.option("--seed", help="What the operations are drawn from.  [default: a new random one]")
-@click.option("--lose", default=0.0, type=click.FloatRange(0, 0.5), help="How often a packet is lost, as 0.01.")
-@click.option("--driver", "commands", multiple=True, metavar="COMMAND", help="A driver as one more client; repeatable.")
 @click.option(
-    "--seconds", default=120.0, show_default=True, help="How long an order is searched for, of the processor's time."
+    "--clients",
+    default=8,
+    show_default=True,
+    type=click.IntRange(0, 200),
+    help="The number of clients, besides drivers.",
 )
-@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="Write a timeline, as HTML, there.")
+@click.option(
+    "--operations",
+    default=2000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="The number of operations, of all clients.",
+)
+@click.option("--jobs", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many they meet at.")
+@click.option("--seed", help="The seed of the operations.  [default: a new random one]")
+@click.option("--lose", default=0.0, type=click.FloatRange(0, 0.5), help="The share of lost packets, such as 0.01.")
+@click.option("--driver", "commands", multiple=True, metavar="COMMAND", help="A driver as one more client; repeatable.")
+@click.option("--seconds", default=120.0, show_default=True, help="The processor time to search for an order.")
+@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="Write a timeline to this HTML file.")
 def command(
     clients: int,
     operations: int,
@@ -41,13 +51,13 @@ def command(
     seconds: float,
     picture: Path | None,
 ) -> None:
-    """Let many clients work at once, and decide whether what they were told is linearizable.
+    """Run many clients at once, and check that their replies are linearizable.
 
     They work in a namespace of their own on the server that --url says, about a few jobs in two queues. A lost packet
-    cuts the client's connection; it then does not know what happened, as the checker does not. The picture shows the
-    clients side by side, the longest order that the model agrees with, and what has no place in it.
+    cuts the client's connection; then neither the client nor the checker knows the outcome. The picture shows the
+    clients side by side, the longest order that the model accepts, and the operations that do not fit into it.
 
-    The same seed asks for the same operations; how they overlap is another matter each time.
+    The same seed gives the same operations; their overlap differs each time.
 
     \b
         qmodel conformance concurrent --url redis://localhost:6379/0 --lose 0.01 --picture violation.html
@@ -112,7 +122,7 @@ def _opener(kind: Callable[..., Any], *given: Any) -> Callable[[], Any]:
 
 
 def _with(url: str, **options: str) -> str:
-    """A URL with these options."""
+    """Add options to a URL."""
     head, _, query = url.partition("?")
     return f"{head}?{urlencode(dict(parse_qsl(query)) | options)}"
 

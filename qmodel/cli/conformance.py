@@ -21,17 +21,17 @@ def command() -> None:
 
 @command.command("run")
 @click.option("--examples", default=100, show_default=True, help="How many histories.")
-@click.option("--steps", default=60, show_default=True, help="How many operations in each.")
-@click.option("--seed", help="What the histories are drawn from.  [default: a new random one]")
+@click.option("--steps", default=60, show_default=True, help="The operations of each history.")
+@click.option("--seed", help="The seed of the histories.  [default: a new random one]")
 @click.option(
     "--subject",
     "url",
     metavar="URL",
-    help="What is compared with the model: a backend's URL, or valkey or redis, a server that is started for it. Its "
+    help="The subject to compare with the model: a backend's URL, or valkey or redis, a server started for this. Its "
     "namespace is emptied!  [default: that of --url]",
 )
 @click.option("--dialect", type=click.Choice(["qless"]), help="Calls of a dialect instead of operations.")
-@click.option("--processes", type=click.IntRange(1), help="In so many processes, and say what was reached.")
+@click.option("--processes", type=click.IntRange(1), help="Run in this many processes, and show the coverage.")
 @campaigns.PICTURE
 def run(
     examples: int,
@@ -42,9 +42,9 @@ def run(
     processes: int | None,
     picture: Path | None,
 ) -> None:
-    """Drive generated histories into a backend and the model, and compare all that can be seen.
+    """Execute generated histories on a backend and on the model, and compare all replies and states.
 
-    Ends at the first difference, shrunk to as few operations as show it. Exit code 1 then.
+    Ends at the first difference, shrunk to the fewest operations that show it; then the exit code is 1.
     """
     at = session()
     if url is not None:
@@ -86,7 +86,7 @@ def _answer(summary: Any, seed: str, again: str) -> None:
 
 
 def _in_processes(examples: int, steps: int, seed: str, processes: int, picture: Path | None) -> None:
-    """The parts of a campaign side by side, until one has found a difference."""
+    """Run the parts of a campaign side by side, until one has found a difference."""
     from qmodel.conformance.campaign import parts
     from qmodel.conformance.campaign.processes import perform
     from qmodel.conformance.subjects import named
@@ -128,7 +128,7 @@ def _subject(url: str) -> Any:
 
 
 class _progress:
-    """A bar on the standard error, if that is a terminal; gives what is called after each history."""
+    """Show a progress bar on the standard error, if it is a terminal; give the function to call after each history."""
 
     def __init__(self, examples: int, shown: bool) -> None:
         self._examples = examples

@@ -1,4 +1,4 @@
-"""What a person types, and what the catalogue takes."""
+"""Parameter types of the command line: durations, moments and texts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ else:
 
 
 class Parsed(ParamType):
-    """A parameter that is read by a function which raises ValueError."""
+    """A parameter type with a parser that raises ValueError."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
         self._parse = parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read what was typed."""
+        """Parse an argument."""
         if not isinstance(value, str):
             return value
         try:
@@ -38,7 +38,7 @@ MOMENT = Parsed("moment", parse_moment)
 
 
 def read_text(text: str) -> str:
-    """What was typed, or all of the standard input for a dash."""
+    """Give the argument, or the whole standard input for a dash."""
     return sys.stdin.read() if text == "-" else text
 
 

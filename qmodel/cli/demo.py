@@ -1,15 +1,15 @@
 """`qmodel demo`: count the lines, words and characters of a folder, as jobs.
 
-One job per file (`CountFile`, larger files first), and in a second queue one per folder that waits for its files
-(`SumFolder`) and one that waits for all folders (`SumAll`). Two workers pop from both queues, sums first. The queues
-are of one run alone: jobs that do not have their dependencies yet must not meet a worker that is running already.
+One job per file (`CountFile`, larger files first). In a second queue, one job per folder that depends on its files
+(`SumFolder`), and one that depends on all folders (`SumAll`). Two workers pop from both queues, sums first. Each run
+has its own queues: a worker that runs already must not get jobs before their dependencies are set.
 
-A file that cannot be read or decoded fails into a group, and a failed job would hold up its folder for ever. Whether
-a sum may go on without it is for the application to say, and this one says yes: the worker first takes the file off
-its folder's dependencies, then fails it. In this order a worker that is killed in between does no harm.
+A file that cannot be read or decoded fails into a group, and a failed job would block its folder for ever. This
+application sums a folder without its failed files: the worker first removes the file from the folder's dependencies,
+then fails it. In this order a worker that is killed in between does no harm.
 
-Symbolic links are not followed, so there are no loops. Binary files, by git's rule a zero among the first 8000
-bytes, are no text files. In the end everything is counted once more, without the queue and in another way.
+Symbolic links are not followed, so there are no loops. Binary files (by git's rule: a zero among the first 8000 bytes)
+are skipped. At the end everything is counted once more, without the queue and in another way.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from qmodel.client.sync import Client, Job
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import DependsOff, DependsOn, Put
 from qmodel.errors import LockLost, RefusedError
+from qmodel.present.numbers import counted
 
 GROUPS = {"demo-undecodable": "not UTF-8", "demo-unreadable": "cannot be read"}
 WORKERS = 2
@@ -62,7 +63,7 @@ def total(counts: Iterable[Sequence[int]]) -> Count:
 
 @dataclass
 class Folder:
-    """A folder, and the place of its text files in the list of all."""
+    """A folder, and the positions of its text files in the list of all."""
 
     path: str
     first: int
@@ -71,7 +72,7 @@ class Folder:
 
 @dataclass
 class Tree:
-    """The text files below a folder, folder by folder, and what was passed over."""
+    """The text files below a folder, folder by folder, and the skipped files."""
 
     files: list[tuple[str, int]] = field(default_factory=list)
     folders: list[Folder] = field(default_factory=list)
@@ -108,7 +109,7 @@ def explore(top: str) -> Tree:
 
 
 def look_at(file: str) -> tuple[str, int]:
-    """Why a file is to be passed over, if it is, and its size. One that cannot be read is not: its job shall fail."""
+    """Give the reason to skip a file, if any, and its size. An unreadable file is not skipped: its job fails."""
     try:
         found = os.lstat(file)
         if stat.S_ISLNK(found.st_mode):
@@ -136,7 +137,7 @@ def count_at_once(file: str) -> Count:
 
 
 def count_by_line(file: str) -> Count:
-    """Count a file line by line: slower, in other words."""
+    """Count a file line by line: the slower check."""
     lines = words = characters = 0
     with open(file, encoding="utf-8", newline="\n") as opened:
         for line in opened:
@@ -161,11 +162,11 @@ class Plan:
         self.sums = client.queues[f"{self.run}-sums"]
 
     def folder(self, index: int) -> str:
-        """The jid of a folder's job."""
+        """Give the id of a folder's job."""
         return f"{self.run}-folder-{index}"
 
     def file(self, index: int) -> str:
-        """The jid of a file's job."""
+        """Give the id of a file's job."""
         return f"{self.run}-file-{index}"
 
     def put(self) -> None:
@@ -223,7 +224,7 @@ def _range(folder: Folder) -> range:
 
 
 class Workers:
-    """Threads that perform jobs until they are told to stop."""
+    """Threads that run jobs until they are stopped."""
 
     def __init__(self, plan: Plan, count: int = WORKERS) -> None:
         self.client = plan.client
@@ -241,11 +242,11 @@ class Workers:
         return self
 
     def stop(self) -> None:
-        """Tell them to stop when they have performed what they hold."""
+        """Stop them after the jobs that they hold."""
         self._stop.set()
 
     def __exit__(self, *error: object) -> None:
-        """Let them finish what they hold; those that wait for a job are not waited for."""
+        """Wait until they have finished the jobs that they hold, but not for idle ones."""
         self.stop()
         for thread in list(self._at_work):
             thread.join(5)
@@ -293,7 +294,7 @@ def _unless_lost(job: Job, result: object) -> None:
 
 
 def perform(client: Client, job: Job) -> Count:
-    """Perform a job: count a file, or sum what the jobs counted that this one waited for."""
+    """Run a job: count a file, or sum the counts of its dependencies."""
     data = job.data
     if job.klass == "CountFile":
         return count_at_once(data["path"])
@@ -301,11 +302,11 @@ def perform(client: Client, job: Job) -> Count:
     return total(done.result for done in client.jobs.get_many(jids) if done.state == "complete")
 
 
-# ---- watching
+# ---- progress
 
 
 class Progress(NamedTuple):
-    """How far the jobs are."""
+    """The progress of the jobs."""
 
     files: int
     folders: int
@@ -321,7 +322,7 @@ class Progress(NamedTuple):
 
 
 def watch(plan: Plan, workers: Workers, every: float) -> Iterator[Progress]:
-    """Tell how far the jobs are, until all is done or a worker broke."""
+    """Give the progress of the jobs, until all have ended or a worker has failed."""
     began = time.monotonic()
     before = plan.client.failed.groups(0, MOST)
     done = False
@@ -387,8 +388,8 @@ def show_lines(plan: Plan, workers: Workers) -> None:
 def command(folder: str) -> None:
     """Count lines, words and characters of every text file below FOLDER, as jobs.
 
-    By default of Python's own standard library. It needs no server; with --url redis://... it does
-    the same on one, under keys of its own. Exit code 1 when a direct count gives something else.
+    By default FOLDER is Python's standard library. It needs no server; with --url redis://... it uses a
+    server, with keys of its own. Exit code 1 if a direct count gives another result.
     """
     at = session()
     at.url = separate(at.url)
@@ -398,7 +399,7 @@ def command(folder: str) -> None:
     say(f"  {len(tree.files):,} text files in {len(tree.folders):,} folders")
     if tree.skipped:
         passed = ", ".join(f"{number:,} {kind}" for kind, number in sorted(tree.skipped.items()))
-        say(f"  passed over: {passed}")
+        say(f"  skipped: {passed}")
 
     client = at.client
     plan = Plan(client, tree)
@@ -421,7 +422,7 @@ def command(folder: str) -> None:
 
 
 def separate(url: str) -> str:
-    """The URL with a prefix for the demo alone, where it names a server and no prefix."""
+    """Add a prefix for the demo to the URL of a server that has no prefix."""
     scheme = url.partition("://")[0]
     if BUILT_IN.get(scheme, ("",))[0] != "qmodel.backends.redis.backend" or "prefix=" in url:
         return url
@@ -429,7 +430,7 @@ def separate(url: str) -> str:
 
 
 def perform_all(at: Session, plan: Plan, workers: Workers) -> None:
-    """Wait until the total is there, and show how far it is."""
+    """Wait for the total, and show the progress."""
     if at.json:
         for _ in watch(plan, workers, 0.05):
             pass
@@ -440,7 +441,7 @@ def perform_all(at: Session, plan: Plan, workers: Workers) -> None:
 
 
 def count_directly(tree: Tree) -> tuple[Count, dict[str, str]]:
-    """Count the same files without the queue, and say which cannot be."""
+    """Count the same files without the queue, and name those that cannot be counted."""
     counts = []
     failed = {}
     for path, _ in tree.files:
@@ -452,7 +453,7 @@ def count_directly(tree: Tree) -> tuple[Count, dict[str, str]]:
 
 
 def report(at: Session, plan: Plan, counted: Count, direct: Count, failed: dict[str, str], seconds: float) -> None:
-    """Say what came out; exit with 1 when a direct count gives something else."""
+    """Print the result; exit with 1 if a direct count gives another one."""
     agrees = counted == direct and counted.files + len(failed) == len(plan.tree.files)
     if at.json:
         found = {"counted": counted._asdict(), "direct": direct._asdict(), "agrees": agrees}
@@ -479,7 +480,7 @@ def _report(
         click.secho(f"{name:>12} {number:>15,}", bold=True)
     click.echo(f"in {format_duration(seconds * 1000)}.")
     if agrees:
-        click.secho("Verified: a direct count of the same files gives the same.", fg="green")
+        click.secho("Verified: a direct count of the same files gives the same result.", fg="green")
     else:
         click.secho(f"NOT the same as a direct count: {direct}, {len(failed)} failed", fg="red")
     for queue in (plan.files, plan.sums):
@@ -493,7 +494,7 @@ def _report(
 
 
 def _durations(client: Client, queue: str) -> tuple[list[int], list[int]]:
-    """How long single jobs of a queue waited and ran, as far as the events are kept."""
+    """Give the waiting and running times of single jobs of a queue, as far as events are kept."""
     found: dict[str, list[int]] = {"popped": [], "completed": []}
     for event in client.events():
         if event.event in found and event.named["queue"] == queue:
@@ -510,13 +511,13 @@ def _show_failed(at: Session, plan: Plan, most: int = 5) -> None:
         if not ours:
             continue
         click.echo()
-        click.secho(f"{len(ours):,} files failed into {group} ({meaning}):", fg="yellow")
+        click.secho(f"{counted(len(ours), 'file')} failed into {group} ({meaning}):", fg="yellow")
         for job in ours[:most]:
             failure = job.failure
             click.echo(f"  {failure.message if failure else job.jid}")
         if len(ours) > most:
             click.echo(f"  and {len(ours) - most:,} more")
-        click.echo("  Their folders were summed without them: they were taken off the dependencies.")
+        click.echo("  Their folders were summed without them: their dependencies were removed.")
 
 
 common(command)

@@ -1,8 +1,8 @@
 """One command per operation, made from the catalogue.
 
-Required arguments are positional and the rest are options, under the catalogue's names with hyphens. What the client
-fills in by itself may be left out here too: the jid of a new job, the worker's name, the request id, and the token of
-a lease (then it is that of the lease which the job has at the moment).
+Required arguments are positional and the rest are options, under the catalogue's names with hyphens. Arguments that the
+client fills in are optional here, too: the jid of a new job, the worker's name, the request id, and the token of a
+lease (then the token of the job's current lease is used).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import click
@@ -23,32 +24,29 @@ from qmodel.wire.plain import plain
 
 FILLED_IN = {
     ("put", "jid"): "a new random one",
-    ("token",): "that of the lease which the job has now",
+    ("token",): "the token of the job's current lease",
     ("worker",): "<hostname>-<pid>-<thread>",
     ("request",): "a new random one",
 }
-"""What may be left out though the catalogue wants it, and what then takes its place."""
+"""The required arguments that may be left out, with a description of the value that is filled in."""
 
 LEFT_OUT = {("put", "data"), ("recur", "interval_ms")}
-"""What has a place among the arguments, and need not be given all the same: data, and an interval with --cron."""
+"""The positional arguments that are optional: data, and an interval with --cron."""
 
 ASKED_FOR = {("worker", "worker")}
-"""Where it is what the command is about."""
+"""Arguments that are not filled in because they are the subject of the command."""
 
 
-RENAMED = {"worker": "worker-jobs"}
-"""Operations whose command is called otherwise: what people expect of their name is another one."""
-
-
+@cache
 def command(name: str) -> click.Command | None:
-    """The command of an operation, by its name with hyphens."""
+    """Make the command of an operation, once, by its name with hyphens."""
     spec = next((spec for spec in CATALOGUE.values() if name == hyphened(spec)), None)
     return None if spec is None else common(_command(spec))
 
 
 def hyphened(spec: Spec) -> str:
     """The name of an operation's command."""
-    return RENAMED.get(spec.name, spec.name.replace("_", "-"))
+    return spec.name.replace("_", "-")
 
 
 def _command(spec: Spec) -> click.Command:
@@ -63,17 +61,19 @@ def _command(spec: Spec) -> click.Command:
 
     made = click.Command(hyphened(spec), callback=run, help=spec.cls.__doc__, short_help=spec.summary)
     made.params = [_parameter(spec, argument) for argument in spec.arguments]
-    if spec.name == "put":  # the last positional, and a job without data is a job
+    if spec.name == "put":  # data is the last positional argument, and optional
         made.params.sort(key=lambda param: param.name == "data")
     if spec.name == "recur":
         made.params.append(click.Option(["--tz"], help="The time zone of --cron. [default: UTC]", metavar="TZ"))
     if spec.name == "events":
-        made.params.append(click.Option(["--follow", "-f"], is_flag=True, help="Show them all, and wait for more."))
+        made.params.append(
+            click.Option(["--follow", "-f"], is_flag=True, help="Print all events, and new ones as they happen.")
+        )
     return made
 
 
 def filled_in(spec: Spec, argument: Argument) -> str | None:
-    """What takes an argument's place when it is left out, if it is one of those."""
+    """Describe the value that is filled in for an argument, if there is one."""
     if (spec.name, argument.name) in ASKED_FOR:
         return None
     return FILLED_IN.get((spec.name, argument.name)) or FILLED_IN.get((argument.name,))
@@ -104,7 +104,7 @@ def _parameter(spec: Spec, argument: Argument) -> click.Parameter:
 
 
 def _option(spec: Spec, argument: Argument) -> str:
-    """An option's name. Beside `--unique` its duration is `--unique-for`, as it is in Python."""
+    """Give an option's name. Beside `--unique` its duration is `--unique-for`, as it is in Python."""
     name = argument.name.removesuffix("_ms")
     taken = name != argument.name and any(other.name == name for other in spec.arguments)
     return "--" + (f"{name}_for" if taken else name).replace("_", "-")
@@ -148,7 +148,7 @@ def _help(spec: Spec, argument: Argument) -> str:
     return expected[0].upper() + expected[1:] + "." + shown
 
 
-# ---- from what was typed to the operation
+# ---- from arguments to the operation
 
 
 def _operation(at: Session, spec: Spec, values: dict[str, Any]) -> Operation:
@@ -171,7 +171,7 @@ def _operation(at: Session, spec: Spec, values: dict[str, Any]) -> Operation:
 
 
 def _by_cron(values: dict[str, Any], tz: str | None) -> dict[str, Any]:
-    """What an expression makes of the arguments of recur."""
+    """Give the arguments of recur that follow from a cron expression."""
     if values["cron"] is None:
         if values["interval_ms"] is None or tz is not None:
             raise click.UsageError("Give --cron with --tz, or an INTERVAL.")
@@ -214,7 +214,7 @@ def _setting(option: str, text: str) -> int:
 
 
 def _read_operations(at: Session, name: str, file: Any) -> tuple[Operation, ...]:
-    """The operations inside another one, from JSON lines with the catalogue's argument names."""
+    """Read the operations inside another one, from JSON lines with the catalogue's argument names."""
     spec = CATALOGUE[name]
     found = []
     for number, line in enumerate(file, 1):
@@ -241,11 +241,11 @@ def _fill_in_line(at: Session, spec: Spec, argument: Argument, values: dict[str,
     return _fill_in(at, spec, argument.name, values)
 
 
-# ---- performing
+# ---- execution
 
 
 def _bulk(at: Session, op: Any) -> None:
-    """Go on until all jobs have been looked at."""
+    """Repeat an operation until all jobs have been examined."""
     perform(at, op, bulk.performed)
 
 
@@ -274,16 +274,16 @@ def perform(at: Session, op: Operation, executed: Callable[[Session, Any], Any] 
 
 
 def _recur(at: Session, op: Any) -> None:
-    """Let a job recur, and tell the first moments of its expression."""
+    """Create a recurring job, and compute the first moments of its expression."""
     perform(at, op)
     if op.kind == "cron" and not op.due_at and at.now is None:
         at.client.recurring[op.jid].advance()
 
 
 def _follow(at: Session, op: Any) -> None:
-    """Print events as they come, until somebody interrupts it."""
+    """Print events as they happen, until an interrupt."""
     if at.url.partition("://")[0] in ("memory", "embedded"):
-        raise click.UsageError(f"Nobody else can reach {at.url}: there will be no events. Give --url of a server.")
+        raise click.UsageError(f"No other process can reach {at.url}: there will be no events. Give --url of a server.")
     with contextlib.suppress(KeyboardInterrupt):
         for event in at.client.follow(op.after):
             if at.json:

@@ -1,9 +1,9 @@
-"""`qmodel dev`: an app while it is written.
+"""`qmodel dev`: run an app during its development.
 
-Three processes, which this one looks after: the model behind the protocol of Redis (`qmodel serve`; none with --url),
-the pages (`qmodel web`), and a worker. When a file changes, only the worker begins anew: so the jobs stay. They end in
-order, the worker first, for what it performs has to be told to somebody. Each listens to its standard input, which is
-a pipe to here: it closes when this process is gone, in whatever way, and then they end too.
+This process supervises three others: the model behind the Redis protocol (`qmodel serve`; not with --url), the pages
+(`qmodel web`), and a worker. When a file changes, only the worker restarts, so the jobs stay. At the end the worker
+stops first, because it reports its jobs to the server. Each process reads its standard input, a pipe from this one: it
+closes when this process ends, in whatever way, and then they end, too.
 """
 
 from __future__ import annotations
@@ -31,20 +31,22 @@ NEEDED: Final = {"redis": "redis", "watchfiles": "reload", "starlette": "web", "
 
 @click.command("dev")
 @click.argument("app", metavar="MODULE:APP")
-@click.option("--url", metavar="URL", help="Where the jobs are. [default: in memory, for as long as this runs]")
-@click.option("--queues", "-q", default="", help="Their names by commas. [default: those of the app's job types]")
-@click.option("--concurrency", "-c", default=10, show_default=True, help="How many jobs at a time.")
-@port_option(8700, "Of the pages; another one if it is taken.")
+@click.option("--url", metavar="URL", help="Where the jobs are. [default: in memory, while this runs]")
+@click.option(
+    "--queues", "-q", default="", help="The queues, separated by commas. [default: those of the app's job types]"
+)
+@click.option("--concurrency", "-c", default=10, show_default=True, help="The most jobs at a time.")
+@port_option(8700, "The port of the pages; another one if it is taken.")
 @click.option("--no-web", is_flag=True, help="No pages.")
 def command(app: str, url: str | None, queues: str, concurrency: int, port: int, no_web: bool) -> None:
-    """Perform the jobs of an app while it is written, and show them on pages in a browser.
+    """Run the jobs of an app during its development, and show them on web pages.
 
     \b
         qmodel dev jobs                              the app of jobs.py; no server is needed
         qmodel dev jobs --url redis://localhost:6379/0
 
-    The worker begins anew when a Python file below this folder changes. Ctrl-C ends all; jobs at hand are finished
-    before, and with a second Ctrl-C given back.
+    The worker restarts when a Python file below this folder changes. Ctrl-C ends all processes after the running jobs;
+    a second Ctrl-C releases these jobs at once.
     """
     _check_packages([one for one in NEEDED if not (no_web and NEEDED[one] == "web")])
     dev = Dev(app, url or _given_url(), queues, concurrency)
@@ -61,9 +63,9 @@ def command(app: str, url: str | None, queues: str, concurrency: int, port: int,
 
 
 def _given_url() -> str:
-    """What was said before the command. Not what the environment says: nobody tries things out on jobs in earnest."""
+    """Give the --url before the command, but not QMODEL_URL: a trial run must not touch the jobs of production."""
     if session().url_from == "QMODEL_URL":
-        click.echo("QMODEL_URL is not heeded: these jobs are in memory. Give --url to have them there.", err=True)
+        click.echo("QMODEL_URL is ignored: these jobs are in memory. To use a server, give --url.", err=True)
     return session().url if session().url_from == "--url" else ""
 
 
@@ -79,7 +81,7 @@ def _check_packages(needed: list[str]) -> None:
 
 
 class Dev:
-    """The processes, and what they have in common."""
+    """The processes, and their common state."""
 
     def __init__(self, app: str, url: str, queues: str, concurrency: int) -> None:
         self.url = url
@@ -90,10 +92,10 @@ class Dev:
         self._over = threading.Event()
         self._processes: dict[str, subprocess.Popen[str]] = {}
 
-    # ---- beginning
+    # ---- start
 
     def start(self, port: int | None) -> None:
-        """Start all of them; raise ConnectError where there is no server for the jobs."""
+        """Start all of them; raise ConnectError if there is no server for the jobs."""
         if not self._given:
             self._serve()
         kept = "" if self._given else " (in memory: they are gone when this ends)"
@@ -111,7 +113,7 @@ class Dev:
         said = process.stdout.readline()
         self.url = said.rpartition(" at ")[2].strip()
         if not self.url.startswith("redis://"):
-            raise LocalError("The server in memory did not start.", "What stands above says why.")
+            raise LocalError("The server in memory did not start.", "The output above says why.")
 
     def _begin(self, name: str, words: list[str], **options: Any) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "qmodel.cli.child", *words]
@@ -121,10 +123,10 @@ class Dev:
         )
         return self._processes[name]
 
-    # ---- going on
+    # ---- supervision
 
     def watch(self) -> None:
-        """Look after them until somebody wants it to end."""
+        """Supervise them until a signal."""
         from watchfiles import PythonFilter, watch
 
         every = int(LOOK_SECONDS * 1000)
@@ -146,33 +148,33 @@ class Dev:
                 self.status = 1
                 self._over.set()
             elif name == "worker":
-                click.secho("The worker ended. It begins again when a file changes.", fg="yellow", err=True)
+                click.secho("The worker ended. It restarts when a file changes.", fg="yellow", err=True)
             else:
-                click.secho("There are no pages; all else goes on.", fg="yellow", err=True)
+                click.secho("The pages ended; the other processes continue.", fg="yellow", err=True)
 
     def _renew(self, changed: list[str]) -> None:
-        click.secho(f"{', '.join(changed[:3])} changed: the worker begins anew.", bold=True)
+        click.secho(f"{', '.join(changed[:3])} changed: the worker restarts.", bold=True)
         self._finish("worker", signal.SIGTERM)
         if not self._asked:
             self._begin("worker", self._work)
 
-    # ---- ending
+    # ---- end
 
     def stop(self, number: int, frame: object) -> None:
-        """Let all end; when it is said again, without finishing what is at hand."""
+        """End all; at the second signal without finishing the running jobs."""
         self._asked += 1
         self._over.set()
         if worker := self._processes.get("worker"):
             worker.send_signal(signal.SIGINT)
 
     def end(self) -> None:
-        """End all, the worker first; it knows already if a signal asked."""
+        """End all, the worker first; after a signal it is ending already."""
         self._finish("worker", None if self._asked else signal.SIGTERM)
         for name in ("web", "serve"):
             self._finish(name, signal.SIGTERM)
 
     def _finish(self, name: str, by: signal.Signals | None) -> None:
-        """Let a process end, by a signal if it does not know yet, and wait for it."""
+        """End a process, by a signal if it is not ending yet, and wait for it."""
         process = self._processes.get(name)
         if process is None:
             return
@@ -187,6 +189,6 @@ class Dev:
 
 
 def _free(port: int) -> int:
-    """A port of this machine, or 0, which is any that is free, where somebody listens there already."""
+    """Give the port, or 0 (any free port) if it is in use on this machine."""
     with socket.socket() as tried:
         return 0 if port and tried.connect_ex(("127.0.0.1", port)) == 0 else port

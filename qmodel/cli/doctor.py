@@ -1,4 +1,4 @@
-"""`qmodel doctor`: what `qmodel.doctor` finds, on the terminal."""
+"""`qmodel doctor`: print the findings of `qmodel.doctor`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ COLORS = {OK: "green", WARN: "yellow", FAIL: "red"}
 
 
 @click.command("doctor")
-@click.option("--resolve", is_flag=True, help="Do what can be done here.")
-@click.option("--keys", is_flag=True, help="On a server, look at every key too (up to 100,000), in one script.")
-@click.option("--app", metavar="MODULE:APP", help="Look at an app too, and at the place where it has its jobs.")
+@click.option("--resolve", is_flag=True, help="Apply the repairs that are safe.")
+@click.option("--keys", is_flag=True, help="On a server, check every key, too (up to 100,000), in one script.")
+@click.option("--app", metavar="MODULE:APP", help="Check an app and the server of its jobs, too.")
 def command(resolve: bool, keys: bool, app: str | None) -> None:
-    """Check the environment, the server and the jobs; say what to do.
+    """Check the environment, the server and the jobs; suggest repairs.
 
-    `--resolve` takes silent workers off the list, tells recurring jobs the next moments of their cron expressions, and
-    nothing else: whether a paused queue should go on or a failed job run again only a person knows; lost workers' jobs
-    are taken back by the next pop; and of two keys that contradict each other none says which is right.
+    `--resolve` removes silent workers from the list and computes the next moments of cron expressions, and nothing
+    else. Only a person can decide to unpause a queue or to retry a failed job; the next pop takes the jobs of lost
+    workers; and of two keys that contradict each other none is known to be right.
 
-    Exit code 1 when a check fails; a warning alone is no failure.
+    Exit code 1 if a check fails; warnings alone are not a failure.
     """
     at = session()
     at.look_at_keys = keys
@@ -43,7 +43,7 @@ def command(resolve: bool, keys: bool, app: str | None) -> None:
 
 
 def _examined(at: Session, where: str | None) -> Iterator[Finding]:
-    """All findings; where there is an app, about that first and last. Its place is looked at, unless --url is given."""
+    """Give all findings, those on an app first and last. Its server is checked, unless --url is given."""
     if where is None:
         yield from examine(at)
         return

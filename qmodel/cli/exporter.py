@@ -1,4 +1,4 @@
-"""`qmodel exporter`: the metrics of a namespace, for Prometheus."""
+"""`qmodel exporter`: export the metrics of a namespace to Prometheus."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 @click.command("exporter")
 @listening(9808)
-@click.option("--queues", default="*", show_default=True, metavar="PATTERN", help="Only queues whose names fit.")
-@click.option("--most", default=1000, show_default=True, help="How many queues, groups and throttles at most.")
+@click.option("--queues", default="*", show_default=True, metavar="PATTERN", help="Only queues whose names match.")
+@click.option("--most", default=1000, show_default=True, help="The most queues, groups and throttles.")
 @click.option("--histograms/--no-histograms", default=True, show_default=True, help="How long jobs waited and ran.")
 @click.option("--once", is_flag=True, help="Print the metrics and end.")
 def command(host: str, port: int, queues: str, most: int, histograms: bool, once: bool) -> None:
-    """Tell Prometheus what there is in all queues, whoever works on them.
+    """Export the metrics of all queues to Prometheus, whatever program works on them.
 
     One exporter is enough for a namespace; it answers /metrics, and /live and /ready for probes.
     docs/operating.md has the table of metrics, and alerts to set.
 
     \b
         qmodel exporter                              on 127.0.0.1:9808
-        qmodel exporter --host 0.0.0.0 --port 80     for others; there is no password
-        qmodel exporter --once                       print them, say for a look; 69 if there is no server
+        qmodel exporter --host 0.0.0.0 --port 80     for other machines; there is no password
+        qmodel exporter --once                       print the metrics; exit code 69 without a server
     """
     need("prometheus_client", "prometheus", "exporter")
     from prometheus_client import CollectorRegistry
@@ -57,28 +57,28 @@ def command(host: str, port: int, queues: str, most: int, histograms: bool, once
     try:
         endpoint = serve(health, port, host, metrics=page(registry))
     except OSError as error:
-        raise QmodelError(f"Port {port} of {host} cannot be listened on: {error}. Give another --port.") from None
-    click.echo(f"qmodel tells its metrics at http://{host}:{endpoint.port}/metrics")
+        raise QmodelError(f"Port {port} of {host} cannot be used: {error}. Give another --port.") from None
+    click.echo(f"qmodel serves its metrics at http://{host}:{endpoint.port}/metrics")
     while not stop.wait(1):
         health.tick()
     endpoint.close()
 
 
 def _print(collector: EngineCollector, text: str) -> None:
-    """Print metrics; raise ConnectError where there was no server to have them from."""
+    """Print metrics; raise ConnectError if there is no server."""
     click.echo(text, nl=False)
     if "\nqmodel_up 0" in text:
         collector.reach()
 
 
 def _begin(collector: EngineCollector) -> None:
-    """See that the URL is one; a server that is not there may still come."""
+    """Check the URL; a server that is not there may still start."""
     try:
         collector.reach()
     except ConnectError as error:
         if error.__cause__ is None:
             raise
-        click.echo(f"{error.sentence} Until it is there, qmodel_up is 0.", err=True)
+        click.echo(f"{error.sentence} Until the server is there, qmodel_up is 0.", err=True)
 
 
 common(command)

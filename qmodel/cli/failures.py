@@ -1,9 +1,10 @@
-"""`qmodel failures`: what has failed, by group; the jobs of a group; and trying them again."""
+"""`qmodel failures`: show failed jobs by group, the jobs of a group, and retry them."""
 
 from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -12,34 +13,36 @@ from qmodel.cli import show
 from qmodel.cli.session import Session, common, session
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
-from qmodel.top import groups, retry
-from qmodel.top.text import ago, clean, gist
+from qmodel.present import bulk, groups
+from qmodel.present.actions import ACTIONS, Once, outcome
+from qmodel.present.durations import short_duration
+from qmodel.present.fields import Fields
+from qmodel.present.numbers import counted, number
+from qmodel.present.text import clean, gist
 
 
 @click.command("failures")
 @click.argument("group", required=False)
-@click.option("--retry", is_flag=True, help="Put them back into their queues, to be tried anew.")
+@click.option("--retry", is_flag=True, help="Retry the jobs, each in its own queue.")
 @click.option("--jid", "jids", multiple=True, help="With --retry: only this job; may be given several times.")
-@click.option("--queue", help="With --retry: only those of this queue.")
-@click.option("--klass", help="With --retry: only those of this job type.")
+@click.option("--queue", help="With --retry: only jobs of this queue.")
+@click.option("--klass", help="With --retry: only jobs of this job type.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before all groups are retried.")
-@click.option("--offset", type=click.IntRange(0), default=0, show_default=True, help="How many lines to pass over.")
-@click.option(
-    "--count", type=click.IntRange(1, groups.MANY), default=25, show_default=True, help="How many lines at most."
-)
+@click.option("--offset", type=click.IntRange(0), default=0, show_default=True, help="The lines to skip.")
+@click.option("--count", type=click.IntRange(1, groups.MANY), default=25, show_default=True, help="The most lines.")
 @click.option("--full", is_flag=True, help="With GROUP: the whole message of each job, with its traceback.")
 def command(group: str | None, retry: bool, **given: Any) -> None:
-    """Show what has failed, by group, with how many jobs each holds and the newest message; or the jobs of a GROUP.
+    """Show the failure groups, each with its number of jobs and its newest message; or the jobs of a GROUP.
 
     The largest group comes first.
 
     \b
         qmodel failures                     the groups
-        qmodel failures ValueError          the jobs of one, latest first
+        qmodel failures ValueError          the jobs of a group, latest first
         qmodel failures ValueError --full   with their tracebacks
-        qmodel failures ValueError --retry  all of them again, each in its own queue
-        qmodel failures --retry --jid JID   this job again
-        qmodel failures --retry             every failed job again; asks first
+        qmodel failures ValueError --retry  retry all jobs of a group, each in its own queue
+        qmodel failures --retry --jid JID   retry this job
+        qmodel failures --retry             retry every failed job; asks first
     """
     at = session()
     if not retry and (given["queue"] or given["klass"] or given["jids"]):
@@ -47,7 +50,7 @@ def command(group: str | None, retry: bool, **given: Any) -> None:
     if retry and given["jids"]:
         if group or given["queue"] or given["klass"]:
             raise click.UsageError("--jid names the jobs: leave GROUP, --queue and --klass out.")
-        _say_retried(at, sum(_retried(at, jid) for jid in given["jids"]))
+        retry_jobs(at, given["jids"])
     elif retry:
         _retry(at, group, given)
     elif group is None:
@@ -72,11 +75,11 @@ def _groups(at: Session, offset: int, count: int) -> None:
     click.echo()
     if more:
         click.echo(f"More: qmodel failures --offset {offset + count}")
-    click.echo(f"Look: qmodel failures '{tallies[0].name}'    Try again: qmodel failures '{tallies[0].name}' --retry")
+    click.echo(f"Look: qmodel failures '{tallies[0].name}'    Retry: qmodel failures '{tallies[0].name}' --retry")
 
 
 def _newest(at: Session, names: list[str]) -> dict[str, replies.Job]:
-    """The job of each group that failed last, in two round trips."""
+    """Give the latest failed job of each group, in two round trips."""
     pages = at.client.execute_many(ops.Failed(name, 0, 1) for name in names)
     jids = tuple(jid for page in pages if isinstance(page, replies.Page) for jid in page.jids)
     jobs = at.client.execute(ops.Multiget(jids)) if jids else ()
@@ -86,7 +89,7 @@ def _newest(at: Session, names: list[str]) -> dict[str, replies.Job]:
 def _newest_cells(now: int, job: replies.Job | None) -> tuple[str, ...]:
     if job is None or job.failure is None:
         return ("-", "-", "-", "")
-    return (f"{ago(now - job.failure.at)} ago", job.klass, job.queue, gist(job.failure.message))
+    return (f"{short_duration(now - job.failure.at)} ago", job.klass, job.queue, gist(job.failure.message))
 
 
 def _jobs(at: Session, group: str, offset: int, count: int, full: bool) -> None:
@@ -105,20 +108,21 @@ def _jobs(at: Session, group: str, offset: int, count: int, full: bool) -> None:
     else:
         rows = [_line(now, job) for job in jobs]
         show.table(at, ("jid", "klass", "queue", ">failed", "message"), rows, whole=("jid", ">failed"))
-    click.echo(f"\n{offset + 1} to {offset + len(jobs)} of {page.total}." if jobs else f"\nThere are {page.total}.")
+    first, last = offset + 1, offset + len(jobs)
+    click.echo(f"\n{first} to {last} of {page.total}." if jobs else f"\nTotal: {number(page.total)}.")
     if offset + len(jobs) < page.total and jobs:
         click.echo(f"More: qmodel failures '{group}' --offset {offset + count}")
 
 
 def _line(now: int, job: replies.Job) -> tuple[str, ...]:
-    if job.failure is None:  # it was tried again in the meantime
+    if job.failure is None:  # it was retried in the meantime
         return (job.jid, job.klass, job.queue, "-", job.state)
-    return (job.jid, job.klass, job.queue, f"{ago(now - job.failure.at)} ago", gist(job.failure.message))
+    return (job.jid, job.klass, job.queue, f"{short_duration(now - job.failure.at)} ago", gist(job.failure.message))
 
 
 def _say_whole(now: int, job: replies.Job) -> None:
     failure = job.failure
-    when = f"{ago(now - failure.at)} ago on {failure.worker or '-'}" if failure else job.state
+    when = f"{short_duration(now - failure.at)} ago on {failure.worker or '-'}" if failure else job.state
     click.secho(f"{job.jid}  {job.klass} in {job.queue}, {when}", bold=True)
     click.echo(clean(failure.message).rstrip() + "\n" if failure else "")
 
@@ -140,27 +144,34 @@ def _retry(at: Session, group: str | None, given: dict[str, Any]) -> None:
         if not there:
             click.echo("Nothing has failed." if not at.json else '{"retried": 0}')
             return
-        click.confirm(f"Try {there} failed jobs of all groups again?", abort=True, err=True)
+        click.confirm(f"Retry {counted(there, 'failed job')} of all groups?", abort=True, err=True)
     _say_retried(at, at.client.failed.retry(given["queue"], **chosen))
 
 
-def _retried(at: Session, jid: str) -> bool:
-    """Put one job back; say so if it has not failed."""
-    done = retry.done(at.client.execute_many(retry.asking(jid)))
+def retry_jobs(at: Session, jids: Sequence[str]) -> None:
+    """Retry failed jobs, by id; exit with 1 if none of them had failed."""
+    action, fields = ACTIONS["retry-jobs"], Fields(("jid", jid) for jid in jids)
+    assert isinstance(action, Once)
+    found = at.client.execute_many(action.make(fields))
+    sentence = outcome(action, fields, found)
+    done = sum(step.done for step in found)
+    if at.json:
+        at.answer({"retried": done})
+    else:
+        click.echo(sentence)
     if not done:
-        click.echo(f"Job {jid} has not failed.", err=True)
-    return done
+        raise click.exceptions.Exit(1)
 
 
 def _say_retried(at: Session, done: int) -> None:
     if at.json:
         at.answer({"retried": done})
     else:
-        click.echo(f"{done} jobs are back in their queues.")
+        click.echo(bulk.outcome("retry", done))
 
 
 def _all(at: Session) -> int:
-    """How many jobs have failed, from the counts of the groups."""
+    """Count the failed jobs, from the counts of the groups."""
     found = 0
     for offset in itertools.count(0, groups.MANY):
         page = at.client.execute(groups.asking(offset))
@@ -185,7 +196,7 @@ def _plain(job: replies.Job) -> dict[str, Any]:
 
 
 def _now(at: Session) -> int:
-    """The moment at which the failures are looked at: the server's, where it tells."""
+    """Give the current moment: the server's, if it has a clock."""
     if at.now is not None:
         return at.now
     clock = getattr(at.client.backend, "now", None)

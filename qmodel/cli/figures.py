@@ -1,4 +1,4 @@
-"""What `qmodel statistics` and `qmodel spark statistics` share: their options, and how figures are shown."""
+"""What `qmodel statistics` and `qmodel spark statistics` share: options, and the display of figures."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 from qmodel.cli import show
 from qmodel.cli.convert import Parsed, format_duration
 from qmodel.cli.session import Session, session
+from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
     from qmodel.pipeline.statistics.count import Engine
@@ -23,7 +24,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 class Asked(NamedTuple):
-    """What the options ask for."""
+    """The request that the options make."""
 
     archive: str
     kinds: tuple[str, ...]
@@ -43,7 +44,7 @@ def _kinds(text: str) -> tuple[str, ...]:
 
 
 def options(command: C) -> C:
-    """Give a command the options of both."""
+    """Give a command the common options."""
     for add in reversed(
         (
             click.argument("archive"),
@@ -52,18 +53,18 @@ def options(command: C) -> C:
                 default="queue",
                 show_default=True,
                 type=Parsed("kinds", _kinds),
-                help="Some of queue,klass,worker,tag.",
+                help="One or more of queue,klass,worker,tag.",
             ),
             click.option(
-                "--day", "days", multiple=True, type=click.DateTime(["%Y-%m-%d"]), help="Of this day alone (UTC)."
+                "--day", "days", multiple=True, type=click.DateTime(["%Y-%m-%d"]), help="Only this day (UTC)."
             ),
             click.option("--together", is_flag=True, help="All days as one."),
-            click.option("--namespace", help="Of this namespace alone.  [default: all of the archive]"),
-            click.option("--out", metavar="FOLDER", help="Keep what was counted: the next run counts what is new."),
+            click.option("--namespace", help="Only this namespace.  [default: all of the archive]"),
+            click.option("--out", metavar="FOLDER", help="Keep the counts here: the next run counts only new events."),
             click.option(
-                "--top", default=20, show_default=True, type=click.IntRange(1), help="Show so many of each kind."
+                "--top", default=20, show_default=True, type=click.IntRange(1), help="The rows of each kind to show."
             ),
-            click.option("--svg", metavar="FILE", help="Draw what is shown as a picture."),
+            click.option("--svg", metavar="FILE", help="Draw the figures as a picture."),
         )
     ):
         command = add(command)
@@ -80,7 +81,7 @@ def asked(
     top: int,
     svg: str | None,
 ) -> Asked:
-    """What the options say."""
+    """Read the options."""
     starts = tuple((day - datetime(1970, 1, 1)).days * 86_400_000 for day in days)
     return Asked(archive, by, starts, together, namespace, out, top, svg)
 
@@ -110,8 +111,8 @@ def _said(new: dict[str, Range], out: str | None) -> str:
     events = sum(until - after for after, until in new.values())
     spaces = "1 namespace" if len(new) == 1 else f"{len(new):,} namespaces"
     if out:
-        return f"Counted {events:,} new events of {spaces}; the figures of all are in {out}."
-    return f"Counted {events:,} events of {spaces}."
+        return f"Counted {counted(events, 'new event')} of {spaces}; the figures of all are in {out}."
+    return f"Counted {counted(events, 'event')} of {spaces}."
 
 
 DURATIONS = (">mean", ">p50", ">p95", ">p99")
@@ -135,7 +136,7 @@ def _show(at: Session, what: Asked, found: dict[Name, Figures]) -> None:
 
 
 def _most(found: Iterable[tuple[Name, Figures]], top: int) -> list[tuple[Name, Figures]]:
-    """Those with the most jobs, in the order of their names."""
+    """Give the rows with the most jobs, ordered by name."""
     return sorted(
         sorted(found, key=lambda pair: -(pair[1].wait.count + pair[1].run.count))[:top], key=lambda pair: pair[0]
     )

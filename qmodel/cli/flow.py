@@ -1,4 +1,4 @@
-"""The flow of a job: which jobs wait for which, as text or as a picture."""
+"""`qmodel flow`: show the dependencies between its jobs, as text or as a picture."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 @common
-@click.command("flow", short_help="Show a job's flow: which jobs wait for which, as text or as a picture.")
+@click.command("flow", short_help="Show a job's flow, with the dependencies between its jobs, as text or as a picture.")
 @click.argument("jid")
 @click.option("--svg", type=click.File("w", encoding="utf-8"), help="Write it as a picture to this file, or to - .")
-@click.option("--mermaid", is_flag=True, help="As text for mermaid, which GitHub and others draw.")
-@click.option("--most", type=click.IntRange(1), default=1000, show_default=True, help="The most jobs to look at.")
+@click.option("--mermaid", is_flag=True, help="As Mermaid text, which GitHub and other sites draw.")
+@click.option("--most", type=click.IntRange(1), default=1000, show_default=True, help="The most jobs to read.")
 def command(jid: str, svg: Any, mermaid: bool, most: int) -> None:
-    """Show a job's flow: which jobs wait for which, as text or as a picture.
+    """Show a job's flow, with the dependencies between its jobs, as text or as a picture.
 
-    From the last job of a flow all of it is seen; from another one those before it, and those that still wait for it.
+    The last job of a flow shows all of it; another job shows the jobs before it, and those that still wait for it.
     """
     at = session()
     graph = at.client.flow(jid, most)
@@ -38,7 +38,7 @@ def command(jid: str, svg: Any, mermaid: bool, most: int) -> None:
     else:
         _show(graph)
     if not graph.is_whole:
-        click.echo(f"There are more than {most} jobs: see --most.", err=True)
+        click.echo(f"The flow has more than {most} jobs: see --most.", err=True)
 
 
 def _show(graph: Graph) -> None:

@@ -1,4 +1,4 @@
-"""`qmodel http`: the jobs over HTTP."""
+"""`qmodel http`: serve jobs over HTTP."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _ALLOW_HOST = click.option(
     "hosts",
     multiple=True,
     metavar="NAME",
-    help="A name by which it may be asked without a password, for a proxy that asks for one; may be given again.",
+    help="A host name that needs no password, for a proxy that authenticates; may be given several times.",
 )
 
 
 def options(port: int) -> Callable[[F], F]:
-    """The options of a command that serves: --host, --port, --writable, --auth and --allow-host."""
+    """Give a command the options of a server: --host, --port, --writable, --auth and --allow-host."""
     made = (
         listening(port),
-        click.option("--writable", is_flag=True, help="Let callers change things, and not only look."),
+        click.option("--writable", is_flag=True, help="Allow changes. [default: read-only]"),
         click.option(
             "--auth",
             envvar="QMODEL_AUTH",
             show_envvar=True,
             metavar="USER:PASSWORD|TOKEN",
-            help="Ask for it. Needed for an address that others can reach.",
+            help="The password or token to require. Needed for an address that other machines can reach.",
         ),
         _ALLOW_HOST,
     )
@@ -51,7 +51,7 @@ def options(port: int) -> Callable[[F], F]:
 
 
 def address(host: str, port: int, auth: str | None) -> Address:
-    """Where to listen, if that is safe; and if what is needed for it is installed."""
+    """Give the address to listen on; raise an error if it is unsafe, or if a package is missing."""
     try:
         from qmodel.http.guard import Exposed, check_binding, checked
         from qmodel.http.host import Address
@@ -70,7 +70,7 @@ def address(host: str, port: int, auth: str | None) -> Address:
 
 @click.command("http")
 @options(8000)
-@click.option("--verbose", "-v", is_flag=True, help="Log who changes what, and whom it denies.")
+@click.option("--verbose", "-v", is_flag=True, help="Log every change and every denied request.")
 def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple[str, ...], verbose: bool) -> None:
     """Serve jobs over HTTP, to programs in any language.
 
@@ -81,7 +81,7 @@ def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple
         curl -N localhost:8000/v1/events
         curl localhost:8000/openapi.json
 
-    It stops at SIGINT and SIGTERM. docs/http.md says more.
+    It stops at SIGINT and SIGTERM. See docs/http.md.
     """
     where = address(host, port, auth)
     from qmodel.http import create
@@ -91,7 +91,7 @@ def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple
     if verbose:
         _log()
     at = session()
-    at.client.newest()  # who cannot be reached is told now, and not to the first caller
+    at.client.newest()  # an unreachable server is reported at the start, and not to the first caller
     in_process = at.url.partition("://")[0] in ("memory", "embedded")
     app = create(
         at.client if in_process else at.url, writable=writable, auth=auth, hosts=(*LOCAL, *hosts) if hosts else None

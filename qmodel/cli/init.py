@@ -1,4 +1,4 @@
-"""`qmodel init`: something to begin with."""
+"""`qmodel init`: write an example app and its tests."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from qmodel.errors import QmodelError
 
 JOBS = '''"""The jobs of this project.
 
-    qmodel dev jobs                  perform them here, without a server, and look at them in a browser
-    qmodel call jobs:add 1 2 --wait  put one, and wait for its result
-    qmodel worker jobs:app           perform them where QMODEL_URL says
+    qmodel dev jobs                  run them here, without a server, and show them in a browser
+    qmodel call jobs:add 1 2 --wait  enqueue one, and wait for its result
+    qmodel worker jobs:app           run the jobs of the server in QMODEL_URL
 """
 
 from qmodel import App, Context
 
-app = App()  # where QMODEL_URL says: redis://localhost:6379/0, ...; without it in the memory of each process
+app = App()  # jobs at QMODEL_URL: redis://localhost:6379/0, ...; without it in the memory of each process
 
 
 @app.job(queue="sums")
@@ -29,16 +29,16 @@ def add(x: int, y: int) -> int:
 def welcome(context: Context, to: str, *, language: str = "en") -> str:
     context.log(f"attempt {context.attempt}")
     if "@" not in to:
-        raise ValueError(f"{to!r} is no address")
+        raise ValueError(f"{to!r} is not an address")
     return {"en": "Welcome", "de": "Willkommen"}[language] + f", {to}!"
 
 
 def sign_up(address: str) -> None:
-    """What a program does: it puts jobs, and goes on."""
+    """Enqueue a job, as a program does, and continue."""
     welcome.options(delay=3600).put(address)
 '''
 
-TESTS = '''"""Tests of jobs.py. `qm` is a queue for one test with a clock of its own: nobody waits, nothing is asked."""
+TESTS = '''"""Tests of jobs.py. `qm` is a queue for one test, with its own clock: no test waits or needs a server."""
 
 import pytest
 
@@ -49,13 +49,13 @@ def test_a_job_is_a_function():
     assert add(1, 2) == 3
 
 
-def test_a_job_is_put_and_performed(qm):
+def test_a_job_is_enqueued_and_runs(qm):
     job = add.put(1, y=2)
     qm.drain_queue("sums")
     assert job.wait() == 3
 
 
-def test_who_signs_up_is_welcomed_an_hour_later(qm):
+def test_a_new_user_is_welcomed_after_an_hour(qm):
     sign_up("ada@example.com")
     qm.assert_enqueued(welcome, args={"to": "ada@example.com"}, delay=3600)
     with qm.worker() as done:
@@ -69,7 +69,7 @@ def test_the_welcome(qm):
         qm.perform_job(welcome, "ada")
 
 
-def test_a_welcome_that_fails_is_tried_again_and_given_up_in_the_end(qm):
+def test_a_failing_welcome_is_retried_three_times(qm):
     welcome.put("ada")
     done = qm.drain_queue("emails", with_scheduled=True)
     assert (done.retried, done.failed) == (3, 1)
@@ -79,17 +79,17 @@ FILES = {"jobs.py": JOBS, "test_jobs.py": TESTS}
 
 
 class Exists(QmodelError):
-    """A file is there already."""
+    """A file exists already."""
 
 
 @click.command("init")
 @click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path))
 def command(folder: Path) -> None:
-    """Write jobs.py and test_jobs.py into a folder, by default this one. What is there already is left as it is."""
+    """Write jobs.py and test_jobs.py into a folder, by default this one. Existing files are not changed."""
     there = [name for name in FILES if (folder / name).exists()]
     if there:
         names = " and ".join(there)
-        raise Exists(f"{names} in {folder.resolve()}: there already. Nothing was written; name a new folder.")
+        raise Exists(f"{names} in {folder.resolve()}: exists already. Nothing was written; name a new folder.")
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`qmodel journals`: journals as an archive, and its audit on this machine."""
+"""`qmodel journals`: archive journals, and audit the archive on this machine."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import click
 from qmodel.cli import audit
 from qmodel.cli.live import need
 from qmodel.cli.session import common, session
+from qmodel.present.numbers import counted
 
 
 @click.command("journals")
 @click.argument("root", metavar="ARCHIVE")
-@click.option("--add", is_flag=True, help="Add the entries that are not in the archive yet, and no more.")
-@click.option("--take", is_flag=True, help="Add them, and keep the state that the server has now.")
-@click.option("--namespace", metavar="NAME", help="What the namespace is called there.  [default: its prefix]")
+@click.option("--add", is_flag=True, help="Only add new entries to the archive.")
+@click.option("--take", is_flag=True, help="Add new entries, and keep the state that the server has now.")
+@click.option("--namespace", metavar="NAME", help="The name of the namespace in the archive.  [default: its prefix]")
 @click.option("--after", default=0, type=click.IntRange(0), help="Audit from the first state after this entry on.")
 @click.option("--save", is_flag=True, help="Keep the state with which each namespace ends.")
-@click.option("--processes", type=click.IntRange(1), help="How many segments are audited at a time.  [default: cores]")
-@click.option("--most", default=10, show_default=True, type=click.IntRange(1), help="How many differences are shown.")
+@click.option("--processes", type=click.IntRange(1), help="The segments to audit at a time.  [default: cores]")
+@click.option("--most", default=10, show_default=True, type=click.IntRange(1), help="The most differences to show.")
 def command(root: str, add: bool, take: bool, namespace: str | None, **auditing: Any) -> None:
-    """Keep journals in Parquet, and audit them: execute what they hold once more on the model.
+    """Archive journals in Parquet, and audit them: execute their operations once more, on the model.
 
-    With --add, from cron, entries that the server has and ARCHIVE, a folder, has not, are added. Without it all that
-    is there is audited: each namespace from its beginning, or from a state that was kept with it, states being kept by
-    --take and --save; the segments between states side by side. `qmodel spark audit` is the same on Spark. Exit code 1
-    when something differs.
+    With --add (for cron) new entries of the server are added to ARCHIVE, a folder. Without it the whole archive is
+    audited: each namespace from its beginning, or from a state that --take or --save kept; the segments between states
+    run side by side. `qmodel spark audit` does the same on Spark. Exit code 1 if something differs.
     """
     need("pyarrow", "arrow", "journals")
     at = session()
@@ -47,7 +47,11 @@ def command(root: str, add: bool, take: bool, namespace: str | None, **auditing:
 
         with Client(at.url) as client:
             said["state"] = archive.keep(root, namespace or namespace_of(client), taken(at.url))
-    audit.told(at, said, f"{came} entries were added." + (f" A state is kept after {said['state']}." if take else ""))
+    audit.told(
+        at,
+        said,
+        f"{counted(came, 'entry', 'entries')} added." + (f" A state is kept after {said['state']}." if take else ""),
+    )
 
 
 def _audit(root: str, after: int, save: bool, processes: int | None, most: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from qmodel.cli.session import common, session
+from qmodel.present.numbers import counted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,20 +23,26 @@ EXIT_CODES = "Exit codes: 0 conforms, 1 does not, 2 wrong command line, 3 a driv
 
 
 def options(function: F) -> F:
-    """What both ways to run drivers have in common."""
+    """Give a command the options of runs with drivers."""
     for option in reversed(
         (
             click.option(
                 "--level", type=click.Choice(LEVELS), default="core", show_default=True, help="How far to go."
             ),
-            click.option("--seed", default="1", show_default=True, help="What generated histories are drawn from."),
+            click.option("--seed", default="1", show_default=True, help="The seed of the generated histories."),
             click.option("--minutes", default=1.0, show_default=True, help="How long `soak` lasts."),
             click.option("--timeout", default=30.0, show_default=True, help="Seconds that a driver has for an answer."),
-            click.option("--most-failures", default=5, show_default=True, help="After how many a level ends."),
-            click.option("--expected", type=click.File(), help="A list of failures that are expected."),
-            click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit's XML there."),
             click.option(
-                "--badge", type=click.Path(dir_okay=False, path_type=Path), help="Write a badge's JSON there."
+                "--most-failures", default=5, show_default=True, help="The failures after which a level ends."
+            ),
+            click.option("--expected", type=click.File(), help="A list of failures that are expected."),
+            click.option(
+                "--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML to this file."
+            ),
+            click.option(
+                "--badge",
+                type=click.Path(dir_okay=False, path_type=Path),
+                help="Write the JSON of a badge to this file.",
             ),
         )
     ):
@@ -47,10 +54,10 @@ def options(function: F) -> F:
 @click.argument("command", nargs=-1, required=True)
 @options
 def driver(command: tuple[str, ...], **given: Any) -> None:
-    """Check a binding: put its driver through the suite.
+    """Check a binding: run its driver through the suite.
 
-    COMMAND starts the driver; write it after two dashes. It works on the server that --url says, in namespaces of its
-    own. docs/driver.md has the protocol, docs/binding.md the way to a first one.
+    COMMAND starts the driver; write it after two dashes. It uses the server of --url, in namespaces of its own.
+    docs/driver.md describes the protocol, docs/binding.md how to write a first driver.
 
     \b
         qmodel conformance driver --url redis://localhost:6379/0 -- node examples/drivers/node_driver.mjs
@@ -62,7 +69,7 @@ def driver(command: tuple[str, ...], **given: Any) -> None:
 @click.option("--driver", "commands", multiple=True, required=True, metavar="COMMAND", help="A driver; give several.")
 @options
 def mixed(commands: tuple[str, ...], **given: Any) -> None:
-    """Check bindings against each other: several drivers on one namespace, operations dealt between them.
+    """Check bindings against each other: several drivers share one namespace and the operations of a history.
 
     What one binding writes must mean the same to the others: two bindings, or two versions of one.
     """
@@ -110,7 +117,7 @@ def _run(
 
 
 def _listed(expected: Any) -> Any:
-    """The failures that are expected."""
+    """Read the list of expected failures."""
     from qmodel.conformance.kit.expected import read
 
     try:
@@ -128,7 +135,7 @@ def _server(url: str) -> str:
 
 
 def _names(commands: Sequence[tuple[str, ...]]) -> list[str]:
-    """A short name for each driver: its file's, with a number where two are the same."""
+    """Make a short name for each driver: that of its file, with a number if two are equal."""
     found: list[str] = []
     for command in commands:
         name = Path(next((word for word in reversed(command) if not word.startswith("-")), command[0])).name
@@ -137,13 +144,13 @@ def _names(commands: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _progress(quiet: bool) -> Callable[[Any], None]:
-    """A line on the standard error that counts, if that is a terminal."""
+    """Show a counter on the standard error, if it is a terminal."""
     if quiet or not sys.stderr.isatty():
         return lambda report: None
 
     def show(report: Any) -> None:
         last = report.results[-1].case
-        line = f"{len(report.results)} tried, {len(report.failures)} failed  {last.name}"
+        line = f"{len(report.results)} run, {len(report.failures)} failed  {last.name}"
         click.echo(f"\r\x1b[K{line[:78]}", nl=False, err=True)
 
     return show
@@ -152,9 +159,9 @@ def _progress(quiet: bool) -> Callable[[Any], None]:
 @click.command("vectors")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The folder to write to.")
 def vectors(out: Path) -> None:
-    """Write the vectors: histories with what must come of each step, as JSON lines, and their schema.
+    """Write the vectors: histories with the expected result of each step, as JSON lines, and their schema.
 
-    They need no runner of ours: examples/run_vectors.py runs them in 50 lines.
+    Any program can run them: examples/run_vectors.py does it in 50 lines.
     """
     from qmodel.conformance.kit import vectors as made
 
@@ -169,7 +176,8 @@ def vectors(out: Path) -> None:
         session().answer(told)
         return
     for head in told:
-        click.echo(f"{out}/{head['level']}.jsonl: {head['vectors']} vectors, {head['operations']} operations")
+        size = f"{counted(head['vectors'], 'vector')}, {counted(head['operations'], 'operation')}"
+        click.echo(f"{out}/{head['level']}.jsonl: {size}")
     click.echo(f"{out}/vectors.schema.json")
 
 
@@ -186,7 +194,7 @@ def schema(name: str) -> None:
 
 @click.command("requirements")
 def requirements() -> None:
-    """List the requirements: what a binding must do, a sentence each."""
+    """List the requirements of a binding, a sentence each."""
     from qmodel.conformance.kit.requirements import REQUIREMENTS
 
     if session().json:

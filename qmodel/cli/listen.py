@@ -1,4 +1,4 @@
-"""The options that say where a command listens: --host and --port, the same for all that serve."""
+"""The options --host and --port of all servers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def listening(port: int) -> Callable[[F], F]:
-    """The options --host and --port, with the default of the latter."""
+    """Give a command --host and --port, with the default port."""
 
     def add(command: F) -> F:
-        for option in (port_option(port, "The TCP port; 0 for any that is free."), _HOST):
+        for option in (port_option(port, "The TCP port; 0 for any free port."), _HOST):
             command = option(command)
         return command
 
@@ -22,7 +22,7 @@ def listening(port: int) -> Callable[[F], F]:
 
 
 def port_option(port: int, told: str) -> Callable[[F], F]:
-    """The option --port alone."""
+    """Make the option --port alone."""
     return click.option("--port", type=click.IntRange(0, 65535), default=port, show_default=True, help=told)
 
 

@@ -1,4 +1,4 @@
-"""What the commands share that look on for a long time: what they need, and how long they wait for the server."""
+"""Requirements and deadlines of commands that watch a server for a long time."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from qmodel.backends import BUILT_IN
 from qmodel.errors import QmodelError
 
 DEADLINE = 5
-"""Seconds for which who looks on sends a call again: then it says that the server is away, and asks anew."""
+"""Seconds for which a call is repeated; after that the command says that the server is away, and tries again."""
 
 
 def need(package: str, extra: str, command: str) -> None:
-    """Raise QmodelError with what to install, if a package is not there."""
+    """Raise QmodelError if a package is missing; its text says what to install."""
     if find_spec(package) is None:
         name = package.replace("_", "-")
         raise QmodelError(
@@ -22,7 +22,7 @@ def need(package: str, extra: str, command: str) -> None:
 
 
 def impatient(url: str) -> str:
-    """A URL whose calls give up soon, unless it says itself when they do.
+    """Add a short deadline to a URL that has none.
 
     >>> impatient("redis://host:6379/0")
     'redis://host:6379/0?deadline=5'

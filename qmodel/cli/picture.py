@@ -1,4 +1,4 @@
-"""The statistics of a queue as a picture made of text."""
+"""The statistics of a queue, drawn with text."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from itertools import pairwise
 from qmodel.contract import replies
 from qmodel.present.durations import format_duration
 from qmodel.present.histogram import EDGES, bin_starts, rows
+from qmodel.present.numbers import counted
 
 WIDTH = 40
 
 
 FINE_EDGES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-"""Milliseconds at which the rows of a finer picture begin."""
+"""The starts, in milliseconds, of the rows of a finer histogram."""
 
 
 def fine_rows(durations: Sequence[int]) -> list[tuple[str, int]]:
-    """Durations below a second in rows that can be read, from the first not empty to the last."""
+    """Count durations below a second by row, from the first row that is not empty to the last."""
     counts = [0] * len(FINE_EDGES)
     for duration in durations:
         counts[bisect_right(FINE_EDGES, duration) - 1] += 1
@@ -34,13 +35,12 @@ def fine_rows(durations: Sequence[int]) -> list[tuple[str, int]]:
 def of(stats: replies.Stats, waits: Sequence[int] = (), runs: Sequence[int] = ()) -> str:
     """Draw the statistics of a queue on a day.
 
-    The stored histogram begins at a second. Given some single `waits` and `runs` in milliseconds, what is shorter is
-    drawn from those.
+    The stored histogram does not divide the first second. Single `waits` and `runs`, in milliseconds, are drawn there.
     """
     day = datetime.fromtimestamp(stats.day / 1000, UTC).date()
     lines = [
-        f"{stats.queue} on {day} (UTC): {stats.failures:,} failures, "
-        f"{stats.failed:,} of them still failed, {stats.retries:,} retries"
+        f"{stats.queue} on {day} (UTC): {counted(stats.failures, 'failure')}, "
+        f"{stats.failed:,} of them still failed, {counted(stats.retries, 'retry', 'retries')}"
     ]
     for name, sample, some in (("wait", stats.wait, waits), ("run", stats.run, runs)):
         lines += ["", *_sample(name, sample, some)]
@@ -51,7 +51,7 @@ def _sample(name: str, sample: replies.Sample, some: Sequence[int]) -> list[str]
     if not sample.count:
         return [f"{name}  no job yet"]
     mean, std = format_duration(sample.mean), format_duration(sample.std)
-    lines = [f"{name}  {sample.count:,} jobs, mean {mean}, standard deviation {std}"]
+    lines = [f"{name}  {counted(sample.count, 'job')}, mean {mean}, standard deviation {std}"]
     if not sample.histogram:
         return [*lines, "  The histogram of that day is no longer kept (option histogram-history)."]
     found = rows(sample.histogram)
@@ -65,7 +65,7 @@ def _sample(name: str, sample: replies.Sample, some: Sequence[int]) -> list[str]
 
 
 def bar(part: float, width: int = WIDTH) -> str:
-    """A bar that fills a part of the width, to an eighth of a character.
+    """Draw a bar that fills a part of the width, to an eighth of a character.
 
     >>> bar(0.5, 4).replace('█', '#'), bar(0, 4)
     ('##  ', '    ')

@@ -57,11 +57,11 @@ def command() -> None:
 @click.argument("file", metavar="GRID.toml", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--observe", is_flag=True, help="From the events of --url: when jobs came and how long they took.")
 @click.option("--archive", metavar="FOLDER", help="The same from an archive of events (`qmodel spark archive`).")
-@click.option("--namespace", help="Of which namespace, where the archive has several.")
+@click.option("--namespace", help="The namespace, if the archive has several.")
 def new(file: Path, observe: bool, archive: str | None, namespace: str | None) -> None:
-    """Write a grid to begin with: of invented jobs, or of those that there were."""
+    """Write a first grid: of example jobs, or of observed ones."""
     if file.exists():
-        raise QmodelError(f"There is a file {file}, which is not written over. Say another name.")
+        raise QmodelError(f"There is a file {file}, already. Give another name.")
     streams, workers = [STREAM.format(**_invented(*one)) for one in INVENTED], [3, 4, 5, 6]
     beside = file.with_suffix(".observed.json")
     if observe or archive:
@@ -69,7 +69,7 @@ def new(file: Path, observe: bool, archive: str | None, namespace: str | None) -
 
         found = [one for one in _observed(archive, namespace) if sum(one.gaps) and sum(one.runs)]
         if not found:
-            raise QmodelError("The events tell of no jobs that came and were completed: there is nothing to observe.")
+            raise QmodelError("The events contain no completed jobs: there is nothing to observe.")
         beside.write_text(observations.dumps(found), encoding="utf-8")
         streams = [f'\nobserved = "{beside.name}"\n', *map(_stream_of, found)]
         offered = sum(sum(one.runs) / len(one.runs) / (sum(one.gaps) / len(one.gaps)) for one in found)
@@ -118,10 +118,13 @@ def _observed(archive: str | None, namespace: str | None) -> Any:
 @command.command("run")
 @planned.options
 @click.option(
-    "--processes", type=click.IntRange(1), default=lambda: os.cpu_count() or 1, help="How many.  [default: all cores]"
+    "--processes",
+    type=click.IntRange(1),
+    default=lambda: os.cpu_count() or 1,
+    help="The number of processes.  [default: all cores]",
 )
 def run(file: Path, out: Path | None, picture: Path | None, metric: str, processes: int) -> None:
-    """Simulate all points of a grid; say how long jobs wait there, and how sure that is."""
+    """Simulate all points of a grid; show how long jobs wait at each, with confidence intervals."""
     from qmodel.planning import capacity
 
     at = session()

@@ -1,4 +1,4 @@
-"""What `qmodel plan run` and `qmodel spark plan` share: reading the grid, showing and keeping what came out."""
+"""What `qmodel plan run` and `qmodel spark plan` share: read the grid, show and write the results."""
 
 from __future__ import annotations
 
@@ -25,13 +25,17 @@ SHOWN = ("wait_p50", "wait_p95", "wait_p99", "total_p99")
 
 
 def options(command: C) -> C:
-    """Give a command the options of both."""
+    """Give a command the common options."""
     for one in reversed(
         [
             click.argument("file", metavar="GRID.toml", type=click.Path(dir_okay=False, path_type=Path)),
-            click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A table: .csv or .parquet."),
-            click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="A picture of it, as SVG."),
-            click.option("--metric", default="wait_p99", show_default=True, help="What the picture shows."),
+            click.option(
+                "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write a table: .csv or .parquet."
+            ),
+            click.option(
+                "--picture", type=click.Path(dir_okay=False, path_type=Path), help="Draw the results, as SVG."
+            ),
+            click.option("--metric", default="wait_p99", show_default=True, help="The metric of the picture."),
         ]
     ):
         command = one(command)
@@ -39,7 +43,7 @@ def options(command: C) -> C:
 
 
 def read(file: Path, out: Path | None, metric: str) -> Grid:
-    """Read the grid, and refuse what could not be kept afterwards. Raises QmodelError."""
+    """Read the grid. Raises QmodelError for results that could not be written afterwards."""
     from qmodel.planning.capacity import METRICS
     from qmodel.planning.grids import read
 
@@ -51,7 +55,7 @@ def read(file: Path, out: Path | None, metric: str) -> Grid:
     try:
         return read(file)
     except FileNotFoundError:
-        raise QmodelError(f"There is no file {file}. `qmodel plan new {file}` writes one to begin with.") from None
+        raise QmodelError(f"There is no file {file}. `qmodel plan new {file}` writes a first one.") from None
 
 
 def answer(
@@ -63,7 +67,7 @@ def answer(
     picture: Path | None,
     metric: str,
 ) -> None:
-    """Show what came out, and write what was asked for."""
+    """Show the results, and write the requested files."""
     from qmodel.planning.capacity import table as rows_of
 
     rows = rows_of(grid, found)
@@ -83,7 +87,9 @@ def answer(
         "a second). A wait is from the put until the job is begun; ± is for 95 %."
     )
     if not all(one.settled for one in found):
-        click.echo("growing: waits still grew when the run ended; too much work there, or too short a warmup.")
+        click.echo(
+            "growing: waits still grew at the end of the run; there was too much work, or the warmup was too short."
+        )
 
 
 def _write(rows: list[dict[str, Any]], out: Path) -> None:
@@ -99,7 +105,7 @@ def _write(rows: list[dict[str, Any]], out: Path) -> None:
     try:
         made = pa.Table.from_pylist(rows)
     except pa.ArrowException as error:
-        raise QmodelError(f"The grid's values fit into no column: {error}. Write a .csv.") from None
+        raise QmodelError(f"The values of the grid do not fit into one column: {error}. Write a .csv.") from None
     parquet.write_table(made, out)
 
 
@@ -117,7 +123,7 @@ def _show(at: Session, grid: Grid, found: Sequence[Outcome]) -> None:
 
 
 def _figure(value: Estimate) -> str:
-    """A duration and how far it may be off, in one unit, so that the two can be compared."""
+    """Format a duration and its error in one unit, so that the two can be compared."""
     unit, name = next((unit, name) for unit, below, name in UNITS if value.mean < below)
     return f"{_digits(value.mean / unit)} ± {_digits(value.half / unit)} {name}"
 

@@ -1,4 +1,4 @@
-"""`qmodel qless-lua`: the script that a binding of qless loads."""
+"""`qmodel qless-lua`: print the script that a qless binding loads."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from qmodel.cli.session import common
 
 
 @click.command("qless-lua")
-@click.option("--prefix", default="ql:", show_default=True, help="What every key and channel begins with.")
-@click.option("--document", type=click.Choice(["000", "001"]), help="As a document of 2012 spells calls: many scripts.")
+@click.option("--prefix", default="ql:", show_default=True, help="The prefix of every key and channel.")
+@click.option("--document", type=click.Choice(["000", "001"]), help="Many scripts, with the calls of a 2012 document.")
 @click.option("--into", type=click.Path(path_type=Path), help="The folder for a document's scripts, <operation>.lua.")
 def command(prefix: str, document: str | None, into: Path | None) -> None:
-    """Print the script that a binding of qless loads in place of its own qless.lua.
+    """Print the script that a qless binding loads in place of its own qless.lua.
 
     \b
         qmodel qless-lua > qless.lua
         qmodel qless-lua --document 000 --into qless-core/
 
-    It needs nothing but a server with scripts: Redis 6 or later, or Valkey. Where each binding
-    keeps its script, and what is different, is told in docs/qless.md.
+    It needs only a server with scripts: Redis 6 or later, or Valkey. docs/qless.md says where each
+    binding keeps its script, and what differs.
     """
     from qmodel.backends import bundle
 

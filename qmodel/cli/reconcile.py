@@ -1,4 +1,4 @@
-"""`qmodel reconcile`: the figures of an archive beside the engine's own, on this machine."""
+"""`qmodel reconcile`: compare the figures of an archive with the engine's, on this machine."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from qmodel.cli.session import common
 def command(archive: str, namespace: str | None, memory: str) -> None:
     """Compare the statistics that the engine keeps with those of its events, to the last bit.
 
-    Both come of the same transitions by different ways. Where they differ, events or counts were lost or altered: that
-    is a table, and exit code 1. ARCHIVE is a folder that `qmodel spark archive` fills; what came since is read from the
-    server. Days that the engine keeps no longer (stats-history) are not compared.
+    Both follow from the same transitions in different ways. A difference means that events or counts were lost or
+    altered; then a table is shown, and the exit code is 1. ARCHIVE is a folder that `qmodel spark archive` fills; newer
+    events are read from the server. Days that the engine no longer keeps (stats-history) are not compared.
     """
     need("duckdb", "duckdb", "reconcile")
     need("pyarrow", "duckdb", "reconcile")

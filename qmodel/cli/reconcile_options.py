@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def answer(engine: OrderedEngine, root: str, namespace: str | None) -> None:
-    """Compare an archive with the engine's statistics, and show what differs; ends with 1 where something does."""
+    """Compare an archive with the engine's statistics, and show the differences; exit with 1 if there are any."""
     from qmodel.pipeline.archive.layout import Archive
     from qmodel.pipeline.archive.write import namespace_of
     from qmodel.pipeline.events.gaps import EventsGone

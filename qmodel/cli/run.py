@@ -25,8 +25,8 @@ def command(file: Any) -> None:
         {"op": "put", "now": 0, "queue": "q", "jid": "a", "klass": "k", "data": ""}
         {"op": "pop", "now": 5, "queue": "q", "worker": "w"}
 
-    Arguments have the catalogue's names and units; without `now` the server's clock says it. Empty
-    lines and lines that begin with # are passed over. Each reply is printed; with --json as one
+    Arguments have the catalogue's names and units; without `now` the server's clock is used. Empty
+    lines and lines that begin with # are skipped. Each reply is printed; with --json as one
     object a line, {"op", "now", "reply"} or {"op", "now", "refused", "facts", "sentence"}. A
     refusal is a result like any other and does not end the run.
     """

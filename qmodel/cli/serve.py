@@ -1,4 +1,4 @@
-"""`qmodel serve`: a server that speaks the protocol of Redis."""
+"""`qmodel serve`: serve jobs over the Redis protocol."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ from qmodel.cli.session import DEFAULT_URL, common, session
 @listening(6380)
 @click.option("--socket", default="", metavar="PATH", help="Listen on a unix socket instead.")
 @click.option(
-    "--data", default="", metavar="DIR", help="Keep the jobs in this folder, so that nothing that was answered is lost."
+    "--data", default="", metavar="DIR", help="Keep the jobs in this folder; every answered operation is durable."
 )
 @click.option("--password", default="", envvar="QMODEL_SERVE_PASSWORD", show_envvar=True, help="Ask clients for it.")
 @click.option(
-    "--databases", type=click.IntRange(1), default=16, show_default=True, help="How many databases SELECT knows."
+    "--databases", type=click.IntRange(1), default=16, show_default=True, help="The number of databases for SELECT."
 )
 @click.option("--connections", default=10_000, show_default=True, help="The most connections at a time.")
 @click.option("--snapshot-every", default=100_000, show_default=True, help="Changes between two snapshots of --data.")
-@click.option("--fault", "faults", multiple=True, metavar="RULE", help="A fault on purpose; may be given again.")
-@click.option("--seed", default=0, help="What faults that are left to chance are drawn from.")
 @click.option(
-    "--judge", is_flag=True, help="Judge what clients send; say so at the end, and exit 1 if anything is wrong."
+    "--fault", "faults", multiple=True, metavar="RULE", help="A deliberate fault; may be given several times."
 )
-@click.option("--record", default="", metavar="FILE", help="Write what clients had executed as vectors.")
+@click.option("--seed", default=0, help="The seed of random faults.")
+@click.option(
+    "--judge", is_flag=True, help="Check the calls of clients; report at the end, and exit with 1 if anything is wrong."
+)
+@click.option("--record", default="", metavar="FILE", help="Write the executed operations as vectors.")
 def command(**given: Any) -> None:
     """Serve jobs to clients in any language, without Redis.
 
-    The server speaks the protocol of Redis, and answers FCALL qmodel_v1_<operation> as the model does.
+    The server speaks the Redis protocol, and answers FCALL qmodel_v1_<operation> as the model does.
     With --url it is in front of another backend.
 
     \b
         qmodel serve                              in memory, on port 6380
-        qmodel serve --data /var/lib/qmodel       kept on disk, whatever happens
+        qmodel serve --data /var/lib/qmodel       durable, on disk
         qmodel serve --port 0                     on a free port, which is printed
         qmodel serve --socket /tmp/q.sock         on a unix socket
         qmodel serve --url embedded://            the Lua library in this process
@@ -45,7 +47,7 @@ def command(**given: Any) -> None:
         qmodel --url redis://localhost:6380 put emails SendEmail '{}'
         redis-cli -p 6380 FCALL qmodel_v1_pop 1 ql: '' r1 emails me
 
-    It stops at SIGINT and SIGTERM, once it has sent what it had to say.
+    It stops at SIGINT and SIGTERM, after it has sent all replies.
     """
     import asyncio
 
@@ -59,10 +61,10 @@ def command(**given: Any) -> None:
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--fault") from None
     given["address"] = given.pop("host")
-    at = session()  # QMODEL_URL says where clients find a server, perhaps this very one
+    at = session()  # QMODEL_URL is for clients, and may name this server
     options = Options(url=at.url if at.url_from == "--url" else DEFAULT_URL, **given)
     if not (options.password or options.socket or options.is_local):
-        click.echo(f"Whoever can reach {options.address} may do everything: --password asks for one.", err=True)
+        click.echo(f"Anybody who can reach {options.address} may do everything: give --password.", err=True)
     host = asyncio.run(serve(options, lambda where: click.echo(f"qmodel serves {options.url} at {where}")))
     if host.record is not None:
         click.echo(f"{host.record.write()} vectors are in {options.record}")

@@ -1,4 +1,4 @@
-"""What every command shares: which backend, at what time, and in which form to answer."""
+"""The common options of all commands: the backend, the moment, and the format of the answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ C = TypeVar("C", bound=click.Command)
 
 
 class Session:
-    """The common options, and the client that they ask for."""
+    """The values of the common options, and the client for them."""
 
     def __init__(self) -> None:
         self.url = DEFAULT_URL
@@ -34,7 +34,7 @@ class Session:
 
     @property
     def client(self) -> Client:
-        """The client, opened when first needed. Raises ConnectError."""
+        """Give the client, opened at the first use. Raises ConnectError."""
         if self._client is None:
             from qmodel.client.sync import Client
 
@@ -48,7 +48,7 @@ class Session:
         click.echo(json.dumps(value, ensure_ascii=False, indent=indent))
 
     def console(self) -> Console:
-        """Where tables are drawn; in a pipe as wide as they need."""
+        """Make the console for tables; in a pipe tables are as wide as they need."""
         from rich.console import Console
 
         terminal = sys.stdout.isatty()
@@ -56,7 +56,7 @@ class Session:
 
 
 def session() -> Session:
-    """The session of the command that runs."""
+    """Give the session of the running command."""
     return click.get_current_context().ensure_object(Session)
 
 
@@ -75,7 +75,7 @@ def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
 
 
 def common(command: C, *, at_top: bool = False) -> C:
-    """Give a command the options that all have. They may stand before the command's name, or after it."""
+    """Give a command the common options. They may stand before the command's name, or after it."""
     command.params += [
         click.Option(
             ["--url"],
@@ -99,7 +99,7 @@ def common(command: C, *, at_top: bool = False) -> C:
             metavar="MOMENT",
             expose_value=False,
             callback=_set("now"),
-            help="At which moment: milliseconds since the epoch or an ISO time. [default: the server's clock]",
+            help="The time of the operation: milliseconds since the epoch or ISO. [default: the server's clock]",
         ),
     ]
     return command

@@ -1,4 +1,4 @@
-"""Replies for machines and for people."""
+"""Replies, shown to people."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from qmodel.contract.events import Event
 from qmodel.contract.operations import Operation
 from qmodel.contract.reasons import Reason
 from qmodel.contract.settings import OPTIONS, PER_QUEUE
+from qmodel.present.numbers import counted
 
 
 def reply(at: Session, op: Operation, found: Any) -> None:
@@ -31,7 +32,7 @@ def reply(at: Session, op: Operation, found: Any) -> None:
 
 
 def table(at: Session, columns: Sequence[str], rows: Iterable[Sequence[object]], whole: Sequence[str] = ()) -> None:
-    """Draw a table; columns whose name begins with `>` are numbers, and those that stay `whole` are never folded."""
+    """Draw a table; a `>` before a column's name means numbers, and columns in `whole` are never folded."""
     from rich.table import Table
     from rich.text import Text
 
@@ -52,7 +53,7 @@ JOB_COLUMNS = ("jid", "klass", "queue", "state", ">priority", ">remaining", "wor
 
 
 def jobs(at: Session, found: Sequence[replies.Job]) -> None:
-    """Draw jobs, a line each; of long data the beginning."""
+    """Draw jobs, a line each; long data is shortened."""
     if not found:
         click.echo("No jobs.")
         return
@@ -67,7 +68,7 @@ def jobs(at: Session, found: Sequence[replies.Job]) -> None:
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """The beginning of a text, on one line."""
+    """Shorten a text to one line."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
@@ -78,7 +79,7 @@ def _jobs(at: Session, op: Any, found: tuple[replies.Job, ...]) -> None:
         for job in found:
             click.echo(
                 f"Leased to {job.worker} until {format_moment(job.expires_at)}. "
-                f"Finish it with: qmodel complete {job.jid} --token {job.token}"
+                f"Finish it with: qmodel op complete {job.jid} --token {job.token}"
             )
 
 
@@ -97,7 +98,7 @@ def _job(at: Session, op: Any, job: replies.Job | None) -> None:
         ("state", job.state),
         ("data", job.data),
         ("priority", job.priority),
-        ("retries", f"{job.remaining} of {job.retries} remain"),
+        ("retries", f"{job.remaining} of {job.retries} left"),
         ("tags", ", ".join(job.tags)),
         ("put at", format_moment(job.put_at)),
         ("ready at", format_moment(job.ready_at)),
@@ -169,7 +170,7 @@ def _subscription(at: Session, op: Any, found: replies.Subscription | None) -> N
         "delay_ms": format_duration(found.delay_ms),
         "tags": ", ".join(found.tags) or "-",
         "options": ", ".join(f"{name}={value}" for name, value in found.options) or "-",
-        "behind": f"{found.behind} messages",
+        "behind": counted(found.behind, "message"),
     }
     for name, value in rows.items():
         click.echo(f"{name.removesuffix('_ms'):>9}  {value}")
@@ -246,7 +247,7 @@ def _settings(at: Session, op: Any, found: tuple[replies.Setting, ...]) -> None:
         known = OPTIONS["heartbeat" if one.option.startswith(PER_QUEUE) else one.option]
         value = _setting(one.option, one.value)
         rows.append((one.option, value, "set" if one.is_set else "default", known.purpose))
-    table(at, ("option", ">value", "", "what it is for"), rows)
+    table(at, ("option", ">value", "", "purpose"), rows)
 
 
 def _setting(option: str, value: int) -> str:
@@ -298,12 +299,12 @@ def _throttle(at: Session, op: Any, found: replies.Throttle) -> None:
 
 def _unique(at: Session, op: Any, found: replies.Unique | None) -> None:
     if found is None:
-        click.echo("Nobody holds it.")
+        click.echo("No job holds it.")
         return
     until = f"until {format_moment(found.until)}" if found.until else "until it has ended"
     click.echo(f"{found.jid} holds it since {format_moment(found.since)} ({found.mode}), {until}")
     if found.next:
-        click.echo(f"{found.next} comes after it")
+        click.echo(f"{found.next} is next")
 
 
 def _reasons(at: Session, op: Any, found: tuple[Reason, ...]) -> None:
@@ -311,7 +312,7 @@ def _reasons(at: Session, op: Any, found: tuple[Reason, ...]) -> None:
         moments = (f"{name} {format_moment(int(fact))}" for name, fact in one.named.items() if name in MOMENTS)
         click.echo(" ".join([one.sentence, *(f"({moment})" for moment in moments)]))
     if not found:
-        click.echo("Nothing is in its way: the next pop of its queue gives it.")
+        click.echo("Nothing blocks it: the next pop of its queue leases it.")
 
 
 MOMENTS = ("ended_at", "expires_at", "free_at", "ready_at", "opens_at", "until", "seen_at")
@@ -359,7 +360,7 @@ def _stats(at: Session, op: Any, found: replies.Stats) -> None:
 
 def _metrics(at: Session, op: Any, found: tuple[replies.Minute, ...]) -> None:
     rows = [(format_moment(one.at), *one[1:]) for one in found if any(one[1:])]
-    click.echo(f"{sum(one.completed for one in found)} completed in {len(found)} minutes.")
+    click.echo(f"{sum(one.completed for one in found):,} completed in {counted(len(found), 'minute')}.")
     if rows:
         table(at, ("minute", ">completed", ">failed", ">retried", ">run ms"), rows)
 

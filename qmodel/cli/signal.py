@@ -1,4 +1,4 @@
-"""`qmodel signal`: tell workers from afar to be quiet, to go on, or to stop."""
+"""`qmodel signal`: make workers take no more jobs, resume, or stop, wherever they run."""
 
 from __future__ import annotations
 
@@ -11,28 +11,31 @@ from qmodel.cli.convert import DURATION, format_duration
 from qmodel.cli.session import Session, common, session
 from qmodel.contract.arguments import MOST
 from qmodel.errors import QmodelError
+from qmodel.present.numbers import counted
 
 LOOKS = 0.2
-"""Seconds between two looks whether workers have heard."""
+"""Seconds between two checks whether workers have answered."""
 
 
 @click.command("signal")
 @click.argument("signal", type=click.Choice(["quiet", "resume", "stop"]), required=False)
 @click.argument("workers", nargs=-1, metavar="[WORKER]...")
 @click.option("--all", "everyone", is_flag=True, help="All workers on the list.")
-@click.option("--give-back", is_flag=True, help="With stop: give back what is at hand, at once.")
-@click.option("--wait", type=DURATION, help="Wait until they have heard, so long at most: 90 (seconds), 1.5s, 10m.")
+@click.option("--give-back", is_flag=True, help="With stop: release the running jobs at once.")
+@click.option(
+    "--wait", type=DURATION, help="Wait for the answers of the workers, at most this long: 90 (seconds), 1.5s, 10m."
+)
 def command(signal: str | None, workers: tuple[str, ...], everyone: bool, give_back: bool, wait: int | None) -> None:
-    """Tell workers to be quiet (take no more jobs), to resume (take jobs again), or to stop, wherever they run.
+    """Make workers quiet (they take no more jobs), resume (they take jobs again), or stop, wherever they run.
 
     \b
-        qmodel signal                               what workers were told, and what they said to it
-        qmodel signal quiet host-4711               no more jobs; what is at hand goes on
+        qmodel signal                               the last signal of each worker, and its answer
+        qmodel signal quiet host-4711               no more jobs; running jobs continue
         qmodel signal resume host-4711
-        qmodel signal stop host-4711 host-4712      end when what is at hand has ended, or --grace is over
-        qmodel signal quiet --all --wait 10         before a deployment, say
+        qmodel signal stop host-4711 host-4712      end after the running jobs, or after --grace
+        qmodel signal quiet --all --wait 10         before a deployment, for example
 
-    A `qmodel worker` hears it within two seconds; programs with a loop of their own do not listen. `qmodel workers`
+    A `qmodel worker` reads the signal within two seconds; programs with their own loop do not. `qmodel workers`
     lists the names. What started a worker (systemd, Kubernetes) decides whether another one begins when it stops.
     """
     at = session()
@@ -51,7 +54,7 @@ def command(signal: str | None, workers: tuple[str, ...], everyone: bool, give_b
     if at.json:
         at.answer({"signal": signal, "workers": list(names)})
     else:
-        click.echo(f"Told {len(names)} worker{'' if len(names) == 1 else 's'} to {_phrase(signal)}.")
+        click.echo(f"Told {counted(len(names), 'worker')} to {_phrase(signal)}.")
 
 
 def _phrase(signal: str) -> str:
@@ -70,12 +73,12 @@ def _send(at: Session, signal: str, names: tuple[str, ...], give_back: bool) -> 
 def _listed(at: Session) -> tuple[str, ...]:
     found = at.client.workers.counts(0, MOST)
     if len(found) == MOST:
-        raise click.UsageError(f"There are {MOST} workers or more: name those that you mean.")
+        raise click.UsageError(f"There are {MOST} workers or more: name the workers.")
     return tuple(one.name for one in found)
 
 
 def _wait(at: Session, names: tuple[str, ...], wait: int) -> None:
-    """Wait until workers have heard; one that has forgotten the signal has ended."""
+    """Wait until workers have answered; one without a signal has ended."""
     until = time.monotonic() + wait / 1000
     while True:
         told = at.client.workers.signals()
@@ -84,8 +87,8 @@ def _wait(at: Session, names: tuple[str, ...], wait: int) -> None:
             return
         if time.monotonic() > until:
             raise QmodelError(
-                f"Not heard within {format_duration(wait)}: {', '.join(deaf[:5])}{', ...' * (len(deaf) > 5)}. "
-                "Does `qmodel worker` run there? Only that listens."
+                f"No answer within {format_duration(wait)}: {', '.join(deaf[:5])}{', ...' * (len(deaf) > 5)}. "
+                "Do they run `qmodel worker`? Only that reads signals."
             )
         time.sleep(LOOKS)
 
@@ -95,10 +98,10 @@ def _show(at: Session) -> None:
     if at.json:
         at.answer({name: one._asdict() for name, one in told.items()})
     elif not told:
-        click.echo("No worker was told anything.")
+        click.echo("No worker has a signal.")
     else:
-        rows = [(name, one.signal, one.state or "(not heard yet)") for name, one in told.items()]
-        show.table(at, ("worker", "told", "state"), rows)
+        rows = [(name, one.signal, one.state or "(no answer yet)") for name, one in told.items()]
+        show.table(at, ("worker", "signal", "state"), rows)
 
 
 common(command)

@@ -1,4 +1,4 @@
-"""`qmodel statistics`: figures of an archive, on this machine."""
+"""`qmodel statistics`: show figures of an archive, on this machine."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from qmodel.cli.session import common
 def command(memory: str, threads: int, **given: Any) -> None:
     """Show how long jobs waited and ran, and what failed, from an archive.
 
-    By queue, klass, worker or tag, and day: count, mean, percentiles; failures by group; how many were completed in the
-    busiest hour. ARCHIVE is a folder that `qmodel spark archive` fills. With --out what was counted is kept, and
-    a next run, here or by `qmodel spark statistics`, counts what is new; the figures are there as Parquet, too.
+    By queue, job type, worker or tag, and day: count, mean, percentiles; failures by group; the completed jobs of the
+    busiest hour. ARCHIVE is a folder that `qmodel spark archive` fills. With --out the counts are kept, and the next
+    run, here or by `qmodel spark statistics`, counts only new events; the figures are written as Parquet, too.
     """
     need("duckdb", "duckdb", "statistics")
     need("pyarrow", "duckdb", "statistics")

@@ -1,4 +1,4 @@
-"""`qmodel wait`: sleep until jobs have ended."""
+"""`qmodel wait`: wait until jobs have ended."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from qmodel.errors import QmodelError
 
 @click.command("wait")
 @click.argument("jids", nargs=-1, required=True, metavar="JID...")
-@click.option("--timeout", type=DURATION, help="How long at most: 90 (seconds), 1.5s, 10m. [default: for ever]")
+@click.option("--timeout", type=DURATION, help="The longest wait: 90 (seconds), 1.5s, 10m. [default: for ever]")
 def command(jids: tuple[str, ...], timeout: int | None) -> None:
-    """Sleep until all of some jobs have ended, and print their results, a line of JSON each.
+    """Wait until all of the jobs have ended, and print their results, a line of JSON each.
 
-    A job that is tried again or was sent on to another queue has not ended. Where there is no result the line on the
-    standard error says why, and the exit code is 1; with --json every job is an object, {"jid", "result"} or
+    A job that is retried, or goes on to another queue, has not ended. If a job has no result, a line on the standard
+    error says why, and the exit code is 1; with --json every job is an object, {"jid", "result"} or
     {"jid", "error", "sentence"}.
     """
     from qmodel.client.fields import encode

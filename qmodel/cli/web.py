@@ -1,4 +1,4 @@
-"""`qmodel web`: the pages on which people look at jobs and see to them."""
+"""`qmodel web`: serve the web pages."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from qmodel.cli.session import common, session
 
 @click.command("web")
 @options(8700)
-@click.option("--prefix", default="", metavar="PATH", help="What a proxy in front takes away from each path.")
+@click.option("--prefix", default="", metavar="PATH", help="The path prefix that a proxy in front removes.")
 def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple[str, ...], prefix: str) -> None:
-    """Show queues, jobs, failures, workers, schedules, flows and statistics as pages in a browser.
+    """Serve web pages of queues, jobs, failures, workers, schedules, flows and statistics.
 
     \b
-        qmodel web --url redis://localhost:6379/0          to look at
-        qmodel web --writable                              to retry, cancel, pause, too
-        qmodel web --host 0.0.0.0 --auth ada:secret        for others; better behind TLS
+        qmodel web --url redis://localhost:6379/0          read-only
+        qmodel web --writable                              with actions: retry, cancel, pause, ...
+        qmodel web --host 0.0.0.0 --auth ada:secret        for other machines; use TLS in front
 
-    Without a password it answers only requests to this machine's own names. Under /api the same server speaks to
-    programs, as `qmodel http` does. It stops at SIGINT and SIGTERM. docs/web.md says more.
+    Without a password it answers only requests to this machine's own names. Under /api the same server is the HTTP API
+    of `qmodel http`. It stops at SIGINT and SIGTERM. See docs/web.md.
     """
     where = address(host, port, auth)
     from qmodel.http.guard import LOCAL
@@ -29,9 +29,9 @@ def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple
     from qmodel.web.source import hidden
 
     at = session()
-    at.client.newest()  # who cannot be reached is told now, and not to the first who looks
+    at.client.newest()  # an unreachable server is reported at the start, and not on the first page
     if at.url == "memory://":
-        click.echo("memory:// is a store of this process alone, and empty: give --url, or set QMODEL_URL.", err=True)
+        click.echo("memory:// is an empty store in this process: give --url, or set QMODEL_URL.", err=True)
     in_process = at.url.partition("://")[0] in ("memory", "embedded")
     names = (*LOCAL, *hosts) if hosts else None
     given = at.client if in_process else at.url

@@ -1,4 +1,4 @@
-"""`qmodel worker`: perform the jobs of an app."""
+"""`qmodel worker`: run the jobs of an app."""
 
 from __future__ import annotations
 
@@ -19,44 +19,51 @@ from qmodel.cli.session import common, session
 @click.command("worker")
 @click.argument("app", metavar="MODULE:APP")
 @click.option(
-    "--queues", "-q", help="Their names by commas; with weights, a=3,b=1. [default: those of the app's job types]"
+    "--queues",
+    "-q",
+    help="The queues, separated by commas; with weights, a=3,b=1. [default: those of the app's job types]",
 )
 @click.option(
     "--order",
     type=click.Choice(["ordered", "round-robin", "weighted"]),
-    help="Which queue comes first. [default: ordered; weighted with weights, round-robin without --queues]",
+    help="The order of the queues. [default: ordered; weighted with weights, round-robin without --queues]",
 )
-@click.option("--concurrency", "-c", default=1, show_default=True, help="How many jobs at a time, in each process.")
+@click.option("--concurrency", "-c", default=1, show_default=True, help="The most jobs at a time, in each process.")
 @click.option("--processes", "-p", default=1, show_default=True, help="How many processes.")
 @click.option(
     "--runner", type=click.Choice(["thread", "async", "fork"]), default="thread", show_default=True,
-    help="What performs jobs: threads, an event loop, or a process for each.",
+    help="What runs the jobs: threads, an event loop, or a process for each job.",
 )  # fmt: skip
-@click.option("--memory", metavar="SIZE", help="What a job may use with --runner fork, such as 512M.")
+@click.option("--memory", metavar="SIZE", help="The memory limit of a job with --runner fork, such as 512M.")
 @click.option(
-    "--prefetch", type=int, default=100, show_default=True, help="How many quick jobs to hold that have not begun."
+    "--prefetch", type=int, default=100, show_default=True, help="The most quick jobs to hold before they start."
 )
-@click.option("--grace", type=DURATION, default="30", show_default=True, help="How long jobs may go on after SIGTERM.")
+@click.option(
+    "--grace", type=DURATION, default="30", show_default=True, help="The time that running jobs have after SIGTERM."
+)
 @click.option("--name", help="The worker's name. [default: <host>-<pid>]")
 @click.option(
-    "--health-port", type=click.IntRange(0, 65535), metavar="PORT", help="Answer /live, /ready and /metrics there."
+    "--health-port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Answer /live, /ready and /metrics at this address.",
 )
 @click.option("--health-host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="On which address.")
-@click.option("--reload", is_flag=True, help="Begin anew when a Python file here changes. For development.")
+@click.option("--reload", is_flag=True, help="Restart when a Python file here changes. For development.")
 @click.option("--log-json", is_flag=True, help="Write each line of the log as JSON.")
 @click.option("--verbose", "-v", is_flag=True, help="Say more.")
-@click.option("--quiet", is_flag=True, help="Say only what is wrong.")
+@click.option("--quiet", is_flag=True, help="Log only warnings and errors.")
 def command(app: str, queues: str | None, order: str | None, **given: Any) -> None:
-    """Perform the jobs of an app.
+    """Run the jobs of an app.
 
     \b
-        qmodel worker jobs:app                                   all queues of the app, in turns, one job at a time
+        qmodel worker jobs:app                                   all queues of the app, round-robin, one job at a time
         qmodel worker jobs:app -q mails,images -c 10             ten at a time, mails first
         qmodel worker jobs:app -q mails=3,images=1 -c 10         three of four times mails first
         qmodel worker jobs:app --runner fork --memory 512M -c 4  each job in a process of its own
-        qmodel worker jobs:app --reload                          anew with each change of the code
+        qmodel worker jobs:app --reload                          restart with each change of the code
     \b
-    Ctrl-C lets it finish what is at hand; Ctrl-C again gives that back. SIGTERM lets it finish within --grace.
+    Ctrl-C lets it finish the running jobs; a second Ctrl-C releases them. SIGTERM lets it finish within --grace.
     """
     from qmodel.app import load
     from qmodel.app.connections import Connection
@@ -70,7 +77,7 @@ def command(app: str, queues: str | None, order: str | None, **given: Any) -> No
     if session().url_from == "--url":
         loaded.connection = Connection(session().url)
     if loaded.url == "memory://":
-        click.echo("memory:// is this process alone: nobody else's jobs come here. Set QMODEL_URL, or --url.", err=True)
+        click.echo("memory:// has only the jobs of this process. Set QMODEL_URL, or give --url.", err=True)
         loaded.connection.told()
     names, weights = (list(loaded.queues), {}) if queues is None else _queues(queues)
     given |= {"memory": _size(given["memory"]), "grace": given["grace"] / 1000}
@@ -83,14 +90,14 @@ def command(app: str, queues: str | None, order: str | None, **given: Any) -> No
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     worker.run()
-    # A plain function that did not hear of it would keep this process for as long as it likes.
+    # A plain function that does not check for the stop would keep this process alive.
     if worker.abandoned or _has_left_threads():
         logging.shutdown()
         os._exit(0)
 
 
 def _has_left_threads() -> bool:
-    """Whether plain functions go on beside an event loop that has ended; threads that have nothing to do end by now."""
+    """Say whether plain functions still run after the event loop has ended; idle threads have ended by now."""
     until = time.monotonic() + 1
     left = [one for one in threading.enumerate() if one.name.startswith("qmodel-plain")]
     for one in left:
@@ -99,7 +106,7 @@ def _has_left_threads() -> bool:
 
 
 def _queues(text: str) -> tuple[list[str], dict[str, float]]:
-    """The queues, and the weights that were given.
+    """Read the queues and their weights.
 
     >>> _queues("a,b"), _queues("a=3,b")
     ((['a', 'b'], {}), (['a', 'b'], {'a': 3.0}))
@@ -112,7 +119,7 @@ def _queues(text: str) -> tuple[list[str], dict[str, float]]:
             try:
                 weights[name] = float(weight)
             except ValueError:
-                raise click.BadParameter(f"{weight!r} is no weight of {name}.", param_hint="--queues") from None
+                raise click.BadParameter(f"{weight!r} is not a weight of {name}.", param_hint="--queues") from None
     return names, weights
 
 
@@ -120,7 +127,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def _size(text: str | None) -> int | None:
-    """A size in bytes.
+    """Read a size in bytes.
 
     >>> _size("512M"), _size("2G"), _size(None)
     (536870912, 2147483648, None)
@@ -129,7 +136,7 @@ def _size(text: str | None) -> int | None:
         return None
     number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
     if not number.isdigit() or unit not in _UNITS:
-        raise click.BadParameter(f"{text!r} is no size; write 512M or 2G.", param_hint="--memory")
+        raise click.BadParameter(f"{text!r} is not a size; write 512M or 2G.", param_hint="--memory")
     return int(number) * _UNITS[unit]
 
 
@@ -140,7 +147,7 @@ def _log(verbose: bool, quiet: bool, json: bool) -> None:
 
 
 def _reload() -> None:
-    """Run this very command in another process, without --reload."""
+    """Run this command in another process, without --reload."""
     from qmodel.worker import reload
 
     given = [argument for argument in sys.argv[1:] if argument != "--reload"]

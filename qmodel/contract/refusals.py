@@ -76,11 +76,11 @@ REASONS: dict[str, Reason] = {
     ),
     "QUEUE_BUSY": Reason(
         ("queue", "jobs"),
-        "Queue {queue} has {jobs} running or stalled jobs.",
+        "Queue {queue} has running or stalled jobs: {jobs}.",
         "Pause the queue and wait until they end, or obliterate it with force.",
     ),
     "SCHEDULE_NOT_FOUND": Reason(
-        ("jid",), "There is no recurring job {jid}.", "`qmodel recurring QUEUE` lists those of a queue."
+        ("jid",), "There is no recurring job {jid}.", "`qmodel op recurring QUEUE` lists those of a queue."
     ),
     "TOO_WIDE": Reason(
         ("operation",),
@@ -90,10 +90,10 @@ REASONS: dict[str, Reason] = {
     "NOT_WHOLE": Reason(
         ("klass", "key"),
         "The metadata of {klass} under {key} is not a whole number of at most 14 digits, or the sum would not be one.",
-        "`qmodel metadata-get {klass}` shows it; set it to a number first.",
+        "`qmodel op metadata-get {klass}` shows it; set it to a number first.",
     ),
     "SUBSCRIPTION_NOT_FOUND": Reason(
-        ("subscription",), "There is no subscription {subscription}.", "`qmodel subscriptions` lists them."
+        ("subscription",), "There is no subscription {subscription}.", "`qmodel op subscriptions` lists them."
     ),
     "BAD_SUBJECT": Reason(
         ("subject",),
@@ -142,7 +142,7 @@ REASONS: dict[str, Reason] = {
     ),
     "QUEUE_NOT_EMPTY": Reason(
         ("queue", "length"),
-        "Queue {queue} still has {length} jobs.",
+        "Queue {queue} still has jobs: {length}.",
         "Drain it first, wait until its running jobs end, and unrecur its recurring jobs.",
     ),
     "UNKNOWN_OPTION": Reason(("option",), "There is no option {option}.", "`qmodel config` lists the options."),

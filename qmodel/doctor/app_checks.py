@@ -10,6 +10,7 @@ from qmodel.app.load import load
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Check, Finding, first
+from qmodel.present.numbers import counted
 
 QUEUES, JOBS = 100, 10
 """The number of queues, and the number of jobs in each, in which unknown job types are searched."""
@@ -28,7 +29,7 @@ def loaded(where: str) -> tuple[App | None, Finding]:
         fix = "Import the modules that declare job types in the module that makes the app."
         return app, Finding(WARN, f"{where} has no job types", fix)
     names = ", ".join(sorted(app.jobs)[:10]) + (", ..." if len(app.jobs) > 10 else "")
-    return app, Finding(OK, f"{where} has {len(app.jobs)} job types: {names}")
+    return app, Finding(OK, f"{where} has {counted(len(app.jobs), 'job type')}: {names}")
 
 
 def check(app: App, where: str) -> Check:

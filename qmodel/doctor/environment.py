@@ -13,6 +13,7 @@ import qmodel
 from qmodel.backends import BUILT_IN, without_password
 from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Finding
 from qmodel.present.durations import format_duration
+from qmodel.present.numbers import format_size
 
 
 def python(at: Asked) -> Iterator[Finding]:
@@ -111,7 +112,7 @@ def memory(at: Asked) -> Iterator[Finding]:
         yield Finding(OK, f"the server does not show how much memory it uses: {error}")
         return
     used, most = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
-    shown = f"{used / 2**20:.0f} MiB" + (f" of {most / 2**20:.0f} MiB" if most else ", without a limit")
+    shown = format_size(used) + (f" of {format_size(most)}" if most else ", without a limit")
     if most and used > 0.8 * most:
         fix = "A full server takes no new jobs. Raise maxmemory, or keep fewer jobs: jobs-history, failed-history."
         yield Finding(WARN, f"the server uses {shown}", fix)

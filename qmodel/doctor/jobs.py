@@ -10,6 +10,7 @@ from qmodel.contract import replies
 from qmodel.doctor.findings import OK, WARN, Asked, Finding, first
 from qmodel.errors import RefusedError
 from qmodel.present.durations import format_duration
+from qmodel.present.numbers import counted
 
 MOST = 1000
 """The maximum number of queues, groups and workers that are checked."""
@@ -24,7 +25,7 @@ def queues(at: Asked) -> Iterator[Finding]:
     """Check that no queue is stuck."""
     listed: list[replies.QueueCounts] = at.client.execute(ops.Queues(0, MOST))
     more = " or more; the first were checked" if len(listed) == MOST else ""
-    yield Finding(OK, f"{len(listed)} queues{more}")
+    yield Finding(OK, f"{counted(len(listed), 'queue')}{more}")
     yield from first(_stuck(listed), "queues", "See: qmodel queues")
     yield from first(_left(at, listed), "queues with jobs that no worker takes", "See: qmodel queues")
 
@@ -34,11 +35,11 @@ def _stuck(listed: list[replies.QueueCounts]) -> Iterator[Finding]:
         ready = one.waiting + one.stalled
         if one.paused and ready:
             reasons = ", ".join(pause.reason for pause in one.pauses)
-            what = f"queue {one.name} is paused with {ready} jobs ready ({reasons})"
+            what = f"queue {one.name} is paused with {counted(ready, 'ready job')} ({reasons})"
             yield Finding(WARN, what, f"If this is not intended: qmodel unpause {one.name}")
         elif one.stalled:
-            what = f"queue {one.name} has {one.stalled} jobs whose workers were lost"
-            fix = f"Start a worker: the next pop takes them. See: qmodel stalled {one.name}"
+            what = f"queue {one.name} has {counted(one.stalled, 'job')} whose workers were lost"
+            fix = f"Start a worker: the next pop takes them. See: qmodel op stalled {one.name}"
             yield Finding(WARN, what, fix)
 
 
@@ -69,7 +70,7 @@ def recurring(at: Asked) -> Iterator[Finding]:
     due = [f"{one.name} ({one.due})" for one in listed if one.due]
     if due:
         shown = ", ".join(due[:5]) + (f" and {len(due) - 5} more queues" if len(due) > 5 else "")
-        fix = "The next pop of each queue makes them: start a worker of that queue, or run `qmodel fire QUEUE`."
+        fix = "The next pop of each queue makes them: start a worker of that queue, or run `qmodel op fire QUEUE`."
         yield Finding(WARN, f"runs of recurring jobs are due and not made yet in {shown}", fix)
     unset = at.client.execute(ops.RecurringUnset(0, MOST))
     if unset:
@@ -86,21 +87,22 @@ def failures(at: Asked) -> Iterator[Finding]:
     groups = at.client.failed.groups(0, MOST)
     yield from first(
         (
-            Finding(WARN, f"{count} jobs have failed in group {group}", f"See: qmodel failures '{group}'")
+            Finding(WARN, f"{counted(count, 'failed job')} in group {group}", f"See: qmodel failures '{group}'")
             for group, count in sorted(groups.items(), key=lambda pair: -pair[1])
         ),
         "groups of failed jobs",
         "See: qmodel failures",
     )
     if groups:
-        yield Finding(OK, f"{sum(groups.values())} failed jobs are kept; to retry: qmodel failures GROUP --retry")
+        kept = counted(sum(groups.values()), "failed job")
+        yield Finding(OK, f"{kept} kept; to retry: qmodel failures GROUP --retry")
 
 
 def workers(at: Asked) -> Iterator[Finding]:
     """Check that no worker is silent."""
     now = _now()
     listed = at.client.workers.counts(0, MOST)
-    yield Finding(OK, f"{len(listed)} workers, holding {sum(one.jobs for one in listed)} jobs")
+    yield Finding(OK, f"{counted(len(listed), 'worker')}, holding {counted(sum(one.jobs for one in listed), 'job')}")
     silent = [one for one in listed if now - one.seen_at > SILENT_MS and not one.jobs and not one.stalled]
     yield from first((_silent(at, one, now) for one in silent), "silent workers")
 
@@ -111,7 +113,7 @@ def _silent(at: Asked, one: replies.WorkerCounts, now: int) -> Finding:
         return f"deregistered {one.name}"
 
     what = f"worker {one.name} has been silent for {format_duration(now - one.seen_at)}"
-    return Finding(WARN, what, f"qmodel deregister '{one.name}'", deregister)
+    return Finding(WARN, what, f"qmodel op deregister '{one.name}'", deregister)
 
 
 def _now() -> int:

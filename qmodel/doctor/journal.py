@@ -14,6 +14,7 @@ from qmodel.doctor.environment import SERVERS, connection
 from qmodel.doctor.findings import OK, WARN, Asked, Finding
 from qmodel.pipeline.journal.pages import head, newest
 from qmodel.present.durations import format_duration
+from qmodel.present.numbers import counted, format_size
 
 SOON_MS = 3_600_000
 """An archiver that runs each hour misses entries that are kept for less."""
@@ -32,7 +33,11 @@ def journal(at: Asked) -> Iterator[Finding]:
     count = newest(at.client) - first.number + 1
     size, (used, limit) = _bytes(at)
     kept_ms = max(time.time_ns() // 1_000_000 - head(first)[0], 0)
-    shown = f"{count:,} entries" + (f", {size / 2**20:.1f} MiB" if size else "") + f", of {format_duration(kept_ms)}"
+    shown = (
+        counted(count, "entry", "entries")
+        + (f", {format_size(size)}" if size else "")
+        + f", of {format_duration(kept_ms)}"
+    )
     yield Finding(OK, f"the journal is {'on' if on else 'off'}: {shown}; max-journal is {most:,}")
     if on and first.number > 1 and count >= most and kept_ms < SOON_MS:
         what = f"entries of the journal are deleted after {format_duration(kept_ms)}"
@@ -42,10 +47,10 @@ def journal(at: Asked) -> Iterator[Finding]:
     if on and limit and used + each * (most - count) > FULL * limit:
         fits = max(int((FULL * limit - used) / each) + count, 0) if each else 0
         what = (
-            f"{most:,} entries of the journal would take about {each * most / 2**20:,.0f} MiB, and the server has "
-            f"{(limit - used) / 2**20:,.0f} MiB left"
+            f"{most:,} entries of the journal would take about {format_size(each * most)}, and the server has "
+            f"{format_size(limit - used)} left"
         )
-        yield Finding(WARN, what, f"Raise maxmemory, or keep fewer: qmodel config-set max-journal {fits}")
+        yield Finding(WARN, what, f"Raise maxmemory, or keep fewer: qmodel op config-set max-journal {fits}")
 
 
 def _bytes(at: Asked) -> tuple[int, tuple[int, int]]:

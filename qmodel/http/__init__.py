@@ -1,8 +1,8 @@
-"""Jobs over HTTP, for programs that are not Python: `docs/http.md` is the way in.
+"""Jobs over HTTP, for programs in any language. `docs/http.md` is the introduction.
 
     app = qmodel.http.create("redis://localhost:6379/0", writable=True, auth="s3cr3t")
 
-`app` is an ASGI application, to be served by `qmodel http`, by uvicorn, or mounted in another one.
+`app` is an ASGI application, served by `qmodel http` or uvicorn, or mounted in another application.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def create(
 ) -> Starlette:
     """Make the application: the jobs of a URL, Client, AsyncClient or App, over HTTP.
 
-    Nothing can be changed unless `writable`. `auth` is `user:password` or a token, and None asks for nothing; then only
-    requests to this machine's own names are answered, or to those of `hosts` (`"*"`: any, for a server behind one that
-    asks for the password itself). `limits` is what it bears. Raises ConnectError when an extra is missing.
+    It is read-only unless `writable`. `auth` is `user:password` or a token. With None there is no authentication, and
+    only requests to this machine's own names are answered, or to those in `hosts` (`"*"`: any, for a server behind a
+    proxy that authenticates). `limits` bounds bodies and waiting requests. Raises ConnectError if an extra is missing.
     """
     from qmodel.errors import not_installed
 

@@ -1,8 +1,8 @@
-"""What stands around every request: the guard, the size of its body, how many wait, and what becomes of an error.
+"""What surrounds every request: the guard, the limits on bodies and on waiting requests, and the handling of errors.
 
-Nothing here knows operations. A handler takes a `Call` and gives what is sent as JSON, or a response of its own; what
-it raises becomes a problem. A call that waits ends when its caller is gone, so that nobody is given a job who is not
-there.
+Nothing here knows operations. A handler takes a `Call` and returns a value that is sent as JSON, or a response; an
+exception becomes a problem. A waiting call ends when its caller disconnects, so that no job is leased to an absent
+caller.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ log = logging.getLogger("qmodel.http")
 
 
 class Limits(NamedTuple):
-    """What one server bears: bytes of a body, seconds for it to come, seconds for what does not wait to be answered,
-    seconds of a wait, and how many wait at a time, of all and from one address.
+    """The limits of one server: bytes of a body, seconds to receive it, seconds to answer a request that does not wait,
+    seconds of a wait, and the number of waiting requests, in total and from one address.
 
-    A stream says after `alive_seconds` that it goes on.
+    A stream sends a keep-alive after `alive_seconds`.
     """
 
     body: int = 8 << 20
@@ -55,7 +55,7 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A value that is sent as JSON with another status than 200, or with further headers."""
+    """A value that is sent as JSON, with a status other than 200 or with more headers."""
 
     value: Any
     status: int = 200
@@ -76,14 +76,14 @@ class Api:
 
     @property
     def client(self) -> AsyncClient:
-        """The client, made at the first request: what mounts this server may have no event loop yet."""
+        """Give the client, made at the first request: before it there may be no event loop."""
         if self._client is None:
             self._client = async_client(self._given)
         return self._client
 
     @property
     def feed(self) -> Feed:
-        """What wakes those who follow the events in this event loop."""
+        """Give the wake-ups of the event streams in this event loop."""
         loop = asyncio.get_running_loop()
         if loop not in self._feeds:
             self._feeds[loop] = Feed(self.client)
@@ -91,7 +91,7 @@ class Api:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Close at the end the client that was made here; another one is made if it begins anew."""
+        """Close the client at the end; the next start makes another one."""
         self.closing.clear()
         yield
         self.closing.set()
@@ -100,7 +100,7 @@ class Api:
             await used.close()
 
     def check_room(self, who: str) -> None:
-        """Refuse to let someone wait where too many do."""
+        """Refuse a request that would wait, if too many wait already."""
         if self._waiting.total() >= self.limits.waiting:
             raise _again("BUSY", f"{self.limits.waiting} requests wait at this server already.")
         if self._waiting[who] >= self.limits.waiting_each:
@@ -108,7 +108,7 @@ class Api:
 
     @contextmanager
     def counted(self, who: str) -> Iterator[None]:
-        """Count someone who waits."""
+        """Count a waiting request."""
         self._waiting[who] += 1
         try:
             yield
@@ -118,7 +118,7 @@ class Api:
                 del self._waiting[who]
 
     def endpoint(self, handler: Handler, *, writes: bool | None) -> Endpoint:
-        """The endpoint that a handler is, behind the guard."""
+        """Make an endpoint of a handler, behind the guard."""
 
         async def answer(request: Request) -> Response:
             try:
@@ -136,7 +136,7 @@ class Api:
         return answer
 
     def _note(self, request: Request, status: int) -> None:
-        """Log who asked for what; loudly only what changed something, or was denied."""
+        """Log a request: at INFO if it changed something or was denied, else at DEBUG."""
         loud = (request.method not in READING and status < 300) or status in (401, 403)
         who = f"{request.client.host if request.client else '?'} {self.guard.user(request)}".rstrip()
         level = logging.INFO if loud else logging.DEBUG
@@ -153,13 +153,13 @@ class Call:
 
     @property
     def client(self) -> AsyncClient:
-        """Where the jobs are."""
+        """Give the client of the jobs."""
         return self.api.client
 
     @property
     def key(self) -> str | None:
-        """What the request is recognised by if it has an idempotency key, which counts for one method of one path: who
-        uses it for two queues means two jobs.
+        """Give the idempotency key of the request, if any. It counts for one method of one path: the same key for two
+        queues means two jobs.
         """
         key = self.request.headers.get("idempotency-key")
         where = f"{self.request.method} {self.request.scope['path']} {key}"
@@ -167,22 +167,22 @@ class Call:
 
     @property
     def who(self) -> str:
-        """The address from which the request comes."""
+        """Give the address of the caller."""
         return self.request.client.host if self.request.client else "?"
 
     def query(self) -> list[tuple[str, str]]:
-        """The query, name by name."""
+        """Give the query, name by name."""
         return self.request.query_params.multi_items()
 
     def name(self, parameter: str) -> str:
-        """A part of the path. Paths are matched as they were sent, so that a name may have any character (`%2F`)."""
+        """Give a part of the path. Paths are matched as sent, so that a name may have any character (`%2F`)."""
         try:
             return unquote(str(self.request.path_params[parameter]), errors="strict")
         except UnicodeDecodeError:
             raise Problem("BAD_JSON", "The path is not UTF-8.", "Encode names in UTF-8, byte by byte.") from None
 
     def seconds(self, given: Any, usual: float = 0) -> float:
-        """How long to wait: a number of seconds, at most as long as this server bears."""
+        """Give the seconds to wait, up to the limit of this server."""
         try:
             value = usual if given is None else parse.finite(given) if isinstance(given, str) else float(given)
             if isinstance(given, bool) or value < 0:
@@ -190,14 +190,14 @@ class Call:
         except (TypeError, ValueError, OverflowError):
             raise Problem(
                 "BAD_JSON",
-                "The timeout is no number of seconds.",
+                "The timeout is not a number of seconds.",
                 f"Give 0 to {self.api.limits.wait_seconds:g}.",
                 {"argument": "timeout"},
             ) from None
         return min(value, self.api.limits.wait_seconds)
 
     async def body(self) -> Any:
-        """What the body says; an empty one is an empty object."""
+        """Parse the body; an empty one is an empty object."""
         kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
         self._allow(self.api.limits.body_seconds)
         raw = await self._read()
@@ -238,11 +238,11 @@ class Call:
         return b"".join(parts)
 
     def _allow(self, seconds: float = 0) -> None:
-        """Give what follows the time to be answered, from now on, and so many seconds more."""
+        """Restart the time limit for the answer, and extend it by some seconds."""
         self._limit.reschedule(asyncio.get_running_loop().time() + seconds + self.api.limits.answer_seconds)
 
     async def waiting(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
-        """Let work wait for some seconds, until it is done or its caller is gone; the body has been read before."""
+        """Wait for work, up to some seconds, or until the caller is gone; the body has been read before."""
         try:
             self.api.check_room(self.who)
             self._allow(seconds)
@@ -270,7 +270,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 async def _gone(request: Request) -> None:
-    """Return when the caller has hung up."""
+    """Return when the caller has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -283,7 +283,7 @@ def _again(code: str, sentence: str) -> Problem:
 
 
 def _response(found: Any) -> Response:
-    """The response that a handler has given."""
+    """Make the response of a handler's value."""
     if isinstance(found, Response):
         return found
     made = found if isinstance(found, Answer) else Answer(found)
@@ -291,7 +291,7 @@ def _response(found: Any) -> Response:
 
 
 def as_json(value: Any, status: int = 200, headers: dict[str, str] | None = None, kind: str = "") -> Response:
-    """A value as a response that nobody keeps."""
+    """Make a JSON response that is not cached."""
     try:
         raw = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:  # a lone surrogate, in what is said of bad input
@@ -301,14 +301,14 @@ def as_json(value: Any, status: int = 200, headers: dict[str, str] | None = None
 
 
 def respond_to(error: Exception) -> Response:
-    """The response that an exception is."""
+    """Make the response of an exception."""
     problem = problem_of(error)
     again = {"Retry-After": AGAIN[problem.code]} if problem.code in AGAIN else {}
     return as_json(problem.body, problem.status, again | problem.headers, MEDIA_TYPE)
 
 
 def problem_of(error: Exception) -> Problem:
-    """The problem that an exception is; of a fault of the server only the log says more."""
+    """Make the problem of an exception; the details of a server fault are only in the log."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, RefusedError):

@@ -1,4 +1,4 @@
-"""The application: paths, the guard before them, and what is not a path."""
+"""The application: the paths, the guard before them, and the answers for unknown paths."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def application(
     hosts: Sequence[str] | None = None,
     limits: Limits | None = None,
 ) -> Starlette:
-    """Make the application, as `qmodel.http.create` says."""
+    """Make the application; `qmodel.http.create` explains the arguments."""
     api = Api(client_or_url, Guard(auth, writable, hosts=hosts), limits or Limits())
 
     made = Starlette(
@@ -53,7 +53,7 @@ def application(
 
 
 def _lifespan(api: Api) -> Callable[[Any], AbstractAsyncContextManager[None]]:
-    """What goes on while it is served: a server that may change things keeps cron expressions going."""
+    """Run the background work of the server: a writable one computes the next moments of cron expressions."""
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
@@ -67,7 +67,7 @@ def _lifespan(api: Api) -> Callable[[Any], AbstractAsyncContextManager[None]]:
 
 
 def _resources(api: Api) -> Iterator[Route]:
-    """A route for each path, with all its methods: so what it does not take is answered with those it does."""
+    """Make a route for each path, with all its methods: other methods get 405 with an Allow header."""
     methods: dict[str, dict[str, Endpoint]] = {}
     for one in RESOURCES:
         methods.setdefault(one.path, {})[one.method] = api.endpoint(one.handler, writes=one.writes)
@@ -100,7 +100,7 @@ async def _describe(call: Call) -> Any:
 
 
 def _health(api: Api) -> Any:
-    """Whether the backend can be reached; says nothing else, and asks nobody for a password."""
+    """Say whether the backend can be reached, and nothing else; this needs no password."""
 
     async def health(request: Request) -> Response:
         try:
@@ -117,7 +117,7 @@ async def _not_a_path(request: Request, error: Exception) -> Response:
 
 
 class AsSent:
-    """Lets paths be matched as they were sent, so that a name in one may have any character: `/` is `%2F` there."""
+    """Match paths as they were sent, so that a name may have any character: `/` is `%2F` in a path."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,10 +1,10 @@
-"""The application as a module has it, for a server of your own with several processes:
+"""The application as a module attribute, for an ASGI server with several processes:
 
     uvicorn --workers 4 qmodel.http.asgi:app
 
-QMODEL_URL says where the jobs are, QMODEL_AUTH who may ask; with QMODEL_WRITABLE=1 things can be changed. QMODEL_HOSTS
-are names, with commas between, by which it may be asked without a password; without either it answers only to this
-machine's own names, for nobody can see here whether others reach it.
+QMODEL_URL is the URL of the jobs, QMODEL_AUTH the password or token; QMODEL_WRITABLE=1 allows changes. QMODEL_HOSTS are
+host names, separated by commas, that need no password. Without both it answers only requests to this machine's own
+names, because it cannot know whether other machines reach it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from qmodel.http import create
 
 @cache
 def from_environment() -> Any:
-    """The application that the environment asks for. Raises ConnectError for jobs in the memory of one process."""
+    """Make the application by the environment. Raises ConnectError for jobs in the memory of one process."""
     from qmodel.http.guard import LOCAL, checked
 
     url = os.environ.get("QMODEL_URL", "")
     if url.partition("://")[0] in ("", "memory", "embedded"):
         raise ConnectError(
-            f"The jobs of {url or 'memory://'} are in the memory of one process, and here there may be several.",
+            f"The jobs of {url or 'memory://'} are in the memory of one process, and this server may have several.",
             "Set QMODEL_URL to a server, or run: qmodel http",
         )
     auth = os.environ.get("QMODEL_AUTH") or None
@@ -39,7 +39,7 @@ def from_environment() -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """`app`: the application, made when a server asks for it."""
+    """Give `app`, the application, made when a server asks for it."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return from_environment()

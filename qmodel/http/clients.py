@@ -1,4 +1,4 @@
-"""The asynchronous client that a server uses, from whatever its caller has."""
+"""The asynchronous client of a server, made from a URL, a client or an app."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def async_client(given: Any) -> AsyncClient:
-    """A client for the event loop: of a URL, of a Client or an App with the same jobs; an AsyncClient is itself.
+    """Make the client of the event loop, for the jobs of a URL, a Client or an App; an AsyncClient is used as it is.
 
-    Raises ConnectError where there is none.
+    Raises ConnectError for a backend without an asynchronous one.
     """
     if isinstance(given, AsyncClient):
         return given
@@ -31,12 +31,12 @@ def async_client(given: Any) -> AsyncClient:
 
 
 def kept(given: Any) -> Any:
-    """What was given; of a place that would be an empty one each time, a client that keeps it."""
+    """Give the URL or client; for a store in memory, which each client would have anew, a client that keeps it."""
     return Client(given) if given in ("memory://", "embedded://") else given
 
 
 def _twin(backend: Any) -> AsyncBackend:
-    """The asynchronous backend with the same jobs as a synchronous one."""
+    """Make the asynchronous backend with the jobs of a synchronous one."""
     made: AsyncBackend
     if hasattr(backend, "namespace"):
         beside = getattr(sys.modules[type(backend).__module__], f"Async{type(backend).__name__}", None)

@@ -1,11 +1,11 @@
-"""Events as they come, by server-sent events: each once, in order, and whoever comes back goes on where he was.
+"""A stream of events, as server-sent events: each once, in order; a client that reconnects continues where it was.
 
-The sequence of an event is the id of its message, so a browser's EventSource, or any client that keeps `Last-Event-ID`,
-misses nothing. Sequences have no gaps; where the stream begins later than was asked for, because older events are no
-longer kept, a message `trimmed` says what is missing before it goes on.
+The sequence number of an event is the id of its message, so a browser's EventSource, or any client that keeps
+`Last-Event-ID`, misses nothing. Sequence numbers have no gaps. If older events are no longer kept, so that the stream
+begins later than requested, a message `trimmed` names the missing ones first.
 
-Where the server that has the jobs has lost events, because it came back without its last seconds, or was emptied, its
-sequence is behind what was read: a message `restarted` says so, and all that there is follows.
+If the server of the jobs has lost events, because it restarted without its last seconds or was emptied, its sequence
+is behind the reader's: a message `restarted` says so, and all events that there are follow.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from qmodel.wire.plain import plain
 
 AFTER = CATALOGUE["events"].arguments[0].kind
 RETRY_MS = 1000
-"""How long a client is to wait before it comes back."""
+"""The milliseconds that a client waits before it reconnects."""
 
 
 class Wanted(NamedTuple):
-    """Which events somebody wants: of these kinds, queues and jobs; all where none is named."""
+    """A filter of events: by kinds, queues and jobs; an empty one takes all."""
 
     kinds: frozenset[str]
     queues: frozenset[str]
     jids: frozenset[str]
 
     def has(self, event: Event) -> bool:
-        """Whether an event is one of them."""
+        """Say whether the filter takes an event."""
         if self.kinds and event.event not in self.kinds:
             return False
         facts = event.named
@@ -52,7 +52,7 @@ class Wanted(NamedTuple):
 
 
 async def follow(call: Call) -> Response:
-    """Follow the events."""
+    """Stream the events."""
     query = call.request.query_params
     wanted = Wanted(*(frozenset(query.getlist(name)) for name in ("event", "queue", "jid")))
     for kind in wanted.kinds - EVENTS.keys():
@@ -67,7 +67,7 @@ async def follow(call: Call) -> Response:
 
 
 class _Following(StreamingResponse):
-    """The response that goes on."""
+    """Make the streaming response."""
 
     def __init__(self, call: Call, headers: dict[str, str], messages: AsyncIterator[str]) -> None:
         super().__init__(messages, 200, headers, media_type="text/event-stream")
@@ -79,14 +79,14 @@ class _Following(StreamingResponse):
 
 
 def _after(text: str | None) -> int | None:
-    """After which event to begin; None: after the newest."""
+    """Give the sequence number after which to begin; None: after the newest event."""
     if text is None:
         return None
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else -1
     if not AFTER.accepts(number):
         raise Problem(
             "BAD_JSON",
-            f"{text[:100]!r} is no sequence number.",
+            f"{text[:100]!r} is not a sequence number.",
             "Give the id of the last event that was seen, or 0 for all that are kept.",
             {"argument": "after"},
         )
@@ -94,7 +94,7 @@ def _after(text: str | None) -> int | None:
 
 
 async def _messages(api: Api, after: int, newest: int, wanted: Wanted) -> AsyncIterator[str]:
-    """The messages for the events after a sequence number, and a comment now and then that keeps the line open."""
+    """Give the messages of the events after a sequence number, and keep-alive comments."""
     yield f"retry: {RETRY_MS}\nid: {after}\n\n"
     place = Place(after)
     if after > newest:
@@ -119,14 +119,14 @@ async def _messages(api: Api, after: int, newest: int, wanted: Wanted) -> AsyncI
 
 
 class Place:
-    """How far somebody has read, and what he has been told of it."""
+    """The position of a reader: the last event read, and the last one sent."""
 
     def __init__(self, after: int) -> None:
         self.after = self._told = after
         self._since = time.monotonic()
 
     def read(self, page: Sequence[Event], wanted: Wanted) -> str:
-        """Go on behind a page of events; give the messages for those that are wanted."""
+        """Advance past a page of events; give the messages of the events that the filter takes."""
         if not page:
             return ""
         gap = _trimmed(self.after, page[0].seq) if page[0].seq > self.after + 1 else ""
@@ -137,19 +137,19 @@ class Place:
         return text
 
     def is_quiet(self, seconds: float) -> bool:
-        """Whether nothing has been told for so long."""
+        """Say whether it is time for a keep-alive."""
         return self.patience(seconds) <= 0
 
     def doubt(self) -> None:
-        """Look at once whether the server has lost events: it was away."""
+        """Check at once whether the server has lost events, because it was unreachable."""
         self._since = -math.inf
 
     def patience(self, seconds: float) -> float:
-        """How long until nothing has been told for so long."""
+        """Give the seconds until the next keep-alive."""
         return self._since + seconds - time.monotonic()
 
     def alive(self, newest: int) -> str:
-        """A message that keeps the line open, and tells how far all was read; go back where the server lost events."""
+        """Make a keep-alive with the last sequence number read; go back if the server has lost events."""
         self._since = time.monotonic()
         if newest < self.after:
             text = f"id: 0\nevent: restarted\ndata: {_line({'after': self.after, 'newest': newest})}\n\n"
@@ -161,7 +161,7 @@ class Place:
 
 
 async def _sleep(api: Api, sleep: Coroutine[Any, Any, None]) -> None:
-    """Sleep, unless or until the server stops."""
+    """Sleep, or until the server stops."""
     sleeping = asyncio.ensure_future(sleep)
     closing = asyncio.ensure_future(api.closing.wait())
     try:

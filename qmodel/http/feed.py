@@ -1,6 +1,6 @@
-"""What wakes those who follow the events: one of them sleeps at the backend, the others at a bell.
+"""Wake-ups of event streams: one stream waits at the backend, and wakes the others.
 
-So a thousand who follow cost one connection. Each reads for himself, from his own place on.
+So a thousand streams cost one waiting connection. Each stream reads by itself, from its own position.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from qmodel.client.aio import AsyncClient
 
 BEHIND = 0.05
-"""Seconds after which one looks again who is behind the one at the backend: what is between wakes nobody."""
+"""Seconds after which a stream that is behind the waiting one looks again: events between the two wake nobody."""
 
 
 class Feed:
-    """The bell, and whether somebody sleeps at the backend."""
+    """The wake-ups of one event loop, and whether a stream waits at the backend."""
 
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
@@ -27,7 +27,7 @@ class Feed:
         self._leads: int | None = None
 
     async def sleep(self, after: int, seconds: float) -> None:
-        """Sleep until there may be an event after a sequence number, or time is up."""
+        """Wait until there may be an event after a sequence number, or until the time is over."""
         seconds = min(max(seconds, 0.01), LONGEST_SLEEP)
         if self._leads is not None:
             with contextlib.suppress(TimeoutError):

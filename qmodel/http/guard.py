@@ -1,17 +1,17 @@
-"""Who may ask, who may change things, and whether it was meant: for the HTTP API and for the pages.
+"""Authentication, permission to write, and protection against forged requests, for the HTTP API and the pages.
 
-A browser is the danger. It sends the credentials that somebody once typed with every request to the same place, also
-with those that another site makes it send; and without credentials, whatever site is open in it can reach a server on
-this machine. So three questions stand before every request:
+The danger is a browser. It sends stored credentials with every request to the same host, also with requests that
+another site makes it send; and without credentials, any open site can reach a server on this machine. So every request
+is checked three times:
 
-- *Who?* A password (`user:password`, Basic) or a token (Bearer; a browser takes it as the password of any user). They
-  are compared in constant time.
-- *Where to?* Without a password only requests to this machine's own names are answered. Else a site whose name is made
-  to point to 127.0.0.1 after it was loaded (DNS rebinding) could read and change everything.
-- *Was it meant?* What changes something must not come from another site: the browser says so itself (Sec-Fetch-Site),
-  an older one by Origin. Forms carry a token besides, which nobody can know who cannot read the page.
+- *Credentials.* A password (`user:password`, Basic) or a token (Bearer; for a browser, the password of any user).
+  They are compared in constant time.
+- *Host.* Without a password only requests to this machine's own names are answered. Otherwise a site that
+  makes its name point to 127.0.0.1 after it was loaded (DNS rebinding) could read and change everything.
+- *Origin.* A request that changes something must not come from another site: the browser says so in Sec-Fetch-Site,
+  an older one in Origin. Forms also carry a token that only a reader of the page can know.
 
-Programs send neither of those two headers, and are believed by their credentials.
+Programs send neither of these two headers; their credentials are enough.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from starlette.requests import HTTPConnection
 from qmodel.errors import QmodelError
 
 LOCAL: Final = ("localhost", "127.0.0.1", "::1")
-"""The names of this machine, to which requests without a password may go."""
+"""The names of this machine: a server without a password answers only requests to these."""
 
 FIELD: Final = "csrf"
 """The field of a form that carries the token."""
 
 HEADER: Final = "x-csrf-token"
-"""The header that carries it where there is no form."""
+"""The header that carries the token if there is no form."""
 
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """The methods that change nothing."""
 
 
 class Denied(HTTPException):
-    """A request that is not answered: its status, a code, what is wrong in a sentence, and what to do in another."""
+    """A request that is denied: its status, a code, a sentence, and what to do."""
 
     def __init__(
         self, status: int, code: str, sentence: str, next_step: str, headers: Mapping[str, str] | None = None
@@ -57,16 +57,16 @@ class Denied(HTTPException):
 
 
 class Exposed(QmodelError, ValueError):
-    """A server that everybody in the network could use."""
+    """A server that anybody in the network could use."""
 
 
 class Guard:
-    """Answers the three questions for one server.
+    """Checks the requests of one server.
 
-    `auth` is `user:password`, or a token (without a colon); None asks for nothing. Without `writable` nothing can be
-    changed. `hosts` are the names by which the server may be asked: by default any if there is a password, and else
-    those of this machine; `"*"` is any, for a server behind one that asks for the password itself. `secret` makes the
-    tokens of forms: where several processes serve the same pages they need the same one.
+    `auth` is `user:password`, or a token (without a colon); with None there is no authentication. Without `writable`
+    nothing can be changed. `hosts` are the host names that the server answers to: by default any if there is a
+    password, and else those of this machine; `"*"` is any, for a server behind a proxy that authenticates. `secret`
+    makes the tokens of forms: several processes that serve the same pages need the same one.
     """
 
     def __init__(
@@ -84,9 +84,7 @@ class Guard:
         self._secret = secrets.token_bytes(32) if secret is None else secret.encode()
 
     def check(self, request: HTTPConnection, *, writes: bool | None = None) -> None:
-        """Let a request pass, or raise Denied. `writes` says whether it changes something, where its method does not
-        tell.
-        """
+        """Check a request, or raise Denied. `writes` says whether it changes something."""
         self._check_host(request)
         self._check_credentials(request)
         if writes is None:
@@ -98,7 +96,7 @@ class Guard:
             raise Denied(403, "READ_ONLY", "This server only shows things.", "Start it with --writable to change any.")
 
     def user(self, request: HTTPConnection) -> str:
-        """The name of the user that asks, where there is one; after `check`."""
+        """Give the name of the authenticated user, if there is one; after `check`."""
         scheme, _, rest = request.headers.get("authorization", "").partition(" ")
         if self._expected is None or scheme.lower() != "basic":
             return ""
@@ -106,12 +104,12 @@ class Guard:
         return pair.partition(b":")[0].decode(errors="replace")
 
     def token(self, request: HTTPConnection) -> str:
-        """The token that the forms of a page carry, as the field `csrf` or the header `X-CSRF-Token`."""
+        """Make the token that the forms of a page carry, as the field `csrf` or the header `X-CSRF-Token`."""
         who = request.headers.get("authorization", "")
         return hmac.new(self._secret, who.encode("latin-1"), hashlib.sha256).hexdigest()
 
     def verify(self, request: HTTPConnection, form: Mapping[str, Any] | None = None) -> None:
-        """Let a form pass that a page of this server was sent with, after `check`; or raise Denied."""
+        """Verify that a form comes from a page of this server, after `check`; or raise Denied."""
         check_origin(request)
         given = request.headers.get(HEADER) or (form or {}).get(FIELD) or ""
         if not hmac.compare_digest(str(given).encode(), self.token(request).encode()):
@@ -167,7 +165,7 @@ def check_origin(request: HTTPConnection) -> None:
 
 
 def checked(auth: str) -> str:
-    """What `--auth` says, if it is `user:password` or a token; ValueError says what is wrong with it."""
+    """Read `--auth`, `user:password` or a token; ValueError says what is wrong."""
     user, colon, password = auth.partition(":")
     if not user or (colon and not password):
         raise ValueError("it must be user:password, or a token without a colon; neither part empty")
@@ -175,16 +173,16 @@ def checked(auth: str) -> str:
 
 
 def check_binding(host: str, auth: str | None) -> None:
-    """Raise Exposed for an address that others can reach when nobody is asked for a password."""
+    """Raise Exposed for an address that other machines can reach, if there is no password."""
     if auth is None and not is_local(host):
         raise Exposed(
-            f"Whoever can reach {host} could use this server. "
+            f"Anybody who can reach {host} could use this server. "
             "Give --auth user:password, or --auth with a token (QMODEL_AUTH keeps it out of the list of processes)."
         )
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine reaches an address.
+    """Say whether only this machine can reach an address.
 
     >>> is_local("127.0.0.1"), is_local("localhost"), is_local("::1"), is_local("0.0.0.0"), is_local("")
     (True, True, True, False, False)
@@ -198,7 +196,7 @@ def is_local(host: str) -> bool:
 
 
 def host_of(url: str) -> str:
-    """The host of a URL without its port, or empty for what is none.
+    """Give the host of a URL, without its port; empty if there is none.
 
     >>> host_of("//[::1]:8000"), host_of("http://LocalHost"), host_of("//[")
     ('::1', 'localhost', '')
@@ -210,7 +208,7 @@ def host_of(url: str) -> str:
 
 
 def _place(url: str, like: str = "") -> tuple[str, int | None] | None:
-    """Host and port of a URL; the port that its scheme, or that of another URL, has by default."""
+    """Give host and port of a URL; a missing port is the default of its scheme, or of another URL's."""
     try:
         parts = urlsplit(url)
         usual = {"http": 80, "https": 443}.get(parts.scheme or urlsplit(like).scheme)
@@ -220,7 +218,7 @@ def _place(url: str, like: str = "") -> tuple[str, int | None] | None:
 
 
 def _credentials(header: str, *, by_user: bool) -> bytes | None:
-    """What a header says to prove who asks: `user:password`, or a token; None when it says nothing of use."""
+    """Read the credentials of a header: `user:password` or a token; None if there are none."""
     scheme, _, rest = header.partition(" ")
     if scheme.lower() == "bearer" and not by_user:
         return rest.strip().encode("latin-1")
@@ -234,5 +232,5 @@ def _credentials(header: str, *, by_user: bool) -> bytes | None:
 
 
 def _digest(text: bytes) -> bytes:
-    """Texts of any length become comparable in constant time by it."""
+    """Hash a text, so that texts of any length compare in constant time."""
     return hashlib.sha256(text).digest()

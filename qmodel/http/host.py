@@ -1,7 +1,7 @@
-"""Serving an application with uvicorn: `qmodel http`, and whatever else has pages.
+"""Serving an application with uvicorn: `qmodel http` and `qmodel web`.
 
-It says where it serves once it does, and stops at SIGINT and SIGTERM: streams end at once, other requests may go on for
-a few seconds.
+It prints the URL when it listens, and stops at SIGINT and SIGTERM: streams end at once, other requests may continue
+for a few seconds.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ GRACE_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen: a host and a port, 0 for any that is free."""
+    """The address to listen on: a host, and a port or 0 for any free port."""
 
     host: str = "127.0.0.1"
     port: int = 8000
 
     def bind(self) -> socket.socket:
-        """Listen there; raise ConnectError where that cannot be."""
+        """Listen; raise ConnectError if the address cannot be used."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
             return socket.create_server((self.host, self.port), family=family, backlog=2048)
         except OSError as error:
             raise LocalError(
-                f"Nobody can listen at {self.host}:{self.port}: {error.strerror or error}.",
+                f"Cannot listen at {self.host}:{self.port}: {error.strerror or error}.",
                 "Give another --port, or 0 for any that is free.",
             ) from error
 
 
 class _Server(uvicorn.Server):
-    """A server that ends what goes on for ever before it waits for the rest."""
+    """A server that ends its streams before it waits for other requests."""
 
     def __init__(self, config: uvicorn.Config, closing: Closing) -> None:
         super().__init__(config)
@@ -55,7 +55,7 @@ class _Server(uvicorn.Server):
 
 @contextlib.contextmanager
 def _last_signal() -> Iterator[None]:
-    """Let the signal that uvicorn raises again at its end do nothing: whoever asked a server to stop is content."""
+    """Ignore the signal that uvicorn raises again at its end: a requested stop is a success."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -68,7 +68,7 @@ def _last_signal() -> Iterator[None]:
 
 
 def serve(app: Any, address: Address, ready: Callable[[str], None], closing: Closing) -> None:
-    """Serve an application until a signal; `ready` is told the URL, and `closing` is set when it is to end."""
+    """Serve an application until a signal; call `ready` with the URL, and set `closing` when it is to end."""
     bound = address.bind()
     host, port = bound.getsockname()[:2]
     config = uvicorn.Config(

@@ -1,4 +1,4 @@
-"""`/openapi.json`: what this server takes and gives, as OpenAPI 3.1, made from the catalogue and the table of paths."""
+"""`/openapi.json`: the requests and responses of this server, as OpenAPI 3.1, from the catalogue and the paths."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from qmodel.http.schemas import Schema, components, of_kind, operation_id, ref
 _IDEMPOTENCY_KEY: Schema = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "Say the same one when sending again after a lost answer: the second time nothing more is done.",
+    "description": "Send the same key again after a lost answer: the repetition changes nothing.",
     "schema": {"type": "string"},
 }
 _LAST_EVENT_ID: Schema = {
     "name": "Last-Event-ID",
     "in": "header",
-    "description": "The id of the last message that was seen; goes before `after`.",
+    "description": "The id of the last message received; it takes precedence over `after`.",
     "schema": {"type": "string", "pattern": "^[0-9]{1,13}$"},
 }
 _ALWAYS = ("BAD_ARGUMENT", "UNAUTHORIZED", "WRONG_HOST", "UNREACHABLE", "INTERNAL")
@@ -30,7 +30,7 @@ _OF_BODY = ("BAD_JSON", "UNKNOWN_ARGUMENT", "MISSING_ARGUMENT", "TOO_LARGE", "NO
 
 @cache
 def document() -> dict[str, Any]:
-    """The whole description."""
+    """Make the whole description."""
     paths: dict[str, dict[str, Any]] = {}
     for resource in (*RESOURCES, *by_operation()):
         paths.setdefault(resource.path, {})[resource.method.lower()] = _operation(resource)
@@ -90,7 +90,7 @@ def _parameters(resource: Resource) -> list[Schema]:
 
 
 def _named(name: str, acts: tuple[str, ...]) -> Schema:
-    """The schema of a part of a path: the argument of that name, of one of these operations or else of any."""
+    """Make the schema of a part of a path: the argument of that name, of one of these operations or else of any."""
     specs = (*(CATALOGUE[act] for act in acts), *CATALOGUE.values())
     return of_kind(next(a.kind for spec in specs for a in spec.arguments if a.name == name))
 

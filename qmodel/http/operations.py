@@ -1,6 +1,6 @@
-"""Every operation of the catalogue by its name: `POST /v1/operations/<name>`, and those that only read by GET, too.
+"""Every operation of the catalogue by its name: `POST /v1/operations/<name>`, and by GET for those that only read.
 
-Many at a time, in one round trip: `POST /v1/operations`.
+Several operations in one round trip: `POST /v1/operations`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from qmodel.wire.plain import plain
 
 
 def spec_of(name: str) -> Spec:
-    """An operation by its name, or a Problem."""
+    """Find an operation by its name, or raise a Problem."""
     if name not in CATALOGUE:
         raise Problem(
             "UNKNOWN_OPERATION",
@@ -38,7 +38,7 @@ async def perform(call: Call) -> dict[str, object]:
 
 
 async def perform_many(call: Call) -> dict[str, object]:
-    """Execute the operations of an array in order, each a step of its own; give what each replied, or its problem."""
+    """Execute the operations of an array in order, each as a step of its own; give the reply or problem of each."""
     body = await call.body()
     if not isinstance(body, list) or not 1 <= len(body) <= MOST:
         raise Problem("BAD_JSON", f"The body is no array of 1 to {MOST} operations.", 'Send [{"op": "newest"}].')

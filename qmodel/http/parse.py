@@ -1,7 +1,7 @@
-"""From JSON, or a query, to operations of the catalogue.
+"""Reads JSON and queries as operations of the catalogue.
 
-Arguments have the catalogue's names and units; what is left out, or null, has its default. Of what type a value must
-be, and how great it may be, the engine says: here only what has no place in an operation is refused.
+Arguments have the catalogue's names and units; a missing one, or null, has its default. The engine checks types and
+ranges of values; this module refuses only values that have no place in an operation.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ _KEYS = uuid.UUID("6f1d5e0e-33c3-4b4e-9d0b-9b8a3c0f5a11")
 
 
 def loads(raw: bytes) -> Any:
-    """What a body says; Problem where that is no JSON, or cannot be told from something else."""
+    """Parse a body; raise a Problem if it is not JSON, or not unambiguous."""
     try:
         return json.loads(raw.decode(), parse_constant=_no_constant, parse_float=finite)
     except RecursionError:
-        raise Problem("BAD_JSON", "The body is nested too deeply.", "Send deep data as a text.") from None
+        raise Problem("BAD_JSON", "The body is nested too deeply.", "Send deeply nested data as a text.") from None
     except ValueError as error:
         raise Problem("BAD_JSON", f"The body is not JSON: {error}.", "Send an object as JSON, in UTF-8.") from None
 
 
 def _no_constant(word: str) -> float:
-    raise ValueError(f"{word} is no number in JSON")
+    raise ValueError(f"{word} is not a number in JSON")
 
 
 def finite(text: str) -> float:
-    """A number with a fraction or an exponent; ValueError for one that is too great to be kept."""
+    """Read a number with a fraction or an exponent; ValueError if it is too large."""
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is too great a number")
+        raise ValueError(f"{text} is too large a number")
     return number
 
 
 def an_object(value: Any, what: str = "body") -> dict[str, Any]:
-    """A value that must be an object."""
+    """Give a value that must be an object, or raise a Problem."""
     if not isinstance(value, dict):
         raise Problem("BAD_JSON", f"The {what} is not an object.", 'Send for example {"queue": "emails"}.')
     return value
@@ -59,7 +59,7 @@ def an_object(value: Any, what: str = "body") -> dict[str, Any]:
 
 
 def operation(spec: Spec, given: Mapping[str, Any], key: str | None = None) -> Operation:
-    """An operation with the arguments of an object, and its request id made of an idempotency key."""
+    """Make an operation with the arguments of an object, and a request id made of an idempotency key."""
     values = {name: value for name, value in given.items() if value is not None}
     known = {argument.name: argument for argument in spec.arguments}
     for name in (name for name in values if name not in known):
@@ -82,7 +82,7 @@ def operation(spec: Spec, given: Mapping[str, Any], key: str | None = None) -> O
 
 
 def _value(kind: Kind, value: Any, key: str | None) -> Any:
-    """An argument from JSON: arrays become tuples, and objects in them operations. 7.0 is a whole number there."""
+    """Read an argument from JSON: arrays become tuples, objects in them operations, and 7.0 a whole number."""
     if isinstance(value, float) and isinstance(kind, Whole) and value.is_integer():
         return int(value)
     if not isinstance(value, list):
@@ -93,7 +93,7 @@ def _value(kind: Kind, value: Any, key: str | None) -> Any:
 
 
 def _inside(spec: Spec, number: int, one: Any, key: str | None) -> Operation:
-    """An operation inside another one. It has no request of its own, but its id is the same when all is sent again."""
+    """Make an operation inside another one. It has no request id; its job id is the same when all is sent again."""
     given = an_object(one, f"{spec.name} inside")
     if key is not None and spec.name == "put" and given.get("jid") is None:
         given = given | {"jid": jid_of(f"{key}/{number}")}
@@ -101,7 +101,7 @@ def _inside(spec: Spec, number: int, one: Any, key: str | None) -> Operation:
 
 
 def left_out(spec: Spec, name: str, kind: Kind, key: str | None) -> Any:
-    """What takes the place of an argument that has no default: a new job gets an id, and needs no data."""
+    """Fill in an argument that has no default: a new job gets an id, and empty data."""
     if spec.name == "put" and name == "jid":
         return os.urandom(16).hex() if key is None else jid_of(key)
     if spec.name == "put" and name == "data":
@@ -115,7 +115,7 @@ def left_out(spec: Spec, name: str, kind: Kind, key: str | None) -> Any:
 
 
 def jid_of(key: str) -> str:
-    """The id of a job that is put under an idempotency key without one: the same each time."""
+    """Make the id of a job that is put without one under an idempotency key: the same each time."""
     return uuid.uuid5(_KEYS, key).hex
 
 
@@ -123,7 +123,7 @@ def jid_of(key: str) -> str:
 
 
 def from_query(spec: Spec, pairs: Sequence[tuple[str, str]], key: str | None = None) -> Operation:
-    """An operation with the arguments of a query: numbers and yes or no as words, lists by repeating a name."""
+    """Make an operation with the arguments of a query: numbers and booleans as words, lists by repeated names."""
     found: dict[str, Any] = {}
     kinds = {argument.name: argument.kind for argument in spec.arguments}
     for name, text in pairs:
@@ -136,7 +136,7 @@ def from_query(spec: Spec, pairs: Sequence[tuple[str, str]], key: str | None = N
 
 
 def word(kind: Kind | None, text: str) -> Any:
-    """A value that was written as a word; what cannot be one is left as it is, for the engine to refuse.
+    """Read a value from a word; a word that cannot be read stays, and the engine refuses it.
 
     >>> word(Whole(0, 9), "7"), word(Flag(), "true"), word(Whole(0, 9), "seven")
     (7, True, 'seven')

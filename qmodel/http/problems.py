@@ -1,4 +1,4 @@
-"""What went wrong, as `application/problem+json` (RFC 9457): a code, a sentence, the facts, and what to do next."""
+"""Errors as `application/problem+json` (RFC 9457): a code, a sentence, the facts, and what to do next."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STATUS: Final[dict[str, int]] = {
     ),
     409,
 )
-"""The status of each refusal: the request is wrong, or names nothing that is there, or does not fit what is there."""
+"""The status of each refusal: the request is invalid, or names something unknown, or conflicts with the state."""
 
 OWN: Final[dict[str, tuple[int, str]]] = {
     "BAD_JSON": (400, "The body, or a part of the query, cannot be read."),
@@ -64,16 +64,16 @@ OWN: Final[dict[str, tuple[int, str]]] = {
     "UNREACHABLE": (503, "The server cannot reach its backend; the request may or may not have been done."),
     "BUSY": (503, "Too many requests wait at this server."),
 }
-"""The codes that only exist over HTTP: their status, and when they occur."""
+"""The codes that exist only over HTTP: their status, and when they occur."""
 
 AGAIN: Final = {"TOO_MANY_WAITING": "1", "UNREACHABLE": "1", "BUSY": "1"}
-"""After how many seconds it is worth to try again, where it is."""
+"""The seconds after which a retry makes sense, by code."""
 
 MEDIA_TYPE: Final = "application/problem+json"
 
 
 class Problem(Exception):
-    """A request that is answered with a problem: its code, what is wrong in a sentence, and what to do in another."""
+    """A request that is answered with a problem: a code, a sentence, and what to do."""
 
     def __init__(
         self,
@@ -92,12 +92,12 @@ class Problem(Exception):
 
     @property
     def status(self) -> int:
-        """The status of the response."""
+        """Give the status of the response."""
         return STATUS[self.code] if self.code in REASONS else OWN[self.code][0]
 
     @property
     def body(self) -> dict[str, Any]:
-        """The problem as JSON."""
+        """Give the problem as JSON."""
         return {
             "type": f"urn:qmodel:problem:{self.code}",
             "title": self.sentence,
@@ -110,7 +110,7 @@ class Problem(Exception):
 
 
 def meant(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """A sentence that says which of the known words was perhaps meant; else another sentence, or all that are known.
+    """Suggest the known word that is closest to a wrong one; else give another sentence, or list all known words.
 
     >>> meant("quue", ["queue", "jid"]), meant("x", ["queue", "jid"])
     ('Did you mean queue?', 'There are queue, jid.')

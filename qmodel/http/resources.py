@@ -1,8 +1,8 @@
-"""The comfortable paths: queues, jobs and leases, with data and results as the JSON that they are.
+"""The resource paths: queues, jobs and leases, with data and results as JSON.
 
 Each handler here is one or two operations. Arguments have the catalogue's names and units; beside them `data` and
 `result` are any JSON, which is stored as the Python client stores it, so that both read each other's jobs. Stored text
-that is no JSON comes and goes as `data_text` and `result_text`.
+that is not JSON is sent and received as `data_text` and `result_text`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from qmodel.http.problems import Problem
 from qmodel.wire.plain import plain
 
 TEXTS = {"data": "data_text", "result": "result_text"}
-"""What is stored as JSON, and what it is called where it is any other text."""
+"""The arguments that are stored as JSON, and their names for any other text."""
 
 
 # ---- jobs as JSON
 
 
 def shown(job: replies.Job) -> dict[str, Any]:
-    """A job as these paths show it."""
+    """Represent a job."""
     found: dict[str, Any] = plain(job)
     for name, raw in TEXTS.items():
         found[name], text = decoded(found[name])
@@ -54,7 +54,7 @@ def shown(job: replies.Job) -> dict[str, Any]:
 
 
 def decoded(text: str) -> tuple[Any, str | None]:
-    """What a stored text says; or the text, if that is no JSON."""
+    """Parse a stored text as JSON; give the text itself if it is not JSON."""
     try:
         return (json.loads(text, parse_constant=_fail, parse_float=parse.finite) if text else None), None
     except (ValueError, RecursionError):
@@ -66,9 +66,9 @@ def _fail(word: str) -> float:
 
 
 def stored(given: Mapping[str, Any], needed: str = "") -> dict[str, Any]:
-    """The arguments of an operation, with what is any JSON as the text that is stored.
+    """Encode the arguments that may be any JSON as the text that is stored.
 
-    Null is nothing, except where it is the very thing that is `needed`.
+    Null means a missing argument, except for the argument that is `needed`.
     """
     found = dict(given)
     for name, raw in TEXTS.items():
@@ -90,7 +90,7 @@ def _encoded(value: Any) -> str:
         raise DataError("nested too deeply") from None
 
 
-# ---- putting
+# ---- put
 
 
 async def put(call: Call) -> Answer:
@@ -119,7 +119,7 @@ async def _put_many(call: Call, queue: str, body: list[Any]) -> Answer:
     return Answer({"jobs": made}, 201)
 
 
-# ---- taking
+# ---- pop
 
 
 async def pop(call: Call) -> Any:
@@ -137,8 +137,8 @@ async def _pop(call: Call, body: dict[str, Any]) -> Any:
     op = parse.operation(CATALOGUE["pop_any"], body, call.key)
     assert isinstance(op, ops.PopAny)
     if op.wait is not False:
-        raise Problem("UNKNOWN_ARGUMENT", "A worker that waits says how long.", "Give timeout, in seconds.")
-    found = await call.client.execute(op)  # refuses what is wrong with any argument
+        raise Problem("UNKNOWN_ARGUMENT", "A worker that waits needs a timeout.", "Give timeout, in seconds.")
+    found = await call.client.execute(op)  # refuses invalid arguments
     if not found and seconds:
         work = call.client.pop(op.queues, op.count, worker=op.worker, timeout=seconds, request=op.request)
         found = [one.raw for one in await call.waiting(work, seconds)]
@@ -164,7 +164,7 @@ async def _job(call: Call) -> replies.Job:
 
 
 async def wait(call: Call) -> Answer:
-    """Wait until a job has ended, and say how."""
+    """Wait until a job has ended, and give its outcome."""
     jid, seconds = call.name("jid"), call.seconds(call.request.query_params.get("timeout"), 30)
     found = (await call.waiting(call.client.wait([jid], seconds), seconds))[0]
     if isinstance(found, JobNotFound):
@@ -176,7 +176,7 @@ async def wait(call: Call) -> Answer:
 
 
 def ended_as(found: Any) -> dict[str, Any]:
-    """How a job has ended, from what waiting for it gave."""
+    """Represent the outcome of a job."""
     if isinstance(found, NotEnded):
         return {"outcome": None}
     if isinstance(found, JobFailed):
@@ -191,7 +191,7 @@ def ended_as(found: Any) -> dict[str, Any]:
 
 
 async def act(call: Call, name: str) -> Any:
-    """Do to the job of the path what an operation does."""
+    """Execute an operation on the job of the path."""
     given = stored(an_object(await call.body()), "data" if name == "update" else "") | {"jid": call.name("jid")}
     op = parse.operation(CATALOGUE[name], given, call.key)
     return {"reply": plain(await call.client.execute(op))}
@@ -226,6 +226,6 @@ async def queue(call: Call) -> Any:
 
 
 async def on_queue(call: Call, name: str) -> Any:
-    """Do to the queue of the path what an operation on several does."""
+    """Execute an operation of several queues on the queue of the path."""
     given = an_object(await call.body()) | {"queues": [call.name("queue")]}
     return {"reply": plain(await call.client.execute(parse.operation(CATALOGUE[name], given, call.key)))}

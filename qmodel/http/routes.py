@@ -1,4 +1,4 @@
-"""The paths, in one table: the server is made of it, and so is what describes it."""
+"""The paths, in one table: the server and its OpenAPI description are made from it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from qmodel.http import events, operations, resources, schedules
 from qmodel.http.api import Handler
 from qmodel.http.schemas import ANY, TEXT, Schema, array, of_argument, of_kind, of_operation, of_reply, record, ref
 
-SECONDS: Schema = {"type": ["number", "null"], "minimum": 0, "description": "How many seconds to wait at most."}
+SECONDS: Schema = {"type": ["number", "null"], "minimum": 0, "description": "The seconds to wait at most."}
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One method of one path: what it does, what it takes and gives, and which operations it may be refused as."""
+    """One method of one path: its summary, its input and output, and the operations that may refuse it."""
 
     method: str
     path: str
@@ -47,7 +47,7 @@ class Resource:
 
 
 def _query(spec: Spec, without: Sequence[str] = ()) -> dict[str, Schema]:
-    """The arguments of an operation as a query."""
+    """Describe the arguments of an operation as a query."""
     return {
         a.name: of_kind(a.kind) | ({"x-required": True} if a.required else {})
         for a in spec.arguments
@@ -65,7 +65,7 @@ _POP_ONE = _POP | {
 }
 _FOLLOW: dict[str, Schema] = {
     "after": of_argument(CATALOGUE["events"].arguments[0], required=True)
-    | {"description": "The sequence of the last event that was seen; 0 for all that are kept. Default: the newest."},
+    | {"description": "The sequence number of the last event received; 0 for all that are kept. Default: the newest."},
     "event": array({"enum": list(EVENTS)}) | {"description": "Only events of this kind; may be repeated."},
     "queue": array(TEXT) | {"description": "Only events of this queue; may be repeated."},
     "jid": array(TEXT) | {"description": "Only events of this job; may be repeated."},
@@ -150,7 +150,7 @@ RESOURCES: tuple[Resource, ...] = (
     Resource(
         "GET",
         "/v1/jobs/{jid}/wait",
-        "Wait until a job has ended, and say how; 202 if it has not.",
+        "Wait until a job has ended, and give its outcome; 202 if it has not ended.",
         resources.wait,
         ref("Ended"),
         ("get",),
@@ -199,14 +199,14 @@ RESOURCES: tuple[Resource, ...] = (
     Resource(
         "GET",
         "/v1/events",
-        "Follow the events, as server-sent events: gapless, and to be resumed by Last-Event-ID.",
+        "Stream the events, as server-sent events: without gaps, resumable by Last-Event-ID.",
         events.follow,
         ANY,
         ("events",),
         query=_FOLLOW,
     ),
 )
-"""The comfortable paths."""
+"""The resource paths."""
 
 
 def _operation(spec: Spec, method: str) -> Resource:
@@ -236,5 +236,5 @@ def by_operation() -> list[Resource]:
 
 
 def describe(resource: Resource) -> dict[str, Any]:
-    """What a resource is, for the list at `/`."""
+    """Describe a resource, for the list at `/`."""
     return {"method": resource.method, "path": resource.path, "summary": resource.summary}

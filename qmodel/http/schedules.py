@@ -1,8 +1,8 @@
-"""What recurs, over HTTP, and what keeps cron expressions going.
+"""Schedules over HTTP, and the computation of the next moments of cron expressions.
 
-The engine knows no calendar: somebody has to tell it the next moments of an expression now and then
-(`qmodel/client/cron.py`). Workers in Python do. Where all workers are in other languages there is only this server, so
-one that may change things does it, too: at once for what is put here, and for all others every few minutes.
+The engine knows no calendar: a client has to compute the next moments of an expression now and then
+(`qmodel/client/cron.py`). Workers in Python do this. If all workers are in other languages, only this server can, so a
+writable one does it: at once for schedules that are put here, and for all others every few minutes.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from qmodel.http.schemas import Schema, of_argument, of_operation
 from qmodel.wire.plain import plain
 
 EVERY = 300.0
-"""Seconds between two looks; the next hour is told each time."""
+"""Seconds between two computations; each covers the next hour."""
 
 log = logging.getLogger("qmodel.http")
 
 
 def body() -> Schema:
-    """What a schedule is put with: the arguments of `recur`, but its kind follows from what else is given."""
+    """The arguments of a schedule: those of `recur`, but its kind follows from the other arguments."""
     found = of_operation(CATALOGUE["recur"], without=("jid", "kind", "due_at", "request"), free=True)
     interval = next(a for a in CATALOGUE["recur"].arguments if a.name == "interval_ms")
     found["properties"] |= {
         "interval_ms": of_argument(interval, required=True),
-        "after_ms": of_argument(interval, required=True) | {"description": "So long after the end of each run."},
+        "after_ms": of_argument(interval, required=True) | {"description": "Milliseconds after the end of each run."},
         "cron": {"type": "string", "description": "A cron expression of five fields, or six with the seconds first."},
         "tz": {"type": ["string", "null"], "description": "Its time zone.", "default": "UTC"},
     }
@@ -49,14 +49,14 @@ def body() -> Schema:
 
 
 def shown(schedule: replies.Schedule) -> dict[str, Any]:
-    """A recurring job as these paths show it."""
+    """Represent a recurring job."""
     found: dict[str, Any] = plain(schedule)
     found["data"], text = decoded(found["data"])
     return found if text is None else found | {"data_text": text}
 
 
 async def put(call: Call) -> dict[str, Any]:
-    """Let a job recur, or change one that does."""
+    """Create a recurring job, or change one."""
     given = stored(parse.an_object(await call.body()))
     op = parse.operation(CATALOGUE["recur"], {"data": "", **_times(given), "jid": call.name("jid")}, call.key)
     assert isinstance(op, ops.Recur)
@@ -67,13 +67,13 @@ async def put(call: Call) -> dict[str, Any]:
 
 
 def _times(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of recur, from an interval, a time after each run, or an expression with a time zone."""
+    """Make the arguments of recur from an interval, a time after each run, or an expression with a time zone."""
     for name in ("kind", "due_at"):
         if name in given:
             raise Problem("UNKNOWN_ARGUMENT", f"A schedule has no argument {name!r}.", _WAYS, {"argument": name})
     after, cron, tz = (given.pop(name, None) for name in ("after_ms", "cron", "tz"))
     if sum(one is not None for one in (after, cron, given.get("interval_ms"))) != 1:
-        raise Problem("BAD_JSON", "When it recurs is not told, or twice.", _WAYS)
+        raise Problem("BAD_JSON", "The recurrence is missing, or given twice.", _WAYS)
     if after is not None:
         return given | {"kind": "after", "interval_ms": after}
     if cron is None:
@@ -101,7 +101,7 @@ async def _shown(call: Call) -> dict[str, Any]:
 
 
 async def remove(call: Call) -> dict[str, Any]:
-    """Let a job recur no more; the runs that were made stay."""
+    """Delete a recurring job; runs that were enqueued stay."""
     op = parse.operation(CATALOGUE["unrecur"], {"jid": call.name("jid")}, call.key)
     return {"removed": bool(await call.client.execute(op))}
 
@@ -110,7 +110,7 @@ async def remove(call: Call) -> dict[str, Any]:
 
 
 async def advance(client: AsyncClient) -> None:
-    """Tell the next moments of all expressions that need it; what cannot be read is passed over."""
+    """Compute the next moments of all expressions that need them; skip expressions that cannot be read."""
     with warnings.catch_warnings(), contextlib.suppress(CronNotInstalled):
         warnings.simplefilter("ignore", RuntimeWarning)
         await client.advance_schedules()
@@ -122,5 +122,5 @@ async def keep_going(client: AsyncClient) -> None:
         try:
             await advance(client)
         except QmodelError as error:
-            log.warning("The next moments of schedules were not told: %s", error)
+            log.warning("The next moments of schedules were not computed: %s", error)
         await asyncio.sleep(EVERY)

@@ -1,6 +1,6 @@
-"""JSON Schemas (2020-12) of what is sent and answered over HTTP, made from the catalogue.
+"""JSON Schemas (2020-12) of requests and responses over HTTP, made from the catalogue.
 
-Unlike those of the conformance kit they say how great a value may be, for here nobody sends bad ones on purpose.
+Unlike the schemas of the conformance kit they bound values: nobody sends invalid ones on purpose here.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ COUNT: Schema = {"type": "integer", "minimum": 0}
 TEXT: Schema = {"type": "string"}
 
 FILLED = {("put", "jid"), ("put", "data")}
-"""What may be left out though the catalogue wants it: a new job gets an id, and needs no data."""
+"""Required arguments that may be left out: a new job gets an id, and empty data."""
 
 
 def ref(name: str) -> Schema:
-    """A component by its name."""
+    """Reference a component by its name."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def record(properties: dict[str, Schema], optional: tuple[str, ...] = ()) -> Schema:
-    """An object with these properties and no others."""
+    """Make an object with these properties and no others."""
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
@@ -58,7 +58,7 @@ def array(items: Schema) -> Schema:
 
 
 def of_kind(kind: Kind) -> Schema:
-    """The schema of a value of a kind."""
+    """Make the schema of a value of a kind."""
     if isinstance(kind, Operations):
         name = kind.of.lower()
         return {"type": "array", "items": ref(f"{name}_inside"), "minItems": 1, "maxItems": 1000}
@@ -87,7 +87,7 @@ def _text(kind: Kind) -> Schema:
 
 
 def of_argument(argument: Argument, *, required: bool) -> Schema:
-    """The schema of an argument; one that may be left out may be null, too."""
+    """Make the schema of an argument; an optional one may be null."""
     found = of_kind(argument.kind)
     if required:
         return found
@@ -100,12 +100,12 @@ def of_argument(argument: Argument, *, required: bool) -> Schema:
 
 
 def is_required(spec: Spec, argument: Argument) -> bool:
-    """Whether an argument cannot be left out."""
+    """Say whether an argument is required."""
     return argument.required and (spec.name, argument.name) not in FILLED
 
 
 def of_operation(spec: Spec, *, without: tuple[str, ...] = (), free: bool = False) -> Schema:
-    """The object of an operation's arguments, without those that stand elsewhere.
+    """Make the object of an operation's arguments, without those in the path or query.
 
     With `free`, data and result are any JSON, and other texts have names of their own.
     """
@@ -130,12 +130,12 @@ _ANY_JSON: Schema = {"description": "Any JSON; stored as a text."}
 
 
 def of_reply(spec: Spec) -> Schema:
-    """The schema of an operation's reply."""
+    """Make the schema of an operation's reply."""
     return record({"reply": _adapted(kit.of_reply(spec))})
 
 
 def _adapted(schema: Any) -> Any:
-    """A schema of the kit, with its definitions as components."""
+    """Convert a schema of the kit: its definitions become components."""
     if isinstance(schema, dict):
         return {key: _adapted(value) for key, value in schema.items()} | (
             ref(schema["$ref"].rpartition("/")[2]) if "$ref" in schema else {}
@@ -144,7 +144,7 @@ def _adapted(schema: Any) -> Any:
 
 
 def components() -> dict[str, Schema]:
-    """All that has a name: records of replies, operations inside others, events, jobs, problems."""
+    """Make all components: records of replies, nested operations, events, jobs, problems."""
     found: dict[str, Schema] = {name: _adapted(schema) for name, schema in kit.records().items()}
     facts = {"type": "object", "additionalProperties": {"type": ["string", "integer"]}}
     for name in ("Event", "Stage"):
@@ -161,7 +161,7 @@ def components() -> dict[str, Schema]:
 
 
 def _job(job: Schema) -> Schema:
-    """A job with its data and result as JSON."""
+    """Make the schema of a job with its data and result as JSON."""
     properties = job["properties"] | {
         "data": ANY,
         "result": ANY,
@@ -203,7 +203,7 @@ def _put() -> Schema:
 
 
 def operation_id(method: str, path: str) -> str:
-    """A name for a method of a path, for those who make clients of it.
+    """Name a method of a path, for generators of clients.
 
     >>> operation_id("POST", "/v1/jobs/{jid}/complete")
     'post_jobs_jid_complete'

@@ -1,7 +1,7 @@
-"""That a server is about to stop, for whatever would go on for ever: in each event loop that uses the application.
+"""The stop signal of a server for its streams, in each event loop that uses the application.
 
-Tests, and servers that are started again, use one application in one event loop after the other, and what asyncio has
-belongs to one of them.
+Tests, and servers that are started again, use one application in several event loops, one after the other; objects of
+asyncio belong to one of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Closing:
         self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Event] = weakref.WeakKeyDictionary()
 
     def set(self) -> None:
-        """Let everything end that waits for it."""
+        """Wake everything that waits for it."""
         self._is_set = True
         for event in list(self._by_loop.values()):
             event.set()
@@ -29,7 +29,7 @@ class Closing:
         self._by_loop.clear()
 
     def is_set(self) -> bool:
-        """Whether the server is about to stop."""
+        """Say whether the server is about to stop."""
         return self._is_set
 
     async def wait(self) -> None:

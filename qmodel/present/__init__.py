@@ -1,1 +1,1 @@
-"""How things are shown: formats, durations, histograms and actions, for the pages, top and the command line."""
+"""How jobs are shown: formats, words and actions, written once for the pages, `qmodel top` and the command line."""

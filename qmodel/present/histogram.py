@@ -1,4 +1,4 @@
-"""The bins of the stored histograms, collapsed to rows that can be read."""
+"""The bins of the stored histograms, merged into readable rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ M, H, D = 60, 3600, 86_400
 
 EDGES: tuple[int, ...] = (0, 1, 2, 5, 10, 20, 30, M, 2 * M, 5 * M, 15 * M, 30 * M, H, 3 * H, 6 * H, 12 * H)
 EDGES = (*EDGES, D, 2 * D, 3 * D, 7 * D, 14 * D, 30 * D)
-"""Seconds at which the rows of a picture begin; each is where one of the stored bins begins, too."""
+"""The starts of the rows, in seconds; each is the start of a stored bin, too."""
 
 
 def bin_starts() -> list[int]:
-    """The second at which each of the stored histogram's bins begins."""
+    """Give the second at which each bin of the stored histogram begins."""
     return [
         *range(M),
         *range(M, H, M),
@@ -26,7 +26,7 @@ def bin_starts() -> list[int]:
 
 
 def rows(histogram: tuple[int, ...]) -> list[tuple[str, int]]:
-    """The stored bins collapsed to rows that can be read, from the first that is not empty to the last."""
+    """Merge the stored bins into rows, from the first row that is not empty to the last."""
     counts = [0] * len(EDGES)
     for start, count in zip(bin_starts(), histogram, strict=True):
         counts[bisect_right(EDGES, start) - 1] += count

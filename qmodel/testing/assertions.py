@@ -8,6 +8,7 @@ from datetime import datetime
 
 from qmodel.client.fields import KEEP, Duration
 from qmodel.client.sync import Client, Job
+from qmodel.present.numbers import counted
 from qmodel.testing.apps import Apps
 from qmodel.testing.arguments import AnyJobType, Args, as_stored, data_of, klass_of, wanted_args
 from qmodel.testing.clock import VirtualClock
@@ -117,7 +118,7 @@ class Assertions:
 
     def _table(self, jobs: Iterable[Job]) -> str:
         there = list(jobs)
-        count = "1 job" if len(there) == 1 else f"{len(there)} jobs"
+        count = counted(len(there), "job")
         return f"{count} at {self.clock}:\n{table(there, self.clock.now())}"
 
     def _not_found(self, wanted: Wanted, found: int, count: int | None, there: list[Job]) -> str:

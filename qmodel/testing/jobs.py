@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from qmodel.client.fields import Duration, instant, milliseconds
 from qmodel.client.sync import Client, Job
+from qmodel.present.numbers import counted
 
 ENQUEUED = ("waiting", "scheduled", "depends", "throttled")
 """The states of jobs that wait: for a worker, for their time, for other jobs, or for a throttle."""
@@ -117,7 +118,7 @@ def _notes(job: Job, now: int) -> Iterator[str]:
     if job.state == "running":
         yield f"held by {job.worker}, {timedelta(milliseconds=job.expires_at_ms - now)} left"
     if job.dependencies:
-        yield f"waits for {len(job.dependencies)} jobs"
+        yield f"waits for {counted(len(job.dependencies), 'job')}"
     if job.priority:
         yield f"priority {job.priority}"
     if job.remaining != job.retries and job.state != "complete":

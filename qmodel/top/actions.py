@@ -1,6 +1,6 @@
-"""What `qmodel top` can do to what is shown: each is a question, where something would be lost, and then operations.
+"""The actions of `qmodel.present.actions`, bound to keys: what a key does to a queue, a group, a job or a worker.
 
-A deed on many jobs goes through them a thousand at a step, and says at the end how many there were.
+Some keys look first: `p` pauses a queue, or unpauses a paused one. Bulk actions continue until no job is left.
 """
 
 from __future__ import annotations
@@ -12,134 +12,125 @@ from qmodel.client.aio import AsyncClient
 from qmodel.client.fields import BY_HAND
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
-from qmodel.top import retry
+from qmodel.present import bulk
+from qmodel.present.actions import ACTIONS, Once, Signal, Stepwise, outcome, question
+from qmodel.present.fields import Fields
+from qmodel.present.numbers import counted
 
 
-class Deed(NamedTuple):
-    """What is asked before, if anything, and what does it then and says what it has done."""
+class Prepared(NamedTuple):
+    """A prepared action: its question, or nothing; and the function that performs it and gives its outcome."""
 
     question: str
-    do: Callable[[], Awaitable[str]]
+    perform: Callable[[], Awaitable[str]]
 
 
-async def pause(client: AsyncClient, queue: str) -> Deed:
-    """Let a queue hand out nothing, or if it does so already, everything again."""
+def prepared(client: AsyncClient, name: str, asked: str | None = None, **given: str) -> Prepared:
+    """Prepare an action on the fields `given`; `asked` replaces its question."""
+    action, fields = ACTIONS[name], Fields(given.items())
+
+    async def perform() -> str:
+        if isinstance(action, Signal):
+            await action.send(client.workers, fields)
+            return action.tell(fields)
+        if isinstance(action, Stepwise):
+            return await _step_by_step(client, action, fields)
+        assert isinstance(action, Once)
+        return outcome(action, fields, await client.execute_many(await _operations(client, action, fields)))
+
+    return Prepared(question(action, fields) if asked is None else asked, perform)
+
+
+async def _operations(client: AsyncClient, action: Once, fields: Fields) -> list[ops.Operation]:
+    if action.look is None:
+        return list(action.make(fields))
+    return list(action.choose(fields, await client.execute(action.look(fields))))
+
+
+async def _step_by_step(client: AsyncClient, action: Stepwise, fields: Fields) -> str:
+    done, cursor = 0, ""
+    while True:
+        step = action.read(await client.execute(action.step(fields, cursor)))
+        done, cursor = done + step.done, step.cursor
+        if not step.more:
+            return action.tell(fields, step._replace(done=done))
+
+
+# ---- what the keys do
+
+
+async def pause(client: AsyncClient, queue: str) -> Prepared:
+    """Pause a queue, or unpause a paused one; ask before the pauses of others are removed."""
     counts: replies.QueueCounts = await client.execute(ops.Queue(queue))
-    others = [one.reason for one in counts.pauses if one.reason != BY_HAND]
-
-    async def stop() -> str:
-        await client.queues.pause(queue)
-        return f"{queue} is paused"
-
-    async def go_on() -> str:
-        await client.queues.unpause(queue)
-        return f"{queue} hands out jobs again"
-
     if not counts.paused:
-        return Deed("", stop)
-    asked = f"Queue {queue} is paused for another reason ({', '.join(others)}). Let it hand out jobs all the same?"
-    return Deed(asked if others else "", go_on)
+        return prepared(client, "pause", queue=queue)
+    others = ", ".join(one.reason for one in counts.pauses if one.reason != BY_HAND)
+    asked = f"Queue {queue} is paused for another reason ({others}). Unpause it?" if others else ""
+    return prepared(client, "unpause", asked, queue=queue)
 
 
-async def drain(client: AsyncClient, queue: str) -> Deed:
+async def drain(client: AsyncClient, queue: str) -> Prepared:
     """Cancel the jobs of a queue that have not begun."""
-    counts: replies.QueueCounts = await client.execute(ops.Queue(queue))
-    there = counts.waiting + counts.scheduled + counts.depends + counts.throttled
-
-    async def do() -> str:
-        done = await client.queues[queue].drain()
-        return f"{done.canceled} jobs of {queue} are canceled"
-
-    return Deed(f"Cancel the {there} jobs of queue {queue} that have not begun? They are deleted.", do)
+    return prepared(client, "drain", queue=queue)
 
 
-async def retry_group(client: AsyncClient, group: str) -> Deed:
-    """Put the jobs of a failure group back into their queues."""
+async def retry_group(client: AsyncClient, group: str) -> Prepared:
+    """Retry the jobs of a failure group, each in its own queue."""
+    return await _of_group(client, "retry", group)
+
+
+async def cancel_group(client: AsyncClient, group: str) -> Prepared:
+    """Cancel the jobs of a failure group."""
+    return await _of_group(client, "cancel", group)
+
+
+async def _of_group(client: AsyncClient, kind: str, group: str) -> Prepared:
     page: replies.Page = await client.execute(ops.Failed(group, 0, 1))
 
-    async def do() -> str:
-        return f"{await client.failed.retry(group=group)} jobs of {group} are back in their queues"
+    async def perform() -> str:
+        done, passed, cursor = 0, 0, ""
+        while True:
+            step: replies.Bulk = await client.execute(bulk.operation(kind, {"group": group}, cursor))
+            done, passed, cursor = done + step.done, passed + step.passed, step.cursor
+            if not cursor:
+                return bulk.outcome(kind, done, passed)
 
-    return Deed(f"Try the {page.total} failed jobs of group {group} again?", do)
-
-
-async def cancel_group(client: AsyncClient, group: str) -> Deed:
-    """Delete the jobs of a failure group."""
-    page: replies.Page = await client.execute(ops.Failed(group, 0, 1))
-
-    async def do() -> str:
-        done = await client.jobs.cancel_many(group=group)
-        stay = f"; {done.passed} stay, for others depend on them" if done.passed else ""
-        return f"{done.done} jobs of {group} are deleted{stay}"
-
-    return Deed(f"Delete the {page.total} failed jobs of group {group}?", do)
+    known = bulk.KINDS[kind]
+    return Prepared(f"{known.label} {counted(page.total, 'failed job')} of group {group}? {known.effect}", perform)
 
 
-async def retry_job(client: AsyncClient, jid: str) -> Deed:
-    """Put one failed job back into its queue."""
-
-    async def do() -> str:
-        retried = retry.done(await client.execute_many(retry.asking(jid)))
-        return f"{jid} is back in its queue" if retried else f"{jid} has not failed"
-
-    return Deed("", do)
+async def retry_job(client: AsyncClient, jid: str) -> Prepared:
+    """Retry a failed job."""
+    return prepared(client, "retry-jobs", jid=jid)
 
 
-async def cancel_job(client: AsyncClient, jid: str) -> Deed:
-    """Delete a job."""
-
-    async def do() -> str:
-        return f"{jid} is deleted" if await client.jobs.cancel(jid) else f"{jid} is complete, or gone"
-
-    return Deed(f"Delete job {jid}? A worker that has it loses it.", do)
+async def cancel_job(client: AsyncClient, jid: str) -> Prepared:
+    """Cancel a job."""
+    return prepared(client, "cancel-jobs", jid=jid)
 
 
-async def revoke_job(client: AsyncClient, jid: str) -> Deed:
-    """Call a job off."""
-
-    async def do() -> str:
-        (state,) = await client.jobs.revoke(jid)
-        return f"{jid} is called off: its worker learns of it" if state == "running" else f"{jid} is {state}"
-
-    return Deed(f"Call job {jid} off? It fails, and is not tried again.", do)
+async def revoke_job(client: AsyncClient, jid: str) -> Prepared:
+    """Revoke a job."""
+    return prepared(client, "revoke-jobs", jid=jid)
 
 
-async def take_lease(client: AsyncClient, jid: str) -> Deed:
-    """Take the lease of a job away from its worker."""
-
-    async def do() -> str:
-        await client.jobs.timeout(jid)
-        return f"{jid} is the next to be handed out"
-
-    return Deed(f"Take job {jid} from its worker? What it has half done is done again.", do)
+async def take_lease(client: AsyncClient, jid: str) -> Prepared:
+    """Take the lease of a job from its worker."""
+    return prepared(client, "timeout", jid=jid)
 
 
-async def quiet_worker(client: AsyncClient, worker: str) -> Deed:
-    """Let a worker take no more jobs, or if it was told so already, take jobs again."""
+async def quiet_worker(client: AsyncClient, worker: str) -> Prepared:
+    """Make a worker take no more jobs; make a quiet one take jobs again."""
     told = (await client.workers.signals()).get(worker)
-
-    async def hush() -> str:
-        await client.workers.quiet(worker)
-        return f"{worker} is told to take no more jobs"
-
-    async def go_on() -> str:
-        await client.workers.resume(worker)
-        return f"{worker} is told to take jobs again"
-
-    return Deed("", go_on if told is not None and told.signal == "quiet" else hush)
+    return prepared(client, "resume" if told is not None and told.signal == "quiet" else "quiet", worker=worker)
 
 
-async def stop_worker(client: AsyncClient, worker: str) -> Deed:
-    """Let a worker end when its jobs have ended."""
-
-    async def do() -> str:
-        await client.workers.stop(worker)
-        return f"{worker} is told to stop"
-
-    return Deed(f"Stop worker {worker}? It ends when its jobs have ended, or its grace is over.", do)
+async def stop_worker(client: AsyncClient, worker: str) -> Prepared:
+    """Stop a worker when its jobs have ended."""
+    return prepared(client, "stop", worker=worker)
 
 
-DEEDS: dict[tuple[str, str], Callable[[AsyncClient, str], Awaitable[Deed]]] = {
+KEYS: dict[tuple[str, str], Callable[[AsyncClient, str], Awaitable[Prepared]]] = {
     ("pause", "queue"): pause,
     ("cancel", "queue"): drain,
     ("retry", "group"): retry_group,
@@ -151,4 +142,4 @@ DEEDS: dict[tuple[str, str], Callable[[AsyncClient, str], Awaitable[Deed]]] = {
     ("pause", "worker"): quiet_worker,
     ("cancel", "worker"): stop_worker,
 }
-"""What can be done to what."""
+"""What a key does, by the key's name and by what the cursor is on."""

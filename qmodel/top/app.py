@@ -1,8 +1,8 @@
 """The application behind `qmodel top`.
 
-There is one table, and a stack of views: the one on top is drawn. A loop reads its page, draws it, and sleeps for the
-interval or until a key wants it drawn at once; so a slow server is asked less often, and never twice at a time. While
-it is away the last page stays, under a line that says so.
+There is one table, and a stack of views: the top one is drawn. A loop reads its page, draws it, and sleeps for the
+interval or until a key asks for a redraw; so a slow server gets fewer requests, and one at a time. While the server is
+away, the last page stays, with a line that says so.
 """
 
 from __future__ import annotations
@@ -20,35 +20,36 @@ from qmodel.client.aio import AsyncClient
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.errors import ConnectError, QmodelError
-from qmodel.top.actions import DEEDS
+from qmodel.present.numbers import short_number, sparkline
+from qmodel.present.text import clean
+from qmodel.top.actions import KEYS
 from qmodel.top.pulse import Pulse
 from qmodel.top.screens import Find, Help, Lines, Question
-from qmodel.top.text import clean, count, spark
 from qmodel.top.views import MAIN, STATES, GroupView, Page, QueueView, Row, TagView, View, WorkerView
 
 PAGE = 50
 
-KEYS = (
+HELP = (
     ("1 2 3 4", "queues, running jobs, failures, workers"),
-    ("enter esc", "go into a queue, group, worker or job; go back"),
+    ("enter esc", "open a queue, group, worker or job; go back"),
     ("s", "the jobs of a queue in the next state"),
     ("n b", "next page, previous page"),
     ("/", "find a job by its id, or jobs by tag:NAME"),
-    ("p", "pause a queue, or let it go on;"),
-    ("", "let a worker take no more jobs, or go on"),
-    ("r", "try a failed job, or all of a group, again"),
-    ("c", "cancel a job; of a queue all that have not begun;"),
-    ("", "of a group all: they are deleted; stop a worker"),
-    ("x", "call a job off: it fails, and is not tried again"),
-    ("t", "take a job from its worker, for the next one"),
-    ("space", "stand still, go on"),
+    ("p", "pause a queue, or unpause it;"),
+    ("", "make a worker take no more jobs, or resume"),
+    ("r", "retry a failed job, or all jobs of a group"),
+    ("c", "cancel a job, all jobs of a group, or the jobs"),
+    ("", "of a queue that have not begun; stop a worker"),
+    ("x", "revoke a job: it fails, and is not retried"),
+    ("t", "take the lease of a job from its worker"),
+    ("space", "freeze the display, or continue"),
     ("q", "quit"),
 )
-"""What the keys do, for a person."""
+"""The keys, and what each does."""
 
 
 class Place(NamedTuple):
-    """A view, how many lines of it are passed over, and on which line the cursor was."""
+    """A view, the offset of its page, and the line of the cursor."""
 
     view: View
     offset: int = 0
@@ -80,12 +81,12 @@ class Top(App[None]):
         Binding("p", "act('pause')", "pause"),
         Binding("r", "act('retry')", "retry"),
         Binding("c", "act('cancel')", "cancel"),
-        Binding("x", "act('revoke')", "call off"),
-        Binding("t", "act('take')", "take"),
+        Binding("x", "act('revoke')", "revoke"),
+        Binding("t", "act('take')", "take lease"),
         Binding("n,right_square_bracket", "turn(1)", "next"),
         Binding("b,left_square_bracket", "turn(-1)", "previous"),
         Binding("slash", "find", "find"),
-        Binding("space", "freeze", "stand still", show=False),
+        Binding("space", "freeze", "freeze", show=False),
         Binding("question_mark", "help", "keys"),
         Binding("q", "quit", "quit"),
     ]
@@ -106,7 +107,7 @@ class Top(App[None]):
         self._at_once = asyncio.Event()
         self._pulse = Pulse()
         self.drawn = 0
-        """How often a page has been drawn."""
+        """The number of pages drawn so far."""
         self._head, self._trouble, self._foot = Static(id="head"), Static(id="trouble"), Static(id="where")
         self._tabs = Tabs(*(Tab(f"{number} {view.title}", id=f"main{number}") for number, view in enumerate(MAIN, 1)))
         self.table: DataTable[Text] = DataTable(cursor_type="row", zebra_stripes=True)
@@ -115,21 +116,21 @@ class Top(App[None]):
     # ---- what is on the screen
 
     def compose(self) -> ComposeResult:
-        """Lay it out."""
+        """Compose the screen."""
         yield from (self._head, self._trouble, self._tabs, self.table, self._lines, self._foot, Footer())
 
     @property
     def place(self) -> Place:
-        """Where we are."""
+        """Give the current view."""
         return self._stack[-1]
 
     def on_mount(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self.table.focus()
         self.run_worker(self._go_round(), exit_on_error=True)
 
     async def on_unmount(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         with contextlib.suppress(QmodelError):
             await self._client.close()
 
@@ -140,8 +141,8 @@ class Top(App[None]):
                 await self._draw()
                 self._say_trouble("")
             except ConnectError as error:
-                self._say_trouble(f"{error.sentence} What is shown is from before; trying again.")
-            except QmodelError as error:  # what somebody typed names nothing
+                self._say_trouble(f"{error.sentence} The display is out of date; retrying.")
+            except QmodelError as error:  # what was typed names nothing
                 self.notify(clean(str(error)), severity="error", markup=False)
                 self.action_leave()
             with contextlib.suppress(TimeoutError):
@@ -153,7 +154,7 @@ class Top(App[None]):
             await self._draw_job()
         else:
             page = await place.view.read(self._client, place.offset, self._most)
-            if place is self.place and not self._jid:  # nobody has gone elsewhere in the meantime
+            if place is self.place and not self._jid:  # the view has not changed in the meantime
                 self._show(place, page)
         newest, groups = await self._client.execute_many((ops.Newest(), ops.FailedGroups(0, 1000)))
         self._say_head(newest, groups)
@@ -171,7 +172,7 @@ class Top(App[None]):
             self._lines.show(job.raw, reasons)
 
     def _show(self, place: Place, page: Page) -> None:
-        """Draw a page, and leave the cursor on the line on which it was."""
+        """Draw a page, and keep the cursor on its line."""
         table, old = self.table, self._page
         columns = [str(column.label) for column in table.ordered_columns]
         if columns != [name.lstrip(">") for name in place.view.columns]:
@@ -200,12 +201,12 @@ class Top(App[None]):
         text = Text(no_wrap=True)
         text.append("qmodel top  ", style="bold")
         text.append(clean(self._where), style="dim")
-        text.append(f"   changes/s {count(round(self._pulse.rate))} ")
-        text.append(spark(list(self._pulse.rates)), style="cyan")
+        text.append(f"   changes/s {short_number(round(self._pulse.rate))} ")
+        text.append(sparkline(list(self._pulse.rates)), style="cyan")
         text.append("   failed ")
-        text.append(count(failed), style="bold red" if failed else "dim")
+        text.append(short_number(failed), style="bold red" if failed else "dim")
         if self._frozen:
-            text.append("   standing still", style="bold yellow")
+            text.append("   frozen", style="bold yellow")
         if self._read_only:
             text.append("   read only", style="dim")
         self._head.update(text)
@@ -223,7 +224,7 @@ class Top(App[None]):
         self._foot.update(Text(f"{clean(self.place.view.title)}   {lines}{note}"))
         self.refresh_bindings()
 
-    # ---- going about
+    # ---- navigation
 
     def on_tabs_tab_activated(self, event: Tabs.TabActivated) -> None:
         """Go to one of the main lists."""
@@ -232,7 +233,7 @@ class Top(App[None]):
             self._go([Place(view())])
 
     def action_main(self, number: int) -> None:
-        """Go to one of the main lists, from wherever we are."""
+        """Go to one of the main lists, from any view."""
         if type(self._stack[0].view) is MAIN[number]:
             self._go([Place(MAIN[number]())])
         self._tabs.active = f"main{number + 1}"
@@ -252,7 +253,7 @@ class Top(App[None]):
         self._lines.display = not is_list
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        """Go into what the cursor is on."""
+        """Open the item under the cursor."""
         row = self._row()
         if row is None:
             return
@@ -285,7 +286,7 @@ class Top(App[None]):
         self.refresh_bindings()
 
     def action_leave(self) -> None:
-        """Go back to where we came from."""
+        """Go back to the previous view."""
         if self._jid:
             self._close_job()
         elif len(self._stack) > 1:
@@ -318,32 +319,32 @@ class Top(App[None]):
         self.push_screen(Find(), show)
 
     def action_freeze(self) -> None:
-        """Stand still, or go on."""
+        """Freeze the display, or continue."""
         self._frozen = not self._frozen
         self._at_once.set()
 
     def action_help(self) -> None:
         """Show the keys."""
-        self.push_screen(Help(KEYS))
+        self.push_screen(Help(HELP))
 
-    # ---- doing something
+    # ---- actions
 
     def _row(self) -> Row | None:
         number = self.table.cursor_row
         return self._page.rows[number] if 0 <= number < len(self._page.rows) else None
 
     def _target(self) -> tuple[str, str] | None:
-        """What a key is about: its kind, and which."""
+        """Give the kind and the key of the item that a key acts on."""
         if self._jid:
             return "job", self._jid
         row = self._row()
         return (self.place.view.kind, row.key) if row else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Show only the keys that do something here."""
+        """Enable only the keys that act on this view."""
         kind = "job" if self._jid else self.place.view.kind
         if action == "act":
-            return not self._read_only and (str(parameters[0]), kind) in DEEDS
+            return not self._read_only and (str(parameters[0]), kind) in KEYS
         if action == "state":
             return not self._jid and isinstance(self.place.view, QueueView)
         if action == "leave":
@@ -352,20 +353,20 @@ class Top(App[None]):
             return not self._jid and (self._page.more if parameters[0] == 1 else self.place.offset > 0)
         return True
 
-    def action_act(self, deed: str) -> None:
-        """Do something to what the cursor is on, after a question where something would be lost."""
+    def action_act(self, name: str) -> None:
+        """Perform a key's action on the item under the cursor, after its question if it has one."""
         target = self._target()
         if target is not None:
-            self.run_worker(self._act(deed, *target), group="deeds")
+            self.run_worker(self._act(name, *target), group="actions")
 
     async def _act(self, name: str, kind: str, key: str) -> None:
         try:
-            deed = await DEEDS[name, kind](self._client, key)
-            if deed.question:
-                if not await self.push_screen_wait(Question(deed.question)):
+            action = await KEYS[name, kind](self._client, key)
+            if action.question:
+                if not await self.push_screen_wait(Question(action.question)):
                     return
-                self.notify("It is being done.", timeout=2)
-            self.notify(clean(await deed.do()), markup=False)
+                self.notify("In progress.", timeout=2)
+            self.notify(clean(await action.perform()), markup=False)
         except QmodelError as error:
             self.notify(clean(str(error)), severity="error", markup=False, timeout=10)
         self._at_once.set()

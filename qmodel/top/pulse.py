@@ -1,4 +1,4 @@
-"""How much is going on: the rate of events, lately."""
+"""The rate of events."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections import deque
 
 
 class Pulse:
-    """How many events there were in a second, lately."""
+    """The last rates, in events per second."""
 
     def __init__(self) -> None:
         self.rates: deque[float] = deque([0.0] * 20, 20)
         self._last: tuple[float, int] | None = None
 
     def note(self, newest: int) -> None:
-        """Take down the sequence of the newest event."""
+        """Record the sequence number of the newest event."""
         now = time.monotonic()
         if self._last is not None:
             since, before = self._last
@@ -23,5 +23,5 @@ class Pulse:
 
     @property
     def rate(self) -> float:
-        """The last of them."""
+        """Give the last rate."""
         return self.rates[-1]

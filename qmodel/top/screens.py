@@ -1,8 +1,7 @@
-"""What `qmodel top` lays over its lists: one job in full, a question, a job's id to find, and the keys."""
+"""The screens over the lists of `qmodel top`: one job in full, a question, the search, and the keys."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import ClassVar
 
 from rich.text import Text
@@ -14,14 +13,15 @@ from textual.widgets import Input, Static
 
 from qmodel.contract import replies
 from qmodel.contract.reasons import Reason
-from qmodel.top.text import ago, clean
+from qmodel.present.durations import format_moment, short_duration
+from qmodel.present.text import clean
 from qmodel.top.views import COLORS
 
 DATA_SHOWN = 4000
 
 
 class Question(ModalScreen[bool]):
-    """A question to which `y` says yes, and everything else no."""
+    """A question; `y` means yes, everything else no."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("y", "answer(True)", "yes"),
@@ -39,23 +39,23 @@ class Question(ModalScreen[bool]):
             yield Static(Text.assemble(("y", "bold reverse"), " yes    ", ("n", "bold reverse"), " no"))
 
     def action_answer(self, answer: bool) -> None:
-        """Say it to whoever asked."""
+        """Close the screen with the answer."""
         self.dismiss(answer)
 
 
 class Find(ModalScreen[str]):
-    """Asks for the id of a job, or a tag."""
+    """The search: the id of a job, or a tag."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss('')", "back")]
 
     def compose(self) -> ComposeResult:
         """Show the field."""
         with Vertical(id="box"):
-            yield Static("Which job? Its id, or tag: and a tag.")
+            yield Static("Find a job by its id, or jobs by tag:name.")
             yield Input(placeholder="jid, or tag:name")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Give what was typed."""
+        """Close the screen with the text."""
         self.dismiss(event.value.strip())
 
 
@@ -90,43 +90,48 @@ class Lines(VerticalScroll):
         yield self._text
 
     def show(self, job: replies.Job, reasons: list[Reason]) -> None:
-        """Show a job, and why it does not run."""
+        """Show a job, and why it is not running."""
         self._text.update(told(job, reasons))
 
 
 def told(job: replies.Job, reasons: list[Reason]) -> Text:
-    """A job for a person: what it is, why it does not run, what it says, and its life."""
+    """Describe a job: its fields, why it is not running, its failure, and its timeline."""
     text = Text()
     _field(text, "job", job.jid, "bold")
-    _field(text, "klass", job.klass)
+    _field(text, "job type", job.klass)
     _field(text, "queue", job.queue)
-    _field(text, "state", job.state + (", called off" if job.revoked else ""), COLORS.get(job.state, ""))
+    _field(text, "state", job.state + (", revoked" if job.revoked else ""), COLORS.get(job.state, ""))
     _field(text, "worker", job.worker)
     _field(text, "priority", str(job.priority))
-    _field(text, "tries left", f"{job.remaining} of {job.retries} retries")
+    _field(text, "retries", f"{job.remaining} of {job.retries} left")
     _field(text, "tags", ", ".join(job.tags))
     _field(text, "throttles", ", ".join(job.throttles))
-    _field(text, "waits for", ", ".join(job.dependencies[:10]))
-    _field(text, "before", ", ".join(job.dependents[:10]))
+    _field(text, "depends on", ", ".join(job.dependencies[:10]))
+    _field(text, "dependents", ", ".join(job.dependents[:10]))
     _field(text, "progress", job.progress)
     for reason in reasons:
         _field(text, "why", reason.sentence, "yellow")
     _field(text, "data", job.data[:DATA_SHOWN])
     _field(text, "result", job.result[:DATA_SHOWN])
     if job.failure:
-        _field(text, "failed", f"{_clock(job.failure.at)} in group {job.failure.group} on {job.failure.worker}", "red")
+        _field(
+            text,
+            "failed",
+            f"{format_moment(job.failure.at)} in group {job.failure.group} on {job.failure.worker}",
+            "red",
+        )
         text.append("\n" + clean(job.failure.message).rstrip() + "\n", style="red")
-    _life(text, job)
+    _timeline(text, job)
     return text
 
 
-def _life(text: Text, job: replies.Job) -> None:
-    text.append("\nIts life\n", style="bold")
+def _timeline(text: Text, job: replies.Job) -> None:
+    text.append("\nTimeline\n", style="bold")
     before = 0
     for stage in job.history:
-        after = f"+{ago(stage.at - before)}" if before else ""
+        after = f"+{short_duration(stage.at - before)}" if before else ""
         facts = "  ".join(f"{name}={clean(str(value))}" for name, value in stage.named.items())
-        text.append(f"  {_clock(stage.at)} {after:>5}  {stage.what:<12} ")
+        text.append(f"  {format_moment(stage.at)} {after:>5}  {stage.what:<12} ")
         text.append(facts + "\n", style="dim")
         before = stage.at
 
@@ -135,7 +140,3 @@ def _field(text: Text, name: str, value: str, style: str = "") -> None:
     if value:
         text.append(f"{name:>10}  ", style="dim")
         text.append(clean(value) + "\n", style=style)
-
-
-def _clock(at: int) -> str:
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]

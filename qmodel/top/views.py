@@ -1,7 +1,7 @@
-"""What `qmodel top` shows: lists of queues, jobs, failure groups and workers, each read a page at a time.
+"""The views of `qmodel top`: lists of queues, jobs, failure groups and workers, each read a page at a time.
 
-A view is asked for one page whenever the screen is drawn anew, and sends a number of operations that depends on the
-length of the page, never on how much there is: 200,000 failed jobs cost what ten do.
+A view reads one page for each redraw. The number of operations depends on the length of the page, never on the number
+of jobs: 200,000 failed jobs cost as much as ten.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from rich.text import Text
 from qmodel.client.aio import AsyncClient
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
-from qmodel.top import groups
-from qmodel.top.text import ago, clean, count, gist, short, spark
+from qmodel.present import groups
+from qmodel.present.durations import short_duration
+from qmodel.present.numbers import short_number, sparkline
+from qmodel.present.text import clean, gist, short
 
 MINUTES = 15
-"""How many minutes of a queue's past are drawn."""
+"""The minutes of a queue's past to draw."""
 
 STATES: dict[str, Callable[[str, int, int], ops.Operation]] = {
     "waiting": ops.Waiting,
@@ -29,20 +31,20 @@ STATES: dict[str, Callable[[str, int, int], ops.Operation]] = {
     "throttled": ops.Throttled,
     "depends": ops.Depending,
 }
-"""The states that a queue lists, and what lists them."""
+"""The states that a queue has lists of, with the operations that read them."""
 
 COLORS = {"failed": "red", "stalled": "yellow", "running": "green", "complete": "dim", "throttled": "magenta"}
 
 
 class Row(NamedTuple):
-    """A line: what it is of, and what stands in it."""
+    """A line: the key of its item, and its cells."""
 
     key: str
     cells: tuple[Text, ...]
 
 
 class Page(NamedTuple):
-    """The lines of a page, whether more are behind it, how many there are in all, if that is known, and a note."""
+    """The lines of a page, whether more follow, the length of the list if known, and a note."""
 
     rows: list[Row]
     more: bool
@@ -51,7 +53,7 @@ class Page(NamedTuple):
 
 
 class View:
-    """A list. `kind` is what its lines are of; columns whose name begins with `>` are numbers."""
+    """A list. `kind` is the kind of its items; a `>` before a column's name means numbers."""
 
     kind: Literal["queue", "job", "group", "worker"] = "job"
     title = ""
@@ -63,7 +65,7 @@ class View:
 
 
 class QueuesView(View):
-    """All queues, with how many jobs each has in which state and what became of those of the last minutes."""
+    """All queues, with their counts by state, and the completed and failed jobs of the last minutes."""
 
     kind = "queue"
     title = "Queues"
@@ -73,7 +75,7 @@ class QueuesView(View):
     )  # fmt: skip
 
     async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
-        """Read a page of queues, and of each the last minutes and the job that comes next."""
+        """Read a page of queues, with the last minutes and the next job of each."""
         found: list[replies.QueueCounts] = await client.execute(ops.Queues(offset, most + 1))
         shown = found[:most]
         ready = [one.name for one in shown if one.waiting or one.stalled]
@@ -89,7 +91,7 @@ class QueuesView(View):
 
 
 def _is_some(reply: object) -> bool:
-    """Whether a reply is a list of something: not a refusal, and not empty."""
+    """Say whether a reply is a list that is not empty, and not a refusal."""
     return isinstance(reply, tuple) and bool(reply)
 
 
@@ -101,11 +103,11 @@ def _queue(one: replies.QueueCounts, minutes: Sequence[replies.Minute], job: rep
         (
             Text.assemble((one.name, "bold"), (_paused(one), "bold yellow")),
             _number(one.waiting),
-            Text(ago(now - job.ready_at) if job else "·", style="" if job else "dim", justify="right"),
+            Text(short_duration(now - job.ready_at) if job else "·", style="" if job else "dim", justify="right"),
             _number(one.running, "green"),
             _number(_lately(done)),
             _number(_lately(failed), "bold red"),
-            Text(spark(done), style="cyan"),
+            Text(sparkline(done), style="cyan"),
             _number(one.stalled, "bold yellow"),
             _number(one.scheduled),
             _number(one.throttled, "magenta"),
@@ -115,7 +117,7 @@ def _queue(one: replies.QueueCounts, minutes: Sequence[replies.Minute], job: rep
 
 
 def _lately(minutes: Sequence[int]) -> int:
-    """The greater of this minute, which is not over, and the one before."""
+    """Give the greater of the current minute, which is not over, and the last one."""
     return max(minutes[-2:], default=0)
 
 
@@ -124,7 +126,7 @@ def _paused(one: replies.QueueCounts) -> str:
 
 
 class QueueView(View):
-    """The jobs of a queue in one state: at first in the first state in which it has any."""
+    """The jobs of a queue in one state, at first the first state that has any."""
 
     columns = ("job", "klass", "state", ">priority", ">tries left", ">since", "worker", "data")
 
@@ -146,7 +148,7 @@ class QueueView(View):
 
 
 class TagView(View):
-    """The jobs that have a tag, in the order in which they got it."""
+    """The jobs with a tag, in the order in which they got it."""
 
     columns = QueueView.columns
 
@@ -162,20 +164,20 @@ class TagView(View):
 
 
 class RunningView(View):
-    """What workers are doing now, a page of workers after the other."""
+    """The running jobs, by worker."""
 
     title = "Running"
     columns = ("job", "klass", "queue", ">for", ">lease left", ">tries left", "worker", "progress")
 
     async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
-        """Read what some workers hold."""
+        """Read the jobs of a page of workers."""
         workers: list[replies.WorkerCounts] = await client.execute(ops.Workers(offset, most + 1))
         busy = [one.name for one in workers[:most] if one.jobs or one.stalled]
         held = await client.execute_many(ops.Worker(name) for name in busy)
         jids = [jid for one in held if isinstance(one, replies.WorkerJobs) for jid in (*one.jobs, *one.stalled)]
         jobs = await _jobs(client, jids[: 2 * most])
         now = _now()
-        note = f"{len(jids):,} are held; each worker has a list of its own" if len(jids) > 2 * most else ""
+        note = f"{len(jids):,} are leased; open a worker to see all its jobs" if len(jids) > 2 * most else ""
         return Page([_running(job, now) for job in jobs if job.worker], len(workers) > most, None, note)
 
 
@@ -218,7 +220,7 @@ class WorkersView(View):
 
     kind = "worker"
     title = "Workers"
-    columns = ("worker", ">seen", ">jobs", ">stalled", "told from afar")
+    columns = ("worker", ">seen", ">jobs", ">stalled", "signal")
 
     async def read(self, client: AsyncClient, offset: int, most: int) -> Page:
         """Read a page of workers."""
@@ -230,7 +232,7 @@ class WorkersView(View):
                 one.name,
                 (
                     Text(one.name),
-                    Text(f"{ago(now - one.seen_at)} ago", justify="right"),
+                    Text(f"{short_duration(now - one.seen_at)} ago", justify="right"),
                     _number(one.jobs, "green"),
                     _number(one.stalled, "bold yellow"),
                     Text(told[one.name].told if one.name in told else "", style="yellow"),
@@ -276,13 +278,13 @@ def _now() -> int:
 
 
 def _number(value: int, style: str = "") -> Text:
-    return Text(count(value), style=style, justify="right") if value else Text("·", style="dim", justify="right")
+    return Text(short_number(value), style=style, justify="right") if value else Text("·", style="dim", justify="right")
 
 
 def _job(job: replies.Job) -> Row:
     now = _now()
     since = job.ended_at or job.popped_at or job.ready_at
-    told = f"in {ago(job.ready_at - now)}" if job.state == "scheduled" else ago(now - since)
+    told = f"in {short_duration(job.ready_at - now)}" if job.state == "scheduled" else short_duration(now - since)
     return Row(
         job.jid,
         (
@@ -306,11 +308,15 @@ def _running(job: replies.Job, now: int) -> Row:
             Text(short(job.jid)),
             Text(job.klass),
             Text(job.queue),
-            Text(ago(now - job.popped_at), justify="right"),
-            Text(ago(left) if left > 0 else "lost", style="" if left > 0 else "bold yellow", justify="right"),
+            Text(short_duration(now - job.popped_at), justify="right"),
+            Text(
+                short_duration(left) if left > 0 else "expired",
+                style="" if left > 0 else "bold yellow",
+                justify="right",
+            ),
             Text(f"{job.remaining}/{job.retries}", justify="right"),
             Text(job.worker),
-            Text("called off" if job.revoked else gist(job.progress, 60), style="yellow" if job.revoked else "dim"),
+            Text("revoked" if job.revoked else gist(job.progress, 60), style="yellow" if job.revoked else "dim"),
         ),
     )
 
@@ -322,7 +328,7 @@ def _group(one: replies.Tally, newest: replies.Job | None, now: int) -> Row:
         (
             _number(one.jobs, "bold red"),
             Text(one.name, style="bold"),
-            Text(f"{ago(now - failure.at)} ago" if failure else "-", justify="right"),
+            Text(f"{short_duration(now - failure.at)} ago" if failure else "-", justify="right"),
             Text(newest.klass if newest else ""),
             Text(newest.queue if newest else ""),
             Text(gist(failure.message, 100) if failure else ""),
@@ -338,7 +344,7 @@ def _failed(job: replies.Job, now: int) -> Row:
             Text(short(job.jid)),
             Text(job.klass),
             Text(job.queue),
-            Text(f"{ago(now - failure.at)} ago" if failure else "-", justify="right"),
+            Text(f"{short_duration(now - failure.at)} ago" if failure else "-", justify="right"),
             Text(failure.worker if failure else ""),
             Text(gist(failure.message, 100) if failure else job.state, style="red" if failure else ""),
         ),

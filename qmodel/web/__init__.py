@@ -1,10 +1,10 @@
-"""The pages on which people look at jobs and see to them: `qmodel web`, or an ASGI app to mount in another one.
+"""The web pages: `qmodel web`, or an ASGI app to mount in another one.
 
 A page is a function of a request (`pages/`): it sends operations, as any client does, and fills a template with the
-replies. Everything can be read without JavaScript; with it a page that is looked at brings itself up to date. Nothing
-here is written but by `acting.py` and `bulk.py`, which the guard stands before.
+replies. Everything can be read without JavaScript; with it a visible page updates itself. Only `actions.py` and
+`bulk.py` change something, behind the guard.
 
-Every page sends a bounded number of operations, whatever there is to show.
+Every page sends a bounded number of operations, however many jobs there are.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ def create(
 ) -> Starlette:
     """Make the ASGI app of the pages; mount it in another one, or let any ASGI server run it.
 
-    `client_or_url` says where the jobs are: a Client, an App, or a URL, which is opened when a page first needs it.
-    Nothing can be changed unless `writable`. `auth` is `user:password` or a token, and None asks for nothing; then only
-    requests to this machine's own names are answered, or to those of `hosts` (`"*"`: any, for pages behind something
-    that asks for the password itself). `prefix` is a path that stands before all links, where a proxy in front takes it
-    away; that of a mount is known by itself.
+    `client_or_url` is a Client, an App, or a URL, which is opened when a page first needs it. The pages are read-only
+    unless `writable`. `auth` is `user:password` or a token. With None there is no authentication, and only requests to
+    this machine's own names are answered, or to those in `hosts` (`"*"`: any, for pages behind a proxy that
+    authenticates). `prefix` is the path that a proxy in front removes; it is added to all links. The path of a mount is
+    detected.
 
-    `may(request, action)` says of each action, by name, whether who asks may do it, and of the empty name whether they
-    may do any. `secret` makes the tokens of forms: several processes that serve the same pages need the same one. The
-    API of `qmodel.http` is part of it, under `/api`; with `may` nothing can be changed there.
+    `may(request, action)` permits or forbids an action, by its name; for the empty name it says whether the caller may
+    perform any action. `secret` makes the tokens of forms: several processes that serve the same pages need the same
+    one. The API of `qmodel.http` is included, under `/api`; with `may` it is read-only.
 
-    Raises ConnectError when an extra is missing.
+    Raises ConnectError if an extra is missing.
     """
     try:
         from qmodel.web.app import make

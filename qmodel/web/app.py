@@ -1,4 +1,4 @@
-"""The app: routes, what stands before them, and what becomes of errors."""
+"""The app: routes, middleware, and error handlers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make(
     may: May | None,
     secret: str | None,
 ) -> Starlette:
-    """Make the app, as `qmodel.web.create` says."""
+    """Make the app; `qmodel.web.create` explains the arguments."""
     guard = Guard(auth, writable, hosts=hosts, secret=secret)
     site = Site(Source(client_or_url), guard, prefix=prefix, may=may)
     api = application(site.source.shared, writable=writable and may is None, auth=auth, hosts=hosts)

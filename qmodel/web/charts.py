@@ -1,4 +1,4 @@
-"""What charts show: the minutes of queues as series, and bars."""
+"""The data of charts: series of the minutes of queues, and small lines."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from qmodel.contract import replies
 
 SERIES = (("completed", "complete"), ("failed", "failed"), ("retried", "retried"))
-"""What is counted by the minute, and the colour that it has."""
+"""The counts of a minute, each with its colour."""
 
 
 def minutes(of_queues: Sequence[Sequence[replies.Minute]]) -> str:
-    """The sums of several queues by the minute, as the script takes them."""
+    """Sum several queues by the minute, as JSON for the script."""
     sums: dict[int, list[int]] = {}
     for queue in of_queues:
         for minute in queue:
@@ -27,10 +27,10 @@ def minutes(of_queues: Sequence[Sequence[replies.Minute]]) -> str:
     return json.dumps({"x": [at // 1000 for at in times], "series": series}, separators=(",", ":"))
 
 
-def spark(values: Sequence[int], top: int, width: int = 120, height: int = 24) -> str:
-    """The path of a small line, from left to right; `top` stands at its height.
+def line(values: Sequence[int], top: int, width: int = 120, height: int = 24) -> str:
+    """Make the SVG path of a small line chart; the value `top` is at full height.
 
-    >>> spark([0, 2, 1], 2, 4, 4)
+    >>> line([0, 2, 1], 2, 4, 4)
     'M0 4L2 0L4 2'
     """
     top = top or 1

@@ -1,4 +1,4 @@
-"""What goes wrong, as pages: what was refused, what cannot be reached, what is not allowed, what broke."""
+"""Error pages: refusals, unreachable servers, denied requests, bad input, and internal errors."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from starlette.responses import Response
 
 from qmodel.errors import ConnectError, QmodelError, RefusedError
 from qmodel.http.guard import Denied
+from qmodel.present.fields import BadInput
 from qmodel.web.headers import HEADERS
 from qmodel.web.site import site_of
-from qmodel.web.source import BadInput
 
 CODES = {"BAD_ARGUMENT": 400, "JOB_NOT_FOUND": 404, "SCHEDULE_NOT_FOUND": 404, "SUBSCRIPTION_NOT_FOUND": 404}
-"""The status of a page whose operation is refused; 409 otherwise."""
+"""The status of the page of a refusal, by code; 409 for all others."""
 
 
 def refused(request: Request, error: RefusedError) -> Response:
-    """An operation was refused."""
+    """Make the page of a refused operation."""
     status, title = CODES.get(error.code, 409), f"Refused: {error.code}"
     return site_of(request).failed(request, status, title, error.sentence, error.next_step)
 
 
 def unreachable(request: Request, error: ConnectError) -> Response:
-    """There is no server."""
+    """Make the page of an unreachable server."""
     return site_of(request).failed(request, 503, "The jobs cannot be reached", error.sentence, error.next_step)
 
 
 def wrong(request: Request, error: QmodelError | BadInput) -> Response:
-    """Something in the request cannot be."""
+    """Make the page of a request that cannot be read."""
     return site_of(request).failed(request, 400, "That did not work", str(error))
 
 
 def denied(request: Request, error: HTTPException) -> Response:
-    """The guard did not let it pass."""
+    """Make the page of a request that the guard denied."""
     sentence, next_step = getattr(error, "sentence", error.detail), getattr(error, "next_step", "")
     response = site_of(request).failed(request, error.status_code, "Not allowed", sentence, next_step)
     response.headers.update(error.headers or {})
@@ -44,7 +44,7 @@ def denied(request: Request, error: HTTPException) -> Response:
 
 
 def nowhere(request: Request, error: HTTPException) -> Response:
-    """There is no such page, or it takes no such request."""
+    """Make the page for an unknown path, or a wrong method."""
     if isinstance(error, Denied):
         return denied(request, error)
     is_missing = error.status_code == 404
@@ -53,10 +53,10 @@ def nowhere(request: Request, error: HTTPException) -> Response:
 
 
 def broken(request: Request, error: Exception) -> Response:
-    """A mistake of ours, or a server that says what no client expects."""
-    sentence, next_step = f"{type(error).__name__}: {error}", "The log of this server says more."
+    """Make the page of an internal error, or of an unexpected reply of the server."""
+    sentence, next_step = f"{type(error).__name__}: {error}", "See the log of this server."
     response = site_of(request).failed(request, 500, "Something broke here", sentence, next_step)
-    response.headers.update(HEADERS)  # this one is answered outside the gate
+    response.headers.update(HEADERS)  # this handler runs outside the gate
     return response
 
 
@@ -68,4 +68,4 @@ HANDLERS: dict[Any, Callable[[Request, Any], Response]] = {
     BadInput: wrong,
     HTTPException: nowhere,
 }
-"""What becomes of each kind of error."""
+"""The handler of each kind of error."""

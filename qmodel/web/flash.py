@@ -1,4 +1,4 @@
-"""What an action did, told on the next page: it travels in a cookie, which that page takes away."""
+"""The outcome of an action, shown on the next page: a cookie carries it, and that page deletes the cookie."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ MOST = 600
 
 
 def say(response: Response, text: str, path: str, *, secure: bool) -> None:
-    """Let the next page tell something."""
+    """Show a message on the next page."""
     short = text if len(text) <= MOST else text[: MOST - 1] + "…"
     response.set_cookie(
         NAME, quote(short), max_age=60, path=path or "/", secure=secure, httponly=True, samesite="strict"
     )
 
 
-def said(cookie: str) -> str:
-    """What is to be told. A cookie may come from anywhere; a template escapes it like any other text."""
+def read(cookie: str) -> str:
+    """Read the message. A cookie may come from anywhere; the template escapes it like any other text."""
     return unquote(cookie)[: MOST + 1]

@@ -1,7 +1,7 @@
-"""What stands before every page: the guard, and the headers of every answer.
+"""The middleware of all pages: the guard, and the headers of every response.
 
-The policy allows nothing but what is served from here: no script and no style inside a page, nothing from elsewhere, no
-frame around it. So text that gets onto a page unescaped, should that ever happen, still does nothing there.
+The content security policy allows only assets of this server: no inline scripts or styles, nothing from other hosts, no
+frames. So even an unescaped text on a page cannot do harm.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ HEADERS = {
 }
 
 KEEP = "public, max-age=31536000, immutable"
-"""For assets: their links change when they do."""
+"""The cache control of assets: their links change when they do."""
 
 
 class Gate:
-    """Asks the guard before anything else, and puts the headers on every answer."""
+    """Asks the guard first, and sets the headers of every response."""
 
     def __init__(self, app: ASGIApp, guard: Any, deny: Callable[[Request, HTTPException], Response]) -> None:
         self.app = app
@@ -43,7 +43,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         inside = scope.get("path", "").removeprefix(scope.get("root_path", ""))
-        if scope["type"] != "http" or inside.startswith("/api/"):  # the API has a guard and answers of its own
+        if scope["type"] != "http" or inside.startswith("/api/"):  # the API has its own guard and headers
             await self.app(scope, receive, send)
             return
         request = Request(scope)

@@ -1,9 +1,9 @@
-"""Lists of jobs: which operation gives the jobs that are asked for, and a part of them.
+"""Lists of jobs: choose the operation for a filter, and give one page.
 
-Where a list of the engine has just these jobs, a page is a part of that list, and its length is known. What stands in
-several lists (the waiting jobs of all queues) is the one list after the other: their lengths say in which of them a
-page falls. Anything else is a search, which goes on from a cursor; one page looks at a bounded number of jobs. And
-where nothing at all is asked for, the jobs are shown of which the latest events tell.
+If a list of the engine has just these jobs, a page is a part of that list, and its length is known. Jobs in several
+lists (the waiting jobs of all queues) are these lists, one after the other; their lengths say where a page falls.
+Anything else is a search that continues from a cursor; one page examines a bounded number of jobs. Without a filter the
+jobs of the latest events are shown.
 """
 
 from __future__ import annotations
@@ -25,20 +25,18 @@ LISTS: dict[str, type[Any]] = {
     "running": ops.Running,
     "stalled": ops.Stalled,
 }
-"""The states of which each queue has a list."""
+"""The states that each queue has a list for."""
 
 STEPS = 5
-"""The most searches for one page, each of which looks at 1000 jobs at most."""
+"""The most searches for one page; each examines up to 1000 jobs."""
 
 RECENT = 500
-"""The events that are looked at for the latest jobs."""
+"""The number of events that are read for the latest jobs."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What jobs have to be; what is empty does not matter. `text` is looked for in their data, here and not in the
-    engine.
-    """
+    """A filter of jobs; empty fields match everything. `text` is searched in their data, here and not in the engine."""
 
     queue: str = ""
     state: str = ""
@@ -50,22 +48,22 @@ class Wanted:
 
     @property
     def given(self) -> dict[str, str]:
-        """What does matter."""
+        """Give the fields that are not empty."""
         return {name: value for name, value in asdict(self).items() if value}
 
     @property
     def searchable(self) -> bool:
-        """Whether some list has all these jobs, so that they can be searched for."""
+        """Say whether one list of the engine has all these jobs, so that they can be searched."""
         return bool(self.queue or self.tag or self.group or self.worker or self.state in ("complete", "failed"))
 
     @property
     def search(self) -> dict[str, str]:
-        """The arguments of a search, and of what is done to all that it finds."""
+        """Give the arguments of a search, or of a bulk action on its results."""
         return {name: value for name, value in self.given.items() if name != "text"}
 
 
 def find(source: Source, wanted: Wanted, offset: int = 0, cursor: str = "", count: int = PAGE) -> Slice:
-    """A part of the jobs that are wanted."""
+    """Give a page of the jobs that match."""
     asked = set(wanted.given)
     if asked == {"state"} and wanted.state in LISTS:
         made = LISTS[wanted.state]
@@ -84,7 +82,7 @@ def find(source: Source, wanted: Wanted, offset: int = 0, cursor: str = "", coun
 
 
 def _single(wanted: Wanted, asked: set[str]) -> Callable[[int, int], ops.Operation] | None:
-    """The operation that lists just the jobs that are wanted, if there is one."""
+    """Give the operation that lists exactly the jobs that match, if there is one."""
     if asked == {"queue", "state"} and wanted.state in LISTS:
         return lambda *part: LISTS[wanted.state](wanted.queue, *part)
     if asked == {"group"} or (asked == {"group", "state"} and wanted.state == "failed"):
@@ -97,8 +95,7 @@ def _single(wanted: Wanted, asked: set[str]) -> Callable[[int, int], ops.Operati
 
 
 def spread(lengths: list[tuple[str, int]], offset: int, count: int) -> Iterator[tuple[str, int, int]]:
-    """Where a part of several lists falls, which stand one after the other: the name of each, where to begin in it, and
-    how many to take.
+    """Divide a page among several lists, one after the other: give the name of each list, the offset and the count.
 
     >>> list(spread([("a", 3), ("b", 0), ("c", 9)], 2, 4))
     [('a', 2, 1), ('c', 0, 3)]
@@ -125,7 +122,7 @@ def _joined(
 
 
 def _search(source: Source, wanted: Wanted, cursor: str, count: int) -> Slice:
-    """Search until a page is full, or long enough."""
+    """Search until a page is full, or STEPS searches are done."""
     found: list[replies.Job] = []
     for _ in range(STEPS):
         step: replies.Found = source.ask(ops.Search(**wanted.search, cursor=cursor, count=count - len(found)))
@@ -137,7 +134,7 @@ def _search(source: Source, wanted: Wanted, cursor: str, count: int) -> Slice:
 
 
 def _recent(source: Source, wanted: Wanted) -> Slice:
-    """The jobs of which the latest events tell, latest first."""
+    """Give the jobs of the latest events, newest first."""
     newest: int = source.ask(ops.Newest())
     events = source.ask(ops.Events(max(newest - RECENT, 0), RECENT))
     jids = dict.fromkeys(str(event.named["jid"]) for event in reversed(events) if "jid" in event.named)

@@ -1,19 +1,19 @@
-"""What a request asks for, read from its query."""
+"""Values of a request's query."""
 
 from __future__ import annotations
 
 from starlette.requests import Request
 
-from qmodel.web.source import BadInput
+from qmodel.present.fields import BadInput
 
 
 def text(request: Request, name: str) -> str:
-    """A text; empty where it is not given."""
+    """Give a text; empty if it is missing."""
     return request.query_params.get(name, "").strip()
 
 
 def needed(request: Request, name: str) -> str:
-    """A text that has to be given."""
+    """Give a text; raise BadInput if it is missing."""
     found = text(request, name)
     if not found:
         raise BadInput(f"This page needs ?{name}=... in its address.")
@@ -21,7 +21,7 @@ def needed(request: Request, name: str) -> str:
 
 
 def whole(request: Request, name: str, default: int = 0, most: int = 10**9) -> int:
-    """A whole number from 0 on."""
+    """Give a whole number of at least 0; raise BadInput for anything else."""
     found = text(request, name)
     if not found:
         return default
@@ -31,7 +31,7 @@ def whole(request: Request, name: str, default: int = 0, most: int = 10**9) -> i
 
 
 def choice(request: Request, name: str, words: tuple[str, ...], default: str) -> str:
-    """One of a few words."""
+    """Give one of some words; raise BadInput for another one."""
     found = text(request, name) or default
     if found not in words:
         raise BadInput(f"{name} must be one of {', '.join(words)}, not '{found[:40]}'.")

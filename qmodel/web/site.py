@@ -1,4 +1,4 @@
-"""What all pages share."""
+"""The common parts of all pages: navigation, templates, links, and permission."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from starlette.responses import HTMLResponse, Response
 from qmodel import __version__
 from qmodel.contract.lifecycle import STATES
 from qmodel.http.guard import FIELD, Denied, Guard
-from qmodel.present.formats import FILTERS, relative
+from qmodel.present.actions import ACTIONS
+from qmodel.present.durations import relative
 from qmodel.web import flash
+from qmodel.web.filters import FILTERS
 from qmodel.web.source import Source
 
 HERE = Path(__file__).parent
@@ -39,7 +41,7 @@ NAVIGATION = (
     ("/settings", "Settings"),
     ("/doctor", "Doctor"),
 )
-"""The pages that each page leads to."""
+"""The pages in the navigation."""
 
 UNDER = {
     "/flow": "/jobs",
@@ -48,14 +50,14 @@ UNDER = {
     "/bulk": "/jobs",
     "/messages": "/subscriptions",
 }
-"""Where a page belongs to that is not called as one of these."""
+"""The entry of the navigation for pages with other names."""
 
 May = Callable[[Request, str], bool]
-"""Says whether who asks may do an action of that name; asked for none, whether they may do any."""
+"""Says whether a caller may perform an action, by name; for the empty name, whether they may perform any."""
 
 
 class Site:
-    """What all pages share: where the jobs are, who may do what, and the templates."""
+    """The state of the app: the source of the jobs, the guard, the permissions, and the prefix."""
 
     def __init__(self, source: Source, guard: Guard, *, prefix: str, may: May | None) -> None:
         self.source = source
@@ -65,20 +67,20 @@ class Site:
         self.version = _sum_of_assets()
 
     def root(self, request: Request) -> str:
-        """What stands before every path: the mount's, and the proxy's."""
+        """Give the prefix of every path: the mount's and the proxy's."""
         return self.prefix + str(request.scope.get("root_path", "")).rstrip("/")
 
     def allows(self, request: Request, action: str = "") -> bool:
-        """Whether who asks may do an action, or any at all."""
+        """Say whether the caller may perform an action, or any at all."""
         return self.guard.writable and (self._may is None or self._may(request, action))
 
     def check(self, request: Request, action: str) -> None:
-        """Raise Denied where an action is not allowed."""
+        """Raise Denied if an action is not allowed."""
         if not self.allows(request, action):
-            raise Denied(403, "FORBIDDEN", f"You may not do that ({action}).", "Ask who runs these pages.")
+            raise Denied(403, "FORBIDDEN", f"You may not do that ({action}).", "Ask the operator of these pages.")
 
     def link(self, request: Request, path: str, **query: Any) -> str:
-        """A link to a page; what is empty is left out of its query."""
+        """Make a link to a page; empty values are left out of its query."""
         given = {name: value for name, value in query.items() if value not in (None, "", 0, False)}
         return self.root(request) + path + (f"?{urlencode(given)}" if given else "")
 
@@ -112,14 +114,14 @@ class Site:
         return response
 
     def failed(self, request: Request, status: int, title: str, sentence: str, next_step: str = "") -> Response:
-        """The page that says what went wrong and what to do."""
+        """Make an error page: what went wrong, and what to do."""
         values = {"title": title, "sentence": sentence, "next_step": next_step}
         return self.page(request, "error.html", status, now=time.time_ns() // 1_000_000, **values)
 
 
 @lru_cache
 def _templates() -> Environment:
-    """The templates, which escape whatever they are given, and take nothing that they are not."""
+    """Load the templates; they escape every value, and raise an error for an undefined one."""
     found = Environment(
         loader=PackageLoader("qmodel.web"),
         autoescape=True,
@@ -129,12 +131,13 @@ def _templates() -> Environment:
     )
     found.filters.update(FILTERS)
     found.globals.update(states=STATES, version=__version__, navigation=NAVIGATION, under=UNDER, field=FIELD)
+    found.globals.update(actions=ACTIONS)
     return found
 
 
 @lru_cache
 def _sum_of_assets() -> str:
-    """What changes when an asset does, so that browsers may keep them."""
+    """Hash the assets: their links change with them, so that browsers may cache them."""
     found = hashlib.sha256()
     for path in sorted((HERE / "static").rglob("*.*")):
         found.update(path.read_bytes())
@@ -142,6 +145,6 @@ def _sum_of_assets() -> str:
 
 
 def site_of(request: Request) -> Site:
-    """The site that a request came to."""
+    """Give the site of a request."""
     found: Site = request.app.state.site
     return found

@@ -1,4 +1,4 @@
-"""Where the pages get what they show: a client, opened when it is first needed, and bounded ways to ask it."""
+"""The source of the pages: a client, opened at the first use, and bounded reads."""
 
 from __future__ import annotations
 
@@ -15,27 +15,22 @@ from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.errors import RefusedError
 
-
-class BadInput(ValueError):
-    """Something in a request that cannot be read; the text says what, and how it is written."""
-
-
 PAGE = 50
 """The rows of a list."""
 
 
 ALL = 10_000
-"""The queues, or failure groups, that are added up; there are seldom more than a few dozen."""
+"""The most queues, or failure groups, that are summed up; there are seldom more than a few dozen."""
 
 PATIENCE = 3.0
-"""The seconds for which a page goes on to ask a server that does not answer."""
+"""The seconds for which a page retries a server that does not answer."""
 
 OWN = ("memory://", "embedded://")
-"""Where each client has jobs of its own, unless it is made of another one."""
+"""The URLs that give each client its own jobs."""
 
 
 class Source:
-    """The jobs of one namespace. Any number of threads may ask; what is asked together goes in one round trip."""
+    """The jobs of one namespace, for any number of threads. Operations that are sent together need one round trip."""
 
     def __init__(self, given: Any) -> None:
         self._url = given if isinstance(given, str) else None
@@ -50,15 +45,15 @@ class Source:
 
     @property
     def shared(self) -> Any:
-        """What another client of the same jobs is made of."""
+        """Give the app, client or URL for another client of the same jobs."""
         return self._app or self._client or self._url
 
     @property
     def client(self) -> Client:
-        """The client, which gives up after PATIENCE. Raises ConnectError as long as it cannot be opened."""
+        """Give the client, which gives up after PATIENCE. Raises ConnectError while it cannot be opened."""
         with self._opening:
             if self._app is not None:
-                given = self._app.client  # an App knows when it needs another one
+                given = self._app.client  # an App replaces its client if needed
             elif self._client is not None:
                 given = self._client
             else:
@@ -69,13 +64,13 @@ class Source:
 
     @property
     def where(self) -> str:
-        """What the pages say of where the jobs are: the URL without its secrets, or the kind of backend."""
+        """Describe the place of the jobs: the URL without its secrets, or the kind of backend."""
         if self._client is not None and self._url is None:
             return type(self._client.backend).__name__
         return hidden(self._url or str(getattr(self._app, "url", "")))
 
     def close(self) -> None:
-        """Give back the connections that were opened here."""
+        """Close the connections that were opened here."""
         given, own = self._impatient or (self._client, None)
         if own is not None and own is not given:
             own.close()
@@ -83,7 +78,7 @@ class Source:
             self._client.close()
 
     def now(self) -> int:
-        """The moment in milliseconds: by the backend's clock if it tells, else by ours."""
+        """Give the time in milliseconds, of the backend's clock if it has one, else of ours."""
         clock = getattr(self.client.backend, "now", None)
         return int(clock()) if clock is not None else time.time_ns() // 1_000_000
 
@@ -101,23 +96,23 @@ class Source:
         return found
 
     def jobs(self, jids: Sequence[str]) -> list[replies.Job]:
-        """Those of some jobs that are there."""
+        """Read jobs; missing ones are left out."""
         return list(self.ask(ops.Multiget(tuple(jids)))) if jids else []
 
     def known(self, jids: Iterable[str]) -> dict[str, replies.Job]:
-        """The same, by id."""
+        """Read jobs by id; missing ones are left out."""
         return {job.jid: job for job in self.jobs(tuple(dict.fromkeys(jids))[:1000])}
 
     def queues(self, offset: int = 0, count: int = PAGE) -> list[replies.QueueCounts]:
-        """A part of the queues, as they were first seen."""
+        """Read a page of the queues, in the order of their creation."""
         return list(self.ask(ops.Queues(offset, count)))
 
     def all_queues(self) -> list[replies.QueueCounts]:
-        """All queues, or the first ALL of them."""
+        """Read all queues, or the first ALL of them."""
         return self._all(ops.Queues)
 
     def all_groups(self) -> list[replies.Tally]:
-        """All failure groups by name, or the first ALL of them."""
+        """Read all failure groups by name, or the first ALL of them."""
         return self._all(ops.FailedGroups)
 
     def _all(self, make: Callable[[int, int], ops.Operation]) -> list[Any]:
@@ -130,8 +125,8 @@ class Source:
 
 
 def impatient(client: Client) -> Client:
-    """A client of the same jobs that gives up soon, where that one would go on: a page is looked at by somebody who
-    waits, and a few that wait for a server that is gone would be all that this one can serve.
+    """Make a client of the same jobs with a short deadline: a person waits for the page, and a few requests that wait
+    for a lost server would use up all threads.
     """
     options = getattr(client.backend, "options", None)
     if getattr(options, "deadline", 0) <= PATIENCE:
@@ -141,7 +136,7 @@ def impatient(client: Client) -> Client:
 
 
 class Slice(NamedTuple):
-    """A part of a list: what is in it, where it begins, how long the list is if known, and whether it goes on."""
+    """A page of a list: its items, its offset, the length of the list if known, and whether more follow."""
 
     items: list[Any]
     offset: int
@@ -149,16 +144,16 @@ class Slice(NamedTuple):
     more: bool
     cursor: str = ""
     looked: int = 0
-    """How many jobs a search has looked at, where it stopped before its end."""
+    """The number of jobs that an unfinished search has examined."""
 
 
 def cut(found: Sequence[Any], offset: int, count: int = PAGE) -> Slice:
-    """A part of a list of unknown length, of which one more was asked for."""
+    """Make a page of a list of unknown length; one more item than the page was read."""
     return Slice(list(found[:count]), offset, None, len(found) > count)
 
 
 def hidden(url: str) -> str:
-    """A URL as it may be shown: without a password, and without what stands behind it, which may be one.
+    """Hide the secrets of a URL: its password, and its query, which may contain one.
 
     >>> hidden("redis://user:secret@host:6379/0?password=x")
     'redis://user:***@host:6379/0'

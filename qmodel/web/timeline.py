@@ -1,7 +1,7 @@
-"""A job's life, as a list of what happened and as a bar of what it was in the meantime.
+"""A job's timeline, as a list of stages and as a bar of its states.
 
-A history keeps the first stage and the last ones (option max-job-history). What lay between two stages follows from the
-first of them: after a pop the job was running, after a put it waited, and so on.
+A history keeps the first stage and the last ones (option max-job-history). The state between two stages follows from
+the first of them: after a pop the job was running, after a put it waited, and so on.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from qmodel.contract import replies
-from qmodel.present.formats import duration
+from qmodel.present.durations import format_duration
+from qmodel.present.numbers import counted
 
 AFTER = {
     "spawned": "waiting",
@@ -23,7 +24,7 @@ AFTER = {
     "lapsed": "stalled",
     "timed_out": "stalled",
 }
-"""What a job is after each kind of stage, until the next: after `completed` it went on to another queue."""
+"""The state of a job after each kind of stage, until the next: after `completed` it continued in another queue."""
 
 TONES = {
     "spawned": "plain",
@@ -41,11 +42,11 @@ TONES = {
 
 WIDTH = 1000
 THINNEST = 4
-"""Of the bar, and of a part of it, so that it can be seen; in units of the picture."""
+"""The width of the bar, and the least width of a visible part, in units of the picture."""
 
 
 class Moment(NamedTuple):
-    """A stage: what happened, when, how long after the one before, in words, and its colour."""
+    """A stage: its name, its time, the time since the one before, its description, and its colour."""
 
     what: str
     at: int
@@ -55,7 +56,7 @@ class Moment(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A part of the bar: what the job was, how long, and where the part begins and how wide it is."""
+    """A part of the bar: the state, its duration, and the position and width of the part."""
 
     state: str
     ms: int
@@ -64,12 +65,12 @@ class Span(NamedTuple):
 
     @property
     def told(self) -> str:
-        """What stands beside it."""
-        return f"{self.state} for {duration(self.ms)}"
+        """Give the label."""
+        return f"{self.state} for {format_duration(self.ms)}"
 
 
 def moments(job: replies.Job) -> list[Moment]:
-    """The stages of a job, oldest first."""
+    """List the stages of a job, oldest first."""
     found = []
     before = job.history[0].at if job.history else 0
     for stage in job.history:
@@ -79,26 +80,27 @@ def moments(job: replies.Job) -> list[Moment]:
 
 
 def _told(stage: replies.Stage) -> str:
-    """A stage in words."""
+    """Describe a stage."""
     facts = stage.named
     sentence = {
         "spawned": "by the recurring job {schedule}",
         "put": "into queue {queue}",
         "popped": "by worker {worker}",
         "failed": "into group {group}",
-        "retried": "{remaining} retries remain",
+        "retried": "{retries} left",
         "released": "it is {state} again",
         "lapsed": "the lease of worker {worker} ran out",
         "timed_out": "the lease was taken from worker {worker}",
         "log": "{message}",
     }.get(stage.what, "")
     if stage.what == "completed" and facts["state"] != "complete":
-        sentence = "and went on: it is {state}"
-    return sentence.format(**facts)
+        sentence = "and continues: it is {state}"
+    left = counted(int(facts.get("remaining", 0)), "retry", "retries")
+    return sentence.format(**facts, retries=left)
 
 
 def spans(job: replies.Job, now: int) -> list[Span]:
-    """What a job was, from its first stage until it ended, or until now."""
+    """List the states of a job, from its first stage to its end, or to now."""
     cuts: list[tuple[str, int]] = []
     for stage in job.history:
         state = AFTER.get(stage.what)
@@ -119,7 +121,7 @@ def spans(job: replies.Job, now: int) -> list[Span]:
 
 
 def _laid_out(parts: list[tuple[str, int]]) -> list[Span]:
-    """Parts side by side, none too thin to be seen."""
+    """Lay out the parts side by side, each wide enough to be visible."""
     whole = sum(ms for _, ms in parts) or 1
     widths = [max(ms * WIDTH / whole, THINNEST) for _, ms in parts]
     factor, x, found = WIDTH / (sum(widths) or 1), 0.0, []

@@ -8,6 +8,7 @@ from typing import Any
 
 from qmodel.app.outcome import Completed, Failed, Released, Retried, Unknown
 from qmodel.present.durations import format_duration
+from qmodel.present.numbers import counted
 from qmodel.worker.attempt import Attempt
 from qmodel.worker.settings import Settings
 
@@ -45,28 +46,24 @@ def stopping(jobs: int, how: str, within: float | None) -> None:
     if not jobs:
         log.info("Stopping; no jobs are running.")
     elif how == "now":
-        log.warning("Giving %s back.", _jobs(jobs))
+        log.warning("Giving %s back.", counted(jobs, "job"))
     elif within is not None:
-        log.info("Finishing %s within %g s; after that they are given back.", _jobs(jobs), within)
+        log.info("Finishing %s within %g s; after that they are given back.", counted(jobs, "job"), within)
     else:
-        log.info("Finishing %s. Ctrl-C again gives them back.", _jobs(jobs))
+        log.info("Finishing %s. Ctrl-C again gives them back.", counted(jobs, "job"))
 
 
 def quieted(jobs: int, quiet: bool) -> None:
     """Log that a worker stops or resumes taking jobs."""
     if quiet:
-        log.info("Quiet: the worker takes no more jobs until it is told to resume; running: %s.", _jobs(jobs))
+        log.info("Quiet: the worker takes no more jobs until it is told to resume; running: %s.", counted(jobs, "job"))
     else:
         log.info("Resumed: the worker takes jobs again.")
 
 
 def given_up(jobs: int) -> None:
     """Log that a worker ends although the server did not answer."""
-    log.warning("The server did not answer. %s left until their leases run out.", _jobs(jobs))
-
-
-def _jobs(count: int) -> str:
-    return f"{count} job{'' if count == 1 else 's'}"
+    log.warning("The server did not answer. %s left until their leases run out.", counted(jobs, "job"))
 
 
 # ---- attempts
@@ -102,7 +99,7 @@ def _ending(attempt: Attempt, reply: Any) -> tuple[int, str]:
     if isinstance(outcome, Retried | Failed):
         return logging.ERROR, f"failed ({outcome.group}) {after}: {summary(outcome.message)}"
     if isinstance(outcome, Released) and outcome.depends:
-        return logging.INFO, f"waits for {_jobs(len(outcome.depends))}, {after}"
+        return logging.INFO, f"waits for {counted(len(outcome.depends), 'job')}, {after}"
     why = f": {attempt.aborted.sentence}" if attempt.aborted is not None else ""
     return logging.INFO, f"is given back {after}{why}"
 

@@ -11,9 +11,9 @@ import click
 import pytest
 
 import qmodel
-from qmodel.cli import OWN, cli, derive, without_password
+from qmodel.cli import cli, commands, derive, without_password
 from qmodel.cli.convert import format_duration, parse_duration, parse_moment
-from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.operations import CATALOGUE, SECTIONS
 from tests.cli.conftest import Run
 
 OPERATIONS = list(CATALOGUE.values())
@@ -26,7 +26,7 @@ def test_every_operation_has_a_command_with_all_its_arguments(run: Run, spec: de
     names = {param.name for param in command.params}
     assert {argument.name for argument in spec.arguments} <= names
 
-    help = run(derive.hyphened(spec), "--help")
+    help = run("op", derive.hyphened(spec), "--help")
     assert help.code == 0
     assert "".join(spec.summary.split()) in "".join(help.out.split())
     assert "--json" in help.out
@@ -45,13 +45,37 @@ def test_a_key_and_how_long_it_holds_are_two_options(run: Run) -> None:
     assert run("put", "syncs", "Sync", "--unique", "sync-7").out == first
 
 
-def test_every_operation_is_listed_under_a_heading(run: Run) -> None:
-    listed = run("--help").out
+def test_every_operation_is_listed_under_the_heading_of_its_section(run: Run) -> None:
+    shown = run("op", "--help").out
+    headings = [shown.index(f"\n{heading}:\n") for heading in SECTIONS.values()]
 
-    for spec in OPERATIONS:
-        assert f"\n  {derive.hyphened(spec)} " in listed
-    for name in OWN:
-        assert f"\n  {name} " in listed
+    assert headings == sorted(headings)
+    for (section, heading), end in zip(SECTIONS.items(), [*headings[1:], len(shown)], strict=True):
+        part = shown[shown.index(f"\n{heading}:\n") : end]
+        for spec in OPERATIONS:
+            assert (f"\n  {derive.hyphened(spec)} " in part) == (spec.section == section)
+
+
+def test_the_help_explains_some_thirty_commands_in_groups_and_names_the_others(run: Run) -> None:
+    shown = run("--help").out
+
+    for heading, group in commands.GROUPS.items():
+        part = shown[shown.index(f"\n{heading}:\n") :]
+        assert all(f"\n  {name} " in part for name in group)
+    assert ", ".join(commands.MORE) in " ".join(shown.split())
+    assert 20 <= sum(map(len, commands.GROUPS.values())) <= 35
+
+
+def test_a_daily_operation_is_one_command_object_at_the_top_and_under_op() -> None:
+    op = cli.get_command(click.Context(cli), "op")
+    assert isinstance(op, click.Group)
+    for name in commands.DAILY:
+        assert commands.load(name) is op.get_command(click.Context(op), name)
+
+
+def test_what_is_listed_at_the_top_is_daily_or_has_a_module() -> None:
+    assert {*commands.own(), *commands.DAILY} == commands.listed().keys()
+    assert not commands.DAILY & set(commands.own())
 
 
 def test_a_job_goes_from_put_to_complete(run: Run) -> None:
@@ -59,10 +83,10 @@ def test_a_job_goes_from_put_to_complete(run: Run) -> None:
     jid = put.out.strip()
     assert (put.code, len(jid)) == (0, 32)
 
-    popped = run("pop", "emails", "--worker", "me", "--json").json
+    popped = run("op", "pop", "emails", "--worker", "me", "--json").json
     assert (popped[0]["jid"], popped[0]["worker"]) == (jid, "me")
-    assert run("heartbeat", jid).out.startswith("expires at 20")
-    assert run("complete", jid, "--result", "[1]").out == "complete\n"
+    assert run("op", "heartbeat", jid).out.startswith("expires at 20")
+    assert run("op", "complete", jid, "--result", "[1]").out == "complete\n"
     job = run("get", jid, "--json").json
     assert (job["state"], job["result"], job["tags"], job["priority"]) == ("complete", "[1]", ["a", "b"], -2)
     assert [stage["what"] for stage in job["history"]] == ["put", "popped", "completed"]
@@ -81,39 +105,39 @@ def test_the_common_options_stand_before_or_after_the_command(run: Run) -> None:
     ("arguments", "shown"),
     [
         (["get", "a"], ["job a", "waiting", '{"x": 1}', "history", "put"]),
-        (["peek", "q"], ["jid", "klass", "waiting"]),
-        (["waiting", "q"], ["1 to 1 of 1", "waiting"]),
-        (["waiting", "q", "--offset", "5"], ["5 to 5 of 1"]),
+        (["op", "peek", "q"], ["jid", "klass", "waiting"]),
+        (["op", "waiting", "q"], ["1 to 1 of 1", "waiting"]),
+        (["op", "waiting", "q", "--offset", "5"], ["5 to 5 of 1"]),
         (["queues"], ["queue", "q"]),
         (["queue", "nothing"], ["nothing"]),
-        (["length", "q"], ["1"]),
+        (["op", "length", "q"], ["1"]),
         (["workers"], ["No workers."]),
-        (["worker-jobs", "w"], ["jobs: -", "stalled: -"]),
-        (["failed-groups"], ["None."]),
-        (["top-tags"], ["None."]),
-        (["tracked"], ["No jobs."]),
-        (["completed"], ["0 to 0 of 0"]),
+        (["op", "worker", "w"], ["jobs: -", "stalled: -"]),
+        (["op", "failed-groups"], ["None."]),
+        (["op", "top-tags"], ["None."]),
+        (["op", "tracked"], ["No jobs."]),
+        (["op", "completed"], ["0 to 0 of 0"]),
         (["events"], ["put", "jid=a", "queue=q"]),
         (["config"], ["heartbeat", "1 min", "default", "How long a lease lasts"]),
-        (["config-get", "max-events"], ["10000 events"]),
+        (["op", "config-get", "max-events"], ["10000 events"]),
         (["stats", "q"], ["q on ", "wait  no job yet"]),
-        (["metrics", "q", "--count", "3"], ["0 completed in 3 minutes."]),
-        (["drain", "q"], ["1 canceled, 0 left"]),
+        (["op", "metrics", "q", "--count", "3"], ["0 completed in 3 minutes."]),
+        (["op", "drain", "q"], ["1 canceled, 0 left"]),
         (["cancel", "a"], ["a"]),
-        (["delay", "a", "10m"], ["scheduled"]),
-        (["tag-add", "a", "x", "y"], ["x", "y"]),
+        (["op", "delay", "a", "10m"], ["scheduled"]),
+        (["op", "tag-add", "a", "x", "y"], ["x", "y"]),
         (["pause", "q", "p"], ["2"]),
         (["pause", "q", "--reason", "deploy", "--for", "1m"], ["1"]),
         (["search", "--queue", "q", "--klass", "A"], ["jid", "a"]),
-        (["cancel-many", "--queue", "q", "--preview"], ["1 fit"]),
-        (["cancel-many", "--queue", "q"], ["1 canceled"]),
-        (["clean", "complete", "--older", "1d"], ["0 deleted"]),
-        (["retry-many"], ["0 retried"]),
-        (["obliterate", "q"], ["1 deleted"]),
-        (["obliterate", "q", "--count", "1"], ["1 deleted"]),
-        (["metadata-set", "A", "k", "a text"], ["1"]),
-        (["metadata-increment", "A", "n", "--by", "5"], ["5"]),
-        (["metadata-get", "A"], ["None."]),
+        (["op", "cancel-many", "--queue", "q", "--preview"], ["1 fit"]),
+        (["op", "cancel-many", "--queue", "q"], ["1 canceled"]),
+        (["op", "clean", "complete", "--older", "1d"], ["0 deleted"]),
+        (["op", "retry-many"], ["0 retried"]),
+        (["op", "obliterate", "q"], ["1 deleted"]),
+        (["op", "obliterate", "q", "--count", "1"], ["1 deleted"]),
+        (["op", "metadata-set", "A", "k", "a text"], ["1"]),
+        (["op", "metadata-increment", "A", "n", "--by", "5"], ["5"]),
+        (["op", "metadata-get", "A"], ["None."]),
     ],
 )
 def test_replies_can_be_read(run: Run, arguments: list[str], shown: list[str]) -> None:
@@ -128,24 +152,28 @@ def test_replies_can_be_read(run: Run, arguments: list[str], shown: list[str]) -
 def test_what_goes_through_many_jobs_goes_through_all_unless_one_step_is_asked_for(run: Run) -> None:
     for part in range(3):
         lines = "\n".join(json.dumps({"queue": "q", "klass": "A", "jid": f"{part}-{n}"}) for n in range(1000))
-        assert run("put-many", "-", input=lines).code == 0
-    assert run("cancel-many", "--queue", "q", "--preview").out == "3000 fit\n"
-    assert run("cancel-many", "--queue", "q", "--count", "10").out.startswith("10 canceled\nMore may follow: --cursor")
-    assert run("obliterate", "q", "--count", "10").out.startswith("10 deleted, 2980 left\nMore may follow: --cursor")
-    assert run("obliterate", "q", "--json").json == {"done": 2980, "passed": 0, "cursor": ""}
+        assert run("op", "put-many", "-", input=lines).code == 0
+    assert run("op", "cancel-many", "--queue", "q", "--preview").out == "3000 fit\n"
+    assert run("op", "cancel-many", "--queue", "q", "--count", "10").out.startswith(
+        "10 canceled\nMore may follow: --cursor"
+    )
+    assert run("op", "obliterate", "q", "--count", "10").out.startswith(
+        "10 deleted, 2980 left\nMore may follow: --cursor"
+    )
+    assert run("op", "obliterate", "q", "--json").json == {"done": 2980, "passed": 0, "cursor": ""}
     assert run("queues", "--json").json == []
 
 
 def test_many_jobs_are_put_from_json_lines(run: Run) -> None:
     lines = [{"queue": "q", "klass": "A", "jid": "a"}, {"queue": "q", "klass": "B", "depends": ["a"], "data": "1"}]
-    done = run("put-many", "-", input="\n".join(map(json.dumps, lines)))
+    done = run("op", "put-many", "-", input="\n".join(map(json.dumps, lines)))
 
     assert (done.code, len(done.out.split())) == (0, 2)
-    assert run("depending", "q").out.splitlines()[-1] == "1 to 1 of 1"
-    wrong = run("put-many", "-", input='{"queue": "q", "klass": "A"}\n{"klas": 1}')
+    assert run("op", "depending", "q").out.splitlines()[-1] == "1 to 1 of 1"
+    wrong = run("op", "put-many", "-", input='{"queue": "q", "klass": "A"}\n{"klas": 1}')
     assert wrong.code == 2
     assert "line 2: put has no klas" in wrong.err
-    assert run("length", "q").out == "2\n"
+    assert run("op", "length", "q").out == "2\n"
 
 
 def test_data_may_come_from_the_standard_input(run: Run) -> None:
@@ -165,7 +193,7 @@ def test_data_that_is_not_json_is_put_with_a_note(run: Run) -> None:
     ("typed", "value"), [("90", 90_000), ("1.5s", 1500), ("10m", 600_000), ("250ms", 250), ("1h30m", 5_400_000)]
 )
 def test_durations_are_typed_with_units(run: Run, typed: str, value: int) -> None:
-    assert run("config-set", "heartbeat", typed, "--json").json == value
+    assert run("op", "config-set", "heartbeat", typed, "--json").json == value
     run("put", "q", "A", "--jid", "a", "--delay", typed, "--now", "1000")
     assert run("get", "a", "--json").json["ready_at"] == 1000 + value
 
@@ -174,7 +202,7 @@ def test_durations_are_typed_with_units(run: Run, typed: str, value: int) -> Non
 def test_what_is_no_duration_is_not_taken_for_one(run: Run, typed: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(typed)
-    done = run("delay", "a", "--", typed)
+    done = run("op", "delay", "a", "--", typed)
     assert done.code == 2
     assert "is not a duration" in done.err
 
@@ -195,18 +223,18 @@ def test_what_is_no_moment_is_not_taken_for_one(run: Run) -> None:
 
 
 def test_a_refusal_exits_with_1_and_says_what_to_do(run: Run) -> None:
-    done = run("unfail", "q", "g", "--count", "25")
+    done = run("op", "retry-many", "--group", "g", "--to", "q", "--count", "25")
     assert done.code == 0
     run("put", "q", "A", "--jid", "a")
-    done = run("forget", "q")
+    done = run("op", "forget", "q")
 
     assert (done.code, done.out) == (1, "")
-    assert "Refused (QUEUE_NOT_EMPTY): Queue q still has 1 jobs." in done.err
+    assert "Refused (QUEUE_NOT_EMPTY): Queue q still has jobs: 1." in done.err
     assert "Drain it first" in done.err
 
 
 def test_a_refusal_in_json_has_code_and_facts(run: Run) -> None:
-    done = run("log", "nobody", "hello", "--json")
+    done = run("op", "log", "nobody", "hello", "--json")
 
     assert done.code == 1
     assert done.json["refused"] == "JOB_NOT_FOUND"
@@ -222,14 +250,16 @@ def test_a_job_that_does_not_exist_exits_with_1(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["pup", "q"], "Did you mean put or pop?"),
-        (["complete_many", "-"], "Did you mean complete-many"),
+        (["pup", "q"], "Did you mean 'qmodel put' or 'qmodel op pop'?"),
+        (["complete_many", "-"], "There is no command 'complete_many'. Did you mean 'qmodel op complete-many'?"),
+        (["pop", "q"], "There is no command 'pop'. Did you mean 'qmodel op pop'?"),
+        (["op", "pup", "q"], "There is no operation 'pup'. Did you mean 'qmodel op put' or 'qmodel op pop'?"),
         (["xyzzy"], "There is no command 'xyzzy'."),
-        (["pop"], "Missing argument 'QUEUE'"),
-        (["pop", "q", "--count", "0"], "'--count': it must be a whole number from 1 to 1000."),
-        (["pop", "q", "--count", "x"], "--count"),
-        (["length", ""], "it must be 1 to 128 bytes"),
-        (["config-set", "max-events", "x"], "VALUE"),
+        (["op", "pop"], "Missing argument 'QUEUE'"),
+        (["op", "pop", "q", "--count", "0"], "'--count': it must be a whole number from 1 to 1000."),
+        (["op", "pop", "q", "--count", "x"], "--count"),
+        (["op", "length", ""], "it must be 1 to 128 bytes"),
+        (["op", "config-set", "max-events", "x"], "VALUE"),
         (["put", "q", "A", "--priorty", "1"], "--priority"),
     ],
 )
@@ -242,19 +272,19 @@ def test_a_wrong_command_line_exits_with_2_and_a_hint(run: Run, arguments: list[
 
 @pytest.mark.parametrize("url", ["nowhere://x", "localhost", "memory://a/b", "unix:///tmp/no-such-socket?deadline=0"])
 def test_a_backend_that_cannot_be_reached_exits_with_69_and_says_where_the_url_came_from(run: Run, url: str) -> None:
-    done = run("length", "q", "--url", url)
+    done = run("op", "length", "q", "--url", url)
 
     assert done.code == 69
     assert f"The URL was {url} (from --url)." in done.err
     assert "Traceback" not in done.err
-    again = run("length", "q", "--url", url, "--json")
+    again = run("op", "length", "q", "--url", url, "--json")
     assert again.code == 69
     assert again.json["unreachable"] == url
 
 
 def test_the_url_may_come_from_the_environment(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QMODEL_URL", "nowhere://user:secret@x")
-    done = run("length", "q")
+    done = run("op", "length", "q")
 
     assert done.code == 69
     assert "nowhere://user:***@x (from QMODEL_URL)" in done.err
@@ -268,7 +298,7 @@ def test_passwords_are_not_shown() -> None:
 
 def test_a_store_that_is_gone_at_once_is_told_of(run: Run) -> None:
     assert "memory:// lives only as long as this process" in run("put", "q", "A", "--url", "memory://").err
-    assert run("length", "q", "--url", "memory://").err == ""
+    assert run("op", "length", "q", "--url", "memory://").err == ""
 
 
 # ---- for real
@@ -287,10 +317,10 @@ def real(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
 
 def test_a_real_process_says_its_version_and_exits_well() -> None:
     assert real("--version").stdout == f"qmodel {qmodel.__version__}\n"
-    assert real("length", "q").stdout == "0\n"
+    assert real("op", "length", "q").stdout == "0\n"
     assert real("wrok").returncode == 2
-    assert real("length", "q", QMODEL_URL="no://").returncode == 69
-    assert "The URL was no:// (from --url)." in real("length", "q", "--url", "no://").stderr
+    assert real("op", "length", "q", QMODEL_URL="no://").returncode == 69
+    assert "The URL was no:// (from --url)." in real("op", "length", "q", "--url", "no://").stderr
 
 
 def test_a_pipe_that_is_closed_is_not_an_accident() -> None:

@@ -48,9 +48,9 @@ def test_it_tells_what_it_does_and_what_failed(run: Run, folder: Path) -> None:
         "4 text files in 4 folders",
         "1 binary files, 1 special files, 3 symbolic links",
         "Put 9 jobs",
-        "1 files failed into demo-undecodable (not UTF-8):",
+        "1 file failed into demo-undecodable (not UTF-8):",
         "latin.txt: 'utf-8' codec can't decode",
-        "Verified: a direct count of the same files gives the same.",
+        "Verified: a direct count of the same files gives the same",
         "-files on ",
         "-sums on ",
     ):
@@ -60,7 +60,7 @@ def test_it_tells_what_it_does_and_what_failed(run: Run, folder: Path) -> None:
 def test_the_jobs_can_be_looked_at_afterwards(run: Run, folder: Path) -> None:
     run("demo", str(folder))
 
-    assert run("failed-groups", "--json").json == [{"name": "demo-undecodable", "jobs": 1}]
+    assert run("op", "failed-groups", "--json").json == [{"name": "demo-undecodable", "jobs": 1}]
     files, sums = run("queues", "--json").json
     assert files["name"].partition("-")[0] == sums["name"].partition("-")[0] == "demo"
     for name in ("waiting", "depends", "running", "stalled"):
@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be_read_fails_and_its_folder_is_summed(
     done = run("demo", str(folder))
 
     assert done.code == 0
-    assert "1 files failed into demo-unreadable (cannot be read):" in done.out
+    assert "1 file failed into demo-unreadable (cannot be read):" in done.out
 
 
 def test_names_that_are_not_utf8_are_counted(run: Run, tmp_path: Path) -> None:

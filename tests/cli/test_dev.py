@@ -124,12 +124,12 @@ def test_jobs_are_performed_shown_and_kept_while_the_worker_begins_anew(
         first = client.queues["numbers"].put("number", {})
         assert first.wait(timeout=SECONDS) == 1
         (tmp_path / "jobs.py").write_text(JOBS.format(22), encoding="utf-8")
-        dev.until("jobs.py changed: the worker begins anew")
+        dev.until("jobs.py changed: the worker restarts")
         dev.until("job types")  # of the new one; the old one still takes jobs until it has its signal
         assert client.queues["numbers"].put("number", {}).wait(timeout=SECONDS) == 22
         (tmp_path / "jobs.py").write_text("def wrong(", encoding="utf-8")
         dev.until("SyntaxError")
-        dev.until("It begins again when a file changes")
+        dev.until("It restarts when a file changes")
         (tmp_path / "jobs.py").write_text(JOBS.format(333), encoding="utf-8")
         assert client.queues["numbers"].put("number", {}).wait(timeout=SECONDS) == 333
         assert first.refresh().state == "complete"

@@ -13,8 +13,8 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "mail.py", line 3, in se
 def fail(run: Run, jid: str, group: str, message: str, *, queue: str = "mail", at: int = 1000) -> None:
     """Put a job, and fail it."""
     run("put", queue, "Send", "{}", "--jid", jid, "--now", str(at))
-    run("pop", queue, "--worker", "w1", "--now", str(at))
-    run("fail", jid, group, message, "--now", str(at))
+    run("op", "pop", queue, "--worker", "w1", "--now", str(at))
+    run("op", "fail", jid, group, message, "--now", str(at))
 
 
 def test_groups_are_shown_with_counts_and_the_newest_message(run: Run) -> None:
@@ -48,7 +48,7 @@ def test_a_long_group_is_shown_in_pages(run: Run) -> None:
 
     assert "More: qmodel failures 'E' --offset 2" in run("failures", "E", "--count", "2").out
     assert "3 to 3 of 3." in run("failures", "E", "--count", "2", "--offset", "2").out
-    assert "There are 3." in run("failures", "E", "--offset", "9").out
+    assert "Total: 3." in run("failures", "E", "--offset", "9").out
 
 
 def test_machines_get_groups_and_jobs_as_objects(run: Run) -> None:
@@ -65,7 +65,7 @@ def test_a_group_is_retried_each_job_in_its_own_queue(run: Run) -> None:
     fail(run, "b", "E", "m", queue="q")
     fail(run, "c", "F", "m", queue="q")
 
-    assert run("failures", "E", "--retry").out == "2 jobs are back in their queues.\n"
+    assert run("failures", "E", "--retry").out == "2 jobs retried.\n"
     assert [run("get", jid, "--json").json["state"] for jid in "abc"] == ["waiting", "waiting", "failed"]
     assert run("failures", "--retry", "--yes", "--queue", "q", "--json").json == {"retried": 1}
 
@@ -75,26 +75,30 @@ def test_all_groups_are_retried_only_after_a_yes(run: Run) -> None:
     fail(run, "a", "E", "m")
 
     refused = run("failures", "--retry", input="n\n")
-    assert (refused.code, "Try 1 failed jobs of all groups again?" in refused.err) == (1, True)
+    assert (refused.code, "Retry 1 failed job of all groups?" in refused.err) == (1, True)
     assert run("get", "a", "--json").json["state"] == "failed"
-    assert run("failures", "--retry", input="y\n").out.endswith("1 jobs are back in their queues.\n")
+    assert run("failures", "--retry", input="y\n").out.endswith("1 job retried.\n")
 
 
 def test_one_job_is_retried_as_it_was_put(run: Run) -> None:
     for jid in "ab":
         run("put", "q", "Send", "{}", "--jid", jid, "--throttles", "smtp", "--tags", "t")
-        run("pop", "q", "--worker", "w1")
-        run("fail", jid, "E", "m")
+        run("op", "pop", "q", "--worker", "w1")
+        run("op", "fail", jid, "E", "m")
 
-    assert run("failures", "--retry", "--jid", "a").out == "1 jobs are back in their queues.\n"
+    assert run("failures", "--retry", "--jid", "a").out == "1 job retried.\n"
     job = run("get", "a", "--json").json
     assert (job["state"], job["tags"], dict(job["options"])["throttles"]) == ("waiting", ["t"], "smtp")
     assert run("get", "b", "--json").json["state"] == "failed"
 
     again = run("failures", "--retry", "--jid", "a", "--json")
-    assert (again.json, again.err) == ({"retried": 0}, "Job a has not failed.\n")
-    assert "JOB_NOT_FOUND" in run("failures", "--retry", "--jid", "nobody").err
-    assert run("failures", "E", "--retry", "--jid", "b").code == 2
+    assert (again.json, again.code) == ({"retried": 0}, 1)
+    for jid in ("a", "nobody"):
+        done = run("failures", "--retry", "--jid", jid)
+        assert (done.out, done.code) == ("0 jobs retried. 1 passed over: not failed, or gone.\n", 1)
+    assert run("retry", "a", "b").out == "1 job retried. 1 passed over: not failed, or gone.\n"
+    fail(run, "c", "E", "m")
+    assert run("failures", "E", "--retry", "--jid", "c").code == 2
 
 
 def test_an_unknown_group_is_refused_with_what_was_perhaps_meant(run: Run) -> None:

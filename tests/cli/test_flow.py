@@ -44,15 +44,15 @@ def test_a_flow_in_json_has_jobs_and_edges(run: Run) -> None:
 def test_what_was_not_looked_at_is_said(run: Run) -> None:
     put(run)
     done = run("flow", "c", "--most", "2")
-    assert "There are more than 2 jobs" in done.err
+    assert "The flow has more than 2 jobs" in done.err
     assert run("flow", "nobody").code == 1
 
 
 def test_results_are_shown_by_name(run: Run) -> None:
     put(run)
-    run("pop", "pages", "--worker", "w")
-    run("complete", "a", "--result", '"text"')
-    assert run("results", "b").out.splitlines()[-1].split() == ["page", "a", "complete", '"text"']
+    run("op", "pop", "pages", "--worker", "w")
+    run("op", "complete", "a", "--result", '"text"')
+    assert run("op", "results", "b").out.splitlines()[-1].split() == ["page", "a", "complete", '"text"']
 
 
 def test_an_edge_that_is_none_is_refused_with_what_it_may_be(run: Run) -> None:

@@ -86,24 +86,24 @@ def test_a_healthy_namespace_gets_no_warning(run: Run) -> None:
 def test_warnings_say_what_to_do_and_are_no_failure(run: Run) -> None:
     run("put", "q", "A", "--jid", "a")
     run("put", "p", "A")
-    run("pop", "q")
-    run("timeout", "a")
+    run("op", "pop", "q")
+    run("op", "timeout", "a")
     run("pause", "p")
     run("put", "f", "A", "--jid", "f")
-    run("pop", "f")
-    run("fail", "f", "oops", "message")
+    run("op", "pop", "f")
+    run("op", "fail", "f", "oops", "message")
     done = run("doctor")
 
     assert done.code == 0
-    assert "queue q has 1 jobs whose workers were lost" in done.out
+    assert "queue q has 1 job whose workers were lost" in done.out
     assert "qmodel unpause p" in done.out
-    assert "1 jobs have failed in group oops" in done.out
+    assert "1 failed job in group oops" in done.out
 
 
 def test_silent_workers_are_found_and_resolved(run: Run) -> None:
     import time
 
-    run("pop", "q", "--worker", "old", "--now", str(time.time_ns() // 1_000_000 - 7_200_000))
+    run("op", "pop", "q", "--worker", "old", "--now", str(time.time_ns() // 1_000_000 - 7_200_000))
 
     assert "worker old has been silent for 2 h" in run("doctor").out
     assert "resolved: deregistered old" in run("doctor", "--resolve").out
@@ -220,7 +220,7 @@ def test_a_picture_is_drawn_to_scale() -> None:
 
     bars = [line.count("█") + line.count("#") for line in drawn.splitlines() if "%" in line]
     assert bars == [40, 0, 20]
-    assert "3 failures, 2 of them still failed, 1 retries" in drawn
+    assert "3 failures, 2 of them still failed, 1 retry" in drawn
     assert "no longer kept" in drawn
 
 
@@ -239,8 +239,8 @@ def test_short_durations_are_drawn_from_events() -> None:
 def test_results_are_printed_in_the_order_asked_for(run: Run) -> None:
     for jid, result in (("a", "[1]"), ("b", "")):
         run("put", "q", "K", "--jid", jid)
-        run("pop", "q", "--worker", "w")
-        run("complete", jid, "--result", result)
+        run("op", "pop", "q", "--worker", "w")
+        run("op", "complete", jid, "--result", result)
 
     assert run("wait", "b", "a") == (0, "null\n[1]\n", "")
     assert run("wait", "a", "--json").json == {"jid": "a", "result": [1]}
@@ -248,8 +248,8 @@ def test_results_are_printed_in_the_order_asked_for(run: Run) -> None:
 
 def test_a_job_without_a_result_is_told_and_is_a_failure(run: Run) -> None:
     run("put", "q", "K", "--jid", "a")
-    run("pop", "q", "--worker", "w")
-    run("fail", "a", "g", "no paper")
+    run("op", "pop", "q", "--worker", "w")
+    run("op", "fail", "a", "g", "no paper")
     run("put", "q", "K", "--jid", "b")
     done = run("wait", "a", "b", "--timeout", "0")
 

@@ -25,11 +25,11 @@ def url(server: Server) -> Iterator[str]:
 
 def test_a_job_goes_from_process_to_process(url: str) -> None:
     jid = real("put", "emails", "Send", '{"to": 1}', QMODEL_URL=url).stdout.strip()
-    popped = real("pop", "emails", QMODEL_URL=url)
+    popped = real("op", "pop", "emails", QMODEL_URL=url)
     assert jid in popped.stdout
     assert popped.stderr == ""
 
-    assert real("complete", jid, QMODEL_URL=url).stdout == "complete\n"
+    assert real("op", "complete", jid, QMODEL_URL=url).stdout == "complete\n"
     assert "complete" in real("get", jid, QMODEL_URL=url).stdout
 
 
@@ -47,7 +47,7 @@ def test_the_demo_counts_the_same_under_a_prefix_of_its_own(run: Run, url: str, 
 
 def test_the_doctor_looks_at_every_key_of_a_server_when_asked(run: Run, url: str) -> None:
     run("put", "q", "A", "--url", url)
-    run("pop", "q", "--url", url)
+    run("op", "pop", "q", "--url", url)
 
     assert "the keys were not checked" in run("doctor", "--url", url).out
     done = run("doctor", "--url", url, "--keys")
@@ -81,4 +81,4 @@ def test_events_are_followed_until_somebody_interrupts_it(run: Run, url: str) ->
 
 def test_events_of_a_process_that_nobody_reaches_are_not_followed(run: Run) -> None:
     done = run("events", "--follow", "--url", "memory://")
-    assert done.code == 2 and "Nobody else can reach" in done.err
+    assert done.code == 2 and "No other process can reach" in done.err

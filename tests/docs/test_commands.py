@@ -62,7 +62,9 @@ def test_commands_and_options_that_are_named_exist(page: Path) -> None:
     [
         ("put q K --unique k", []),
         ("putt q", ["putt"]),
-        ("pop q --wrker me", ["--wrker"]),
+        ("op pop q --wrker me", ["--wrker"]),
+        ("pop q", ["pop"]),
+        ("op putt q", ["putt"]),
         ("--url x put q K --dely 3", ["--dely"]),
     ],
 )

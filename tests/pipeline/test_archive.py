@@ -247,8 +247,8 @@ def test_the_commands_say_what_they_did_and_what_they_found(client: Client, url:
     code, out, err = run("archive", "--rows", "20")
     assert (code, out) == (0, f"spark: {newest} events in 3 files, up to {newest}\n")
     assert "Warning: 4 more events, and some would have been lost" in err
-    assert run("compact", "--day", "2024-10-04") == (0, "spark: 2024-10-04: 2 files are 1, 25 rows merged\n", "")
-    assert run("compact") == (0, "There is nothing to merge.\n", "")
+    assert run("compact", "--day", "2024-10-04") == (0, "spark: 2024-10-04: 2 files merged into 1, 25 rows\n", "")
+    assert run("compact") == (0, "Nothing to merge.\n", "")
     put(client, 60)
     code, out, err = run("archive")
     assert (code, out) == (1, "")

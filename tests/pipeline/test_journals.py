@@ -145,7 +145,7 @@ def test_the_command_keeps_and_audits(server: Server, tmp_path: Path) -> None:
         work(client, 10)
         assert json.loads(run(root, "--url", url, "--take", "--json").stdout)["state"] > 20
         work(client, 10, "k")
-        assert "entries were added" in run(root, "--url", url, "--add").output
+        assert "entries added" in run(root, "--url", url, "--add").output
         done = run(root, "--save", "--processes", "1")
         assert done.exit_code == 0, done.output
         assert " 0 differ" in done.output

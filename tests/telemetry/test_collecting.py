@@ -181,7 +181,7 @@ def test_an_exporter_that_is_there_before_its_server_waits_for_it(folder: Path) 
             _, err = process.communicate(timeout=60)
             started.terminate()
     assert process.returncode == 0
-    assert err.count("\n") == 1 and "Until it is there, qmodel_up is 0." in err
+    assert err.count("\n") == 1 and "Until the server is there, qmodel_up is 0." in err
 
 
 def fetched(where: str) -> Values:

@@ -174,7 +174,7 @@ async def test_from_failures_into_a_group_and_a_job_and_back(client: Client) -> 
         await screen.press("down", "enter")
         assert [row[0] for row in screen.rows] == ["a"]
         await screen.press("enter")
-        assert "Traceback" in screen.text("lines") and "Its life" in screen.text("lines")
+        assert "Traceback" in screen.text("lines") and "Timeline" in screen.text("lines")
         await screen.press("escape", "escape")
         assert len(screen.rows) == 2
         assert screen.app.table.cursor_row == 1
@@ -196,7 +196,7 @@ async def test_a_group_is_retried_or_deleted_only_after_a_yes(client: Client) ->
         fail(client, jid, "E")
     async with top(client) as screen:
         await screen.press("3", "r")
-        assert screen.asks == "Try the 3 failed jobs of group E again?"
+        assert screen.asks == "Retry 3 failed jobs of group E? Each begins anew in its own queue, with all its retries."
         await screen.press("enter")
         assert client.failed.groups() == {"E": 3}
         await screen.press("r", "y")
@@ -390,7 +390,7 @@ async def test_while_the_server_is_away_the_last_page_stays_under_a_line_that_sa
             await screen.drawn()
             with server.client() as connection:
                 connection.shutdown(nosave=True)
-            await screen.until(lambda: "trying again" in screen.text("trouble"))
+            await screen.until(lambda: "retrying" in screen.text("trouble"))
             assert screen.rows[0][0] == "mail"
 
 
@@ -413,7 +413,7 @@ async def test_where_more_is_held_than_shown_it_says_so(memory: Client) -> None:
     async with top(memory, page=5) as screen:
         await screen.press("2")
         assert len(screen.rows) == 10
-        assert "12 are held" in screen.text("where")
+        assert "12 are leased" in screen.text("where")
 
 
 def test_without_the_extra_it_says_what_to_install(run: Run, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

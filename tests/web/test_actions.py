@@ -12,9 +12,8 @@ from starlette.testclient import TestClient
 
 from qmodel.client import remote
 from qmodel.contract import operations as ops
-from qmodel.web.actions import ACTIONS, OWN
-from qmodel.web.bulk import KINDS
-from qmodel.web.parts import PARTS
+from qmodel.present.actions import ACTIONS
+from qmodel.present.bulk import KINDS
 from qmodel.web.site import NAVIGATION
 from tests.web.clicks import CLICKS
 from tests.web.conftest import NOW, Shop, send, token
@@ -35,62 +34,62 @@ def told(pages: TestClient, answer: Any) -> str:
 
 DONE = {
     "pause": ({"queue": "bills", "reason": "night", "for": "1h30m"}, "Queue bills is paused."),
-    "unpause": ({"queue": "emails"}, "Queue emails goes on."),
-    "fire": ({"queue": "reports"}, "0 runs were due"),
+    "unpause": ({"queue": "emails"}, "Queue emails is unpaused."),
+    "fire": ({"queue": "reports"}, "0 due runs enqueued."),
     "forget": ({"queue": "reports"}, None),
-    "drain": ({"queue": "emails"}, "4 jobs canceled. 0 are left."),
-    "obliterate": ({"queue": "pages"}, "2 jobs deleted. 0 are left."),
+    "drain": ({"queue": "emails"}, "4 jobs canceled, 0 left."),
+    "obliterate": ({"queue": "pages"}, "2 jobs deleted, 0 left."),
     "put": ({"queue": "emails", "klass": "K", "data": "{}", "delay": "5m", "tags": "a, b"}, "Job "),
-    "update": ({"jid": "mail-0", "data": '{"to": "bob"}'}, "Its data are replaced."),
-    "unique-release": ({"unique": "sync"}, "Nobody holds the key sync now."),
+    "update": ({"jid": "mail-0", "data": '{"to": "bob"}'}, "The data is replaced."),
+    "unique-release": ({"unique": "sync"}, "The key sync is released."),
     "promote-jobs": ({"jid": "later"}, "1 job ready now."),
-    "revoke-jobs": ({"jid": "bill-1"}, "1 job called off."),
+    "revoke-jobs": ({"jid": "bill-1"}, "1 job revoked. 1 worker will hear of it."),
     "cancel-jobs": ({"jid": ["mail-0", "mail-1"]}, "2 jobs canceled."),
-    "timeout": ({"jid": "bill-1"}, "The lease is taken away"),
-    "track": ({"jid": "mail-0"}, "It is tracked."),
-    "untrack": ({"jid": "mail-0"}, "It is no longer tracked."),
-    "priority": ({"jid": "mail-0", "priority": "-7"}, "Its priority is -7."),
-    "delay": ({"jid": "mail-0", "delay": "10m"}, "It is ready in 10m."),
-    "tag": ({"jid": "mail-0", "tag": "new {x}"}, "It has the tag new {x}."),
-    "untag": ({"jid": "mail-0", "tag": "eu"}, "It has the tag eu no more."),
-    "log": ({"jid": "mail-0", "message": "looked at"}, "The note is in its history."),
+    "timeout": ({"jid": "bill-1"}, "The lease of job bill-1 is taken"),
+    "track": ({"jid": "mail-0"}, "Job mail-0 is tracked."),
+    "untrack": ({"jid": "mail-0"}, "Job mail-0 is no longer tracked."),
+    "priority": ({"jid": "mail-0", "priority": "-7"}, "The priority is -7."),
+    "delay": ({"jid": "mail-0", "delay": "10m"}, "Job mail-0 is ready in 10m."),
+    "tag": ({"jid": "mail-0", "tag": "new {x}"}, "Tag new {x} is added."),
+    "untag": ({"jid": "mail-0", "tag": "eu"}, "Tag eu is removed."),
+    "log": ({"jid": "mail-0", "message": "looked at"}, "The note is added to the timeline."),
     "replay": ({"jid": "mail-0"}, None),
-    "deregister": ({"worker": "w2.example-1-1"}, "w2.example-1-1 is off the list."),
-    "recur-now": ({"jid": "daily"}, "Run daily-1 is made."),
+    "deregister": ({"worker": "w2.example-1-1"}, "w2.example-1-1 is removed from the list."),
+    "recur-now": ({"jid": "daily"}, "Run daily-1 is enqueued."),
     "recur-pause": ({"jid": "daily"}, "daily is paused."),
-    "recur-unpause": ({"jid": "daily"}, "daily goes on."),
-    "unrecur": ({"jid": "daily"}, "daily recurs no more."),
-    "recur-update": ({"jid": "daily", "queue": "other", "priority": "3"}, "It is changed"),
-    "recur-tag": ({"jid": "daily", "tag": "eu"}, "Runs to come have the tag eu."),
-    "recur-untag": ({"jid": "daily", "tag": "eu"}, "Runs to come have the tag eu no more."),
-    "depends-off": ({"jid": "render"}, "It waits for no other jobs now."),
+    "recur-unpause": ({"jid": "daily"}, "daily is unpaused."),
+    "unrecur": ({"jid": "daily"}, "Schedule daily is deleted."),
+    "recur-update": ({"jid": "daily", "queue": "other", "priority": "3"}, "The schedule is changed"),
+    "recur-tag": ({"jid": "daily", "tag": "eu"}, "Future runs have the tag eu."),
+    "recur-untag": ({"jid": "daily", "tag": "eu"}, "Future runs do not have the tag eu."),
+    "depends-off": ({"jid": "render"}, "It waits for no other job now."),
     "publish": ({"subject": "orders.lost", "data": "1"}, "Message "),
-    "trim": ({}, "3 messages are dropped."),
-    "catch-up": ({"subscription": "books"}, "It has got what it was behind; 0 messages are left."),
-    "unsubscribe": ({"subscription": "books"}, "Subscription books has ended."),
-    "metadata-set": ({"klass": "SendEmail", "key": "phone", "value": "123"}, "phone is noted."),
-    "metadata-unset": ({"klass": "SendEmail", "key": "owner"}, "owner is forgotten."),
+    "trim": ({}, "3 messages deleted."),
+    "catch-up": ({"subscription": "books"}, "The subscription has caught up; 0 messages left."),
+    "unsubscribe": ({"subscription": "books"}, "Subscription books is ended."),
+    "metadata-set": ({"klass": "SendEmail", "key": "phone", "value": "123"}, "phone is saved."),
+    "metadata-unset": ({"klass": "SendEmail", "key": "owner"}, "owner is deleted."),
     "quiet": ({"worker": ["w1.example-1-1", "w2.example-1-1"]}, "2 workers are told to take no more jobs."),
     "resume": ({"worker": "w1.example-1-1"}, "w1.example-1-1 is told to take jobs again."),
     "stop": ({"worker": "w1.example-1-1", "now": "1"}, "w1.example-1-1 is told to stop."),
-    "free": ({"worker": "w1.example-1-1"}, "1 job taken away."),
-    "unfail": ({"group": "KeyError", "queue": "other"}, "2 jobs put into queue other."),
+    "free": ({"worker": "w1.example-1-1"}, "1 job taken from the worker."),
+    "move-group": ({"group": "KeyError", "queue": "other"}, "2 jobs moved to queue other."),
     "request-forget": ({"id": "done"}, "Request done is forgotten."),
-    "throttle-set": ({"throttle": "stripe", "concurrency": "4"}, "Throttle stripe has these limits."),
-    "throttle-unset": ({"throttle": "stripe"}, "Throttle stripe has no limits."),
+    "throttle-set": ({"throttle": "stripe", "concurrency": "4"}, "The limits of throttle stripe are set."),
+    "throttle-unset": ({"throttle": "stripe"}, "The limits of throttle stripe are removed."),
     "config-set": ({"option": "heartbeat", "unit": "ms", "value": "2m"}, "Option heartbeat is 2m."),
-    "config-unset": ({"option": "heartbeat"}, "Option heartbeat is what it is by default."),
-    "request-close": ({"id": "album"}, "Request album ends with its last sub-request."),
+    "config-unset": ({"option": "heartbeat"}, "Option heartbeat has its default value."),
+    "request-close": ({"id": "album"}, "Request album is closed: it ends with its last sub-request."),
     "request-tune": ({"id": "album", "priority": "2", "limit": "3"}, "Request album has priority 2"),
-    "request-cancel": ({"id": "album"}, "It is called off"),
-    "retry-jobs": ({"jid": ["bad-1", "mail-0"]}, "1 job put back. 1 passed over: The others had not failed."),
+    "request-cancel": ({"id": "album"}, "Request album is canceled"),
+    "retry-jobs": ({"jid": ["bad-1", "mail-0"]}, "1 job retried. 1 passed over: not failed, or gone."),
     "move": ({"jid": "bad-1", "queue": "other"}, "Job bad-1 is in queue other."),
 }
 """Every action with its fields, and what is told afterwards; None where it is refused."""
 
 
 def test_no_action_is_forgotten() -> None:
-    assert DONE.keys() == CLICKS.keys() == ACTIONS.keys() | OWN.keys() | PARTS.keys()
+    assert DONE.keys() == CLICKS.keys() == ACTIONS.keys()
 
 
 @pytest.mark.parametrize("action", DONE)
@@ -110,7 +109,7 @@ ASKING = [
     *(
         "drain",
         "obliterate",
-        "unfail",
+        "move-group",
         "request-cancel",
         "request-forget",
         "trim",
@@ -151,14 +150,22 @@ def test_a_failed_job_is_tried_again_as_it_was_put(shop: Shop, pages: TestClient
     assert (job.state, job.remaining, job.lifo, job.raw.lease_ms) == ("waiting", 5, True, 5000)
 
 
-def test_a_failed_job_whose_key_another_holds_is_passed_over(shop: Shop, pages: TestClient) -> None:
+def test_a_failed_job_whose_key_another_took_is_retried_without_the_key(shop: Shop, pages: TestClient) -> None:
     execute = shop.client.execute
     execute(ops.Put("q", "first", "K", "", unique="key"), now=NOW)
     [job] = execute(ops.Pop("q", "w", 1), now=NOW)
     execute(ops.Fail("first", job.token, "g", "m"), now=NOW)
     execute(ops.Put("q", "second", "K", "", unique="key"), now=NOW)
-    assert "0 jobs put back. 1 passed over" in told(pages, send(pages, "retry-jobs", jid="first"))
-    assert state(shop, "first") == "failed"
+    assert told(pages, send(pages, "retry-jobs", jid="first")) == "1 job retried."
+    assert state(shop, "first") == "waiting"
+    held = execute(ops.UniqueGet("key"), now=NOW)
+    assert held is not None and held.jid == "second"
+
+
+def test_a_failed_job_moves_to_another_queue_as_it_was_put(shop: Shop, pages: TestClient) -> None:
+    send(pages, "move", jid="bad-1", queue="other", confirmed="1")
+    job = shop.client.jobs["bad-1"]
+    assert (job.state, job.queue, job.remaining, job.lifo) == ("waiting", "other", 5, True)
 
 
 def test_several_may_be_refused_and_the_rest_is_done(shop: Shop, pages: TestClient) -> None:
@@ -236,7 +243,7 @@ def test_an_application_may_say_who_may_do_what(shop: Shop) -> None:
         pages.headers["x-user"] = "ada"
         assert send(pages, "pause", queue="bills").status_code == 303
         assert send(pages, "unpause", queue="bills").status_code == 403
-        assert "Let it go on" not in pages.get("/queue?name=bills").text
+        assert ">Unpause<" not in pages.get("/queue?name=bills").text
         assert pages.get("/bulk?action=retry&group=KeyError").status_code == 200
         assert pages.get("/bulk?action=cancel&group=KeyError").status_code == 403
         assert "Cancel…" not in pages.get("/failures").text
@@ -280,7 +287,7 @@ def test_what_takes_several_parts_goes_on_by_itself(
     while 'action="/do"' in page:
         assert 'hx-trigger="load"' in page
         page, parts = pages.post("/do", data=fields_of(page)).text, parts + 1
-    assert "2,500 jobs canceled. 0 are left." in page
+    assert "2,500 jobs canceled, 0 left." in page
     assert 'href="/queue?name=many"' in page
     assert parts == 4
     assert shop.client.queues["many"].length() == 0
@@ -298,7 +305,7 @@ def test_several_queues_are_paused_and_go_on_at_once(shop: Shop, pages: TestClie
     send(pages, "pause", queue="bills", reason="night")
     send(pages, "unpause", queue="bills", reason="night")
     assert [pause.reason for pause in shop.client.queues["bills"].counts.pauses] == ["by hand"]
-    assert told(pages, send(pages, "unpause", queue=["bills", "sync"])) == "2 queues go on."
+    assert told(pages, send(pages, "unpause", queue=["bills", "sync"])) == "2 queues are unpaused."
     assert not shop.client.queues["bills"].counts.paused
 
 
@@ -310,7 +317,7 @@ def test_what_workers_were_told_is_shown_until_they_have_forgotten(shop: Shop, p
     shop.client.execute(remote.answered("w2.example-1-1", "quiet"))
     page = pages.get("/worker?name=w2.example-1-1").text
     assert ">quiet</span>" in page
-    assert "Let it go on" in page
+    assert ">Resume<" in page
     answer = send(pages, "stop", worker="nobody", confirmed="1")
     assert (answer.status_code, "There is no worker" in answer.text) == (400, True)
 
@@ -318,7 +325,7 @@ def test_what_workers_were_told_is_shown_until_they_have_forgotten(shop: Shop, p
 def test_one_dependency_may_be_let_go(shop: Shop, pages: TestClient) -> None:
     shop.client.execute(ops.Put("pages", "both", "K", "", depends=("fetch", "mail-0")), now=NOW)
     page = pages.get("/job?jid=both").text
-    assert "Wait no longer for fetch" in page
+    assert "Remove the dependency on fetch" in page
     send(pages, "depends-off", jid="both", dependency="fetch", confirmed="1")
     assert shop.client.jobs["both"].raw.dependencies == ("mail-0",)
 
@@ -328,7 +335,7 @@ def test_all_jobs_of_a_group_are_counted_and_tried_again(shop: Shop, pages: Test
     assert "Retry 2 jobs?" in page
     assert state(shop, "bad-1") == "failed"
     done = pages.post("/bulk", data=fields_of(page))
-    assert "2 jobs put back into their queues" in done.text
+    assert "2 jobs retried" in done.text
     assert [state(shop, jid) for jid in ("bad-1", "bad-2", "bad-3")] == ["waiting", "waiting", "failed"]
 
 

@@ -147,7 +147,7 @@ def test_who_loses_the_server_is_told(opened: Open) -> None:
     page = opened("/queues", clock=True, errors=True)
     page.route("**/queues", lambda route: route.abort())
     page.clock.fast_forward(4000)
-    expect(page.locator("#live")).to_have_text("Not reached")
+    expect(page.locator("#live")).to_have_text("Disconnected")
     page.unroute("**/queues")
     page.clock.fast_forward(4000)
     expect(page.locator("#live")).to_have_text("Live")
@@ -163,7 +163,7 @@ def test_a_queue_is_paused_and_goes_on(opened: Open, client: Client) -> None:
     expect(page.locator("h1")).to_contain_text("paused: night shift")
     [pause] = client.queues["bills"].counts.pauses
     assert pause.reason == "night shift"
-    page.get_by_role("button", name="Let it go on").click()
+    page.get_by_role("button", name="Unpause", exact=True).click()
     expect(page.get_by_role("status")).to_have_text("Queue bills goes on.")
     assert not client.queues["bills"].counts.paused
 
@@ -177,7 +177,7 @@ def test_a_failed_job_is_tried_again(opened: Open, client: Client, scripts: bool
     job.fail("Oh", "no")
     page = opened(f"/job?jid={jid}", java_script_enabled=scripts)
     page.get_by_role("button", name="Retry").click()
-    expect(page.get_by_role("status")).to_have_text("1 job put back.")
+    expect(page.get_by_role("status")).to_have_text("1 job retried.")
     expect(page.locator("h1 .state")).to_have_text("waiting")
     assert client.jobs[jid].state == "waiting"
 
@@ -190,15 +190,15 @@ def test_selected_jobs_are_canceled_after_a_question(opened: Open, client: Clien
     expect(cancel).to_be_disabled()
     page.get_by_label("Select pick-1").check()
     page.get_by_label("Select pick-3").click(modifiers=["Shift"])
-    expect(page.get_by_text("With the 3 selected:")).to_be_visible()
+    expect(page.get_by_text("With 3 selected:")).to_be_visible()
     cancel.click()
-    expect(page.locator(".confirm")).to_contain_text("Cancel these 3 jobs?")
-    page.get_by_role("link", name="No", exact=True).click()
+    expect(page.locator(".confirm")).to_contain_text("Cancel 3 jobs?")
+    page.get_by_role("link", name="Back", exact=True).click()
     assert client.queues["picked"].length() == 5
     page.get_by_label("Select all on this page").check()
     page.get_by_label("Select pick-0").uncheck()
     cancel.click()
-    page.get_by_role("button", name="Yes, do it").click()
+    page.locator(".confirm button.danger").click()
     expect(page.get_by_role("status")).to_have_text("4 jobs canceled.")
     assert [job.jid for job in client.peek("picked", 9)] == ["pick-0"]
 
@@ -206,10 +206,10 @@ def test_selected_jobs_are_canceled_after_a_question(opened: Open, client: Clien
 def test_what_is_ticked_is_paused_or_told_to_be_quiet(opened: Open, client: Client) -> None:
     page = opened("/queues", phone=True)
     status = page.get_by_role("status")
-    for button, said in (("Pause", "2 queues are paused."), ("Let them go on", "2 queues go on.")):
+    for button, said in (("Pause", "2 queues are paused."), ("Unpause", "2 queues are unpaused.")):
         for name in ("sync", "images"):
             page.get_by_label(f"Select {name}", exact=True).check()
-        page.get_by_role("button", name=button).click()
+        page.get_by_role("button", name=button, exact=True).click()
         expect(status).to_have_text(said)
         assert client.queues["sync"].counts.paused == (button == "Pause")
     page.goto("/workers")
@@ -230,7 +230,7 @@ def test_old_jobs_are_counted_and_deleted(opened: Open, client: Client) -> None:
     expect(page.locator("h1")).to_have_text("Delete 0 jobs?")
     page.get_by_label("Older than").fill("0")
     page.get_by_role("button", name="Count again").click()
-    page.get_by_role("button", name="Delete it").click()
+    page.get_by_role("button", name="Delete").click()
     expect(page.locator("h1")).to_have_text("1 job deleted")
     assert client.jobs.get("swept") is None
 
@@ -243,21 +243,21 @@ def test_all_jobs_of_a_group_are_tried_again_part_by_part(opened: Open, client: 
     page = opened("/failures")
     page.get_by_role("row", name="Flood").get_by_role("link", name="Retry…").click()
     expect(page.locator("h1")).to_have_text("Retry 2,700 jobs?")
-    page.get_by_role("button", name="Retry them").click()
-    expect(page.locator("h1")).to_have_text("2,700 jobs put back into their queues")
+    page.get_by_role("button", name="Retry").click()
+    expect(page.locator("h1")).to_have_text("2,700 jobs retried")
     assert client.queues["many"].length() == 2700
-    page.get_by_role("link", name="See what is left").click()
-    expect(page.get_by_text("No such job.")).to_be_visible()
+    page.get_by_role("link", name="Matching jobs").click()
+    expect(page.get_by_text("No matching jobs.")).to_be_visible()
 
 
 def test_a_schedule_runs_now_and_a_throttle_is_set(opened: Open, client: Client) -> None:
     page = opened("/schedule?jid=daily", phone=True)
     page.get_by_role("button", name="Run now").click()
-    expect(page.get_by_role("status")).to_have_text("Run daily-1 is made.")
+    expect(page.get_by_role("status")).to_have_text("Run daily-1 is enqueued.")
     page.goto("/throttle?name=api")
-    page.get_by_label("At once").fill("7")
+    page.get_by_label("Concurrency").fill("7")
     page.get_by_role("button", name="Set all limits").click()
-    expect(page.get_by_role("status")).to_have_text("Throttle api has these limits.")
+    expect(page.get_by_role("status")).to_have_text("The limits of throttle api are set.")
     assert client.throttles["api"].show().concurrency == 7
 
 
@@ -311,13 +311,13 @@ def told(page: Page, action: str, wanted: Click) -> str:
         form.locator(f"[name={name}]").fill(value)
     form.locator(f"button[value={action}], button:not([value])").first.click()
     page.wait_for_load_state()
-    sure = page.get_by_role("button", name="Yes, do it")
+    sure = page.locator(".confirm button.danger")
     if sure.count():
         if wanted.ticks:
             page.locator(f"[name={wanted.ticks}]").check()
         sure.click()
     said = page.locator("#said, [role=status] h1").last
     said.wait_for()
-    expect(page.get_by_role("button", name="Go on", exact=True)).to_have_count(0)
+    expect(page.get_by_role("button", name="Continue", exact=True)).to_have_count(0)
     text = said.inner_text()
     return wanted.said if re.fullmatch(re.escape(wanted.said).replace(r"\*", r"[\w,-]+"), text) else text

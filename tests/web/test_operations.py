@@ -6,12 +6,11 @@ import ast
 import re
 
 from qmodel.contract.operations import CATALOGUE
-from qmodel.web.actions import ACTIONS, OWN
-from qmodel.web.bulk import KINDS
-from qmodel.web.parts import PARTS
+from qmodel.present.actions import ACTIONS
+from qmodel.present.bulk import KINDS
 from tests.servers import ROOT
 
-WEB = ROOT / "qmodel" / "web"
+ROOMS = [ROOT / "qmodel" / "web", ROOT / "qmodel" / "present"]
 
 ELSEWHERE = {
     "a worker's, who holds the lease": "complete complete_and_pop complete_many fail heartbeat pop pop_any progress "
@@ -25,8 +24,8 @@ ELSEWHERE = {
 
 
 def sent() -> set[str]:
-    """The operations that the pages name."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in WEB.rglob("*.py")]
+    """The operations that the pages and their actions name."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for room in ROOMS for path in room.rglob("*.py")]
     return {
         node.attr
         for tree in trees
@@ -45,4 +44,4 @@ def test_every_operation_is_on_a_page_or_somebody_else_s() -> None:
 def test_the_page_on_the_pages_names_every_action() -> None:
     page = (ROOT / "docs" / "web.md").read_text(encoding="utf-8")
     named = re.findall(r"`([\w-]+)`", page.split("The actions: ")[1].split("\n\n")[0])
-    assert named == sorted([*ACTIONS, *OWN, *PARTS, *(f"{kind}-all" for kind in KINDS)])
+    assert named == sorted([*ACTIONS, *(f"{kind}-all" for kind in KINDS)])

@@ -153,13 +153,13 @@ def test_the_command_sends_waits_and_shows(url: str, client: Client) -> None:
         result = CliRunner().invoke(cli, ["--url", url, "signal", *words])
         return f"{result.exit_code} {result.output}"
 
-    assert said() == "0 No worker was told anything.\n"
+    assert said() == "0 No worker has a signal.\n"
     assert "2 " in said("quiet") and "--all" in said("quiet")
     assert "--give-back goes with stop" in said("quiet", "--all", "--give-back")
     assert said("quiet", "--all") == "0 Told 0 workers to be quiet.\n"
     assert said("stop", "nobody").startswith("1 Error: There is no worker 'nobody'")
     client.queues["default"].pop(worker="loop")
-    assert said("quiet", "loop", "--wait", "0.3").startswith("1 Error: Not heard within 300 ms: loop.")
+    assert said("quiet", "loop", "--wait", "0.3").startswith("1 Error: No answer within 300 ms: loop.")
     assert "told: quiet" in CliRunner().invoke(cli, ["--url", url, "workers"]).output
     client.workers.deregister("loop")
     with Process(url, "--name", "w") as worker:

@@ -8,7 +8,6 @@ search.
 
 from __future__ import annotations
 
-import importlib
 import posixpath
 import re
 from collections.abc import Callable, Iterator
@@ -71,12 +70,14 @@ def commands() -> str:
     """Collect the help texts of the commands that are not operations."""
     import click
 
-    from qmodel.cli import OWN, cli
+    from qmodel.cli import cli
+    from qmodel.cli.commands import load, own
 
     parts = []
     root = click.Context(cli, info_name="qmodel", terminal_width=84)
-    for name in OWN:
-        command = importlib.import_module(f"qmodel.cli.{name.replace('-', '_')}").command
+    for name in own():
+        command = load(name)
+        assert command is not None
         said = click.Context(command, info_name=name, parent=root, terminal_width=84)
         parts += [f"## qmodel {name}", f"```text\n{said.get_help()}\n```"]
     return "\n\n".join(parts) + "\n"

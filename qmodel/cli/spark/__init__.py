@@ -11,17 +11,17 @@ import click
 from qmodel.errors import QmodelError
 
 JOBS: dict[str, str] = {
-    "archive": "Keep all events, in Parquet.",
+    "archive": "Archive all events, in Parquet.",
     "compact": "Merge the archive's files of closed days.",
     "verify": "Prove that the archive has each event once.",
     "statistics": "Show how long jobs waited and ran, and what failed, from an archive.",
     "plan": "Simulate the queue at many points: how many workers are enough?",
     "reconcile": "Compare the engine's statistics with those of its events, to the last bit.",
-    "requests": "Let workers perform the rows of a table, and gather their answers.",
-    "audit": "Check that servers did what the model says: execute archived journals once more.",
+    "requests": "Enqueue the rows of a table as jobs, and collect their results.",
+    "audit": "Execute archived journals once more, on the model, and compare the results.",
     "campaign": "Compare thousands of generated histories with the model.",
 }
-"""The jobs, by their names, with a sentence each."""
+"""The jobs by name, with a sentence each."""
 
 
 class Jobs(click.Group):
@@ -39,7 +39,7 @@ class Jobs(click.Group):
         return made
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a job; say in a sentence what Spark says in a hundred lines."""
+        """Run a job; summarise an error of Spark in a sentence."""
         from qmodel.cli.spark.execute import is_of_spark, reason
 
         try:
@@ -59,10 +59,10 @@ class Jobs(click.Group):
 @click.option("--master", metavar="MASTER", help="Where Spark runs: local[4], spark://host:7077, …  [default: Spark's]")
 @click.pass_context
 def command(context: click.Context, master: str | None) -> None:
-    """Keep, count, check and simulate what happened, on Spark.
+    """Archive, count, check and simulate jobs, on Spark.
 
     \b
-    The same by spark-submit, which says where Spark runs:
+    The same with spark-submit:
         spark-submit [options] "$(python -m qmodel.cli.spark.submit)" JOB [options]
     """
     context.meta["qmodel.spark.master"] = master

@@ -1,4 +1,4 @@
-"""`qmodel spark archive`: keep all events, in Parquet."""
+"""`qmodel spark archive`: archive all events, in Parquet."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import click
 
 from qmodel.cli.convert import DURATION
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.archive_options import archive_options, counted, ranges
+from qmodel.cli.spark.archive_options import archive_options, ranges
 from qmodel.cli.spark.execute import performing
 from qmodel.errors import ConnectError, QmodelError
+from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,17 +24,17 @@ if TYPE_CHECKING:
 
 @click.command("archive")
 @archive_options
-@click.option("--every", type=DURATION, metavar="TIME", help="Go on, and look so often for new events: 10s, 1m.")
-@click.option("--skip-gaps", is_flag=True, help="Where events are gone, record which, and go on.")
-@click.option("--rows", type=click.IntRange(1), metavar="N", help="How many events a task takes.  [default: 100000]")
+@click.option("--every", type=DURATION, metavar="TIME", help="Continue, and read new events in this interval: 10s, 1m.")
+@click.option("--skip-gaps", is_flag=True, help="Record missing events as lost, and continue.")
+@click.option("--rows", type=click.IntRange(1), metavar="N", help="The events of a task.  [default: 100000]")
 def command(
     root: str, namespace: str | None, local: int | None, every: int | None, skip_gaps: bool, rows: int | None
 ) -> None:
-    """Add to the archive what is not in it yet, up to the newest event.
+    """Add all new events to the archive.
 
-    It may be killed at any time, and be begun anew at once: what is archived is what the names of the files say. Where
-    the server keeps events no longer that were not archived, it ends with 1 and says which: archive more often, or let
-    it keep more (max-events).
+    It may be killed and restarted at any time: the names of the files say what is archived. If the server no longer
+    keeps events that are not archived, the exit code is 1, and the message names them: archive more often, or raise
+    max-events.
 
     \b
         qmodel --url redis://host spark archive --to /data/events --every 1m
@@ -55,7 +56,7 @@ def command(
             except (Busy, ConnectError) as error:
                 if every is None:
                     raise
-                click.echo(f"{error} It is tried again.", err=True)
+                click.echo(f"{error} Retrying.", err=True)
             if every is None or stop.wait(every / 1000):
                 return
 
@@ -72,13 +73,13 @@ def _once(url: str, root: str, namespace: str, run: Run, skip_gaps: bool, rows: 
             click.echo(
                 f"Warning: {progress.margin:,} more events, and some would have been lost before they were archived: "
                 f"the server keeps {progress.kept:,}. Archive more often, or keep more: "
-                f"qmodel config-set max-events {min(progress.kept * 4, 10**7)}",
+                f"qmodel op config-set max-events {min(progress.kept * 4, 10**7)}",
                 err=True,
             )
 
 
 def _sentence(found: Iterator[Progress]) -> Iterator[Progress]:
-    """Say what to do where events are gone."""
+    """Describe missing events, and what to do."""
     from qmodel.pipeline.events.gaps import EventsGone
 
     try:
@@ -87,7 +88,7 @@ def _sentence(found: Iterator[Progress]) -> Iterator[Progress]:
         raise QmodelError(
             f"Events {ranges(gone.gaps)} are gone from the server, and are not in the archive; nothing was added. With "
             f"--skip-gaps that is recorded, and it goes on behind them. So that it does not come again, archive more "
-            f"often, or let the server keep more: qmodel config-set max-events 1000000"
+            f"often, or let the server keep more: qmodel op config-set max-events 1000000"
         ) from None
 
 
@@ -98,8 +99,8 @@ def _tell(progress: Progress) -> None:
         return
     behind = progress.newest - progress.last
     click.echo(
-        f"{progress.namespace} {progress.rows:,} events in {counted(progress.files)}, up to {progress.last:,}"
-        + (f", {behind:,} to go" if behind else "")
+        f"{progress.namespace} {counted(progress.rows, 'event')} in {counted(progress.files, 'file')}, "
+        f"up to {progress.last:,}" + (f", {behind:,} to go" if behind else "")
     )
     if progress.holes:
         click.echo(f"{progress.namespace} recorded as lost: {ranges(progress.holes)}", err=True)

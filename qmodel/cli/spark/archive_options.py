@@ -1,4 +1,4 @@
-"""The options that all commands on the archive have."""
+"""The common options of commands on the archive."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 
 def archive_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Which archive, which namespace of it, and who does the work."""
+    """Give a command the options --to, --namespace and --local."""
     options = (
         click.option(
             "--to", "root", required=True, metavar="DIR", help="The archive: a folder, or s3://, gs://, hdfs://."
@@ -19,7 +19,7 @@ def archive_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--local",
             type=click.IntRange(1),
             metavar="N",
-            help="Without Spark, in so many processes of this machine.",
+            help="Run without Spark, in this many processes of this machine.",
         ),
     )
     for option in reversed(options):
@@ -27,17 +27,8 @@ def archive_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def counted(files: int) -> str:
-    """So many files.
-
-    >>> counted(1), counted(1200)
-    ('1 file', '1,200 files')
-    """
-    return f"{files:,} file{'' if files == 1 else 's'}"
-
-
 def ranges(found: Any) -> str:
-    """Ranges of sequences, for a person; the first twenty.
+    """Format ranges of sequence numbers; the first twenty.
 
     >>> ranges([(1, 1), (4, 9)])
     '1, 4 to 9'

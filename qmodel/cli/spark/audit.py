@@ -1,4 +1,4 @@
-"""`qmodel spark audit`: archived journals, executed once more on executors."""
+"""`qmodel spark audit`: execute archived journals once more, on executors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from qmodel.errors import QmodelError
 @click.argument("journals", metavar="ARCHIVE")
 @click.option("--after", default=0, type=click.IntRange(0), help="Begin with the first state after this entry.")
 @click.option("--save", is_flag=True, help="Keep the state with which each namespace ends.")
-@click.option("--most", default=10, show_default=True, type=click.IntRange(1), help="How many differences are shown.")
+@click.option("--most", default=10, show_default=True, type=click.IntRange(1), help="The most differences to show.")
 def command(journals: str, after: int, save: bool, most: int) -> None:
-    """Check that servers did what the model says: execute archived journals once more, side by side.
+    """Execute archived journals once more, on the model, side by side, and compare the results.
 
-    ARCHIVE is what `qmodel journals ARCHIVE --add` writes; all executors must see it. Each namespace is a segment;
-    where states were kept with it (`qmodel journals ARCHIVE --take`), there are several, and each has to end with the
-    state with which the next begins. Exit code 1 when something differs.
+    ARCHIVE is written by `qmodel journals ARCHIVE --add`; all executors must see it. Each namespace is a segment. Kept
+    states (`qmodel journals ARCHIVE --take`) divide it into several, and each must end with the state that begins the
+    next. Exit code 1 if something differs.
     """
     at, spark = session(), spark_session("audit")
     from qmodel.cli.audit import answer

@@ -1,4 +1,4 @@
-"""`qmodel spark campaign`: thousands of histories on executors, each compared with the model."""
+"""`qmodel spark campaign`: compare thousands of histories with the model, on executors."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @click.command("campaign")
 @click.option("--examples", default=1000, show_default=True, type=click.IntRange(1), help="How many histories.")
-@click.option("--steps", default=60, show_default=True, type=click.IntRange(1), help="How many operations in each.")
-@click.option("--seed", help="What the histories are drawn from.  [default: a new random one]")
+@click.option("--steps", default=60, show_default=True, type=click.IntRange(1), help="The operations of each history.")
+@click.option("--seed", help="The seed of the histories.  [default: a new random one]")
 @click.option(
     "--subject",
     default="embedded",
     show_default=True,
-    help="What is compared with the model: embedded (the Lua library in each process), valkey or redis (a server of "
-    "each process's own), or a URL that all can reach. Its namespace is emptied!",
+    help="The subject to compare with the model: embedded (the Lua library in each process), valkey or redis (a server "
+    "for each process), or a URL that all can reach. Its namespace is emptied!",
 )
 @click.option("--every", default=1, show_default=True, type=click.IntRange(1), help="Compare the state each N-th step.")
-@click.option("--tasks", type=click.IntRange(1), help="By how many tasks.  [default: Spark's]")
-@click.option("--out", metavar="FOLDER", help="Where parts, coverage and failures are written as Parquet; new.")
+@click.option("--tasks", type=click.IntRange(1), help="The number of tasks.  [default: Spark's]")
+@click.option("--out", metavar="FOLDER", help="A new folder for parts, coverage and failures, as Parquet.")
 @campaigns.PICTURE
 def command(
     examples: int,
@@ -45,8 +45,8 @@ def command(
 ) -> None:
     """Compare generated histories with the model, on Spark.
 
-    Each history is drawn from the seed and its number, so a campaign is the same wherever it runs. A difference is
-    shrunk where it was found. Exit code 1 then. On one machine `qmodel conformance run --processes` is as good.
+    Each history follows from the seed and its number, so a campaign is the same on every cluster. A difference is
+    shrunk on its executor; then the exit code is 1. On one machine use `qmodel conformance run --processes`.
     """
     from qmodel.conformance.campaign import parts
     from qmodel.conformance.subjects import named

@@ -1,4 +1,4 @@
-"""`qmodel spark compact`: few large files in place of many small ones."""
+"""`qmodel spark compact`: merge many small files into few large ones."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import click
 from qmodel.cli.session import common, session
 from qmodel.cli.spark.archive_options import archive_options
 from qmodel.cli.spark.execute import performing
+from qmodel.present.numbers import counted
 
 
 @click.command("compact")
 @archive_options
-@click.option("--day", "days", multiple=True, metavar="YYYY-MM-DD", help="Only this day, also one that is not closed.")
-@click.option("--rows", type=click.IntRange(1), metavar="N", help="Rows of a file at most.  [default: 1000000]")
+@click.option("--day", "days", multiple=True, metavar="YYYY-MM-DD", help="Only this day, even if it is not closed.")
+@click.option("--rows", type=click.IntRange(1), metavar="N", help="The most rows of a file.  [default: 1000000]")
 def command(root: str, namespace: str | None, local: int | None, days: tuple[str, ...], rows: int | None) -> None:
     """Merge the files of each closed day: few large ones are read faster than many small ones.
 
-    A day is closed when the archive has a later one. It may be killed at any time, and what is merged already is left
-    alone. Not while an archiver writes: it says so, and does nothing.
+    A day is closed when the archive has a later one. It may be killed at any time; merged files are not
+    touched again. While an archiver writes it does nothing, and says so.
 
     \b
         qmodel spark compact --to /data/events
@@ -32,9 +33,10 @@ def command(root: str, namespace: str | None, local: int | None, days: tuple[str
             if at.json:
                 at.answer(one._asdict())
             else:
-                click.echo(f"{one.namespace} {one.day}: {one.before} files are {one.after}, {one.rows:,} rows merged")
+                merged = f"{counted(one.before, 'file')} merged into {one.after}, {counted(one.rows, 'row')}"
+                click.echo(f"{one.namespace} {one.day}: {merged}")
         if not done and not at.json:
-            click.echo("There is nothing to merge.")
+            click.echo("Nothing to merge.")
 
 
 common(command)

@@ -1,4 +1,4 @@
-"""Where a job of `qmodel spark` runs: in a session of Spark, or in processes of this machine."""
+"""The execution of a job of `qmodel spark`: in a Spark session, or in processes of this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def spark_session(job: str) -> SparkSession:
-    """Begin the session of a job. Raises QmodelError where Spark or Java is absent; says how to get it."""
+    """Start the session of a job. Raises QmodelError if Spark or Java is missing; its text says how to get it."""
     need("pyspark", "spark", f"spark {job}")
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         raise QmodelError("Spark is a program of Java, and there is none. Run: apt install default-jre-headless")
@@ -32,7 +32,7 @@ def spark_session(job: str) -> SparkSession:
 
 @contextmanager
 def performing(job: str, local: int | None) -> Iterator[Run]:
-    """Who performs the tasks of a job: Spark, or so many processes of this machine."""
+    """Give the executor of the tasks of a job: Spark, or processes of this machine."""
     need("pyarrow", "arrow", f"spark {job}")
     if local is None:
         from qmodel.pipeline.spark.tasks import on
@@ -55,13 +55,13 @@ STEPS = (
     (r"PYTHON_VERSION_MISMATCH\]\s*(?P<what>[^\n]*)", "Executors have another Python: {what}"),
     (r"stopped SparkContext", "Spark ended before it began: is there a master at that address, of this version?"),
 )
-"""What is wrong with a cluster, by what Spark says of it."""
+"""Explanations of cluster errors, by the text that Spark prints."""
 
-WHERE = " How a cluster is set up, docs/pipeline/cluster.md says."
+WHERE = " docs/pipeline/cluster.md describes the setup of a cluster."
 
 
 def reason(error: Any) -> str:
-    """What a task, or Spark, said last: a traceback through two languages stands before it."""
+    """Give the last line of a task's or Spark's error, which follows a traceback through two languages."""
     for pattern, sentence in STEPS:
         if found := re.search(pattern, str(error)):
             return sentence.format(**found.groupdict()) + WHERE
@@ -72,5 +72,5 @@ def reason(error: Any) -> str:
 
 
 def is_of_spark(error: Exception) -> bool:
-    """Whether an error is one that Spark, or the way to it, raised: with a traceback of Java."""
+    """Say whether an error comes from Spark or Py4J, with a Java traceback."""
     return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")

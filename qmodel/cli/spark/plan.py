@@ -1,4 +1,4 @@
-"""`qmodel spark plan`: the points of a grid, simulated on executors."""
+"""`qmodel spark plan`: simulate the points of a grid, on executors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from qmodel.errors import QmodelError
 
 @click.command("plan")
 @planned.options
-@click.option("--tasks", type=click.IntRange(1), help="By how many tasks.  [default: Spark's]")
+@click.option("--tasks", type=click.IntRange(1), help="The number of tasks.  [default: Spark's]")
 def command(file: Path, out: Path | None, picture: Path | None, metric: str, tasks: int | None) -> None:
-    """Simulate all points of a grid, on Spark; say how long jobs wait there, and how sure that is.
+    """Simulate all points of a grid, on Spark; show how long jobs wait at each, with confidence intervals.
 
-    `qmodel plan new` writes a grid to begin with. On one machine `qmodel plan run` costs less.
+    `qmodel plan new` writes a first grid. On one machine `qmodel plan run` costs less.
     """
     grid = planned.read(file, out, metric)
     spark = spark_session("plan")

@@ -1,4 +1,4 @@
-"""`qmodel spark reconcile`: the figures of an archive beside the engine's own, on Spark."""
+"""`qmodel spark reconcile`: compare the figures of an archive with the engine's, on Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qmodel.cli.spark.execute import spark_session
 def command(archive: str, namespace: str | None) -> None:
     """Compare the statistics that the engine keeps with those of its events, to the last bit.
 
-    The same as `qmodel reconcile`, on Spark: each queue's days are folded in their order by a task of their own.
+    The same as `qmodel reconcile`, on Spark: one task for each queue folds its days in order.
     """
     spark = spark_session("reconcile")
     from qmodel.pipeline.spark.statistics import Spark

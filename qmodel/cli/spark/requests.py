@@ -1,4 +1,4 @@
-"""`qmodel spark requests`: the rows of a table are worked off by workers, and their answers are a table."""
+"""`qmodel spark requests`: enqueue the rows of a table as jobs, and collect their results in a table."""
 
 from __future__ import annotations
 
@@ -13,20 +13,24 @@ from qmodel.errors import QmodelError
 
 @click.command("requests")
 @click.argument("pieces")
-@click.option("--id", "id", required=True, help="Of the request. With the same id again, what is missing is done.")
-@click.option("--queue", required=True, help="Where workers find the pieces.")
-@click.option("--klass", required=True, help="What the pieces are for them.")
-@click.option("--key", required=True, metavar="COLUMNS", help="The columns that tell pieces apart, by commas.")
-@click.option("--out", metavar="FOLDER", help="Where the answers are written as Parquet; new.")
-@click.option("--format", "form", default="parquet", show_default=True, help="Of PIECES: parquet, json, csv, …")
-@click.option("--limit", default=100, show_default=True, help="How many run at a time.")
-@click.option("--priority", default=0, show_default=True, help="Of the pieces, beside other requests; lower is sooner.")
-@click.option("--retries", type=int, help="How often a piece is tried again.  [default: as with any put, 5]")
-@click.option("--timeout", type=float, help="Seconds to wait for the end.  [default: as long as it takes]")
+@click.option(
+    "--id", "id", required=True, help="The id of the request. A repeated run with this id completes the missing rows."
+)
+@click.option("--queue", required=True, help="The queue of the jobs.")
+@click.option("--klass", required=True, help="The job type.")
+@click.option("--key", required=True, metavar="COLUMNS", help="The key columns of PIECES, separated by commas.")
+@click.option("--out", metavar="FOLDER", help="A new folder for the results, as Parquet.")
+@click.option(
+    "--format", "form", default="parquet", show_default=True, help="The format of PIECES: parquet, json, csv, …"
+)
+@click.option("--limit", default=100, show_default=True, help="The most jobs that run at a time.")
+@click.option("--priority", default=0, show_default=True, help="The priority of the jobs; lower runs sooner.")
+@click.option("--retries", type=int, help="The retries of a job.  [default: as with any put, 5]")
+@click.option("--timeout", type=float, help="Seconds to wait for the end.  [default: unlimited]")
 def command(pieces: str, out: str | None, form: str, timeout: float | None, **given: Any) -> None:
-    """Let workers perform the rows of PIECES, a table, as one request, and gather their answers.
+    """Enqueue the rows of PIECES, a table, as one request, and collect the results of the jobs.
 
-    Nothing is put twice: who is killed in the middle runs the same again. Exit code 1 if a piece was not completed.
+    After a crash run the same command again: no row is enqueued twice. Exit code 1 if a row was not completed.
     """
     at = session()
     given["key"] = tuple(name.strip() for name in given["key"].split(",") if name.strip())

@@ -1,4 +1,4 @@
-"""`qmodel spark statistics`: figures of an archive, on Spark."""
+"""`qmodel spark statistics`: show figures of an archive, on Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qmodel.cli.spark.execute import spark_session
 def command(**given: Any) -> None:
     """Show how long jobs waited and ran, and what failed, from an archive.
 
-    The same as `qmodel statistics`, by the same SQL, for archives that are larger than one machine's night. All
+    The same as `qmodel statistics`, with the same SQL, for archives that are too large for one machine. All
     executors must see ARCHIVE, and the folder of --out.
     """
     spark = spark_session("statistics")

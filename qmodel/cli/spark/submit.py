@@ -8,7 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve()
 
 if __name__ == "__main__":
-    # A program's folder comes first in its path, and modules here are named as others elsewhere are.
+    # The folder of a program is first in its path; modules here would hide others of the same name.
     sys.path[:] = [path for path in sys.path if Path(path).resolve() != HERE.parent]
     if len(sys.argv) == 1:
         print(HERE)

@@ -1,4 +1,4 @@
-"""`qmodel spark verify`: whether an archive has each event once."""
+"""`qmodel spark verify`: check that an archive has each event once."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.archive_options import archive_options, counted, ranges
+from qmodel.cli.spark.archive_options import archive_options, ranges
 from qmodel.cli.spark.execute import performing
+from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
     from qmodel.pipeline.archive.verify import Verdict
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 
 @click.command("verify")
 @archive_options
-@click.option("--record-missing", is_flag=True, help="Record what is missing as lost, so that the archiver goes on.")
+@click.option("--record-missing", is_flag=True, help="Record missing events as lost, so that the archiver continues.")
 def command(root: str, namespace: str | None, local: int | None, record_missing: bool) -> None:
-    """Look into all files of the archive; end with 1 where an event is missing, or there twice, or a file is damaged.
+    """Read all files of the archive; exit with 1 if an event is missing or there twice, or a file is damaged.
 
-    What was recorded as lost is told, and is not found wanting.
+    Events that are recorded as lost are listed, and are no error.
 
     \b
         qmodel spark verify --to /data/events
@@ -50,8 +51,8 @@ def _tell(verdict: Verdict) -> None:
         at.answer({**verdict._asdict(), "whole": verdict.whole})
         return
     click.echo(
-        f"{verdict.namespace} {verdict.rows:,} events up to {verdict.last:,} in {counted(verdict.files)}: "
-        + ("each is there once" if verdict.whole else "NOT WHOLE")
+        f"{verdict.namespace} {counted(verdict.rows, 'event')} up to {verdict.last:,} "
+        f"in {counted(verdict.files, 'file')}: " + ("each is there once" if verdict.whole else "NOT WHOLE")
     )
     for what, gaps in (("lost", verdict.holes), ("missing", verdict.missing), ("twice", verdict.twice)):
         if gaps:

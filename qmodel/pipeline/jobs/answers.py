@@ -38,7 +38,7 @@ class AnswersWouldBeLost(QmodelError):
     def __str__(self) -> str:
         return (
             f"Request {self.id} has {self.jobs} jobs, and {self.kept} complete ones are kept: answers would be lost. "
-            f"Run: qmodel config-set jobs-history-count {2 * self.jobs}, and the same again."
+            f"Run: qmodel op config-set jobs-history-count {2 * self.jobs}, and the same again."
         )
 
 

@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape
 
 from qmodel.pipeline.statistics.figures import Durations, Figures, Name
 from qmodel.present.durations import format_duration
+from qmodel.present.numbers import counted
 
 COLOURS = {"wait": "#2a6fb0", "run": "#2e8b57"}
 TICKS = (1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000, 86_400_000, 864_000_000, 8_640_000_000)
@@ -59,5 +60,5 @@ def _line(y: int, colour: str, one: Durations, most: int) -> list[str]:
         f'<path d="M{nearly:.1f} {y}H{almost:.1f}" stroke="{colour}" stroke-width="2"/>',
         f'<rect x="{half:.1f}" y="{y - 5}" width="{max(nearly - half, 2):.1f}" height="10" rx="2" fill="{colour}"/>',
         f'<circle cx="{end:.1f}" cy="{y}" r="2.5" fill="{colour}"/>',
-        f'<text x="{LEFT + WIDTH + 12}" y="{y + 4}" fill="{colour}">{one.count:,} job{"s" * (one.count != 1)}</text>',
+        f'<text x="{LEFT + WIDTH + 12}" y="{y + 4}" fill="{colour}">{counted(one.count, "job")}</text>',
     ]

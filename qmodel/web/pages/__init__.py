@@ -1,6 +1,6 @@
-"""The pages, a function each; `ROUTES` says where each is found.
+"""The pages: a function each, and `ROUTES`, the table of their paths.
 
-Names and ids stand in the query of a link, not in its path: there they may be anything, `..` and `a/b` too.
+Names and ids stand in the query of a link, not in its path, because they may be anything: `..` and `a/b` too.
 """
 
 from __future__ import annotations
@@ -9,16 +9,24 @@ from starlette.routing import Route
 
 from qmodel.web.pages import (
     bulk,
+    doctor,
+    events,
     failures,
     forms,
     job,
     jobs,
-    others,
+    klass,
+    messages,
     overview,
     queues,
+    requests,
     schedules,
+    settings,
     stats,
+    subscriptions,
+    tags,
     throttles,
+    unique,
     workers,
 )
 
@@ -37,17 +45,17 @@ ROUTES = [
     Route("/schedule", schedules.show),
     Route("/throttles", throttles.index),
     Route("/throttle", throttles.show),
-    Route("/requests", others.requests),
-    Route("/request", others.request),
-    Route("/subscriptions", others.subscriptions),
-    Route("/subscription", others.subscription),
-    Route("/messages", others.messages),
-    Route("/klass", others.klass),
-    Route("/events", others.events),
-    Route("/settings", others.settings),
-    Route("/doctor", others.doctor),
-    Route("/tags", others.tags),
-    Route("/unique", others.unique),
+    Route("/requests", requests.index),
+    Route("/request", requests.show),
+    Route("/subscriptions", subscriptions.index),
+    Route("/subscription", subscriptions.show),
+    Route("/messages", messages.index),
+    Route("/klass", klass.show),
+    Route("/events", events.index),
+    Route("/settings", settings.show),
+    Route("/doctor", doctor.show),
+    Route("/tags", tags.index),
+    Route("/unique", unique.show),
     Route("/stats", stats.show),
     Route("/do", forms.do, methods=["POST"]),
     Route("/bulk", bulk.preview),

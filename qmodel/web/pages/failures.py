@@ -1,4 +1,4 @@
-"""What has failed, by group."""
+"""The failure groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qmodel.web.source import PAGE, cut
 
 
 def index(request: Request) -> Response:
-    """The groups, each with what failed in it last."""
+    """List the groups, each with its latest failed job."""
     site = site_of(request)
     offset = queries.whole(request, "offset")
     found = cut(site.source.ask(ops.FailedGroups(offset, PAGE + 1)), offset)

@@ -1,7 +1,7 @@
-"""Where forms are sent: `/do` performs an action, `/bulk` goes through all jobs that fit a filter.
+"""The targets of forms: `/do` performs an action, `/bulk` a bulk action.
 
-Both stand behind the guard twice: it refuses what changes something unless that is allowed and comes from here, and
-asks for the token that only a page of this server carries.
+The guard checks both twice: writing must be allowed and the request must come from this site; and the form must carry
+the token of a page of this server.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from qmodel.present.actions import ACTIONS, Stepwise, question
+from qmodel.present.fields import BadInput, Fields
 from qmodel.web import flash
-from qmodel.web.actions import ACTIONS, OWN, Action, Own, perform
-from qmodel.web.forms import Form, read
-from qmodel.web.parts import PARTS, Part, go_on
+from qmodel.web.actions import LEADS, go_on, perform
+from qmodel.web.forms import read
 from qmodel.web.site import Site, site_of
-from qmodel.web.source import BadInput
 
 LOG = logging.getLogger("qmodel.web")
 
 INSIDE = re.compile(r"/(?![/\\])[ -~]*")
-"""A path of this site, and nowhere else."""
+"""A path of this site, and of no other."""
 
 
-def posted(handle: Callable[[Site, Request, Form], Response]) -> Callable[[Request], Awaitable[Response]]:
-    """A page that takes a form: read and verified here, handled in a thread."""
+def posted(handle: Callable[[Site, Request, Fields], Response]) -> Callable[[Request], Awaitable[Response]]:
+    """Make the endpoint of a form: read and verify it, and handle it in a thread."""
 
     async def endpoint(request: Request) -> Response:
         site = site_of(request)
@@ -40,73 +40,57 @@ def posted(handle: Callable[[Site, Request, Form], Response]) -> Callable[[Reque
 
 
 @posted
-def do(site: Site, request: Request, form: Form) -> Response:
-    """Perform an action, or ask first."""
+def do(site: Site, request: Request, form: Fields) -> Response:
+    """Perform an action, or ask its question first."""
     name = form.text("action")
-    if name not in ACTIONS and name not in OWN and name not in PARTS:
+    action = ACTIONS.get(name)
+    if action is None:
         raise BadInput(f"There is no action '{name[:40]}'.")
     site.check(request, name)
-    asks, ticks = question(name, form)
-    if asks:
+    if action.question and not form.text("confirmed"):
         kept = [(one, value) for one, value in form.pairs if one != "csrf"]
-        return site.page(request, "confirm.html", asks=asks, fields=kept, ticks=ticks, back=_next(form))
-    client = site.source.client
-    if name in PARTS:
-        return _part(site, request, form, name)
-    told = OWN[name].do(client, form) if name in OWN else perform(client, ACTIONS[name], form)
-    note(request, name, told)
-    return _on(site, request, form, told, ACTIONS[name].leads if name in ACTIONS else "")
+        asked = question(action, form)
+        return site.page(request, "confirm.html", asks=asked, action=action, fields=kept, back=_next(form))
+    if isinstance(action, Stepwise):
+        return _part(site, request, form, name, action)
+    sentence = perform(site.source.client, action, form)
+    note(request, name, sentence)
+    return _on(site, request, form, sentence, LEADS.get(name, ""))
 
 
-def _part(site: Site, request: Request, form: Form, name: str) -> Response:
-    """Do a part of an action, and say how far it has come; go on as after others where the first part was all."""
-    part = PARTS[name]
-    step = go_on(site.source.client, part, form)
-    told = part.tell(form, step)
-    note(request, name, told)
+def _part(site: Site, request: Request, form: Fields, name: str, action: Stepwise) -> Response:
+    """Do a part of an action, and show how far it has come; redirect, as after others, if the first part was all."""
+    step, leads = go_on(site.source.client, action, form), LEADS.get(name, "")
+    sentence = action.tell(form, step)
+    note(request, name, sentence)
     if not step.more and not form.text("done"):
-        return _on(site, request, form, told, part.leads)
+        return _on(site, request, form, sentence, leads)
     kept = [(one, value) for one, value in form.pairs if one not in ("csrf", "done", "cursor", "confirmed")]
-    back = leading(form, part.leads)
-    return site.page(request, "parts.html", step=step, told=told, fields=kept, back=back)
-
-
-def question(name: str, form: Form) -> tuple[str, tuple[str, str]]:
-    """What is to be asked before an action, and the box beside it; nothing where nothing is, or it was answered."""
-    if form.text("confirmed"):
-        return "", ("", "")
-    known: Action | Part | Own = ACTIONS.get(name) or PARTS.get(name) or OWN[name]
-    given = {"dependency": "any other job", **form.fields}
-    for field, one in (("jid", "job"), ("worker", "worker")):
-        names = form.all(field)
-        given[f"{one}s"] = f"{one} {names[0]}" if len(names) == 1 else f"these {len(names)} {one}s"
-    try:
-        return known.asks.format(**given), known.ticks
-    except KeyError as missing:
-        raise BadInput(f"The field {missing} is empty.") from None
+    back = leading(form, leads)
+    return site.page(request, "parts.html", step=step, told=sentence, fields=kept, back=back)
 
 
 def note(request: Request, action: str, told: str) -> None:
-    """Log who did what."""
+    """Log an action and its caller."""
     who = request.client.host if request.client is not None else "somebody"
     LOG.info("%s by %s: %s", action, who, told, extra={"action": action, "who": who})
 
 
-def _next(form: Form) -> str:
-    """The page that a form came from, if it is one of ours."""
+def _next(form: Fields) -> str:
+    """Give the page that the form came from, if it is one of this site."""
     found = form.text("next")
     return found if INSIDE.fullmatch(found) else "/"
 
 
-def leading(form: Form, leads: str) -> str:
-    """The page to go to: where the form was, or on, where that page is about what may be gone."""
+def leading(form: Fields, leads: str) -> str:
+    """Give the next page: that of the form, or `leads` if that page is about something that may be deleted."""
     back = _next(form)
     about_one = leads and back.partition("?")[0] + "s" == leads
     return leads if about_one else back
 
 
-def _on(site: Site, request: Request, form: Form, told: str, leads: str) -> Response:
-    """Go back or on, and tell there what was done."""
+def _on(site: Site, request: Request, form: Fields, told: str, leads: str) -> Response:
+    """Redirect to the next page, and show the outcome there."""
     response = RedirectResponse(site.root(request) + leading(form, leads), 303)
     flash.say(response, told, site.root(request), secure=request.url.scheme == "https")
     return response

@@ -1,4 +1,4 @@
-"""One job: what it carries, what became of it, why it does not run, and the flow that it belongs to."""
+"""One job: its data, its timeline, why it is not running, and its flow."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import JobNotFound, RefusedError
+from qmodel.present.numbers import counted
 from qmodel.web import queries
 from qmodel.web.site import Site, site_of
 from qmodel.web.timeline import moments, spans
 
 RELATED = 50
-"""The most jobs before it, and after it, that are shown."""
+"""The most dependencies, and dependents, to show."""
 
 FLOW = 300
-"""The most jobs of a picture."""
+"""The most jobs of a flow to draw."""
 
 TEXT = 20_000
-"""The characters of data, result or message that are shown; the rest by a link."""
+"""The characters of data, result or message to show; a link shows the rest."""
 
 
 def show(request: Request) -> Response:
-    """Everything about a job."""
+    """Show a job."""
     site = site_of(request)
     jid = queries.needed(request, "jid")
     job, reasons, results = site.source.client.execute_many([ops.Get(jid), ops.Why(jid), ops.Results(jid)])
     job = _found(jid, job)
-    now = site.source.now()
+    now, related = site.source.now(), _related(site, job)
     return site.page(
         request,
         "job.html",
@@ -37,7 +38,8 @@ def show(request: Request) -> Response:
         now=now,
         reasons=[] if isinstance(reasons, RefusedError) else list(reasons),
         results=[] if isinstance(results, RefusedError) else list(results),
-        related=_related(site, job),
+        related=related,
+        waiting_for=waiting_for(job, related["before"]),
         moments=moments(job),
         spans=spans(job, now),
         whole=bool(queries.text(request, "whole")),
@@ -55,15 +57,24 @@ def _found(jid: str, job: replies.Job | RefusedError | None) -> replies.Job:
 
 
 def _related(site: Site, job: replies.Job) -> dict[str, list[tuple[str, replies.Job | None]]]:
-    """The jobs before and after it, as they are now; None for one that is gone."""
+    """Give the dependencies and dependents of a job, as they are now; None for a deleted one."""
     before = tuple(dict.fromkeys([*job.dependencies, *(edge.jid for edge in job.after)]))[:RELATED]
     after = job.dependents[:RELATED]
     known = site.source.known((*before, *after))
     return {"before": [(jid, known.get(jid)) for jid in before], "after": [(jid, known.get(jid)) for jid in after]}
 
 
+def waiting_for(job: replies.Job, before: list[tuple[str, replies.Job | None]]) -> str:
+    """Say for how many jobs a job waits, and how many of these have failed."""
+    if job.state != "depends":
+        return ""
+    open_ones = set(job.dependencies)
+    failed = sum(other is not None and other.state == "failed" for jid, other in before if jid in open_ones)
+    return f"Waiting for {counted(len(open_ones), 'job')}" + (f" ({failed:,} failed)" if failed else "")
+
+
 def flow(request: Request) -> Response:
-    """The flow of a job as a picture."""
+    """Draw the flow of a job."""
     site = site_of(request)
     jid = queries.needed(request, "jid")
     graph = site.source.client.flow(jid, FLOW)

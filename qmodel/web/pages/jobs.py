@@ -1,4 +1,4 @@
-"""Jobs by what they are, and the field that finds anything by its name."""
+"""The list of jobs by a filter, and the search by name."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from qmodel.web.site import site_of
 
 
 def wanted_by(request: Request) -> Wanted:
-    """What the query of a request wants."""
+    """Read the filter of a request's query."""
     names = ("queue", "state", "klass", "tag", "worker", "group", "text")
     queries.choice(request, "state", ("", *STATES), "")
     return Wanted(**{name: queries.text(request, name) for name in names})
 
 
 def index(request: Request) -> Response:
-    """The jobs that are wanted, or the latest."""
+    """List the jobs that match, or the latest ones."""
     site = site_of(request)
     wanted = wanted_by(request)
     offset = queries.whole(request, "offset")
@@ -32,7 +32,7 @@ def index(request: Request) -> Response:
 
 
 def find(request: Request) -> Response:
-    """Go to what has a name: a job, a queue, a recurring job, a request, and so on; or else to the jobs of a klass."""
+    """Redirect to the page of a name: a job, a queue, a schedule, a request, ...; else to the jobs of that type."""
     site = site_of(request)
     name = queries.text(request, "q")
     if not name:

@@ -1,4 +1,4 @@
-"""The first page: how it goes at a glance."""
+"""The first page: the state of all queues at a glance."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from qmodel.web.charts import minutes
 from qmodel.web.site import Site, site_of
 
 BUSIEST = 30
-"""The queues whose minutes are summed up, and listed."""
+"""The number of queues in the list and in the chart."""
 
 SPANS = (60, 180, 720)
-"""The minutes that a chart may show."""
+"""The lengths of the chart, in minutes."""
 
 
 def show(request: Request) -> Response:
-    """Counts, the last minutes, what failed, who works, what happened last."""
+    """Show counts, the last minutes, failures, workers, and the latest events."""
     site = site_of(request)
     span = queries.whole(request, "minutes", SPANS[0], 1000) or SPANS[0]
     queues, groups = site.source.all_queues(), site.source.all_groups()
@@ -55,7 +55,7 @@ def _size(queue: replies.QueueCounts) -> int:
 
 
 def latest_failures(site: Site, groups: list[replies.Tally]) -> dict[str, replies.Job]:
-    """The job that failed last in each group, by group."""
+    """Give the latest failed job of each group."""
     pages = site.source.ask_all(ops.Failed(group.name, 0, 1) for group in groups)
     known = site.source.known(jid for page in pages for jid in page.jids)
     pairs = ((group.name, page.jids) for group, page in zip(groups, pages, strict=True))

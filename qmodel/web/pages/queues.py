@@ -18,7 +18,7 @@ HOUR = 60
 
 
 def index(request: Request) -> Response:
-    """All queues, as they were first seen."""
+    """List the queues, in the order of their creation."""
     site = site_of(request)
     offset = queries.whole(request, "offset")
     found = cut(site.source.queues(offset, PAGE + 1), offset)
@@ -29,7 +29,7 @@ def index(request: Request) -> Response:
 
 
 def oldest_of(site: Site, names: list[str]) -> dict[str, int]:
-    """When the job that is next in each queue became ready, by queue."""
+    """Give the moment at which the next job of each queue became ready."""
     firsts = site.source.ask_all(ops.Waiting(name, 0, 1) for name in names)
     known = site.source.known(jid for page in firsts for jid in page.jids)
     heads = ((name, known.get(page.jids[0])) for name, page in zip(names, firsts, strict=True) if page.jids)
@@ -37,7 +37,7 @@ def oldest_of(site: Site, names: list[str]) -> dict[str, int]:
 
 
 def show(request: Request) -> Response:
-    """One queue: its counts, what it does, and what is next in it."""
+    """Show one queue: its counts, its running jobs, and its next jobs."""
     site = site_of(request)
     name = queries.needed(request, "name")
     span = queries.whole(request, "minutes", HOUR, 1000) or HOUR
@@ -70,7 +70,7 @@ def show(request: Request) -> Response:
 
 
 def _there(site: Site, name: str, head: Sequence[replies.Job]) -> tuple[list[replies.Job], set[str]]:
-    """The jobs of a queue that somebody has; and which of the next ones are made: runs that are due may not be."""
+    """Give the leased jobs of a queue, and the ids of the next ones that exist: due runs may not exist yet."""
     held = site.source.ask_all([ops.Running(name, 0, 10), ops.Stalled(name, 0, 10)])
     jids = [jid for page in held for jid in page.jids]
     known = site.source.known([*jids, *(job.jid for job in head)])

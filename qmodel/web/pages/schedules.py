@@ -1,4 +1,4 @@
-"""What recurs, and when it is next due."""
+"""The schedules, and one of them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from qmodel.web.site import site_of
 from qmodel.web.source import PAGE, Slice
 
 RUNS = 10
-"""The last runs that are shown of one."""
+"""The last runs of a schedule to show."""
 
 
 def index(request: Request) -> Response:
-    """The recurring jobs, queue by queue, next due first; or those of one queue."""
+    """List the schedules by queue, next due first; or those of one queue."""
     site = site_of(request)
     offset, queue = queries.whole(request, "offset"), queries.text(request, "queue")
     queues = [site.source.ask(ops.Queue(queue))] if queue else site.source.all_queues()
@@ -33,7 +33,7 @@ def index(request: Request) -> Response:
 
 
 def show(request: Request) -> Response:
-    """One of them, and its last runs."""
+    """Show one schedule and its last runs."""
     site = site_of(request)
     jid = queries.needed(request, "jid")
     schedule = site.source.ask(ops.RecurGet(jid))

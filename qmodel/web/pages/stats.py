@@ -1,4 +1,4 @@
-"""How long jobs waited and ran: queue by queue, and as histograms."""
+"""Statistics of waiting and running times: by queue, and as histograms."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from starlette.responses import Response
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.model.state.stats import DAY_MS
-from qmodel.present.durations import parse_moment
-from qmodel.present.formats import day as format_day
+from qmodel.present.durations import format_day, parse_moment
+from qmodel.present.fields import BadInput
 from qmodel.present.histogram import rows
 from qmodel.web import queries
 from qmodel.web.site import Site, site_of
-from qmodel.web.source import PAGE, BadInput, cut
+from qmodel.web.source import PAGE, cut
 
 DAYS = 14
-"""The days before the one that is shown."""
+"""The number of days before the chosen one."""
 
 
 class Days(NamedTuple):
-    """The day that is shown, and those before and after it; no day comes after today."""
+    """The chosen day, and those before and after it; no day comes after today."""
 
     day: str
     earlier: str
@@ -30,7 +30,7 @@ class Days(NamedTuple):
 
 
 def show(request: Request) -> Response:
-    """The queues on a day, or one queue."""
+    """Show the queues on a day, or one queue."""
     site = site_of(request)
     today = site.source.now()
     at = _day(queries.text(request, "day"), today)
@@ -53,7 +53,7 @@ def _of_queue(site: Site, request: Request, queue: str, at: int, around: Days) -
 
 
 def bars(sample: replies.Sample) -> list[tuple[str, int, float]]:
-    """The rows of a histogram: what, how many, and how wide the bar is, of 100."""
+    """Give the rows of a histogram: label, count, and the width of the bar, of 100."""
     found = rows(sample.histogram) if sample.histogram else []
     most = max((count for _, count in found), default=0) or 1
     return [(label, count, round(max(100 * count / most, 0.5 if count else 0), 2)) for label, count in found]

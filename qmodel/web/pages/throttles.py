@@ -1,4 +1,4 @@
-"""The limits that jobs share, and how far they are used."""
+"""The throttles, and one of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qmodel.web.source import PAGE, cut
 
 
 def index(request: Request) -> Response:
-    """Those that have limits, by name."""
+    """List the throttles with limits, by name."""
     site = site_of(request)
     offset = queries.whole(request, "offset")
     found = cut(site.source.ask(ops.Throttles(offset, PAGE + 1)), offset)
@@ -20,7 +20,7 @@ def index(request: Request) -> Response:
 
 
 def show(request: Request) -> Response:
-    """One of them, and the jobs that hold its places."""
+    """Show one throttle, and the jobs that hold its slots."""
     site = site_of(request)
     name = queries.needed(request, "name")
     throttle = site.source.ask(ops.ThrottleGet(name))

@@ -1,4 +1,4 @@
-"""Who works, and on what."""
+"""The workers, and one of them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from qmodel.web.site import site_of
 from qmodel.web.source import PAGE, Slice, cut
 
 SHOWN = 3
-"""The jobs of each worker that stand in the list."""
+"""The jobs of each worker to list."""
 
 SILENT_MS = 3_600_000
-"""After which a worker without a job is said to be silent."""
+"""The time after which a worker without a job is called silent."""
 
 
 def index(request: Request) -> Response:
-    """The workers, latest seen first, with the first of their jobs."""
+    """List the workers, latest seen first, with some of their jobs."""
     site = site_of(request)
     offset = queries.whole(request, "offset")
     listed, *noted = site.source.ask_all([ops.Workers(offset, PAGE + 1), *remote.asked()])
@@ -34,12 +34,12 @@ def index(request: Request) -> Response:
 
 
 def signals(sent: tuple[replies.Entry, ...], answered: tuple[replies.Entry, ...]) -> dict[str, remote.Signalled]:
-    """What workers were told from afar, and what they said to it, by name."""
+    """Give the last signal of each worker, and its answer, by name."""
     return remote.paired(dict(sent), dict(answered))
 
 
 def show(request: Request) -> Response:
-    """One worker, and the jobs that it holds."""
+    """Show one worker, and its jobs."""
     site = site_of(request)
     name = queries.needed(request, "name")
     offset = queries.whole(request, "offset")

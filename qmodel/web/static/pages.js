@@ -1,11 +1,10 @@
-// What the pages do beyond reading: they bring themselves up to date, draw charts, and help with selecting.
-// Everything works without it, but for the charts.
+// Live updates, charts, and help with selecting. Everything but the charts works without this script.
 "use strict";
 (() => {
   const EVERY = 3000;
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-  // ---- up to date, while somebody looks
+  // ---- live updates
 
   const live = document.getElementById("live");
   let busy = false;
@@ -23,7 +22,7 @@
   live.addEventListener("click", () => { setLive(!isLive()); refresh(); });
   const said = (text) => { live.lastChild.textContent = text; live.classList.toggle("lost", text !== "Live"); };
   document.addEventListener("htmx:after:request", () => said("Live"));
-  document.addEventListener("htmx:error", () => said("Not reached"));
+  document.addEventListener("htmx:error", () => said("Disconnected"));
   document.addEventListener("htmx:finally:request", () => { busy = false; });
   document.addEventListener("visibilitychange", refresh);
   setInterval(refresh, EVERY);
@@ -66,7 +65,8 @@
   const told = () => {
     for (const one of all("[data-chosen]")) {
       const count = all(`input[name=${one.dataset.chosen}]:checked`).length;
-      one.textContent = count ? `With the ${count} selected:` : "With those selected:";
+      one.dataset.none ??= one.textContent;
+      one.textContent = count ? `With ${count} selected:` : one.dataset.none;
       for (const button of all("button", one.parentElement)) button.disabled = !count;
     }
   };

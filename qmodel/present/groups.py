@@ -1,4 +1,4 @@
-"""Failure groups, the largest first: the engine lists them by name, a thousand at a time, and those are ordered."""
+"""Failure groups, the largest first: the engine lists them by name, 1000 at a time, and these are sorted."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ MANY = 1000
 
 
 def asking(offset: int) -> FailedGroups:
-    """The operation that lists the thousand groups among which those from `offset` on are."""
+    """Make the operation that lists the 1000 groups around `offset`."""
     return FailedGroups(offset // MANY * MANY, MANY)
 
 
 def shown(found: Iterable[Tally], offset: int, count: int) -> tuple[list[Tally], bool]:
-    """Up to `count` groups from `offset` on, of what was listed, and whether there may be more.
+    """Give up to `count` listed groups from `offset` on, and whether there may be more.
 
     >>> shown([Tally("a", 1), Tally("b", 3), Tally("c", 1)], 0, 2)
     ([Tally(name='b', jobs=3), Tally(name='a', jobs=1)], True)

@@ -1,0 +1,63 @@
+"""Texts in little room: ids, messages, and the data of jobs."""
+
+from __future__ import annotations
+
+import json
+import re
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def clean(text: str) -> str:
+    r"""Replace the control characters that a terminal would obey: data and messages may come from anybody.
+
+    >>> clean("red: \x1b[31m, and a bell: \x07")
+    'red: �[31m, and a bell: �'
+    """
+    return _CONTROL.sub("�", text)
+
+
+def short(text: str, most: int = 20) -> str:
+    """Shorten a long id to its beginning and its end.
+
+    >>> short("invoice-7"), short("758147edfd385af3584062f55ed4672a"), short("758147edfd385af3584062f55ed4672a", 14)
+    ('invoice-7', '758147edfd3…5ed4672a', '758147ed…4672a')
+    """
+    if len(text) <= most:
+        return text
+    end = most * 2 // 5
+    return f"{text[: most - end - 1]}…{text[-end:]}"
+
+
+def gist(message: str, most: int = 80) -> str:
+    r"""Give the line of a failure's message that says most: the last one of a traceback, else the first.
+
+    >>> gist("Traceback (most recent call last):\n  File ...\nValueError: no such address\n")
+    'ValueError: no such address'
+    >>> gist("The card was declined.\nSee the log.")
+    'The card was declined.'
+    """
+    lines = [line.strip() for line in clean(message.replace("\r", "")).splitlines() if line.strip()]
+    if not lines:
+        return ""
+    notes = (line for line in reversed(lines) if not line.startswith(("qmodel:", "^", "~")))
+    line = next(notes, lines[-1]) if lines[0].startswith("Traceback") else lines[0]
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def preview(text: str, most: int = 160) -> str:
+    """Give the beginning of a long text, on one line.
+
+    >>> preview("[1,\\n 2]"), preview("x" * 10, 4)
+    ('[1, 2]', 'xxxx…')
+    """
+    return " ".join(text[: most * 2].split())[:most] + ("…" if len(text) > most else "")
+
+
+def pretty(text: str) -> str:
+    """Indent a JSON object or array; give any other text as it is."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return json.dumps(value, ensure_ascii=False, indent=2) if isinstance(value, dict | list) else text
