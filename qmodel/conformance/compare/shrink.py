@@ -12,7 +12,7 @@ lease, of the one before it, and so on; and numbered anew, by running the model,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from qmodel.conformance.subjects.base import Step
@@ -94,9 +94,8 @@ def _with_tokens(op: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _replaced(op: Operation, name: str, value: Any) -> Operation:
-    """An operation with another value: dataclasses.replace, without asking whether it is allowed."""
-    changed = copy(op)
-    setattr(changed, name, value)
+    """Make the operation anew with another value of one argument; values are not checked here."""
+    changed: Operation = replace(op, **{name: value})  # type: ignore[type-var]
     return changed
 
 

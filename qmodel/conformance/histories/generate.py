@@ -53,6 +53,9 @@ from qmodel.model.state.throttles import LIMITS, NEVER, OWN, is_set
 
 DAY = config.DAY
 
+NEVER_IN_A_REQUEST = ("priority", "ordered", "unique", "unique_mode", "unique_ms", "unique_max_ms")
+"""The options of a put that a sub-request cannot have: its request has them, or keeps the order."""
+
 
 def _with(op: Operation, name: str, value: Any) -> Operation:
     """An operation with another value of an argument, be it hostile."""
@@ -886,14 +889,16 @@ class Generator:
         if not self._below(20):
             return (ops.Put(queue, self._any(), "k", ""),)
         puts = [self._put_one(f"{id}:{number}", None, "") for number in numbers]
-        for one in puts:
-            one.queue, one.priority, one.ordered = queue, None, None  # type: ignore[misc]
-            one.unique = one.unique_mode = one.unique_ms = one.unique_max_ms = None  # type: ignore[misc]
-            if not self._below(12):
-                one.depends = self._depends()  # type: ignore[misc]
-            if not self._below(30):
-                one.priority = 1  # type: ignore[misc]
-        return tuple(puts)
+        return tuple(self._sub_request(put, queue) for put in puts)
+
+    def _sub_request(self, put: ops.Put, queue: str) -> ops.Put:
+        """Make a put one that a request takes; seldom with a priority, for which it is refused."""
+        changes: dict[str, Any] = {"queue": queue, **dict.fromkeys(NEVER_IN_A_REQUEST)}
+        if not self._below(12):
+            changes["depends"] = self._depends()
+        if not self._below(30):
+            changes["priority"] = 1
+        return replace(put, **changes)
 
     def request_open(self) -> Operation:
         id, queue, limit, priority = self._opened()
