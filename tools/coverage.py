@@ -15,8 +15,8 @@ from typing import Any
 
 from qmodel.backends.bundle import FILES, LIBRARY, function_name, library, read
 from qmodel.backends.embedded.host import LuaHost, active_lines
-from qmodel.conformance.histories.directed import wire as calls
 from qmodel.conformance.histories.script import Named
+from qmodel.conformance.histories.wire_calls import wire as calls
 from qmodel.wire import codec
 from tools.mutation.lua import tree
 from tools.mutation.replay import first_lines

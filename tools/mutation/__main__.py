@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from qmodel.conformance.histories.directed import wire
 from qmodel.conformance.histories.script import Named
+from qmodel.conformance.histories.wire_calls import wire
 from qmodel.conformance.kit.vectors import dumps
 from tools.mutation import distil, lua, model, python, replay, suite
 from tools.mutation.mutants import Mutant

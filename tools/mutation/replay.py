@@ -22,8 +22,8 @@ from qmodel.backends.bundle import FILES, function_name, library, read
 from qmodel.backends.embedded.host import LuaHost, ReplyError
 from qmodel.backends.embedded.keyspace import Keyspace, SortedSet, Stream
 from qmodel.backends.redis import raw_keys
-from qmodel.conformance.histories.directed import SERVER_CLOCK, Wire
 from qmodel.conformance.histories.script import Named
+from qmodel.conformance.histories.wire_calls import SERVER_CLOCK, Wire
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import CATALOGUE
 from qmodel.contract.refusals import Refusal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmodel.conformance.compare.runner import draw
 from qmodel.conformance.histories.choose import RandomChooser
-from qmodel.conformance.histories.directed import directed
+from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 
 HISTORIES = 300
