@@ -105,7 +105,7 @@ DATA = ("", "{}", "x", '{"a": [1, 2.50]}', "null", "[]", "1e3", "é\x00\r\n\U000
 LINES = ("", "so far", "é\n", "\\n\t\\", "z" * 1024)
 DELAYS = (0,) * 8 + (1, 500, 1000, 1000, 60_000, DAY, 3660 * DAY)
 PACES = ((1, 1), (450, 1), (1000, 2), (60_000, 1), (60_000, 3), (DAY, 2), (31 * DAY, 0), (3660 * DAY, 1_000_000))
-"""Intervals, each with a backlog that keeps a jump of the clock from making a thousand runs: `schedules.txt` does that."""
+"""Intervals, each with a backlog that keeps a jump of the clock from making a thousand runs; `runs_of_many` does so."""
 KEEPS = (0, 0, 1, 450, 1000, DAY, 3660 * DAY)
 LIVES = (1, 1, 450, 1000, 59_999, DAY, 3660 * DAY)
 UNIQUE_MODES = (None, "pending", "window", "debounce", "debounce", "again", "again", "again")
