@@ -2,6 +2,7 @@
 
 A grant is remembered until one of its leases ends in any way: a worker that finishes a job has seen the reply, and a
 worker whose lease was lost must not be granted it again. So the memory needs no clock, and nothing of it leaks.
+Where a request id is used again while older leases under it last, the end of one of these forgets the newer grant too.
 
 A worker is entered as seen at most once a second: more would be a write for every pop, for nothing that anyone reads.
 """
