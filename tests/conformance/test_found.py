@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from qmodel.conformance.compare import runner
+from qmodel.conformance.compare.agree import agree
 from qmodel.conformance.histories import json_lines
 from qmodel.conformance.subjects.base import Subject
 
@@ -20,4 +20,4 @@ FOUND = sorted(Path(__file__).with_name("found").glob("*.jsonl"))
 def test_the_subject_agrees_on_what_was_found(path: Path, subject: Subject) -> None:
     history = json_lines.loads(path.read_text(encoding="utf-8"))
     assert history
-    runner.agree(subject, history)
+    agree(subject, history)

@@ -111,7 +111,7 @@ def snippet(history: History, difference: Difference | None = None) -> str:
     classes = sorted({type(op).__name__ for op in _all_operations(history)})
     steps = "".join(f"            Step({now}, {call(op)}),\n" for now, op in history)
     return (
-        "from qmodel.conformance.compare.runner import agree\n"
+        "from qmodel.conformance.compare.agree import agree\n"
         "from qmodel.conformance.subjects.base import Step\n"
         f"from qmodel.contract.operations import {', '.join(classes)}\n\n\n"
         f"def test_{name}{what}_agrees(subject):\n"

@@ -90,11 +90,3 @@ def compare(at: int, expected: Seen, found: Seen) -> Difference | None:
 def _same_types(one: Any, other: Any) -> bool:
     """Whether equal replies are so without 1 == True and 1 == 1.0."""
     return type(one) is type(other) and (not isinstance(one, tuple) or json.dumps(one) == json.dumps(other))
-
-
-def agree(subject: Subject, history: History) -> None:
-    """Assert that a subject does with a history as the model does; or say where it does not."""
-    from qmodel.conformance.compare import report
-
-    difference = first_difference(history, subject)
-    assert difference is None, "\n" + report.transcript(history, difference, subject.name)

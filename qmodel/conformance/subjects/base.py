@@ -117,12 +117,3 @@ class ModelSubject:
 
     def close(self) -> None:
         """Nothing is held."""
-
-
-def open_subject(url: str) -> Subject:
-    """The subject that a backend's URL names: `memory://`, `embedded://`, or a server's."""
-    if url.startswith("memory://"):
-        return ModelSubject()
-    from qmodel.conformance.subjects.lua import LuaSubject, server_subject
-
-    return LuaSubject() if url.startswith("embedded://") else server_subject(url)

