@@ -10,10 +10,16 @@ from pathlib import Path
 import pytest
 
 from qmodel.conformance.compare.agree import agree
+from qmodel.conformance.dialects import json_lines as dialect_lines
+from qmodel.conformance.dialects import runner as dialect_runner
+from qmodel.conformance.dialects.subjects import LuaSubject, ServerSubject
 from qmodel.conformance.histories import json_lines
 from qmodel.conformance.subjects.base import Subject
+from tests.servers import Server
 
-FOUND = sorted(Path(__file__).with_name("found").glob("*.jsonl"))
+FOLDER = Path(__file__).with_name("found")
+IN_DIALECT = sorted(FOLDER.glob("*.qless.jsonl"))
+FOUND = sorted(set(FOLDER.glob("*.jsonl")) - set(IN_DIALECT))
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
@@ -21,3 +27,19 @@ def test_the_subject_agrees_on_what_was_found(path: Path, subject: Subject) -> N
     history = json_lines.loads(path.read_text(encoding="utf-8"))
     assert history
     agree(subject, history)
+
+
+@pytest.mark.parametrize("path", IN_DIALECT, ids=lambda path: path.stem)
+def test_the_library_agrees_on_what_was_found_in_a_dialect(path: Path) -> None:
+    history = dialect_lines.loads(path.read_text(encoding="utf-8"))
+    assert dialect_runner.first_difference(history, LuaSubject()) is None
+
+
+@pytest.mark.parametrize("path", IN_DIALECT, ids=lambda path: path.stem)
+def test_a_server_agrees_on_what_was_found_in_a_dialect(path: Path, server: Server) -> None:
+    history = dialect_lines.loads(path.read_text(encoding="utf-8"))
+    subject = ServerSubject(server.url)
+    try:
+        assert dialect_runner.first_difference(history, subject) is None
+    finally:
+        subject.close()

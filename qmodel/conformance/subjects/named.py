@@ -8,6 +8,7 @@ that ends: where the system can tell (Linux), the server is told when its parent
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import secrets
 import shutil
@@ -58,11 +59,26 @@ class Opening:
 
     def __call__(self) -> Subject:
         """Open it. Raises ConnectError where there is no such server, or no program for one."""
+        opened = open_subject(self.url())
         if self.subject in OWN:
-            own = open_subject(f"unix://{_started(self.subject)}")
-            own.name = self.subject
-            return own
-        return open_subject(self.subject if "://" in self.subject else f"{self.subject}://")
+            opened.name = self.subject
+        return opened
+
+    def url(self) -> str:
+        """Give its URL; for `valkey` and `redis`, start a server first. Raises ConnectError as `check` does."""
+        if self.subject in OWN:
+            return f"unix://{_started(self.subject)}"
+        return self.subject if "://" in self.subject else f"{self.subject}://"
+
+
+def available() -> list[str]:
+    """Name the subjects that this machine can open by itself: the library in this process, and servers found here."""
+    found = ["embedded"]
+    for name in OWN:
+        with contextlib.suppress(ConnectError):
+            program(name)
+            found.append(name)
+    return found
 
 
 def program(name: str) -> str:
