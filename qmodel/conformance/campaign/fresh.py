@@ -1,8 +1,7 @@
 """Fresh seeds: campaigns that nobody has run before, on one subject, for a given time of the processor.
 
-Each campaign has another size, for what long histories show short ones do not, and the other way round; and some ask
-in the dialect of qless. The seed of all is drawn anew each time, so it must be printed: with it every campaign can be
-run again.
+Long histories show faults that short ones do not, and the other way round, so the campaigns differ in size; some call
+the dialect of qless. The seed is new each time, so it must be printed: with it, every campaign can be run again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from qmodel.conformance.subjects.named import Opening
 
 
 class Size(NamedTuple):
-    """How many histories a campaign has, of how many steps each, and in which dialect, if any."""
+    """The size of a campaign: histories, steps in each, and the dialect, if it has one."""
 
     examples: int
     steps: int
@@ -31,7 +30,7 @@ class Size(NamedTuple):
 
 
 SIZES = (Size(25, 60), Size(100, 12), Size(15, 60, "qless"), Size(4, 300), Size(10, 150))
-"""What campaigns follow one another: a few seconds each."""
+"""The sizes of successive campaigns. Each takes a few seconds."""
 
 
 class Campaign(NamedTuple):
@@ -55,7 +54,7 @@ class Campaign(NamedTuple):
 
 
 def campaigns(subject: str, seed: str, seconds: float) -> Iterator[Campaign]:
-    """Run campaigns until so much time of this process has passed, or until one finds a difference."""
+    """Run campaigns for so many seconds of processor time of this process, or until one finds a difference."""
     until = time.process_time() + seconds
     url = Opening(subject).url()
     runs: dict[str, Callable[[str, Size], Campaign]] = {
@@ -99,7 +98,7 @@ def _vector(subject: str, what: str, lines: str) -> str:
 
 
 def keep(folder: Path, found: Campaign) -> Path:
-    """Write the vector of a difference into a folder; a test replays what stands there."""
+    """Write the vector of a difference into a folder; a test replays the files there."""
     folder.mkdir(parents=True, exist_ok=True)
     ending = f".{found.size.dialect}.jsonl" if found.size.dialect else ".jsonl"
     path = folder / f"{found.subject.partition(':')[0]}-{found.seed}{ending}"
@@ -108,7 +107,7 @@ def keep(folder: Path, found: Campaign) -> Path:
 
 
 class Work:
-    """All campaigns on one subject: what a process does."""
+    """The work of one process: all campaigns on one subject."""
 
     def __init__(self, seed: str, seconds: float) -> None:
         self.seed = seed

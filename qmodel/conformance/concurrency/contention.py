@@ -20,7 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 from qmodel.conformance.concurrency.calls import LOST, Call, Lost, Skipped
-from qmodel.conformance.histories.blind import Asker
+from qmodel.conformance.histories.blind import BlindClient
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError
@@ -95,18 +95,18 @@ class Client:
         self._executor = executor
         self._number, self._among = number, among
         self._run = run
-        self._asker = Asker(f"w{number}", run.jobs, run.seed)
+        self._blind = BlindClient(f"w{number}", run.jobs, run.seed)
         self._random = random.Random(f"{run.seed} {number}")
         self._now = 0
 
     def work(self) -> None:
         """Ask for all operations, one after the other."""
-        op = self._asker.draw()
+        op = self._blind.draw()
         while self.asked < self._run.operations:
             lost = self.ask(op, self._tick())
             while lost and self._random.random() < AGAIN:
                 lost = self.ask(op, self._now)
-            op = self._asker.draw()
+            op = self._blind.draw()
 
     def ask(self, op: Operation, now: int) -> bool:
         """Execute one operation, and write it down; say whether its reply was lost."""
@@ -117,8 +117,8 @@ class Client:
             return False
         lost = isinstance(outcome, Lost)
         returned = None if lost else time.monotonic_ns()
-        self.calls.append(Call(self._asker.name, called, returned, now, op, outcome))
-        self._asker.learn(op, outcome)
+        self.calls.append(Call(self._blind.name, called, returned, now, op, outcome))
+        self._blind.learn(op, outcome)
         return lost
 
     def _tick(self) -> int:

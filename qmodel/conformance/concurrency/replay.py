@@ -5,7 +5,7 @@ behind one function more, which takes a number and the moment inside the same at
 moment), and gives both back with the reply. So thousands of operations from many threads and processes become one
 history, and the model replays it.
 
-The clients (`asking.py`) meet all the time. Where the order cannot be recorded it is searched for
+The clients (`histories/blind.py`) meet all the time. Where the order cannot be recorded it is searched for
 (`linearizability.py`).
 """
 
@@ -24,7 +24,7 @@ from redis.retry import Retry as RetryPolicy
 from qmodel.backends import bundle
 from qmodel.backends.redis import raw_keys
 from qmodel.backends.redis.dump import dump_keys
-from qmodel.conformance.histories.blind import Asker
+from qmodel.conformance.histories.blind import BlindClient
 from qmodel.contract.operations import Operation
 from qmodel.model import engine, snapshot
 from qmodel.model.state.store import Store
@@ -78,11 +78,11 @@ class _Client:
 
     def __init__(self, url: str, name: str) -> None:
         self.redis: Any = Redis.from_url(url, retry=RetryPolicy(NoBackoff(), 0), protocol=2)
-        self.asker = Asker(name)
+        self.blind = BlindClient(name)
 
     def run(self, count: int) -> list[Answered]:
         """Ask for so many operations, one after the other."""
-        return [self.ask(self.asker.draw()) for _ in range(count)]
+        return [self.ask(self.blind.draw()) for _ in range(count)]
 
     def ask(self, op: Operation) -> Answered:
         """Execute one operation."""
@@ -91,8 +91,8 @@ class _Client:
         order, now, raw = self.redis.execute_command("FCALL", FUNCTION, 1, PREFIX, op.spec.name, "", *words)
         returned = time.monotonic_ns()
         outcome = codec.decode(op, raw)
-        self.asker.learn(op, outcome)
-        return Answered(order, int(now), op, outcome, self.asker.name, called, returned)
+        self.blind.learn(op, outcome)
+        return Answered(order, int(now), op, outcome, self.blind.name, called, returned)
 
 
 def _process(url: str, name: str, threads: int, count: int) -> list[Answered]:

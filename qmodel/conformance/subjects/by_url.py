@@ -1,4 +1,4 @@
-"""The subject that a backend's URL names."""
+"""Opens the subject of a backend's URL."""
 
 from __future__ import annotations
 
