@@ -12,7 +12,7 @@ import pytest
 from qmodel.conformance.compare.agree import agree
 from qmodel.conformance.dialects import json_lines as dialect_lines
 from qmodel.conformance.dialects import runner as dialect_runner
-from qmodel.conformance.dialects.subjects import LuaSubject, ServerSubject
+from qmodel.conformance.dialects.subjects import Call, LuaSubject, ServerSubject
 from qmodel.conformance.histories import json_lines
 from qmodel.conformance.subjects.base import Subject
 from tests.servers import Server
@@ -38,6 +38,8 @@ def test_the_library_agrees_on_what_was_found_in_a_dialect(path: Path) -> None:
 @pytest.mark.parametrize("path", IN_DIALECT, ids=lambda path: path.stem)
 def test_a_server_agrees_on_what_was_found_in_a_dialect(path: Path, server: Server) -> None:
     history = dialect_lines.loads(path.read_text(encoding="utf-8"))
+    if any(isinstance(one, Call) and one.document for one in history):
+        pytest.skip("calls as a document spells them need a clock that stands still")
     subject = ServerSubject(server.url)
     try:
         assert dialect_runner.first_difference(history, subject) is None

@@ -1,4 +1,4 @@
-"""Runs of many clients at once, recorded as calls: who asked for what, when, and what came back.
+"""Runs of many concurrent clients, recorded as calls with their times and replies.
 
 Every operation carries its own moment, on one logical clock that all clients share: a tick of it is 0.1 ms, divided
 among the clients, so that no two operations have the same. That makes a history that can be checked without knowing
@@ -28,22 +28,22 @@ from qmodel.errors import ConnectError
 TICK_NS = 100_000
 JOBS = 5
 AGAIN = 0.8
-"""How many of the operations whose reply was lost are sent again."""
+"""The share of operations with a lost reply that are sent again."""
 
 SETTINGS = (("max-events", 10**6), ("heartbeat", 4000), ("grace-period", 500))
-"""Events are all kept; leases run out quickly, for some to do so within a run."""
+"""The options of a run: all events are kept, and leases are so short that some run out."""
 
 PAGE = 1000
 
 
 class Executor(Protocol):
-    """What a client executes operations with."""
+    """Executes the operations of a client."""
 
     def execute(self, op: Operation, now: int) -> Any:
         """Execute one operation; give its reply, a Refusal, a Lost, or a Skipped."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release its resources."""
 
 
 Opener = Callable[[], Executor]
@@ -73,12 +73,12 @@ class ByBackend:
             return LOST
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         self._backend.close()
 
 
 class Run(NamedTuple):
-    """What a run is made of: how many operations each client asks for, drawn from what, about how many jobs."""
+    """The size of a run: operations of each client, the seed, and the number of jobs."""
 
     operations: int
     seed: str = "0"
@@ -87,7 +87,7 @@ class Run(NamedTuple):
 
 
 class Client:
-    """One of `among` clients: it asks, and writes down what it was told."""
+    """One of `among` clients: executes operations, and records the replies."""
 
     def __init__(self, executor: Executor, number: int, among: int, run: Run) -> None:
         self.calls: list[Call] = []
@@ -100,7 +100,7 @@ class Client:
         self._now = 0
 
     def work(self) -> None:
-        """Ask for all operations, one after the other."""
+        """Execute all operations, one after the other."""
         op = self._blind.draw()
         while self.asked < self._run.operations:
             lost = self.ask(op, self._tick())
@@ -109,7 +109,7 @@ class Client:
             op = self._blind.draw()
 
     def ask(self, op: Operation, now: int) -> bool:
-        """Execute one operation, and write it down; say whether its reply was lost."""
+        """Execute and record one operation; tell whether its reply was lost."""
         called = time.monotonic_ns()
         outcome = self._executor.execute(op, now)
         self.asked += 1
@@ -122,7 +122,7 @@ class Client:
         return lost
 
     def _tick(self) -> int:
-        """A moment that no other operation has."""
+        """Give a time that no other operation has."""
         at = (time.monotonic_ns() - self._run.began) // TICK_NS * self._among + self._number
         self._now = max(at, self._now + self._among)
         return self._now

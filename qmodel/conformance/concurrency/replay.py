@@ -1,4 +1,4 @@
-"""Many clients at once: what they were answered is what the model answers, in the order in which it happened.
+"""Many concurrent clients, replayed: the model gives the same replies in the recorded order.
 
 The order need not be searched for: it is recorded. A second library, loaded beside the first, holds the same code
 behind one function more, which takes a number and the moment inside the same atomic call (unless the caller gives the
@@ -51,7 +51,7 @@ end}}
 
 
 class Answered(NamedTuple):
-    """One operation of one client: when it happened, in which order, and what it was answered.
+    """One operation of one client: its time, its place in the order, and its reply.
 
     `called` and `returned` are what the client knew of the moment, in nanoseconds of a clock that all share.
     """
@@ -66,7 +66,7 @@ class Answered(NamedTuple):
 
 
 def library() -> str:
-    """The library with the function that records, under a name of its own."""
+    """Make the library with the recording function, under a name of its own."""
     whole = bundle.library()
     head, _, rest = whole.partition("\n")
     kept = rest[: rest.index("register_function{function_name")]
@@ -74,14 +74,14 @@ def library() -> str:
 
 
 class _Client:
-    """A client whose calls are recorded."""
+    """A client with recorded calls."""
 
     def __init__(self, url: str, name: str) -> None:
         self.redis: Any = Redis.from_url(url, retry=RetryPolicy(NoBackoff(), 0), protocol=2)
         self.blind = BlindClient(name)
 
     def run(self, count: int) -> list[Answered]:
-        """Ask for so many operations, one after the other."""
+        """Execute so many operations, one after the other."""
         return [self.ask(self.blind.draw()) for _ in range(count)]
 
     def ask(self, op: Operation) -> Answered:
@@ -122,7 +122,7 @@ def run(url: str, processes: int = 2, threads: int = 4, count: int = 500) -> lis
 
 
 def differences(url: str, history: Sequence[Answered]) -> list[str]:
-    """Replay a recorded history on the model: where it answers otherwise, or ends in another state."""
+    """Replay a recorded history on the model; list where replies or the final state differ."""
     store = Store()
     found = [
         f"{number}: {op} at {now}: {expected!r} != {outcome!r}"
