@@ -56,7 +56,7 @@ IN_LUA_ALONE = {
     "tags.has": "the model asks the job's dictionary",
     "tags.of": "the model asks the job's dictionary",
     "options.of_any": "spares a list where nobody has options",
-    "workers.expect": "a lease that was granted alone is kept with the memory of its grant",
+    "workers.expect": "a lease that was granted alone is written with the memory of its grant, in one command",
     "workers.silent_holders": "the model asks each worker; Lua has no list of them",
 }
 """Public functions without a twin in the model, and why."""

@@ -1,4 +1,4 @@
-"""Which lines of the Lua library a suite runs: in this process by Lua's line hook, and on a real server by counters.
+"""Line coverage of the Lua library: in this process by Lua's line hook, and on a real server by counters.
 
     python -m tools.coverage [--url redis://...]
 
@@ -15,8 +15,8 @@ from typing import Any
 
 from qmodel.backends.bundle import FILES, LIBRARY, function_name, library, read
 from qmodel.backends.embedded.host import LuaHost, active_lines
-from qmodel.conformance.histories.directed import wire as calls
 from qmodel.conformance.histories.script import Named
+from qmodel.conformance.histories.wire_calls import wire as calls
 from qmodel.wire import codec
 from tools.mutation.lua import tree
 from tools.mutation.replay import first_lines
@@ -32,7 +32,7 @@ DUMP = f"{LIBRARY}_coverage"
 
 
 def place(line: int, texts: dict[str, str]) -> Place | None:
-    """Where a line of the loaded library comes from; None for what the bundle adds."""
+    """Find the file and line that a line of the loaded library comes from; None for lines that the bundle adds."""
     for name, before in first_lines(texts).items():
         if before < line <= before + texts[name].count("\n"):
             return name, line - before
@@ -40,7 +40,7 @@ def place(line: int, texts: dict[str, str]) -> Place | None:
 
 
 def in_process(suite: Iterable[Named]) -> tuple[set[Place], set[Place]]:
-    """The lines that can run, and those of them that did not, loading included."""
+    """Give the lines that can run, and the lines among them that did not; loading counts."""
     texts = {name: read(name) for name in FILES}
     source = library(texts)
     host = LuaHost()
@@ -68,7 +68,7 @@ def in_process(suite: Iterable[Named]) -> tuple[set[Place], set[Place]]:
 
 
 def instrumented() -> tuple[str, list[Place]]:
-    """The library with a counter before each statement, and where each counter stands."""
+    """Give the library with a counter before each statement, and the place of each counter."""
     places: list[Place] = []
     texts = {name: _counting(name, read(name), places) for name in FILES}
     head, _, rest = library(texts).partition("\n")
@@ -80,7 +80,7 @@ def instrumented() -> tuple[str, list[Place]]:
 
 
 def _counting(name: str, text: str, places: list[Place]) -> str:
-    """A file with a counter before each statement within a function."""
+    """Put a counter before each statement inside the functions of a file."""
     if name == "catalogue":
         return text
     raw, at = text.encode(), []
@@ -124,12 +124,12 @@ def on_server(client: Any, suite: Iterable[Named]) -> tuple[set[Place], set[Plac
 
 
 def text_of(at: Place) -> str:
-    """The line itself."""
+    """Give the text of a line."""
     return read(at[0]).split("\n")[at[1] - 1].strip()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
+    """Run the command line."""
     import argparse
 
     from tools.mutation.suite import quick

@@ -316,9 +316,6 @@ class _Reader:
                 record["seen_at"] = int(value)
             elif field[0] == "j":
                 record["held"][field[1:]] = int(value)
-            elif value[0] == " ":
-                seq, jid = value[1:].split(" ")
-                record["held"][jid], record["grants"][field[1:]] = int(seq), (jid,)
             else:
                 record["grants"][field[1:]] = tuple(value.split(" "))
         return record

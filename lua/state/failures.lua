@@ -51,15 +51,6 @@ function failures.expired(now, most)
   return found
 end
 
--- The longest failed jobs of a group.
-function failures.oldest(name, count)
-  local found = {}
-  for i, member in ipairs(store.sorted('ZRANGE', keys.group(name), 0, count - 1)) do
-    found[i] = jobs.load(keys.jid_of(member))
-  end
-  return found
-end
-
 -- A page of the groups by name, with their sizes.
 function failures.groups(offset, count)
   local page = {}

@@ -46,8 +46,7 @@
 --   <p>queues                    zset: queues by time first seen
 --   <p>workers                   zset: workers by time last seen
 --   <p>workers-passed            text: how many silent workers that hold leases the sweep has passed (state/workers.lua)
---   <p>w:<worker>:jobs           hash: `` -> last seen, `j<jid>` -> sequence, `r<request>` -> jids granted, by spaces;
---                                of a job that was granted alone only `r<request>` -> a space, sequence, a space, jid
+--   <p>w:<worker>:jobs           hash: `` -> last seen, `j<jid>` -> sequence, `r<request>` -> jids granted, by spaces
 --   <p>cascade                   zset: failed jobs whose dependents are not processed yet (state/cascade.lua)
 --   <p>completed                 zset: score ended at, member <sequence:14><jid>
 --   <p>failed                    zset: failed jobs that may be deleted; score ended at, member <sequence:14><jid>

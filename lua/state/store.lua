@@ -298,6 +298,15 @@ function store.set_field(key, field, value)
   end
 end
 
+function store.set_two_fields(key, one, first, two, second)
+  if store.many then
+    store.set_field(key, one, first)
+    store.set_field(key, two, second)
+  else
+    redis.call('HSET', key, one, store.numbers[first] or first, two, second)
+  end
+end
+
 -- Drop a field, and optionally another, which several drops in a row may have in common.
 function store.drop_fields(key, one, two)
   if not store.many then

@@ -2,9 +2,8 @@
 -- pop reads and writes it once.
 --
 -- A grant is remembered until one of its leases ends in any way: a worker that finishes a job has received the reply,
--- and a worker that lost a lease must not be granted it again. So this memory needs no clock, and does not leak.
---
--- A job that was granted alone has one field for both, the lease and the grant.
+-- and a worker that lost a lease must not be granted it again. So this memory needs no clock, and does not leak. If a
+-- request id is used again while older leases under it last, the end of one of these forgets the newer grant too.
 --
 -- A worker's last-seen time is updated at most once a second: more would cost every pop a write that no reader needs.
 
@@ -56,17 +55,18 @@ function workers.deregister(name)
   return redis.call('ZREM', keys.workers, name) == 1
 end
 
-local field, alone -- the field of the current grant; whether it has at most one job
+-- The field of the current grant, if it has one job; false otherwise.
+local alone
 
 -- Set how many jobs the request asks for whose leases are entered next.
 function workers.expect(request, count)
-  field, alone = 'r' .. request, count == 1 and request ~= ''
+  alone = count == 1 and request ~= '' and 'r' .. request
 end
 
--- Enter a lease.
+-- Enter a lease; with it what its request is granted, if that is one job: one command writes both.
 function workers.hold(job)
   if alone then
-    store.set_field(keys.worker(job.worker), field, ' ' .. store.text(job.seq) .. ' ' .. job.jid)
+    store.set_two_fields(keys.worker(job.worker), 'j' .. job.jid, job.seq, alone, job.jid)
   else
     store.set_field(keys.worker(job.worker), 'j' .. job.jid, job.seq)
   end
@@ -84,10 +84,6 @@ function workers.granted(name, request)
   if not found[2] or request == '' then
     return NONE
   end
-  local single = string.match(found[2], '^ %d+ (.*)$')
-  if single then
-    return {single}
-  end
   local jids = {}
   for jid in string.gmatch(found[2], '%S+') do
     jids[#jids + 1] = jid
@@ -98,7 +94,7 @@ end
 -- Remember which jobs a request was granted.
 function workers.remember(name, request, jids)
   if request ~= '' and #jids > 0 and not alone then
-    store.set_field(keys.worker(name), field, table.concat(jids, ' '))
+    store.set_field(keys.worker(name), 'r' .. request, table.concat(jids, ' '))
   end
 end
 
@@ -152,12 +148,9 @@ function workers.held(name)
   local all = store.hashed('HGETALL', keys.worker(name))
   local held = {}
   for i = 1, #all, 2 do
-    local seq, jid = all[i + 1], string.match(all[i], '^j(.*)$')
-    if not jid then
-      seq, jid = string.match(all[i + 1], '^ (%d+) (.*)$')
-    end
+    local jid = string.match(all[i], '^j(.*)$')
     if jid then
-      held[#held + 1] = {jid, tonumber(seq)}
+      held[#held + 1] = {jid, tonumber(all[i + 1])}
     end
   end
   table.sort(held, function(a, b)

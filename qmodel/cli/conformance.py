@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from qmodel.cli import campaigns, concurrent, kit, without_password
+from qmodel.cli import campaigns, concurrent, fresh, kit, without_password
 from qmodel.cli.session import common, session
 
 
@@ -160,5 +160,6 @@ class _progress:
 common(command)
 common(run)
 command.add_command(concurrent.command)
+command.add_command(fresh.command)
 for _one in kit.COMMANDS:
     command.add_command(_one)

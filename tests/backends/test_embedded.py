@@ -13,7 +13,8 @@ from qmodel.backends.embedded.backend import EmbeddedBackend, Namespace, connect
 from qmodel.backends.embedded.host import LuaHost
 from qmodel.backends.redis import raw_keys
 from qmodel.conformance.compare.runner import first_difference
-from qmodel.conformance.subjects.base import Step, open_subject
+from qmodel.conformance.subjects.base import Step
+from qmodel.conformance.subjects.by_url import open_subject
 from qmodel.contract.operations import Complete, Get, Length, Pop, Put, Queues, Stats
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import ConnectError

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from qmodel.conformance.subjects.base import Subject, open_subject
+from qmodel.conformance.subjects.base import Subject
+from qmodel.conformance.subjects.by_url import open_subject
 from tests.servers import NOTHING_FOUND, Candidate, chosen_servers, running
 
 SERVERS = [

@@ -8,7 +8,7 @@ from itertools import combinations, permutations
 from typing import Any
 
 from qmodel.conformance.concurrency.calls import LOST, Call
-from qmodel.conformance.histories.blind import Asker
+from qmodel.conformance.histories.blind import BlindClient
 from qmodel.contract import operations as ops
 from qmodel.model import engine
 from qmodel.model.state.store import Store
@@ -21,13 +21,13 @@ def history(seed: str, clients: int, count: int, jobs: int = 4, lose: float = 0.
     """
     chance = random.Random(seed)
     store = Store()
-    askers = [Asker(f"w{n}", jobs, seed) for n in range(clients)]
+    blind = [BlindClient(f"w{n}", jobs, seed) for n in range(clients)]
     found: list[Call] = []
     coming: list[tuple[int, int, Any]] = [(chance.randrange(100), n, None) for n in range(clients)]
     while len(found) < count:
         at, n, asked = heapq.heappop(coming)
         if asked is None:
-            heapq.heappush(coming, (at + chance.randrange(1, 100), n, (at, askers[n].draw())))
+            heapq.heappush(coming, (at + chance.randrange(1, 100), n, (at, blind[n].draw())))
             continue
         called, op = asked
         now = 1000 + called * clients + n
@@ -38,7 +38,7 @@ def history(seed: str, clients: int, count: int, jobs: int = 4, lose: float = 0.
         if lost:
             found.append(Call(f"w{n}", called, None, now, op, LOST))
         else:
-            askers[n].learn(op, outcome)
+            blind[n].learn(op, outcome)
             found.append(Call(f"w{n}", called, returned, now, op, outcome))
         heapq.heappush(coming, (returned + 1, n, None))
     if watched:

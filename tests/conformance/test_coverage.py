@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qmodel.conformance.histories.directed import directed
+from qmodel.conformance.histories.directed.load import directed
 from tests.servers import Server
 from tools import coverage
 from tools.mutation.suite import generated

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -12,7 +13,7 @@ from qmodel.conformance.compare import runner
 from qmodel.conformance.histories.choose import RandomChooser
 from qmodel.conformance.histories.generate import Tally, census, count
 from qmodel.conformance.subjects.base import Step
-from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.refusals import Refusal
 
 LEAD_THERE = {"put", "request_open"}
@@ -73,3 +74,26 @@ def test_operations_are_sent_again_verbatim() -> None:
         for at, step in enumerate(history)
     )
     assert again > 60_000 / 50
+
+
+def test_an_operation_is_drawn_as_its_constructor_makes_it() -> None:
+    """What the constructor derives from the arguments (`named`) must fit them, in sub-requests too.
+
+    When the generator set attributes of operations that it had made, the model passed over a dependency of a
+    sub-request (seeds 41.47 and 51.301), and the journal over its priority (31.104).
+    """
+    for seed in ("41.47", "51.301", "31.104"):
+        _check_derived(runner.draw(RandomChooser(seed), 60))
+    for history in _histories():
+        _check_derived(history)
+
+
+def _check_derived(history: list[Step]) -> None:
+    for step in history:
+        for op in (step.op, *(one for one in _inner(step.op) if isinstance(one, Operation))):
+            assert all(getattr(op, name) == getattr(replace(op), name) for name in Operation.__slots__), op
+
+
+def _inner(op: Operation) -> tuple[object, ...]:
+    jobs = getattr(op, "jobs", ())
+    return jobs if isinstance(jobs, tuple) else ()

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-from qmodel.conformance.histories.directed import directed, wire
+from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
+from qmodel.conformance.histories.wire_calls import wire
 from tools.mutation import model, python, replay, suite
 
 

@@ -10,8 +10,9 @@ import re
 import pytest
 
 from qmodel.backends.bundle import read
-from qmodel.conformance.histories.directed import directed, wire
+from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
+from qmodel.conformance.histories.wire_calls import wire
 from qmodel.conformance.kit import vectors
 from qmodel.conformance.subjects.base import Step
 from qmodel.model import engine

@@ -82,7 +82,7 @@ def test_what_is_reached_is_by_the_situation_of_the_job_that_is_named() -> None:
         Step(4, ops.Multiget(("a", "b"))),
     ]
     found: Counter[Reached] = Counter()
-    reached.tell(history, found)
+    reached.count_outcomes(history, found)
     assert found == Counter(
         [
             Reached("put", "missing", "changed"),

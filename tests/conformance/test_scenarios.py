@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from qmodel.conformance.compare import runner
+from qmodel.conformance.compare.agree import agree
 from qmodel.conformance.histories import matrix
 from qmodel.conformance.histories.choose import RandomChooser
 from qmodel.conformance.subjects.base import Subject
@@ -59,7 +60,7 @@ def test_every_name_and_every_sentence_is_unique_in_its_file() -> None:
 def test_the_subject_agrees_to_every_scenario(name: str, subject: Subject) -> None:
     text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
     for history in matrix.parse(text).values():
-        runner.agree(subject, history)
+        agree(subject, history)
 
 
 def test_chance_finds_no_cell_that_the_matrix_has_not() -> None:

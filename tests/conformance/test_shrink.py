@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -186,3 +188,19 @@ def test_the_enumerator_notices_a_generator_that_depends_on_something_else() -> 
         for chooser in EnumeratingChooser.all():
             chooser.below(next(calls))
             chooser.below(2)
+
+
+def test_a_shrunk_operation_is_as_its_constructor_makes_it() -> None:
+    """What the constructor derives (`named`) must fit the arguments, or the model takes a shortcut that is wrong."""
+    history = drawn_until(lambda found: any(isinstance(step.op, ops.RequestPut) for step in found))
+    tried: list[Step] = []
+
+    def requests(candidate: list[Step]) -> bool:
+        tried.extend(candidate)
+        return any(isinstance(step.op, ops.RequestPut) and step.op.jobs for step in candidate)
+
+    shrink(history, requests)
+    inner = [one for step in tried for one in (getattr(step.op, "jobs", ()) or ()) if isinstance(one, ops.Put)]
+    assert inner and len(tried) > 100
+    for op in (*(step.op for step in tried), *inner):
+        assert all(getattr(op, name) == getattr(replace(op), name) for name in ops.Operation.__slots__), op

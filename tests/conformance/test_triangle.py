@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from qmodel.conformance.campaign import campaign
 from qmodel.conformance.compare import report, runner
+from qmodel.conformance.compare.agree import agree
 from qmodel.conformance.compare.shrink import shrink
 from qmodel.conformance.histories.choose import HypothesisChooser
 from qmodel.conformance.subjects.base import Step, Subject
@@ -36,7 +37,7 @@ def test_no_history_that_hypothesis_draws_tells_the_lua_from_the_model() -> None
         difference = runner.first_difference(history, subject)
         if difference is not None:
             short = shrink(history, lambda found: runner.first_difference(found, subject) is not None)
-            runner.agree(subject, short)
+            agree(subject, short)
 
     holds()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from qmodel.conformance.histories.directed import directed
+from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.generate import HOSTILE
 from qmodel.conformance.histories.script import Script
 from qmodel.conformance.subjects.base import Step

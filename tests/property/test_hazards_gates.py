@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from qmodel.conformance.compare import runner
-from qmodel.conformance.subjects.base import open_subject
+from qmodel.conformance.compare.agree import agree
+from qmodel.conformance.subjects.by_url import open_subject
 from qmodel.contract import operations as ops
 from qmodel.model.state import throttles
 from tests.property.support import everywhere, fails
@@ -51,7 +51,7 @@ def scene() -> Iterator[Throttled]:
     played = Throttled()
     yield played
     if importlib.util.find_spec("lupa") is not None:
-        runner.agree(open_subject("embedded://"), played.steps)
+        agree(open_subject("embedded://"), played.steps)
 
 
 # ---- checked and taken in one step (M13, W12)

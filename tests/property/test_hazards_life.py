@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from qmodel.conformance.compare import runner
-from qmodel.conformance.subjects.base import Step, open_subject
+from qmodel.conformance.compare.agree import agree
+from qmodel.conformance.subjects.base import Step
+from qmodel.conformance.subjects.by_url import open_subject
 from qmodel.contract import operations as ops
 from qmodel.model import engine
 from qmodel.model.state.store import Store
@@ -48,7 +49,7 @@ def scene() -> Iterator[Played]:
     played = Played()
     yield played
     if importlib.util.find_spec("lupa") is not None:
-        runner.agree(open_subject("embedded://"), played.steps)
+        agree(open_subject("embedded://"), played.steps)
 
 
 # ---- last in, first out

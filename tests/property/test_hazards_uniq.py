@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import qmodel
-from qmodel.conformance.compare import runner
-from qmodel.conformance.subjects.base import open_subject
+from qmodel.conformance.compare.agree import agree
+from qmodel.conformance.subjects.by_url import open_subject
 from qmodel.contract import operations as ops
 from qmodel.model import snapshot
 from tests.property.test_hazards_life import Played
@@ -25,7 +25,7 @@ def scene() -> Iterator[Played]:
     played = Played()
     yield played
     if importlib.util.find_spec("lupa") is not None:
-        runner.agree(open_subject("embedded://"), played.steps)
+        agree(open_subject("embedded://"), played.steps)
 
 
 def put(scene: Played, jid: str, mode: str | None = None, **arguments: Any) -> Any:

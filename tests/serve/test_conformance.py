@@ -8,7 +8,7 @@ import pytest
 
 from qmodel.conformance.compare.runner import draw, first_difference
 from qmodel.conformance.histories.choose import RandomChooser
-from qmodel.conformance.subjects.base import open_subject
+from qmodel.conformance.subjects.by_url import open_subject
 from qmodel.conformance.subjects.lua import ServedSubject
 from tests.serve.support import serving
 

@@ -1,4 +1,4 @@
-"""How strong the suite is: faults planted on purpose, in the Lua library and in the model, and how many it notices.
+"""Mutation testing: faults planted in the Lua library and in the model, and how many of them the suite notices.
 
 A mutant is a file with one small change (`lua`, `python`). The suite (`suite`) is recorded once on what is right
 (`replay` for the Lua, `model` for the model) and each mutant executes it until it is seen to differ. What is not

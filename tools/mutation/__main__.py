@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from qmodel.conformance.histories.directed import wire
 from qmodel.conformance.histories.script import Named
+from qmodel.conformance.histories.wire_calls import wire
 from qmodel.conformance.kit.vectors import dumps
 from tools.mutation import distil, lua, model, python, replay, suite
 from tools.mutation.mutants import Mutant
@@ -28,24 +28,24 @@ from tools.mutation.triage import Triage, path
 AIMS = {"lua": 98.0, "model": 95.0}
 
 _forked: dict[str, Callable[[Mutant], Verdict]] = {}
-"""The judge that forked processes find here."""
+"""The judge. Forked processes inherit it."""
 
 
 def all_mutants(side: str, only: str = "") -> list[Mutant]:
-    """The mutants of one side, those of files whose name contains `only`."""
+    """List the mutants of one side, in files with `only` in their names."""
     made = lua.mutants if side == "lua" else python.mutants
     return [mutant for file in (lua if side == "lua" else python).MUTATED if only in file for mutant in made(file)]
 
 
 def recording(side: str, named: Sequence[Named]) -> replay.Recording | model.Recording:
-    """The suite, recorded on what is right."""
+    """Record the suite on the right code."""
     return replay.Recording(named, wire()) if side == "lua" else model.Recording(named)
 
 
 def hunt(
     mutants: Sequence[Mutant], judge: Callable[[Mutant], Verdict], jobs: int, seconds: float = 1e9
 ) -> Iterator[Result]:
-    """Judge mutants in so many processes, forked here, until the time is up."""
+    """Judge mutants in so many forked processes, until the time is over."""
     _forked["judge"] = judge
     end = time.monotonic() + seconds
     context = multiprocessing.get_context("fork")
@@ -103,7 +103,7 @@ def distilled(jobs: int, budget: int, seconds: float = 1e9) -> str:
 
 
 def _learn(named: Sequence[Named], learnt: Sequence[Mutant], jobs: int, seconds: float) -> distil.Kills:
-    """Where each mutant is noticed: in up to six histories, at which step."""
+    """Find where each mutant is noticed: up to six histories, and the step in each."""
     recorded = replay.Recording(named)
     kills: distil.Kills = {}
     for result in hunt(learnt, partial(recorded.judge, most=6), jobs, seconds):
@@ -114,7 +114,7 @@ def _learn(named: Sequence[Named], learnt: Sequence[Mutant], jobs: int, seconds:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="mutate", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--side", choices=("lua", "model"), help="one side only")
     parser.add_argument("--only", default="", metavar="FILE", help="files whose name contains this, as ops/putting")

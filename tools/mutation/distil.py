@@ -16,7 +16,7 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from qmodel.conformance.histories.directed import SCRIPTS
+from qmodel.conformance.histories.directed.load import reasons
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.kit.vectors import Vector, made, path_of
 from qmodel.conformance.subjects.base import Step
@@ -123,9 +123,9 @@ def vectors(suite: Sequence[Named], chosen: Iterable[tuple[int, int]]) -> list[V
 
 
 def _why(name: str) -> str:
-    """What a history is for: what is said of it, if it was written by hand."""
-    written = next((script.__doc__ for script in SCRIPTS if script.__name__ == name), None)
-    return written or "A generated history, as far as it notices faults that no other one does, and reads of the end."
+    """Say why a history is kept: its own reason, if it was written by hand."""
+    generated = "A generated history, as far as it notices faults that no other one does, and reads of the end."
+    return reasons().get(name, generated)
 
 
 def reads(store: Store) -> list[Operation]:

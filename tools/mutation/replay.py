@@ -22,8 +22,8 @@ from qmodel.backends.bundle import FILES, function_name, library, read
 from qmodel.backends.embedded.host import LuaHost, ReplyError
 from qmodel.backends.embedded.keyspace import Keyspace, SortedSet, Stream
 from qmodel.backends.redis import raw_keys
-from qmodel.conformance.histories.directed import SERVER_CLOCK, Wire
 from qmodel.conformance.histories.script import Named
+from qmodel.conformance.histories.wire_calls import SERVER_CLOCK, Wire
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import CATALOGUE
 from qmodel.contract.refusals import Refusal
@@ -37,7 +37,7 @@ from tools.mutation.uses import in_function, uses
 
 PREFIX = "ql:"
 LIMIT = 10_000_000
-"""Lua instructions in one step, for what loops for ever; a few times what the longest step of the suite takes."""
+"""The most Lua instructions in one step, which stops endless loops: a few times the longest step of the suite."""
 
 SILENCES = 25
 """In how many histories a mutant may differ in bytes only until it is tried on the directed ones alone."""
@@ -52,7 +52,7 @@ Keys = dict[bytes, Any]
 
 
 class Recorded(NamedTuple):
-    """One step on the right library: what it is, what it replied, the keys before it, and those that it wrote."""
+    """One step on the right library: the step, its reply, the keys before it, and the keys that it wrote."""
 
     history: int
     at: int
@@ -72,7 +72,7 @@ class Kill(NamedTuple):
 
 @dataclass
 class Verdict:
-    """What became of a mutant."""
+    """The verdict on a mutant."""
 
     kills: list[Kill] = field(default_factory=list)
     steps: int = 0
@@ -82,7 +82,7 @@ class Verdict:
 
 
 def frozen(value: Any) -> Any:
-    """A copy of a key's content that commands on the key do not change."""
+    """Copy a key's content, so that later commands on the key do not change the copy."""
     if value.__class__ is bytes:
         return value
     if value.__class__ is SortedSet:
@@ -99,7 +99,7 @@ def frozen(value: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two keys have the same content."""
+    """Tell whether two keys have the same content."""
     if one.__class__ is not other.__class__:
         return False
     if one.__class__ is SortedSet:
@@ -118,7 +118,7 @@ class Loaded:
         self.keyspace: Keyspace = self.host.keyspace
 
     def set(self, keys: Keys) -> None:
-        """Let the keyspace hold these keys."""
+        """Replace the content of the keyspace by these keys."""
         self.keyspace._data = {key: value if value.__class__ is bytes else frozen(value) for key, value in keys.items()}
         self.keyspace.touched.clear()
 
@@ -134,7 +134,7 @@ class Loaded:
         return self.host.fcall(function_name(step.op.spec.name), [PREFIX], args)
 
     def content(self, key: bytes) -> Any:
-        """What a key holds, or None."""
+        """Give the content of a key, or None."""
         return self.keyspace._data.get(key)
 
 
@@ -203,7 +203,7 @@ class Recording:
         return _after(keys, written)
 
     def lines(self) -> set[int]:
-        """The lines of the bundle that ran."""
+        """Give the lines of the bundle that ran."""
         return set(self.running)
 
     def place(self, line: int) -> tuple[str, int]:
@@ -212,7 +212,7 @@ class Recording:
         return file, line - self.firsts[file]
 
     def steps_of(self, mutant: Mutant) -> Sequence[int]:
-        """The steps that a mutant may change, in the suite's order: those that run its statement."""
+        """List the steps that run a mutant's statement, in the suite's order: only these can change."""
         first = self.firsts[mutant.file]
         found: set[int] = set()
         for line in range(first + mutant.first, first + mutant.last + 1):
@@ -247,7 +247,7 @@ class Recording:
             return None
 
     def judge_replies(self, mutant: Mutant) -> Verdict:
-        """Execute a mutant as one who sees nothing but replies: history by history, each from the beginning."""
+        """Execute a mutant and compare replies alone: history by history, each from the beginning."""
         verdict = Verdict()
         steps = self.steps_of(mutant)
         if not steps:
@@ -358,7 +358,7 @@ class Recording:
 
 
 def snapshot(keys: Keys) -> Snapshot:
-    """The state that these keys mean."""
+    """Decode the state from these keys."""
     keyspace = Keyspace()
     keyspace._data = keys
     return raw_keys.decode(keyspace.dump(), PREFIX)
@@ -437,6 +437,6 @@ def first_lines(texts: dict[str, str]) -> dict[str, int]:
 
 
 def histories(recording: Recording) -> Iterator[tuple[str, list[Recorded]]]:
-    """Each history with its steps."""
+    """Give each history with its recorded steps."""
     for number, name in enumerate(recording.names):
         yield name, recording.steps[recording.first[number] : recording.first[number + 1]]

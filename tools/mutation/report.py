@@ -1,4 +1,4 @@
-"""What a hunt found, in figures and by line."""
+"""The report of a hunt: figures, and the survivors by line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.mutation.triage import Entry, path
 
 @dataclass
 class Result:
-    """What became of one mutant."""
+    """The result of one mutant."""
 
     mutant: Mutant
     verdict: Verdict
@@ -21,13 +21,13 @@ class Result:
 
     @property
     def valid(self) -> bool:
-        """Whether it is a program at all."""
+        """Tell whether the mutant is a valid program."""
         return not (self.verdict.kills and self.verdict.kills[0].by == "compile")
 
 
 @dataclass
 class Summary:
-    """What became of the mutants of one side."""
+    """The results of the mutants of one side."""
 
     side: str
     killed: list[Result] = field(default_factory=list)
@@ -35,12 +35,12 @@ class Summary:
     equivalent: int = 0
     invalid: int = 0
     wrong: list[Result] = field(default_factory=list)
-    """Noticed, though they are said to be equivalent."""
+    """The mutants that were noticed although they are listed as equivalent."""
     stale: list[Entry] = field(default_factory=list)
     seconds: float = 0.0
 
     def add(self, result: Result, known: bool) -> None:
-        """Count one; `known` says that it is said to be equivalent."""
+        """Count one; `known` means that it is listed as equivalent."""
         self.seconds += result.seconds
         if not result.valid:
             self.invalid += 1
@@ -52,7 +52,7 @@ class Summary:
 
     @property
     def share(self) -> float:
-        """How many of a hundred mutants were killed, of those that are not equivalent."""
+        """The percentage killed of the mutants that are not equivalent."""
         total = len(self.killed) + len(self.survived)
         return 100 * len(self.killed) / total if total else 100.0
 
@@ -62,7 +62,7 @@ class Summary:
 
 
 def show(summary: Summary) -> str:
-    """The report."""
+    """Write the report."""
     lines = [
         f"{summary.side}: {len(summary.killed) + len(summary.survived) + summary.equivalent} mutants"
         f" ({summary.equivalent} equivalent by mutants.toml), {summary.share:.2f} % of the others killed,"

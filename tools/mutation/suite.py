@@ -1,10 +1,10 @@
-"""The suite that mutants are measured against: generated histories, and those of `directed`."""
+"""The suite that mutants are measured against: generated and directed histories."""
 
 from __future__ import annotations
 
 from qmodel.conformance.compare.runner import draw
 from qmodel.conformance.histories.choose import RandomChooser
-from qmodel.conformance.histories.directed import directed
+from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 
 HISTORIES = 300
@@ -12,7 +12,7 @@ STEPS = 60
 
 
 def generated(histories: int = HISTORIES, steps: int = STEPS, *, seed: str = "mutation") -> list[Named]:
-    """Generated histories; any language could send what is in them."""
+    """Draw the generated histories; any language can send their values."""
     return [
         Named(f"{seed} {number}", draw(RandomChooser(f"{seed} {number}"), steps, typed=False))
         for number in range(histories)
@@ -20,5 +20,5 @@ def generated(histories: int = HISTORIES, steps: int = STEPS, *, seed: str = "mu
 
 
 def quick() -> list[Named]:
-    """What `./dev mutate` measures: the generated histories, then the directed ones."""
+    """Give the suite of `./dev mutate`: the generated histories, then the directed ones."""
     return [*generated(), *directed()]

@@ -7,7 +7,7 @@
     becomes = ["local FOLD = 65"]       # left out: whatever the operator makes of that line
     reason = "When durations are folded shows nowhere: readers fold what is pending."
 
-A line is told by its text, so that it may move; `nth = [2]` is the second of several that read the same.
+A line is identified by its text, so that it may move; `nth = [2]` is the second of several that read the same.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Entry:
     met: list[Mutant] = field(default_factory=list)
 
     def covers(self, mutant: Mutant) -> bool:
-        """Whether the entry speaks of a mutant."""
+        """Tell whether the entry matches a mutant."""
         return (
             self.file == path(mutant)
             and self.operator in ("*", mutant.operator)
@@ -47,7 +47,7 @@ class Entry:
 
 
 def path(mutant: Mutant) -> str:
-    """A mutant's file as the repository has it."""
+    """Give the path of a mutant's file in the repository."""
     return f"lua/{mutant.file}.lua" if mutant.side == "lua" else f"qmodel/{mutant.file}.py"
 
 
@@ -72,7 +72,7 @@ class Triage:
             self._by_line.setdefault((entry.file, entry.line), []).append(entry)
 
     def entry(self, mutant: Mutant) -> Entry | None:
-        """The entry that says why a mutant is equivalent, if there is one."""
+        """Find the entry for an equivalent mutant, if there is one."""
         for entry in self._by_line.get((path(mutant), mutant.was), ()):
             if entry.covers(mutant):
                 entry.met.append(mutant)
@@ -80,6 +80,6 @@ class Triage:
         return None
 
     def stale(self, mutated: Iterable[str]) -> list[Entry]:
-        """The entries of these files that spoke of no mutant: their line has changed."""
+        """List the entries of these files that matched no mutant: their lines have changed."""
         files = set(mutated)
         return [entry for entry in self.entries if entry.file in files and not entry.met]

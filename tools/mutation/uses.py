@@ -1,4 +1,4 @@
-"""Which lines a mutant of what runs while the library loads may change: a constant's, a table's.
+"""The lines that may change with a mutant of load-time code: of a constant, of a table.
 
 Such a value has a name, and only what names it can tell the difference; so only steps that run one of those lines need
 be executed, which are few of all. What has no name, or goes on under another that cannot be followed, may change every
@@ -20,7 +20,7 @@ FUNCTIONS = ("function_declaration", "function_definition")
 
 
 def in_function(node: Any) -> bool:
-    """Whether a node belongs to a function: all else runs once, while the library loads."""
+    """Tell whether a node belongs to a function; all other code runs once, while the library loads."""
     while node is not None:
         if node.type in FUNCTIONS:
             return True
@@ -52,7 +52,7 @@ def _of(texts: Mapping[str, str], file: str, node: Any, met: tuple[str, ...]) ->
 
 
 def _top(node: Any) -> Any:
-    """The statement of the top level that a node belongs to."""
+    """Find the top-level statement that a node belongs to."""
     while node.parent is not None and node.parent.type != "chunk":
         node = node.parent
     return node

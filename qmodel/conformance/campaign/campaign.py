@@ -1,7 +1,7 @@
 """Campaigns: many histories against one subject. `qmodel conformance run` is this.
 
-Every history has a number, and is drawn from the campaign's seed and that number alone. So it is the same in whichever
-process it is run, and parts of a campaign may be run anywhere, in any order (`parts.py`).
+Each history has a number and is drawn from the campaign's seed and that number alone. So a history does not depend on
+the process that runs it, and parts of a campaign may run anywhere, in any order (`parts.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from qmodel.conformance.campaign.reached import Reached, tell
+from qmodel.conformance.campaign.reached import Reached, count_outcomes
 from qmodel.conformance.compare import runner
 from qmodel.conformance.compare.report import Failure
 from qmodel.conformance.compare.shrink import MOST_TRIES, shrink
@@ -24,7 +24,7 @@ STEPS = 60
 
 @dataclass(slots=True)
 class Progress:
-    """How far a campaign has come."""
+    """The progress of a campaign."""
 
     subject: str
     histories: int = 0
@@ -34,7 +34,7 @@ class Progress:
 
     @property
     def agrees(self) -> bool:
-        """Whether no difference was found."""
+        """Tell whether no difference was found."""
         return not self.failures
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Progress:
 
 @dataclass(slots=True)
 class Summary(Progress):
-    """What a campaign did and found."""
+    """The result of a campaign: what it ran, which outcomes it reached, and its failures."""
 
     failures: list[Failure] = field(default_factory=list)
     reached: Counter[Reached] = field(default_factory=Counter)
@@ -78,7 +78,7 @@ def run(
         difference = runner.first_difference(history, subject, every)
         summary.histories += 1
         summary.steps += len(history)
-        tell(history, summary.reached)
+        count_outcomes(history, summary.reached)
         if difference is not None:
             summary.failures.append(failure(subject, name, history, difference))
         summary.seconds = time.monotonic() - began
@@ -89,14 +89,14 @@ def run(
 
 
 def drawn(name: str, steps: int, typed: bool = True) -> list[Step]:
-    """The history of a name, which is a campaign's seed and the history's number: `seed.number`."""
+    """Draw the history with this name: a campaign's seed and the history's number, `seed.number`."""
     return runner.draw(RandomChooser(name), steps, typed=typed)
 
 
 def failure(
     subject: Subject, seed: str, history: list[Step], difference: runner.Difference, tries: int = MOST_TRIES
 ) -> Failure:
-    """Shrink a history that fails, by at most so many tries."""
+    """Shrink a history that fails, in at most this many tries."""
 
     def fails(candidate: list[Step]) -> bool:
         return runner.first_difference(candidate, subject) is not None

@@ -1,11 +1,11 @@
-"""Parts of a campaign: what one process does of it, told as plain data.
+"""Parts of a campaign: the share of one process, reported as plain data.
 
-`perform` is the kernel. Who calls it may be this process, several (`processes.py`), or Spark's executors
-(`qmodel.pipeline.spark.campaign`); the sum of the parts is the same.
+`perform` is the kernel. This process, several processes (`processes.py`) or Spark's executors
+(`qmodel.pipeline.spark.campaign`) call it; the sum of the parts is the same.
 
-A history that fails is shrunk where it failed, for the subject is there, with a server of its own perhaps, and not
-where the parts are summed. Shrinking takes seconds, so of a part only the first failures are shrunk, by a bounded
-number of tries: where everything fails, the campaign does not stand still. The others are told as they were drawn.
+A failing history is shrunk in the process that ran it, because the subject, perhaps with a server of its own, is there
+and not where the parts are summed. Shrinking takes seconds, so only the first failures of a part are shrunk, in a
+bounded number of tries: a campaign in which everything fails still ends. The other failures are reported as drawn.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from qmodel.conformance.campaign import campaign
-from qmodel.conformance.campaign.reached import Reached, pairs, tell
+from qmodel.conformance.campaign.reached import Reached, count_outcomes, pairs
 from qmodel.conformance.compare import report, runner
 from qmodel.conformance.histories import json_lines
 from qmodel.conformance.subjects.base import Crash, Seen, Step, Subject
 
 TRIES = 1500
-"""By how many tries a failure is shrunk."""
+"""The most tries to shrink a failure."""
 
 HISTORIES = 25
-"""How many histories a part has, unless it is said otherwise: some seconds of work at most."""
+"""The default number of histories in a part: a few seconds of work."""
 
 
 class Campaign(NamedTuple):
-    """What is to be run.
+    """The campaign to run.
 
-    `open` makes the subject. It is sent to the processes, so it must be importable there, and those that are equal
-    share one subject in a process. `shrunk` is how many failures of a part are shrunk. For the rest see `campaign.run`.
+    `open` opens the subject. It is sent to the processes, so it must be importable there; equal ones share one subject
+    in a process. `shrunk` is how many failures of a part are shrunk. For the other fields see `campaign.run`.
     """
 
     seed: str
@@ -49,9 +49,9 @@ class Campaign(NamedTuple):
 class Found(NamedTuple):
     """A history that failed.
 
-    `history` is its name, `drawn` and `steps` how many steps it had and has after shrinking, `operation` the one after
-    which the subject differs, in its `what` (reply, events, state, or crash: the server was gone). `text` is for
-    people: transcript, vector and test; `vector` are JSON lines for `qmodel run`.
+    `history` is its name. It had `drawn` steps, and `steps` after shrinking. The subject differs after `operation`, in
+    `what`: reply, events, state, or crash (the server was gone). `text` is for people: transcript, vector and test.
+    `vector` holds JSON lines for `qmodel run`.
     """
 
     history: str
@@ -65,7 +65,7 @@ class Found(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What became of the histories from number `first` on; `by` is the host and the process that ran them."""
+    """The result of the histories from number `first` on; `by` names the host and the process that ran them."""
 
     first: int
     histories: int
@@ -78,12 +78,12 @@ class Part(NamedTuple):
 
 
 def ranges(examples: int, size: int = HISTORIES) -> list[tuple[int, int]]:
-    """The parts of a campaign: the first number of each, and how many histories it has."""
+    """Split a campaign into parts: the first number of each, and its number of histories."""
     return [(first, min(size, examples - first)) for first in range(0, examples, size)]
 
 
 _subjects: dict[Any, Subject] = {}
-"""The subjects that this process has opened. A server takes tenths of seconds to start, so it serves all parts."""
+"""The subjects that this process has opened. Starting a server takes tenths of a second, so one serves all parts."""
 
 
 def perform(what: Campaign, first: int, count: int) -> Part:
@@ -94,7 +94,7 @@ def perform(what: Campaign, first: int, count: int) -> Part:
         name = f"{what.seed}.{number}"
         history = campaign.drawn(name, what.steps, what.typed)
         steps += len(history)
-        tell(history, reached)
+        count_outcomes(history, reached)
         difference = _difference(what, history)
         if difference is not None:
             failures.append(_found(_subject(what), name, history, difference, len(failures) < what.shrunk))
@@ -104,7 +104,7 @@ def perform(what: Campaign, first: int, count: int) -> Part:
 
 
 def close() -> None:
-    """Give back the subjects that this process has opened."""
+    """Close the subjects that this process has opened."""
     while _subjects:
         _subjects.popitem()[1].close()
 
@@ -114,9 +114,9 @@ def _subject(what: Campaign) -> Subject:
 
 
 def _difference(what: Campaign, history: list[Step]) -> runner.Difference | None:
-    """The first difference. A server that is gone is opened anew, and the history is run once more.
+    """Find the first difference. If the server is gone, open a new one and run the history once more.
 
-    One that is gone again has not died by chance: that is what is told of the history.
+    If the server is gone again, the history caused it: the difference is then a crash.
     """
     subject = _subject(what)
     with contextlib.suppress(Exception):
@@ -142,7 +142,7 @@ def _found(subject: Subject, name: str, history: list[Step], difference: runner.
 
 
 class Total(campaign.Progress):
-    """The sum of parts: how far a campaign came, what it reached, and what it found."""
+    """The sum of parts: a campaign's progress, the outcomes that it reached, and its failures."""
 
     def __init__(self, parts: Iterable[Part] = ()) -> None:
         super().__init__("")
@@ -154,7 +154,7 @@ class Total(campaign.Progress):
             self.add(part)
 
     def add(self, part: Part) -> None:
-        """Count a part."""
+        """Add a part to the sum."""
         self.subject = part.subject
         self.histories += part.histories
         self.steps += part.steps
@@ -164,7 +164,7 @@ class Total(campaign.Progress):
         self.failures += part.failures
 
     def kinds(self) -> Iterator[Found]:
-        """Of each kind of failure (in what, after which operation) the shortest that was shrunk."""
+        """Give the shortest shrunk failure of each kind; a kind is an operation and what differs after it."""
         best: dict[tuple[str, str], Found] = {}
         for one in sorted(self.failures, key=lambda one: (not one.shrunk, one.steps, one.history)):
             best.setdefault((one.operation, one.what), one)
@@ -173,5 +173,5 @@ class Total(campaign.Progress):
 
 
 def missed(reached: Iterable[Reached]) -> list[tuple[str, str]]:
-    """The pairs of an operation and a situation that were never tried."""
+    """List the pairs of an operation and a situation that were never tried."""
     return sorted(pairs() - {(one.operation, one.situation) for one in reached})

@@ -1,4 +1,4 @@
-"""The parts of a campaign, in several processes of this machine."""
+"""Campaigns in several processes of this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qmodel.processes import spread
 
 
 class _Work:
-    """A part of a campaign, by its range."""
+    """Runs the part of a campaign with a given range of numbers."""
 
     def __init__(self, what: Campaign) -> None:
         self.what = what
@@ -20,7 +20,7 @@ class _Work:
 
 
 def perform(what: Campaign, examples: int, processes: int, size: int = parts.HISTORIES) -> Iterator[Part]:
-    """The parts of a campaign, as they are done."""
+    """Give the parts of a campaign as they are done."""
     try:
         yield from spread(_Work(what), parts.ranges(examples, size), processes)
     finally:

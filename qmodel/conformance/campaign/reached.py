@@ -1,8 +1,7 @@
-"""What histories reach: which operation, in which situation of the job that it names, with which outcome.
+"""The outcomes that histories reach: an operation, the situation of the job that it names, and its result.
 
-A pair is an operation and a situation. Each operation that names jobs can be tried in every situation of a job, and
-each other one in the one situation `any`; so how many pairs there are is known, and a campaign can say which of them
-it never tried.
+A pair is an operation and a situation. An operation that names jobs can be tried in every situation of a job; any other
+operation has the one situation `any`. So the number of pairs is known, and a campaign can list those it never tried.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from qmodel.model.state.store import Store
 
 ANY = "any"
 NAMES = ("jid", "jids", "jobs")
-"""The arguments by which an operation names jobs."""
+"""The arguments that name jobs."""
 
 
 class Reached(NamedTuple):
-    """An operation, the situation of a job that it named (or `any`), and what came of it.
+    """An operation, the situation of a job that it named (or `any`), and its outcome.
 
-    `outcome` is the code of a refusal, `changed` where an event was told, or else `nothing`.
+    `outcome` is the code of a refusal, `changed` if the operation emitted an event, or else `nothing`.
     """
 
     operation: str
@@ -35,7 +34,7 @@ class Reached(NamedTuple):
 
 
 def pairs() -> set[tuple[str, str]]:
-    """Every pair of an operation and a situation that there is."""
+    """List every possible pair of an operation and a situation."""
     found = set()
     for name, spec in CATALOGUE.items():
         naming = name not in JOBLESS and any(argument.name in NAMES for argument in spec.arguments)
@@ -43,8 +42,8 @@ def pairs() -> set[tuple[str, str]]:
     return found
 
 
-def tell(history: Iterable[Step], reached: Counter[Reached]) -> None:
-    """Run a history on the model, and count what it reaches. It ends where the model crashes."""
+def count_outcomes(history: Iterable[Step], reached: Counter[Reached]) -> None:
+    """Run a history on the model, and count the outcomes that it reaches. Stop where the model crashes."""
     store = Store()
     for now, op in history:
         situations = {situation(store, now, jid) for jid in _named(op)} or {ANY}
@@ -58,7 +57,7 @@ def tell(history: Iterable[Step], reached: Counter[Reached]) -> None:
 
 
 def _named(op: Operation) -> Iterator[str]:
-    """The ids of the jobs that an operation names."""
+    """Give the ids of the jobs that an operation names."""
     if op.spec.name in JOBLESS:
         return
     several: Any = getattr(op, "jids", ())

@@ -17,7 +17,7 @@ INK = "#495057"
 
 
 def picture(reached: Mapping[Reached, int], title: str) -> str:
-    """The picture, as SVG. A cell is darker the more often it was tried, on a logarithmic scale; red is never."""
+    """Draw the picture, as SVG. Darker cells were tried more often, on a logarithmic scale; red cells never."""
     times: Counter[tuple[str, str]] = Counter()
     for one, count in reached.items():
         times[one.operation, one.situation] += count

@@ -1,4 +1,4 @@
-"""What a failure looks like: a transcript to read, a vector to keep, a test to paste."""
+"""Reports of a failure: a transcript to read, a vector to keep, a test to paste."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qmodel.contract.replies import Job
 
 MOST_EVENTS = 30
 LONGEST = 2000
-"""How much of one step a transcript shows."""
+"""The longest line of a transcript, in characters."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Failure:
 
 
 def transcript(history: History, difference: Difference, subject: str = "subject") -> str:
-    """The steps with what the model answers, up to the one after which the subject differs."""
+    """Show the steps with the model's answers, up to the first step where the subject differs."""
     lines = list(lines_of(history[: difference.at + 1]))
     lines.append(f"  here {subject} differs in its {difference.what} (model's != {subject}'s):")
     lines += [f"    {path}" for path in difference.paths[:20]]
@@ -50,7 +50,7 @@ def transcript(history: History, difference: Difference, subject: str = "subject
 
 
 def lines_of(history: History, seen: Iterable[Seen] | None = None) -> list[str]:
-    """The steps of a history, and under each its events and its outcome."""
+    """List the steps of a history, and under each step its events and its outcome."""
     lines = []
     for (now, op), one in zip(history, seen or observe(ModelSubject(), history, 10**9), strict=False):
         lines.append(_short(f"{now:>6} {call(op)}"))
@@ -68,7 +68,7 @@ def _short(line: str) -> str:
 
 
 def call(op: Operation) -> str:
-    """An operation as one would write it in Python, without what is left at its default."""
+    """Write an operation as Python, without the arguments that have their default."""
     values = []
     for argument in op.spec.arguments:
         value = getattr(op, argument.name)
@@ -88,7 +88,7 @@ def _value(value: Any) -> str:
 
 
 def outcome(found: Any) -> str:
-    """A reply or refusal in one line; of jobs what matters most."""
+    """Write a reply or refusal in one line; a job is shown by its id, state, queue and token."""
     if isinstance(found, Refusal):
         return " ".join(("refused:", found.code, *(_text(fact) for fact in found.facts)))
     if isinstance(found, Crash):
@@ -105,13 +105,13 @@ def _text(value: object) -> str:
 
 
 def snippet(history: History, difference: Difference | None = None) -> str:
-    """A test for pytest that runs a history on the fixture `subject`, ready to paste."""
+    """Write a test for pytest that runs a history on the fixture `subject`."""
     name = history[-1].op.spec.name if history else "nothing"
     what = f"_{difference.what}" if difference is not None else ""
     classes = sorted({type(op).__name__ for op in _all_operations(history)})
     steps = "".join(f"            Step({now}, {call(op)}),\n" for now, op in history)
     return (
-        "from qmodel.conformance.compare.runner import agree\n"
+        "from qmodel.conformance.compare.agree import agree\n"
         "from qmodel.conformance.subjects.base import Step\n"
         f"from qmodel.contract.operations import {', '.join(classes)}\n\n\n"
         f"def test_{name}{what}_agrees(subject):\n"

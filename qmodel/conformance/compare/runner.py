@@ -1,8 +1,7 @@
-"""The runner: executes a history on the model and on a subject, and tells the first difference.
+"""The runner: executes a history on the model and on a subject, and finds the first difference.
 
-Compared after every step: the reply or refusal, the events, and the whole state. A history is drawn
-whole, by looking at the model alone, so a subject may execute it in one round trip; nothing that a
-subject replies changes what is asked of it next.
+After every step it compares the reply or refusal, the events, and the whole state. A history is drawn whole, by looking
+at the model alone, so a subject may execute it in one round trip: its replies do not change the next operation.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from qmodel.model import snapshot
 
 
 class Difference(NamedTuple):
-    """The first step after which a subject differs from the model, in what, and where.
+    """The first step after which a subject differs from the model, and how.
 
     `what` is `reply`, `events` or `state`; each of `paths` reads `path: model's != subject's`.
     """
@@ -39,7 +38,7 @@ class Difference(NamedTuple):
 
 
 def draw(chooser: Chooser, steps: int, *, typed: bool = True, only: Container[str] | None = None) -> list[Step]:
-    """Draw a history of at most so many steps, on a model of its own; of these operations only, if they are named."""
+    """Draw a history of at most `steps` steps, on a new model; with `only`, of these operations alone."""
     model = ModelSubject()
     generator = Generator(chooser, typed=typed)
     drawn = []
@@ -73,7 +72,7 @@ def first_difference(history: History, subject: Subject, every: int = 1) -> Diff
 
 
 def compare(at: int, expected: Seen, found: Seen) -> Difference | None:
-    """In what a subject's step differs from the model's, if in anything."""
+    """Compare a subject's step with the model's; give the difference, if there is one."""
     one, other = expected.outcome, found.outcome
     if one != other or isinstance(one, Crash) or not _same_types(one, other):
         what, paths = "reply", tuple(snapshot.compare("reply", one, other))
@@ -88,13 +87,5 @@ def compare(at: int, expected: Seen, found: Seen) -> Difference | None:
 
 
 def _same_types(one: Any, other: Any) -> bool:
-    """Whether equal replies are so without 1 == True and 1 == 1.0."""
+    """Tell whether equal replies also have equal types: 1 == True and 1 == 1.0 do not count."""
     return type(one) is type(other) and (not isinstance(one, tuple) or json.dumps(one) == json.dumps(other))
-
-
-def agree(subject: Subject, history: History) -> None:
-    """Assert that a subject does with a history as the model does; or say where it does not."""
-    from qmodel.conformance.compare import report
-
-    difference = first_difference(history, subject)
-    assert difference is None, "\n" + report.transcript(history, difference, subject.name)

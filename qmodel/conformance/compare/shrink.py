@@ -1,18 +1,18 @@
-"""Shrinking: from a history that fails to a short and simple one that still does.
+"""Shrinking: finds a short and simple history that fails as a long one does.
 
 Four kinds of simplification, to a fixpoint: leave out steps (in chunks that halve, from the end),
 lower arguments (to their defaults, to zero, to fewer), rename (everything of a kind to its first
 names), and lower time (stand still; start at zero; take rounder steps).
 
-A token is the sequence of an event, so leaving out any step that caused one would change every
-token after it. Therefore tokens are written while shrinking as whose they are: of the job's last
-lease, of the one before it, and so on; and numbered anew, by running the model, before each try.
+A token is the sequence number of an event, so leaving out a step that emits one would change every later
+token. So while shrinking, tokens are symbols: the job's last lease, the lease before it, and so on. Before
+each try, the model runs and numbers them anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from qmodel.conformance.subjects.base import Step
@@ -29,14 +29,14 @@ MOST_TRIES = 3000
 
 
 class Lease(NamedTuple):
-    """A token by whose it is: of the last lease of a job that there was, or of one before that."""
+    """A token as a symbol: the job, and how many leases of the job came after this one."""
 
     jid: str
     back: int
 
 
 def shrink(history: Sequence[Step], fails: Fails, most: int = MOST_TRIES) -> list[Step]:
-    """Give a simpler history that fails, too. `fails` is asked at most `most` times."""
+    """Find a simpler history that also fails. `fails` is called at most `most` times."""
     found = _Shrinker(fails, most)
     found.best = _symbolic(history)
     if not found.accept(found.best):
@@ -51,7 +51,7 @@ def shrink(history: Sequence[Step], fails: Fails, most: int = MOST_TRIES) -> lis
 
 
 class _Shrinker:
-    """The best history so far, and the tries that are left."""
+    """The best history so far, and the remaining tries."""
 
     def __init__(self, fails: Fails, left: int) -> None:
         self._fails = fails
@@ -80,7 +80,7 @@ def _size(history: list[Step]) -> tuple[int, str]:
 
 
 def _with_tokens(op: Any, change: Callable[[Any], Any]) -> Any:
-    """An operation with its tokens, and those of operations inside it, changed; what is none is left as it is."""
+    """Change the tokens of an operation and of the operations inside it; leave any other value as it is."""
     if not isinstance(op, Operation):
         return op  # an argument of another type, drawn to be refused
     names = {argument.name for argument in op.spec.arguments}
@@ -94,14 +94,13 @@ def _with_tokens(op: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _replaced(op: Operation, name: str, value: Any) -> Operation:
-    """An operation with another value: dataclasses.replace, without asking whether it is allowed."""
-    changed = copy(op)
-    setattr(changed, name, value)
+    """Make the operation anew with another value of one argument; values are not checked here."""
+    changed: Operation = replace(op, **{name: value})  # type: ignore[type-var]
     return changed
 
 
 class _Leases:
-    """The leases there were so far, while the model runs."""
+    """The leases granted so far, while the model runs."""
 
     def __init__(self) -> None:
         self._store = Store()
@@ -122,7 +121,7 @@ class _Leases:
                 self._owner[event.seq] = jid
 
     def symbol(self, token: Any) -> Any:
-        """What a number says as a token."""
+        """Turn a token into its symbol; give any other number back."""
         jid = self._owner.get(token) if type(token) is int else None
         if jid is None:
             return token
@@ -130,7 +129,7 @@ class _Leases:
         return Lease(jid, len(tokens) - 1 - tokens.index(token))
 
     def number(self, token: Any) -> Any:
-        """The number of a token; of one that there is not, 0."""
+        """Turn a symbol into its token; 0 if there is no such lease."""
         if not isinstance(token, Lease):
             return token
         tokens = self._tokens.get(token.jid, [])
@@ -188,7 +187,7 @@ _PACES = ("interval_ms", "backlog")
 
 
 def _simpler(op: Operation) -> Iterator[Operation]:
-    """A part of the operation that is one itself; or the same operation, each time with one argument simpler."""
+    """Give the operations inside this one, then this operation with one argument simpler each time."""
     if isinstance(op, ops.PutMany | ops.PutNew | ops.CompleteMany) and len(op.jobs) == 1:
         yield op.jobs[0]
     elif isinstance(op, ops.PopAny) and len(op.queues) == 1:
@@ -207,7 +206,7 @@ def _simpler(op: Operation) -> Iterator[Operation]:
 
 
 def _lower(kind: Any, value: Any) -> Iterator[Any]:
-    """Values simpler than one, simplest first."""
+    """Give values that are simpler than this one, simplest first."""
     if isinstance(value, tuple) and isinstance(kind, ListOf | OperationsKind):
         if len(value) > 20:
             yield from (value[:20], value[: len(value) // 2])
@@ -235,7 +234,7 @@ def _lower(kind: Any, value: Any) -> Iterator[Any]:
 
 
 def _nearer(value: int) -> Iterator[int]:
-    """Values below one: less by half of it, by a quarter, and so on to 1, for one by one would use up all tries."""
+    """Give lower values: less by half, by a quarter, and so on to 1. Steps of 1 alone would use up all tries."""
     return (value - (value >> by) for by in range(1, max(value.bit_length(), 2)))
 
 
@@ -258,7 +257,7 @@ _SORTS: dict[str, tuple[str, str]] = {
     "tags": ("tag", "mnop"),
     "request": ("request", "123456789"),
 }
-"""Of which sort the names in an argument are, and what names of that sort are called."""
+"""The sort of the names in each argument, and the simplest names of each sort."""
 
 
 def _names(op: Operation) -> Iterator[tuple[str, str]]:
@@ -277,7 +276,7 @@ def _names(op: Operation) -> Iterator[tuple[str, str]]:
 
 
 def _called(sort: str, name: str, names: dict[tuple[str, str], str]) -> str:
-    """Another name; of an edge, the id in it."""
+    """Give another name; in an edge, replace the id."""
     first, blank, rest = name.partition(" ") if sort == "jid" else (name, "", "")
     return names.get((sort, first), first) + blank + rest
 
@@ -301,7 +300,7 @@ def _renamed(op: Operation, names: dict[tuple[str, str], str]) -> Operation:
 
 
 def _rename(found: _Shrinker) -> None:
-    """Call everything by the first names of its sort, all at once or one by one; merge names."""
+    """Replace names by the first names of their sort, all at once or one by one, and merge names."""
     calls = {sort: calls for sort, calls in _SORTS.values()}
     seen = dict.fromkeys(pair for step in found.best for pair in _names(step.op))
     wanted: dict[tuple[str, str], str] = {}
@@ -342,7 +341,7 @@ def _lower_time(found: _Shrinker) -> None:
 
 
 def _shift(found: _Shrinker, start: int, by: int) -> bool:
-    """Move all steps from one on in time; or that one alone."""
+    """Move all steps from one on in time, or that step alone."""
     best = found.best
     rest = [Step(now + by, op) for now, op in best[start:]]
     alone = [Step(best[start].now + by, best[start].op), *best[start + 1 :]]
@@ -350,7 +349,7 @@ def _shift(found: _Shrinker, start: int, by: int) -> bool:
 
 
 def refusal_of(history: Sequence[Step]) -> str:
-    """The code by which the model refuses the last step of a history, or nothing."""
+    """Give the code of the model's refusal of the last step, or an empty text."""
     store, outcome = Store(), None
     for step in history:
         outcome = engine.step(store, *step)

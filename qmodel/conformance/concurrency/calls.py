@@ -1,7 +1,7 @@
-"""Calls: what many clients asked of a queue, when, and what they were told.
+"""Calls: the operations of many clients, with their times and replies.
 
-Besides the record itself, this is what a search for an order needs to know of a history before it looks at the model:
-what may come next, and what the replies give away of the order.
+This module also prepares a history for the search for an order, without the model: which calls may come next, and what
+the replies reveal about the order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from qmodel.contract.replies import CompletedAndPopped, Job
 
 
 class Lost(NamedTuple):
-    """What stands in place of a reply that never came."""
+    """Marks a reply that never came."""
 
     why: str = ""
 
@@ -25,7 +25,7 @@ LOST: Final = Lost()
 
 
 class Skipped(NamedTuple):
-    """What stands in place of a reply when the operation was not even tried."""
+    """Marks an operation that was not tried."""
 
     why: str
 
@@ -47,7 +47,7 @@ class Call(NamedTuple):
 
 
 class Line:
-    """Calls and returns in order of time, without those of the operations that are placed: a linked list.
+    """Calls and returns in order of time, without the operations that are already placed: a linked list.
 
     At one moment calls come before returns: what touches counts as overlapping. A call without a return is no hurdle.
     """
@@ -65,25 +65,25 @@ class Line:
             self._marks[n].append(mark)
 
     def take(self, n: int) -> None:
-        """Take an operation out."""
+        """Remove an operation."""
         for mark in self._marks[n]:
             self._next[self._previous[mark]] = self._next[mark]
             self._previous[self._next[mark]] = self._previous[mark]
 
     def put_back(self, n: int) -> None:
-        """Put back the operation that was taken out last of those that are out."""
+        """Put back the operation that was removed last."""
         for mark in reversed(self._marks[n]):
             self._next[self._previous[mark]] = self._previous[self._next[mark]] = mark
 
     def called(self) -> Iterator[int]:
-        """The operations that were called before any other that is left returned."""
+        """Give the operations that were called before the first return."""
         mark = self._next[0]
         while not self._returns[mark]:
             yield self._op[mark]
             mark = self._next[mark]
 
     def first_return(self) -> int:
-        """The operation that returned first of those that are left, or -1."""
+        """Give the operation that returned first, or -1."""
         mark = self._next[0]
         while not self._returns[mark]:
             mark = self._next[mark]
@@ -91,7 +91,7 @@ class Line:
 
 
 class Makers:
-    """Which operations may have made an event, as far as replies say so: by its sequence number.
+    """The operations that may have emitted each event, by the event's sequence number, as far as replies say.
 
     The token of a lease is the number of the event that made it, so whoever was granted it made that event; or another
     one with the same request, whose reply was lost. Whoever was shown an event knows its moment, which is that of the
@@ -131,7 +131,7 @@ class Makers:
             self.made.update(makers)
 
     def taken(self, n: int, before: int, after: int) -> int | None:
-        """The first event after one number, up to another, that an operation cannot have made."""
+        """Give the first event between two numbers that an operation cannot have emitted."""
         return next((seq for seq in range(before + 1, after + 1) if seq in self._of and n not in self._of[seq]), None)
 
     def strands(self, n: int, seq: int, placed: Sequence[bool]) -> bool:
@@ -139,7 +139,7 @@ class Makers:
         return any(all(placed[one] or one == n for one in self._of[left]) for left in self._events[n] if left > seq)
 
     def of(self, seq: int) -> frozenset[int]:
-        """The operations that may have made an event."""
+        """Give the operations that may have emitted an event."""
         return self._of.get(seq, frozenset())
 
     def rank(self, n: int, seq: int) -> int:
@@ -153,7 +153,7 @@ class Makers:
 
 
 def granted(call: Call) -> list[int]:
-    """The tokens that an operation's reply grants, in order. A wrong reply may be anything."""
+    """Give the tokens that an operation's reply grants, in order. A wrong reply may have any form."""
     reply = call.outcome.jobs if isinstance(call.outcome, CompletedAndPopped) else call.outcome
     if not isinstance(call.op, Pop | PopAny | CompleteAndPop) or not isinstance(reply, tuple):
         return []
@@ -161,6 +161,6 @@ def granted(call: Call) -> list[int]:
 
 
 def shown(call: Call) -> list[Event]:
-    """The events that a reply shows."""
+    """Give the events that a reply shows."""
     reply = call.outcome if isinstance(call.op, Events) and isinstance(call.outcome, tuple) else ()
     return [event for event in reply if isinstance(event, Event)]

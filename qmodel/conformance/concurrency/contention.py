@@ -1,4 +1,4 @@
-"""Runs of many clients at once, recorded as calls: who asked for what, when, and what came back.
+"""Runs of many concurrent clients, recorded as calls with their times and replies.
 
 Every operation carries its own moment, on one logical clock that all clients share: a tick of it is 0.1 ms, divided
 among the clients, so that no two operations have the same. That makes a history that can be checked without knowing
@@ -20,7 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 from qmodel.conformance.concurrency.calls import LOST, Call, Lost, Skipped
-from qmodel.conformance.histories.blind import Asker
+from qmodel.conformance.histories.blind import BlindClient
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError
@@ -28,22 +28,22 @@ from qmodel.errors import ConnectError
 TICK_NS = 100_000
 JOBS = 5
 AGAIN = 0.8
-"""How many of the operations whose reply was lost are sent again."""
+"""The share of operations with a lost reply that are sent again."""
 
 SETTINGS = (("max-events", 10**6), ("heartbeat", 4000), ("grace-period", 500))
-"""Events are all kept; leases run out quickly, for some to do so within a run."""
+"""The options of a run: all events are kept, and leases are so short that some run out."""
 
 PAGE = 1000
 
 
 class Executor(Protocol):
-    """What a client executes operations with."""
+    """Executes the operations of a client."""
 
     def execute(self, op: Operation, now: int) -> Any:
         """Execute one operation; give its reply, a Refusal, a Lost, or a Skipped."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release its resources."""
 
 
 Opener = Callable[[], Executor]
@@ -73,12 +73,12 @@ class ByBackend:
             return LOST
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         self._backend.close()
 
 
 class Run(NamedTuple):
-    """What a run is made of: how many operations each client asks for, drawn from what, about how many jobs."""
+    """The size of a run: operations of each client, the seed, and the number of jobs."""
 
     operations: int
     seed: str = "0"
@@ -87,7 +87,7 @@ class Run(NamedTuple):
 
 
 class Client:
-    """One of `among` clients: it asks, and writes down what it was told."""
+    """One of `among` clients: executes operations, and records the replies."""
 
     def __init__(self, executor: Executor, number: int, among: int, run: Run) -> None:
         self.calls: list[Call] = []
@@ -95,21 +95,21 @@ class Client:
         self._executor = executor
         self._number, self._among = number, among
         self._run = run
-        self._asker = Asker(f"w{number}", run.jobs, run.seed)
+        self._blind = BlindClient(f"w{number}", run.jobs, run.seed)
         self._random = random.Random(f"{run.seed} {number}")
         self._now = 0
 
     def work(self) -> None:
-        """Ask for all operations, one after the other."""
-        op = self._asker.draw()
+        """Execute all operations, one after the other."""
+        op = self._blind.draw()
         while self.asked < self._run.operations:
             lost = self.ask(op, self._tick())
             while lost and self._random.random() < AGAIN:
                 lost = self.ask(op, self._now)
-            op = self._asker.draw()
+            op = self._blind.draw()
 
     def ask(self, op: Operation, now: int) -> bool:
-        """Execute one operation, and write it down; say whether its reply was lost."""
+        """Execute and record one operation; tell whether its reply was lost."""
         called = time.monotonic_ns()
         outcome = self._executor.execute(op, now)
         self.asked += 1
@@ -117,12 +117,12 @@ class Client:
             return False
         lost = isinstance(outcome, Lost)
         returned = None if lost else time.monotonic_ns()
-        self.calls.append(Call(self._asker.name, called, returned, now, op, outcome))
-        self._asker.learn(op, outcome)
+        self.calls.append(Call(self._blind.name, called, returned, now, op, outcome))
+        self._blind.learn(op, outcome)
         return lost
 
     def _tick(self) -> int:
-        """A moment that no other operation has."""
+        """Give a time that no other operation has."""
         at = (time.monotonic_ns() - self._run.began) // TICK_NS * self._among + self._number
         self._now = max(at, self._now + self._among)
         return self._now

@@ -1,4 +1,4 @@
-"""A line to a server that loses what it carries, now and then: for trying what clients make of that.
+"""A connection that sometimes loses packets, to test how clients react.
 
 What is lost is a request, which then never arrived, or a reply to one that was executed. The client cannot tell which;
 it only sees that its connection is cut.
@@ -74,7 +74,7 @@ class LossyLine:
                         (server if source is client else client).sendall(data)
 
     def loses(self, reply: bool) -> bool:
-        """Whether the next packet is lost, a reply or a request."""
+        """Tell whether the next packet, a request or a reply, is lost."""
         return self.lose > 0 and self._random.random() < self.lose
 
     def _connected(self) -> socket.socket:
@@ -87,7 +87,7 @@ class LossyLine:
 
 
 def _url(path: str, options: Options) -> str:
-    """The URL of the line: the socket, and of the server's URL who we are, the database and the prefix."""
+    """Make the URL of the line: its socket, and the server's credentials, database and prefix."""
     at = options.connection
     who = quote(at["username"]) + "@" if at.get("username") else ""
     query = {name: at[name] for name in ("db", "password") if at.get(name)}

@@ -1,11 +1,11 @@
-"""Many clients at once: what they were answered is what the model answers, in the order in which it happened.
+"""Many concurrent clients, replayed: the model gives the same replies in the recorded order.
 
 The order need not be searched for: it is recorded. A second library, loaded beside the first, holds the same code
 behind one function more, which takes a number and the moment inside the same atomic call (unless the caller gives the
 moment), and gives both back with the reply. So thousands of operations from many threads and processes become one
 history, and the model replays it.
 
-The clients (`asking.py`) meet all the time. Where the order cannot be recorded it is searched for
+The clients (`histories/blind.py`) meet all the time. Where the order cannot be recorded it is searched for
 (`linearizability.py`).
 """
 
@@ -24,7 +24,7 @@ from redis.retry import Retry as RetryPolicy
 from qmodel.backends import bundle
 from qmodel.backends.redis import raw_keys
 from qmodel.backends.redis.dump import dump_keys
-from qmodel.conformance.histories.blind import Asker
+from qmodel.conformance.histories.blind import BlindClient
 from qmodel.contract.operations import Operation
 from qmodel.model import engine, snapshot
 from qmodel.model.state.store import Store
@@ -51,7 +51,7 @@ end}}
 
 
 class Answered(NamedTuple):
-    """One operation of one client: when it happened, in which order, and what it was answered.
+    """One operation of one client: its time, its place in the order, and its reply.
 
     `called` and `returned` are what the client knew of the moment, in nanoseconds of a clock that all share.
     """
@@ -66,7 +66,7 @@ class Answered(NamedTuple):
 
 
 def library() -> str:
-    """The library with the function that records, under a name of its own."""
+    """Make the library with the recording function, under a name of its own."""
     whole = bundle.library()
     head, _, rest = whole.partition("\n")
     kept = rest[: rest.index("register_function{function_name")]
@@ -74,15 +74,15 @@ def library() -> str:
 
 
 class _Client:
-    """A client whose calls are recorded."""
+    """A client with recorded calls."""
 
     def __init__(self, url: str, name: str) -> None:
         self.redis: Any = Redis.from_url(url, retry=RetryPolicy(NoBackoff(), 0), protocol=2)
-        self.asker = Asker(name)
+        self.blind = BlindClient(name)
 
     def run(self, count: int) -> list[Answered]:
-        """Ask for so many operations, one after the other."""
-        return [self.ask(self.asker.draw()) for _ in range(count)]
+        """Execute so many operations, one after the other."""
+        return [self.ask(self.blind.draw()) for _ in range(count)]
 
     def ask(self, op: Operation) -> Answered:
         """Execute one operation."""
@@ -91,8 +91,8 @@ class _Client:
         order, now, raw = self.redis.execute_command("FCALL", FUNCTION, 1, PREFIX, op.spec.name, "", *words)
         returned = time.monotonic_ns()
         outcome = codec.decode(op, raw)
-        self.asker.learn(op, outcome)
-        return Answered(order, int(now), op, outcome, self.asker.name, called, returned)
+        self.blind.learn(op, outcome)
+        return Answered(order, int(now), op, outcome, self.blind.name, called, returned)
 
 
 def _process(url: str, name: str, threads: int, count: int) -> list[Answered]:
@@ -122,7 +122,7 @@ def run(url: str, processes: int = 2, threads: int = 4, count: int = 500) -> lis
 
 
 def differences(url: str, history: Sequence[Answered]) -> list[str]:
-    """Replay a recorded history on the model: where it answers otherwise, or ends in another state."""
+    """Replay a recorded history on the model; list where replies or the final state differ."""
     store = Store()
     found = [
         f"{number}: {op} at {now}: {expected!r} != {outcome!r}"

@@ -1,4 +1,4 @@
-"""A picture of a history: a page with a lane for each client, and what cannot be explained in red.
+"""A picture of a history: a page with a lane for each client; the operation that fits nowhere is red.
 
 Bars are operations, from call to return; those without a reply fade out. The numbers are places in the longest order
 that was found; a dot marks each operation that has none. Hovering over a bar shows what was asked, what the client was
@@ -20,10 +20,10 @@ from qmodel.contract.replies import CompletedAndPopped, Job
 LEFT, TOP, LANE, BAR, FOOT = 92, 86, 46, 28, 44
 WIDEST, WIDE = 5200, 1180
 LEAST, MOST = 52, 100
-"""How wide the shortest bar is, in pixels, if that makes no picture wider than WIDEST."""
+"""The width of the shortest bar, in pixels, unless the picture would become wider than WIDEST."""
 
 AROUND = 8
-"""How many operations before the one that cannot be placed are drawn, and those that overlap them."""
+"""How many operations are drawn before the one that cannot be placed; those that overlap them are drawn too."""
 
 STYLE = """
   text { font: 12px system-ui, sans-serif; fill: #1f2933; }
@@ -73,7 +73,7 @@ class Bar(NamedTuple):
 
 
 def page(verdict: Verdict) -> str:
-    """The whole page."""
+    """Write the whole page."""
     title = {"linearizable": "A linearizable history", "violation": "Not linearizable", "undecided": "Undecided"}
     return PAGE.format(
         title=title[verdict.answer], sentence=escape(str(verdict)), svg=svg(verdict), table=_table(verdict)
@@ -81,7 +81,7 @@ def page(verdict: Verdict) -> str:
 
 
 def svg(verdict: Verdict) -> str:
-    """The picture alone: of the end of the longest order, where the history is long."""
+    """Draw the picture alone; of a long history, the end of the longest order."""
     shown = _shown(verdict)
     clients = list(dict.fromkeys(verdict.history[n].client for n in shown))
     clients.sort(key=_natural)
@@ -112,7 +112,7 @@ def _natural(client: str) -> tuple[str, int]:
 
 
 def _shown(verdict: Verdict) -> list[int]:
-    """The last operations of the order, the one that is stuck, and what overlaps any of them."""
+    """Choose the operations to draw: the last ones of the order, the stuck one, and those that overlap them."""
     history = verdict.history
     if verdict.stuck is None:
         chosen = set(verdict.order[: 4 * AROUND])
@@ -181,7 +181,7 @@ def _heading(verdict: Verdict) -> list[str]:
 
 
 def headline(verdict: Verdict) -> str:
-    """What is wrong, in two lines; or that nothing is."""
+    """Say in two lines what is wrong, or that nothing is."""
     if verdict.stuck is None:
         return "Each operation can be given a moment of its own."
     call = verdict.history[verdict.stuck]
@@ -252,7 +252,7 @@ def _hover(verdict: Verdict, n: int) -> str:
 
 
 def _against(verdict: Verdict, n: int) -> str:
-    """Why an operation cannot come next although the model says what it was told."""
+    """Say why an operation cannot come next although its reply matches the model's."""
     if n not in verdict.taken or verdict.instead[n] != verdict.history[n].outcome:
         return ""
     seq, makers = verdict.taken[n]
@@ -261,7 +261,7 @@ def _against(verdict: Verdict, n: int) -> str:
 
 
 def _table(verdict: Verdict) -> str:
-    """What could come next, and what the model says to each."""
+    """List the operations that could come next, with the model's reply to each."""
     if verdict.stuck is None:
         return ""
     rows = []
@@ -281,7 +281,7 @@ def _table(verdict: Verdict) -> str:
 
 
 def asked(op: Operation) -> str:
-    """An operation in a few words: its name, and what it is about."""
+    """Write an operation in a few words: its name, and the job or queue that it names."""
     given = []
     for argument in op.spec.arguments:
         value = getattr(op, argument.name)
@@ -297,7 +297,7 @@ def _value(value: Any) -> str:
 
 
 def told(outcome: Any) -> str:
-    """A reply in a few words: jobs by their ids and tokens."""
+    """Write a reply in a few words: jobs by their ids and tokens."""
     if isinstance(outcome, Refusal):
         return f"{outcome.code} {' '.join(outcome.facts)}".strip()
     if isinstance(outcome, Job):

@@ -1,1 +1,1 @@
-"""The dialects take part in conformance: generated calls, and every reply, message and the whole state compared."""
+"""Conformance of the dialects: generated calls; every reply, every message and the whole state are compared."""

@@ -1,4 +1,4 @@
-"""Draws qless's calls, mostly meaningful, by looking at the model's store, and sometimes hostile."""
+"""Draws calls of qless: mostly meaningful, by looking at the model's store, and sometimes hostile."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CallGenerator:
     """Draws one history, a step at a time."""
 
     def __init__(self, chooser: Chooser, *, documents: bool = False) -> None:
-        """`documents`: also calls as the documents spell them."""
+        """With `documents`, also draw calls as the documents spell them."""
         self._documents = documents
         self._chooser = chooser
         self._below = chooser.below
@@ -76,7 +76,7 @@ class CallGenerator:
         return Call(tuple(self._spoilt(arguments)))
 
     def _document_call(self, command: str) -> Call | None:
-        """A call as a document spells it: one drawn for qless, turned round; or one that is only there."""
+        """Draw a call as a document spells it: one of qless, reordered, or one that only the document has."""
         document = self.of("000", "000", "001")
         operation = {"config.get": "getconfig", "config.set": "setconfig"}.get(command, command)
         found = DOCUMENTS[document].get(operation)
@@ -86,7 +86,7 @@ class CallGenerator:
         return Call((operation, *self._spoilt(given)), document)
 
     def _turned(self, places: tuple[Place, ...], drawn: list[str]) -> list[str]:
-        """The arguments of a call in a document's order."""
+        """Put the arguments of a call in a document's order."""
         at: dict[int, str] = {} if places[1] == "now" else {int(places[1]): self._moment()}
         rest: list[str] = []
         for number, place in enumerate(places[2:]):
@@ -97,7 +97,7 @@ class CallGenerator:
         return [at.get(place, "0") for place in range(max(at, default=-1) + 1)] + rest
 
     def _native_step(self) -> Step | None:
-        """An operation of the engine that can be written on a wire."""
+        """Draw an operation of the engine that the wire format can express."""
         drawn = self._native.step(self._store)
         try:
             return None if drawn is None or not codec.encode(drawn.op, self._now) else Step(self._now, drawn.op)
@@ -110,7 +110,7 @@ class CallGenerator:
         return str(self._now // 1000) if self._now % 1000 == 0 else repr(self._now / 1000)
 
     def _spoilt(self, arguments: list[str]) -> list[str]:
-        """The arguments, now and then with one that is wrong, missing or too much."""
+        """Give the arguments, sometimes with one that is wrong, missing or superfluous."""
         if self._below(100) < HOSTILE_PERCENT:
             at = self._below(len(arguments) + 1)
             match self._below(3):
@@ -326,7 +326,7 @@ DRAWS: dict[str, Callable[[CallGenerator], list[str]]] = {
     "job.completeAndRequeue": lambda d: [*d.held(queue=True), "{}", d.queue(), *_some(d, lambda: "delay", lambda: "1")],
     "job.addDependency": lambda d: [job.jid if (job := d.job("depends")) else d.jid(), *d.jids()],
 }
-"""The arguments of each command; of reqless's names those that stand for each way of putting arguments right."""
+"""How to draw the arguments of each command; of reqless's names, one for each way of converting arguments."""
 
 ONLY: dict[tuple[str, str], Callable[[CallGenerator], list[str]]] = {
     ("001", "put"): lambda d: [
@@ -342,7 +342,7 @@ ONLY: dict[tuple[str, str], Callable[[CallGenerator], list[str]]] = {
     ("000", "setconfig"): lambda d: [d.of(*OPTIONS), *_some(d, lambda: d.of(*VALUES))],
     ("001", "setconfig"): lambda d: [d.of(*OPTIONS), *_some(d, lambda: d.of(*VALUES))],
 }  # fmt: skip
-"""The arguments of calls that a document alone spells so."""
+"""How to draw the arguments of calls that only a document spells."""
 
 NEEDS = {
     **dict.fromkeys(
@@ -352,7 +352,7 @@ NEEDS = {
     "pop": ("waiting", "put"),
     "unfail": ("failed", "fail"),
 }
-"""The state that a command needs some job to be in, and the command that leads there."""
+"""The state of a job that a command needs, and the command that leads there."""
 
 WEIGHTS = dict.fromkeys(DRAWS, 2) | {
     "put": 16, "requeue": 4, "pop": 14, "complete": 8, "fail": 5, "retry": 5, "heartbeat": 5, "timeout": 4, "cancel": 4,

@@ -1,4 +1,4 @@
-"""Executes histories of calls on the model and on a subject, and tells the first difference."""
+"""Executes histories of calls on the model and on a subject, and finds the first difference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEPS = 60
 
 
 def draw(chooser: Chooser, steps: int, *, documents: bool = False) -> list[Call | Step]:
-    """Draw a history of at most so many steps, on a model of its own; `documents`: see CallGenerator."""
+    """Draw a history of at most `steps` steps, on a new model; for `documents` see CallGenerator."""
     store, generator = Store(), CallGenerator(chooser, documents=documents)
     drawn: list[Call | Step] = []
     for _ in range(steps):
@@ -32,7 +32,7 @@ def draw(chooser: Chooser, steps: int, *, documents: bool = False) -> list[Call 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first step after which a subject differs from the model: the history up to it, and in what."""
+    """The history up to the first step where a subject differs from the model, and how it differs."""
 
     history: Calls
     said: tuple[str, ...]
@@ -58,7 +58,7 @@ def first_difference(history: Calls, subject: Subject) -> Difference | None:
 
 
 def compare(one: Heard, other: Heard) -> list[str]:
-    """In what two steps differ: `what: model's != subject's`."""
+    """Compare two steps; give lines `what: model's != subject's`."""
     if one.outcome != other.outcome or type(one.outcome) is not type(other.outcome):
         return [f"reply: {one.outcome!r} != {other.outcome!r}"]
     if one.published != other.published:
@@ -67,7 +67,7 @@ def compare(one: Heard, other: Heard) -> list[str]:
 
 
 def shrink(found: Difference, subject: Subject) -> Difference:
-    """Leave out what the difference does not need, half by half and step by step."""
+    """Remove the steps that the difference does not need, in halves, then in smaller parts."""
     size = max(len(found.history) // 2, 1)
     while size:
         at = 0
@@ -84,7 +84,7 @@ def shrink(found: Difference, subject: Subject) -> Difference:
 
 @dataclass(slots=True)
 class Summary(Progress):
-    """What a campaign did and found; `tally` counts commands by whether they were refused."""
+    """The result of a campaign; `tally` counts commands by whether they were refused."""
 
     failures: list[Difference] = field(default_factory=list)
     tally: Counter[tuple[str, bool]] = field(default_factory=Counter)

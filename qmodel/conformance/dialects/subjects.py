@@ -1,4 +1,4 @@
-"""What can be asked in a dialect: the model, the Lua in this process, and on a server, as function and as script.
+"""Subjects of a dialect: the model, the Lua in this process, and the Lua on a server as function and as script.
 
 A history mixes the dialect's calls with the engine's own operations, as clients of both may share a namespace.
 """
@@ -23,7 +23,7 @@ PREFIX = "ql:"
 
 
 class Call(NamedTuple):
-    """One call of a dialect: its arguments, the command first; as a document spells it, if one is named."""
+    """One call of a dialect: its arguments, the command first, and the document that spells it so, if one is named."""
 
     arguments: tuple[str, ...]
     document: str = ""
@@ -33,7 +33,7 @@ Calls = Sequence[Call | Step]
 
 
 class Heard(NamedTuple):
-    """What a subject showed of one step: the reply or sentence, the messages, and the state."""
+    """The result of one step: the reply or error sentence, the published messages, and the state."""
 
     outcome: Any
     published: tuple[tuple[str, str], ...]
@@ -45,13 +45,13 @@ class Subject(Protocol):
 
     name: str
     has_documents: bool
-    """Whether it can be asked as the documents spell calls: some carry no moment, so its clock must stand still."""
+    """Whether it takes calls as the documents spell them: some carry no time, so its clock must stand still."""
 
     def run(self, history: Calls) -> list[Heard]:
         """Execute a whole history."""
 
     def close(self) -> None:
-        """Give back what the subject holds."""
+        """Release the subject's resources."""
 
 
 class ModelSubject:
@@ -71,11 +71,11 @@ class ModelSubject:
         return Heard(outcome, tuple(published), snapshot.of(store))
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""
 
 
 def perform(store: Store, one: Call | Step) -> tuple[Any, list[tuple[str, str]]]:
-    """Execute a step on the model: its outcome and messages."""
+    """Execute a step on the model; give its outcome and messages."""
     if isinstance(one, Step):
         return _plain(engine.step(store, *one)), []
     try:
@@ -87,7 +87,7 @@ def perform(store: Store, one: Call | Step) -> tuple[Any, list[tuple[str, str]]]
 
 
 def _plain(reply: Any) -> Any:
-    """A reply of the engine: only whether it was refused, for the engine has a suite of its own."""
+    """Reduce a reply of the engine to whether it was refused: the engine has a suite of its own."""
     return reply.code if isinstance(reply, Refusal) else "OK"
 
 
@@ -136,7 +136,7 @@ class LuaSubject:
         return _texts(self._host.fcall(name, (PREFIX,), codec.encode(one.op, one.now))[0])
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""
 
 
 class ServerSubject:
@@ -166,14 +166,14 @@ class ServerSubject:
         self._dump_of = dump.dump_of
 
     def run(self, history: Calls) -> list[Heard]:
-        """Execute a whole history in one round trip; a message of our own ends those of each step."""
+        """Execute a whole history in one round trip; a marker message ends the messages of each step."""
         self._empty()
-        with self._client.pipeline(transaction=False) as asking:
+        with self._client.pipeline(transaction=False) as pipeline:
             for number, one in enumerate(history):
-                asking.execute_command(*self._words(one))
-                asking.execute_command("PUBLISH", f"{self._prefix}end", str(number))
-                asking.execute_command(*self._dump)
-            raw = asking.execute(raise_on_error=False)
+                pipeline.execute_command(*self._words(one))
+                pipeline.execute_command("PUBLISH", f"{self._prefix}end", str(number))
+                pipeline.execute_command(*self._dump)
+            raw = pipeline.execute(raise_on_error=False)
         return [
             Heard(
                 self._outcome(one, raw[3 * number]),
@@ -211,7 +211,7 @@ class ServerSubject:
             self._client.delete(key)
 
     def close(self) -> None:
-        """Delete what it made, and hang up."""
+        """Delete the namespace, and disconnect."""
         self._empty()
         self._listener.close()
         self._client.close()
@@ -219,7 +219,7 @@ class ServerSubject:
 
 
 def open_subject(url: str, script: bool = False) -> Subject:
-    """The subject that a backend's URL names."""
+    """Open the subject of a backend's URL."""
     if url.startswith("memory://"):
         return ModelSubject()
     return LuaSubject() if url.startswith("embedded://") else ServerSubject(url, script)

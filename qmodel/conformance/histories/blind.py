@@ -1,7 +1,7 @@
-"""What clients ask for that do not look at the state, and know only the leases that they were given.
+"""Blind clients: they draw operations without looking at the state, and know only the leases that they were granted.
 
-They share few names, so they meet all the time: the same jobs are put twice, popped by several, finished late, canceled
-under somebody's hands.
+They share few names, so they compete all the time: the same jobs are put twice, popped by several workers, finished
+late, and canceled while they run.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from qmodel.contract.operations import Operation
 from qmodel.contract.replies import CompletedAndPopped, Job
 
 
-class Asker:
-    """One client: what it asks for next. Its name is its worker's, and what its choices are drawn from.
+class BlindClient:
+    """Draws the operations of one client. Its name is the worker's name and, with `seed`, the seed of its choices.
 
-    `jobs` is how many ids the clients share.
+    `jobs` is the number of job ids that the clients share.
     """
 
     def __init__(self, name: str, jobs: int = 40, seed: str = "") -> None:
@@ -28,13 +28,13 @@ class Asker:
         self._jobs = jobs
 
     def draw(self) -> Operation:
-        """Choose an operation: mostly of a job's life, sometimes one of before again."""
+        """Draw an operation; sometimes repeat an earlier one."""
         op = self._draw()
         self.asked.append(op)
         return op
 
     def learn(self, op: Operation, outcome: Any) -> None:
-        """Keep the leases that an operation was granted."""
+        """Note the leases that an operation was granted."""
         granted = outcome.jobs if isinstance(outcome, CompletedAndPopped) else outcome
         if isinstance(op, ops.Pop | ops.PopAny | ops.CompleteAndPop) and isinstance(granted, tuple):
             self.leases += [(job.jid, job.token) for job in granted if isinstance(job, Job)]
@@ -61,7 +61,7 @@ class Asker:
         return f"{self.name}-{len(self.asked)}"
 
     def _put(self, queue: str) -> Operation:
-        """Put a job, or move it from whoever has it; sometimes two in one step."""
+        """Put a job, which may take it from the worker that holds it; sometimes put two in one step."""
         depends = (self._jid(),) if self.random.random() < 0.1 else None
         delay = self.random.choice((0, 0, 0, 2))
         throttles = ("t",) if self.random.random() < 0.2 else None

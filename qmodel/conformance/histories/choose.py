@@ -21,17 +21,17 @@ T = TypeVar("T")
 
 
 class Chooser(Protocol):
-    """What a generator needs."""
+    """The source of a generator's decisions."""
 
     def begin(self) -> bool:
         """Begin a step; False leaves it out."""
 
     def below(self, n: int) -> int:
-        """A whole number from 0 to n - 1."""
+        """Choose a whole number from 0 to n - 1."""
 
 
 def pick(chooser: Chooser, options: Sequence[T]) -> T:
-    """One of several; the first is the simplest."""
+    """Choose one of several options; the first is the simplest."""
     return options[chooser.below(len(options))]
 
 
@@ -72,7 +72,7 @@ class HypothesisChooser:
         return seed > 0
 
     def below(self, n: int) -> int:
-        """The next choice."""
+        """Make the next choice."""
         return int(self._random() * n)
 
 
@@ -90,7 +90,7 @@ class EnumeratingChooser:
 
     @classmethod
     def all(cls) -> Iterator[EnumeratingChooser]:
-        """A chooser again and again, until it has made every choice."""
+        """Give the chooser again and again, until it has made every combination of choices."""
         chooser = cls()
         while True:
             chooser._at = 0
@@ -103,7 +103,7 @@ class EnumeratingChooser:
         return True
 
     def below(self, n: int) -> int:
-        """The choice whose turn it is."""
+        """Make the next choice of this combination."""
         if self._at == len(self._chosen):
             self._chosen.append(0)
             self._limits.append(n)

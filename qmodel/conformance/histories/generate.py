@@ -52,6 +52,9 @@ from qmodel.model.state.records import NEVER, Job, Queue, Schedule
 from qmodel.model.state.store import Store
 from qmodel.model.state.throttles import LIMITS, OWN, is_set
 
+NEVER_IN_A_REQUEST = ("priority", "ordered", "unique", "unique_mode", "unique_ms", "unique_max_ms")
+"""The options of a put that a sub-request cannot have: its request has them, or keeps the order."""
+
 
 def _with(op: Operation, name: str, value: Any) -> Operation:
     """An operation with another value of an argument, be it hostile."""
@@ -101,7 +104,7 @@ DATA = ("", "{}", "x", '{"a": [1, 2.50]}', "null", "[]", "1e3", "é\x00\r\n\U000
 LINES = ("", "so far", "é\n", "\\n\t\\", "z" * 1024)
 DELAYS = (0,) * 8 + (1, 500, 1000, 1000, 60_000, DAY, 3660 * DAY)
 PACES = ((1, 1), (450, 1), (1000, 2), (60_000, 1), (60_000, 3), (DAY, 2), (31 * DAY, 0), (3660 * DAY, 1_000_000))
-"""Intervals, each with a backlog that keeps a jump of the clock from making a thousand runs: directed.py does that."""
+"""Intervals, each with a backlog that keeps a jump of the clock from making a thousand runs; `runs_of_many` does so."""
 KEEPS = (0, 0, 1, 450, 1000, DAY, 3660 * DAY)
 LIVES = (1, 1, 450, 1000, 59_999, DAY, 3660 * DAY)
 UNIQUE_MODES = (None, "pending", "window", "debounce", "debounce", "again", "again", "again")
@@ -885,22 +888,16 @@ class Generator:
         if not self._below(20):
             return (ops.Put(queue, self._any(), "k", ""),)
         puts = [self._put_one(f"{id}:{number}", None, "") for number in numbers]
-        return tuple(self._as_sub_request(one, queue) for one in puts)
+        return tuple(self._sub_request(put, queue) for put in puts)
 
-    def _as_sub_request(self, put: ops.Put, queue: str) -> ops.Put:
-        """The same put in the request's queue, without what a sub-request must not say; now and then it says it."""
-        depends = put.depends if self._below(12) else self._depends()
-        return replace(
-            put,
-            queue=queue,
-            priority=None if self._below(30) else 1,
-            ordered=None,
-            unique=None,
-            unique_mode=None,
-            unique_ms=None,
-            unique_max_ms=None,
-            depends=depends,
-        )
+    def _sub_request(self, put: ops.Put, queue: str) -> ops.Put:
+        """Make a put one that a request takes; seldom with a priority, for which it is refused."""
+        changes: dict[str, Any] = {"queue": queue, **dict.fromkeys(NEVER_IN_A_REQUEST)}
+        if not self._below(12):
+            changes["depends"] = self._depends()
+        if not self._below(30):
+            changes["priority"] = 1
+        return replace(put, **changes)
 
     def request_open(self) -> Operation:
         id, queue, limit, priority = self._opened()

@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 
 def dump(step: Step) -> dict[str, Any]:
-    """A step as an object for JSON."""
+    """Turn a step into an object for JSON."""
     return {"op": step.op.spec.name, "now": step.now, **as_json.arguments(step.op)}
 
 
 def load(found: dict[str, Any]) -> Step:
-    """A step from an object; ValueError says what is wrong with it. Values are not checked here."""
+    """Make a step from an object; a ValueError says what is wrong with it. Values are not checked here."""
     rest = dict(found)
     name, now = rest.pop("op", None), rest.pop("now", None)
     if name not in CATALOGUE:
@@ -49,7 +49,7 @@ def _operation(name: str, found: dict[str, Any]) -> Operation:
 
 
 def _value(kind: Kind, value: Any) -> Any:
-    """An argument from JSON: arrays become tuples, and objects in them operations."""
+    """Make an argument from JSON: arrays become tuples, and objects in them become operations."""
     if not isinstance(value, list):
         return value
     if isinstance(kind, Operations):
@@ -59,17 +59,17 @@ def _value(kind: Kind, value: Any) -> Any:
 
 
 def dumps(history: Iterable[Step]) -> str:
-    """A history as JSON lines."""
+    """Write a history as JSON lines."""
     return "".join(json.dumps(dump(step)) + "\n" for step in history)
 
 
 def loads(text: str) -> list[Step]:
-    """A history from JSON lines; ValueError names the line that is wrong."""
+    """Read a history from JSON lines; a ValueError names the line that is wrong."""
     return list(read(text.splitlines(), load))
 
 
 def read(lines: Iterable[str], make: Callable[[dict[str, Any]], T]) -> Iterator[T]:
-    """What is made of each object of JSON lines; ValueError names the line that is wrong."""
+    """Read JSON lines, and give what `make` makes of each object; a ValueError names the line that is wrong."""
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue

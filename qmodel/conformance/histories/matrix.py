@@ -61,11 +61,11 @@ JOBLESS = {
     "throttle_set", "throttle_unset", "throttle_get", "throttles",
     "publish", "subscribe", "catch_up", "unsubscribe", "subscription_get", "subscriptions", "messages", "trim",
 }  # fmt: skip
-"""Operations that no situation of a job matters to."""
+"""Operations whose outcome does not depend on the situation of a job."""
 
 
 def situation(store: Store, now: int, jid: str = "a") -> str:
-    """The situation of a job: the state that is stored, and what is true of it now."""
+    """Give the situation of a job: its stored state, and what is true of it at this moment."""
     job = store.jobs.get(jid)
     if job is None:
         return "missing"
@@ -86,19 +86,19 @@ class Cell(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """A cell, and a history whose last step shows it."""
+    """A cell, and a history that ends with the step that shows it."""
 
     cell: Cell
     history: History
 
     @property
     def name(self) -> str:
-        """Short and unique within the operation."""
+        """A short name, unique within the operation."""
         return f"{self.cell.situation}: {self.cell.outcome}"
 
     @property
     def sentence(self) -> str:
-        """What the scenario pins."""
+        """A sentence that says what the scenario shows."""
         return f"{SITUATIONS[self.cell.situation]}; {self.cell.operation} {_said(self.cell.outcome)}."
 
 
@@ -136,7 +136,7 @@ def _replayed(history: History) -> Store:
 
 
 def _key(store: Store, now: int) -> tuple[Any, ...]:
-    """What two histories must have in common for the second to be of no interest."""
+    """Give the key of a state. The search drops a history whose key it has met."""
     job = store.jobs.get("a")
     return (_circumstances(store, now), tuple(_ended(job)[-2:]) if job is not None else ())
 
@@ -146,7 +146,7 @@ def _ended(job: Job) -> list[str]:
 
 
 def _circumstances(store: Store, now: int) -> tuple[Any, ...]:
-    """What matters to all operations but those that name a lease."""
+    """Give the part of the key that matters to all operations except those that name a lease."""
     found: list[Any] = [bool(store.queues)]
     for jid in ("a", "b"):
         job = store.jobs.get(jid)
@@ -162,13 +162,13 @@ def _circumstances(store: Store, now: int) -> tuple[Any, ...]:
 
 
 _ENDS = ("completed", "failed", "retried", "released")
-"""The stages from which a resend is answered; the last two leases are tried."""
+"""The stages that answer a resend; the last two leases are tried."""
 
 _WAITS = (1000, 60_000, 70_000)
 
 
 def _moves(store: Store) -> Iterator[Operation]:
-    """What the search may do next."""
+    """Give the steps that the search may take next."""
     yield ops.Put("q", "a", "k", "")
     yield ops.Put("q", "a", "k", "", delay_ms=1000)
     yield ops.Put("q", "a", "k", "", retries=0)
@@ -193,7 +193,7 @@ def _moves(store: Store) -> Iterator[Operation]:
 
 
 def _nodes() -> Iterator[_Node]:
-    """Every situation that can be reached, by a shortest history: there are about 6000."""
+    """Find every reachable situation with a shortest history: about 6000."""
     seen = set()
     level = [_Node((), 0)]
     while level:
@@ -219,7 +219,7 @@ def _nodes() -> Iterator[_Node]:
 
 
 def scenarios() -> dict[Cell, Scenario]:
-    """The matrix: every cell that can be reached, with the first history that reached it."""
+    """Build the matrix: every reachable cell, with the first history that reached it."""
     found: dict[Cell, Scenario] = {}
     seen: set[tuple[Any, ...]] = set()
     for node in _nodes():
@@ -244,7 +244,7 @@ def scenarios() -> dict[Cell, Scenario]:
 
 
 def _try(found: dict[Cell, Scenario], history: tuple[Step, ...], store: Store) -> bool:
-    """Execute the last step of a history, twice, and enter the cells that it shows; say if it changed nothing."""
+    """Execute the last step of a history twice, and enter the cells that it shows; tell whether it changed nothing."""
     now, op = history[-1]
     before = situation(store, now)
     seq = store.seq
@@ -295,7 +295,7 @@ def _in_order(item: tuple[Cell, Scenario]) -> tuple[int, int, str]:
 
 
 def files(found: dict[Cell, Scenario]) -> dict[str, str]:
-    """The scenarios as texts, by the name of their file."""
+    """Write the scenarios as texts, by the name of their file."""
     texts: dict[str, list[str]] = {}
     for scenario in found.values():
         name = scenario.cell.operation
@@ -306,7 +306,7 @@ def files(found: dict[Cell, Scenario]) -> dict[str, str]:
 
 
 def render(scenario: Scenario) -> str:
-    """A scenario as text: its name, its sentence, its steps, and what the last one tells and replies."""
+    """Write a scenario as text: name, sentence, steps, and the events and reply of the last step."""
     history = scenario.history
     lines = [f"{now:>6} {report.call(op)}" for now, op in history[:-1]]
     lines += report.lines_of(history)[-1 - _events_of_last(history) - 1 :]
@@ -321,7 +321,7 @@ def _events_of_last(history: History) -> int:
 
 
 def parse(text: str) -> dict[str, list[Step]]:
-    """The histories in a file of scenarios, by the name of the scenario."""
+    """Read the histories of a file of scenarios, by the scenario's name."""
     found: dict[str, list[Step]] = {}
     for line in text.splitlines():
         if line.startswith("## "):
@@ -332,7 +332,7 @@ def parse(text: str) -> dict[str, list[Step]]:
 
 
 def parse_call(text: str) -> Operation:
-    """An operation from what `report.call` wrote."""
+    """Read an operation that `report.call` wrote."""
     built: Operation = _built(ast.parse(text, mode="eval").body)
     return built
 

@@ -1,4 +1,4 @@
-"""Histories written by hand: what is done is executed on the model, so that it can use the tokens that pops gave."""
+"""Histories written as programs: the model executes each operation at once, so that its tokens can be used."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ START = 1_700_000_000_000
 
 
 class Named(NamedTuple):
-    """A history and where it comes from."""
+    """A history and its name."""
 
     name: str
     steps: list[Step]
 
 
 class Script:
-    """A history in the making: what is done is executed on a model, and written down."""
+    """Records a history while a model executes it."""
 
     def __init__(self, now: int = START) -> None:
         self.now = now
@@ -30,7 +30,7 @@ class Script:
         self.store = Store()
 
     def do(self, op: Operation, after: int = 0) -> Any:
-        """Execute an operation so many milliseconds after the one before."""
+        """Execute an operation, `after` milliseconds after the one before."""
         self.now += after
         self.steps.append(Step(self.now, op))
         return engine.step(self.store, self.now, op)
@@ -46,7 +46,7 @@ class Script:
         return list(self.do(ops.Pop(queue, worker, count, **arguments)))
 
     def complete(self, *leased: Any, after: int = 0) -> None:
-        """Complete jobs as they were leased, all in one step."""
+        """Complete leased jobs, all in one step."""
         self.do(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in leased)), after)
 
     def set(self, option: str, value: int) -> None:
@@ -54,7 +54,7 @@ class Script:
         self.do(ops.ConfigSet(option, value))
 
     def look(self) -> None:
-        """Read whatever can be read."""
+        """Read all that reads can show of the jobs, queues and workers there are."""
         self._look_at_jobs()
         store = self.store
         for key in list(store.uniques)[:5]:

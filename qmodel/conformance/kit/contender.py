@@ -1,4 +1,4 @@
-"""A driver as one of many clients at once: what `qmodel.conformance.concurrency.contention` lets work beside others."""
+"""A driver as one of many concurrent clients, for `qmodel.conformance.concurrency.contention`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qmodel.contract.refusals import Refusal
 
 
 class ByDriver:
-    """Executes by a driver in a namespace on a server.
+    """Executes operations by a driver, in a namespace on a server.
 
     What the driver could not do was not asked; what it says it crashed on may have happened or not, as with a lost
     reply.
@@ -44,7 +44,7 @@ class ByDriver:
 
 
 def read(hint: Any, value: Any) -> Any:
-    """A reply in JSON as the record that it is; what has another form is given as it is, for the model to differ."""
+    """Read a reply from JSON as its record; a value of another form stays as it is, to differ from the model's."""
     if value is None:
         return None
     if get_origin(hint) in (Union, types.UnionType):

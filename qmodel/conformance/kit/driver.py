@@ -1,4 +1,4 @@
-"""A driver as a subprocess: started, asked, timed, and ended, whatever it does.
+"""A driver as a subprocess: starts it, sends requests, limits the time of each answer, and ends it.
 
     with Driver(["node", "driver.mjs"]) as driver:
         driver.reset("redis://localhost:6379/0", "try:")
@@ -30,20 +30,20 @@ from qmodel.contract.operations import Operation
 from qmodel.errors import QmodelError
 
 LONGEST_LINE = 1 << 28
-"""In bytes. A thousand jobs with data of 100 KB fit; a driver that writes without end does not."""
+"""The longest line, in bytes: a thousand jobs with data of 100 KB fit. It stops a driver that writes without end."""
 
 PIPE = 4096
-"""How many bytes can be written to a pipe that is empty, without waiting for its reader: at least these, anywhere."""
+"""The bytes that an empty pipe takes without waiting for its reader, on any system."""
 
 SHOWN = 200
 STDERR_LINES = 40
 
 Outcome = dict[str, Any]
-"""How an operation ended: `reply`, `refusal`, `skip` or `crash`, and what."""
+"""The outcome of an operation: `reply`, `refusal`, `skip` or `crash`, and its value."""
 
 
 class Broken(QmodelError):
-    """A driver broke the protocol: which requirement, how, and what it last wrote to its standard error."""
+    """A driver broke the protocol: the requirement, how it broke it, and the end of its standard error."""
 
     def __init__(self, requirement: str, detail: str, stderr: str = "") -> None:
         super().__init__(requirement, detail)
@@ -56,7 +56,7 @@ class Broken(QmodelError):
 
 
 class Hello(NamedTuple):
-    """What a driver says of itself."""
+    """A driver's description of itself."""
 
     binding: str
     version: str
@@ -65,7 +65,7 @@ class Hello(NamedTuple):
 
 
 class Driver:
-    """A driver: the author's program, spoken to on its standard input and output."""
+    """A driver: the author's program. Requests go to its standard input, answers come from its standard output."""
 
     def __init__(self, command: Sequence[str], *, name: str = "", answer_s: float = 30, start_s: float = 60) -> None:
         """`command` is a program and its arguments. It has `answer_s` seconds for an answer, and `start_s` for its
@@ -101,11 +101,11 @@ class Driver:
 
     @property
     def runs(self) -> bool:
-        """Whether the process is there."""
+        """Tell whether the process runs."""
         return self._process is not None and self._process.poll() is None
 
     def reset(self, url: str, prefix: str) -> None:
-        """Let the driver begin anew on a server, in a namespace."""
+        """Let the driver start again on a server, in a namespace."""
         self.ask("reset", url=url, prefix=prefix)
 
     def step(self, step: Step) -> Outcome:
@@ -115,7 +115,7 @@ class Driver:
         return answer
 
     def execute(self, op: Operation) -> Outcome:
-        """Execute one operation at the moment that the server's clock says."""
+        """Execute one operation at the time of the server's clock."""
         answer = self.ask("op", **json_lines.dump(Step(0, op)) | {"now": None})
         del answer["seq"]
         return answer
@@ -212,11 +212,11 @@ class Driver:
 
     @property
     def stderr(self) -> str:
-        """The last lines that it wrote to its standard error."""
+        """Give the last lines of its standard error."""
         return b"".join(self._stderr).decode(errors="replace")
 
     def close(self) -> None:
-        """Say bye, and end the process if it does not end by itself."""
+        """Send `bye`, and end the process if it does not end by itself."""
         if self.runs:
             with contextlib.suppress(Broken):
                 self.ask("bye")
@@ -227,7 +227,7 @@ class Driver:
         self.kill()
 
     def kill(self) -> None:
-        """End the process, and what it started."""
+        """End the process and its children."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -246,7 +246,7 @@ class Driver:
 
 
 def _send(stream: IO[bytes], line: bytes) -> None:
-    """Write a line; a driver that is gone shows when its answer is read."""
+    """Write a line. If the driver is gone, reading its answer reports that."""
     with contextlib.suppress(OSError, ValueError):
         stream.write(line)
         stream.flush()

@@ -23,11 +23,11 @@ class Expected(NamedTuple):
 
     @property
     def level(self) -> str:
-        """The level that it speaks of."""
+        """The level in its pattern."""
         return self.pattern.partition("/")[0]
 
     def fits(self, name: str) -> bool:
-        """Whether it speaks of this vector."""
+        """Tell whether it matches this vector."""
         return re.fullmatch(".*".join(map(re.escape, self.pattern.split("*"))), name) is not None
 
 
@@ -45,5 +45,5 @@ def read(text: str) -> list[Expected]:
 
 
 def of(name: str, expected: Iterable[Expected]) -> Expected | None:
-    """The line that speaks of a vector, if there is one."""
+    """Find the line that matches a vector, if there is one."""
     return next((one for one in expected if one.fits(name)), None)

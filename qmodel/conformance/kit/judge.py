@@ -1,4 +1,4 @@
-"""The judge: whether a driver's answer is what the model does, and if not, which requirement it breaks.
+"""The judge: tells whether a driver's answer is the model's, and if not, which requirement it breaks.
 
 Answers are compared as JSON, as they came: a float where a whole number is due is a difference, and so is a field too
 many. Which requirement is broken is told by the vector, if it is about one. Otherwise by one step of the history,
@@ -19,7 +19,7 @@ MOST_PATHS = 12
 
 
 class Difference(NamedTuple):
-    """The first step of a history that is answered wrongly: by whom, and in what."""
+    """The first wrong answer in a history: the step, the driver, and how the answer differs."""
 
     at: int
     by: str
@@ -29,13 +29,13 @@ class Difference(NamedTuple):
 
 
 def compare(at: int, by: str, expected: Outcome, found: Outcome) -> Difference | None:
-    """In what an answer differs from what the model does, if in anything."""
+    """Compare an answer with the model's; give the difference, if there is one."""
     paths = tuple(_paths("", expected, found))
     return Difference(at, by, expected, found, paths) if paths else None
 
 
 def _paths(path: str, one: Any, other: Any) -> Iterator[str]:
-    """Where two values of JSON differ, as deep inside as can be said."""
+    """Give the paths at which two JSON values differ, as deep as possible."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in [*one, *(key for key in other if key not in one)]:
             inner = f"{path}.{key}" if path else key
@@ -51,7 +51,7 @@ def _paths(path: str, one: Any, other: Any) -> Iterator[str]:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are the same: 1 is not true, and 1.0 is 1 only where a number need not be whole."""
+    """Tell whether two values are equal: 1 is not true, and 1.0 equals 1 only where fractions are allowed."""
     if isinstance(one, float) and type(other) in (int, float):
         return one == float(other)
     return type(one) is type(other) and bool(one == other)
@@ -68,7 +68,7 @@ def _shown(value: Any) -> str:
 def broken(
     history: Sequence[Step], expected: Sequence[Outcome], difference: Difference, about: str, blamed: int
 ) -> Requirement:
-    """The requirement that a difference breaks: the one that the vector is about, or else of the step to blame."""
+    """Find the requirement that a difference breaks: the vector's own, or else that of the step to blame."""
     found = difference.found
     if "skip" in found or "crash" in found:
         return REQUIREMENTS["DRIVER-8" if "skip" in found else "DRIVER-9"]

@@ -1,4 +1,4 @@
-"""Where drivers work: a server, and namespaces on it that are theirs alone."""
+"""The places where drivers work: a server, and namespaces on it that nobody else uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMES = ("redis", "rediss", "unix", "valkey", "valkeys")
 class Namespaces:
     """Fresh prefixes on one server, where the library is loaded; `close` deletes what drivers left under them.
 
-    A URL of another scheme is given to drivers as it is: whatever is there is theirs to know.
+    A URL of another scheme goes to the drivers unchanged: only they know what it means.
     """
 
     def __init__(self, url: str) -> None:
@@ -39,21 +39,21 @@ class Namespaces:
         self._base = f"{base}kit-{secrets.token_hex(4)}:"
 
     def fresh(self) -> str:
-        """A prefix that nobody used before."""
+        """Give a prefix that was not used before."""
         self._made += 1
         return f"{self._base}{self._made}:"
 
     @property
     def ours(self) -> bool:
-        """Whether we can execute operations here ourselves."""
+        """Tell whether the kit can execute operations here itself."""
         return self._backend is not None
 
     def execute(self, prefix: str, step: Step) -> Outcome:
-        """Execute one operation ourselves."""
+        """Execute one operation by the kit itself."""
         return outcome(self._in(prefix).execute(step.op, step.now))
 
     def seen(self, prefix: str, worker: str, *, pop: bool = True) -> int:
-        """Let a worker pop in vain, at the moment that the server's clock says; tell when a worker was seen."""
+        """Let a worker pop from an empty queue at the server's time; give when a worker was last seen."""
         there = self._in(prefix)
         if pop:
             there.execute(Pop("clock", worker))
@@ -61,7 +61,7 @@ class Namespaces:
         return int(known.get(worker, -1))
 
     def _in(self, prefix: str) -> Any:
-        """A backend of our own in a namespace."""
+        """Open a backend of the kit itself in a namespace."""
         from qmodel.backends.redis.backend import RedisBackend
 
         if self._within[0] != prefix:
@@ -75,7 +75,7 @@ class Namespaces:
         self._within = "", None
 
     def close(self) -> None:
-        """Delete every key under the prefixes, and hang up."""
+        """Delete every key under the prefixes, and disconnect."""
         self._leave()
         if self._backend is None:
             return
@@ -94,12 +94,12 @@ class Namespaces:
 
 
 def _quoted(text: str) -> str:
-    """A text as a pattern that matches it alone."""
+    """Quote a text as a pattern that matches only that text."""
     return "".join(f"\\{c}" if c in "*?[]\\" else c for c in text)
 
 
 def _theirs(url: str) -> str:
-    """A URL as any client of Redis understands it: without our options and names for schemes."""
+    """Turn a URL into one that any Redis client understands: without our options and scheme names."""
     from qmodel.backends.redis.setup import OWN
 
     parts = urlsplit(url)
@@ -110,7 +110,7 @@ def _theirs(url: str) -> str:
 
 @contextmanager
 def namespaces(url: str) -> Iterator[Namespaces]:
-    """The namespaces of one run."""
+    """Open the namespaces of one run."""
     made = Namespaces(url)
     try:
         yield made

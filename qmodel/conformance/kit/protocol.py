@@ -1,4 +1,4 @@
-"""The driver protocol: what the runner asks, and what a driver answers.
+"""The driver protocol: the runner's requests and the driver's answers.
 
 JSON lines, one object each, lock-step: the runner writes a request to the driver's standard input, the driver writes
 one answer to its standard output (and flushes it), and so on. `seq` is opaque; the answer carries it back. What a
@@ -25,7 +25,7 @@ FLAG: Schema = {"type": "boolean"}
 
 
 class Field(NamedTuple):
-    """A part of a message."""
+    """A field of a message."""
 
     name: str
     schema: Schema
@@ -34,7 +34,7 @@ class Field(NamedTuple):
 
 
 class Command(NamedTuple):
-    """What the runner may ask: the parts of the request, and of each answer that is possible."""
+    """A request of the runner: its fields, and the fields of each possible answer."""
 
     name: str
     what: str
@@ -48,11 +48,11 @@ def feature_of(operation: str) -> str:
 
 
 FEATURES = tuple(dict.fromkeys(map(feature_of, CATALOGUE)))
-"""What a driver may announce; it may name single operations too."""
+"""The features that a driver may announce; it may also name single operations."""
 
 
 def operations_of(announced: Iterable[str]) -> frozenset[str]:
-    """The operations that a driver can do that has announced these features and operations."""
+    """List the operations of a driver that announces these features and operations."""
     names = frozenset(announced)
     return frozenset(name for name in CATALOGUE if name in names or feature_of(name) in names)
 
@@ -67,7 +67,7 @@ OUTCOMES = (
     (Field("skip", TEXT, "Why the binding cannot do that. Counts as a fault if its feature was announced."),),
     (Field("crash", TEXT, "What the binding raised that is no refusal. Always a fault."),),
 )
-"""The four ways in which an operation can end: an answer has one of these."""
+"""The four outcomes of an operation; an answer has exactly one of these fields."""
 
 COMMANDS: dict[str, Command] = {
     command.name: command
@@ -138,7 +138,7 @@ def _answer(command: Command) -> Schema:
 
 
 def definitions() -> dict[str, Schema]:
-    """Every definition that the schema of the protocol uses."""
+    """Collect every definition that the schema of the protocol uses."""
     return {
         **{f"{name}_request": _request(command) for name, command in COMMANDS.items()},
         **{f"{name}_answer": _answer(command) for name, command in COMMANDS.items()},
@@ -151,7 +151,7 @@ def definitions() -> dict[str, Schema]:
 
 
 def as_schema() -> dict[str, Any]:
-    """The JSON Schema of the protocol: any line in either direction."""
+    """Write the JSON Schema of the protocol: any line in either direction."""
     return {
         "$schema": schema.DIALECT,
         "title": f"qmodel driver protocol {PROTOCOL}",
@@ -164,7 +164,7 @@ DEFINITIONS = definitions()
 
 
 def fault_of_answer(command: str, answer: Any) -> str | None:
-    """What is wrong with the form of an answer, or None. Whether a reply is right is for the judge."""
+    """Find what is wrong with the form of an answer; None if nothing is. The judge decides whether a reply is right."""
     if not isinstance(answer, dict):
         return f"it is {type(answer).__name__}, not an object"
     if command == "op":  # most of all lines: looked at by hand

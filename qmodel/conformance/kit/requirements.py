@@ -20,7 +20,7 @@ from qmodel.contract.refusals import REASONS
 
 
 class Requirement(NamedTuple):
-    """A sentence of the contract, and the page that says more."""
+    """A sentence of the contract, and the page with more about it."""
 
     id: str
     sentence: str
@@ -28,7 +28,7 @@ class Requirement(NamedTuple):
 
     @property
     def text(self) -> str:
-        """All of it in a line."""
+        """The whole requirement in one line."""
         return f"{self.id}: {self.sentence} ({self.where})"
 
 
@@ -109,11 +109,11 @@ REQUIREMENTS: dict[str, Requirement] = {
     found.id: found
     for found in (*(Requirement(id, sentence, where) for id, where, sentence in _WRITTEN), *_of_catalogue())
 }
-"""Every requirement by its id."""
+"""All requirements by id."""
 
 
 def of_step(operation: str, refusal: str = "", *, again: bool = False) -> list[str]:
-    """The requirements that one step of a history touches: the nearest first."""
+    """List the requirements that one step of a history touches, the most specific first."""
     found = [f"OP-{operation}", f"REPLY-{CATALOGUE[operation].reply}"]
     if again:
         found.insert(0, f"RESEND-{CATALOGUE[operation].resend}")

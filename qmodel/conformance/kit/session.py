@@ -1,4 +1,4 @@
-"""One run of the kit against drivers: it plays histories, and finds what is wrong with them.
+"""One run of the kit: plays histories on drivers, and finds the wrong answers.
 
 With one driver this is `qmodel conformance driver`. With several it is `qmodel conformance mixed`: they work on one
 namespace, and each operation is dealt to one of them.
@@ -21,19 +21,19 @@ from qmodel.conformance.subjects.base import Step
 
 BATCH = 50
 MOST_TRIES = 400
-"""How often a history is played again to make it shorter."""
+"""The most times that a history is played again to shorten it."""
 
 MOST_RESTARTS = 30
-"""The same, where each time a driver has to be started anew."""
+"""The same limit, if a driver must be started again each time."""
 
 Deal = Callable[[int, Step], int]
-"""Which of the drivers executes a step: its number in the history, and the step."""
+"""Chooses the driver for a step, by the step's number in the history and the step itself."""
 
 
 class Finding(NamedTuple):
-    """What is wrong: the requirement, a short history that shows it, and how; or how the protocol was broken.
+    """A wrong answer or a broken protocol: the requirement, and a short history that shows it.
 
-    `dealt` says which driver executed each step, and `blamed` is the step with which all goes right when qmodel itself
+    `dealt` says which driver executed each step. `blamed` is the step that makes the history right when qmodel itself
     sends it.
     """
 
@@ -47,7 +47,7 @@ class Finding(NamedTuple):
 
 
 class Session:
-    """Drivers that are running, and the namespaces that they are sent to."""
+    """The running drivers, and the namespaces that they work in."""
 
     def __init__(self, drivers: Sequence[Driver], namespaces: Namespaces, seed: str = "") -> None:
         self.drivers = tuple(drivers)
@@ -59,11 +59,11 @@ class Session:
 
     @property
     def can(self) -> frozenset[str]:
-        """The operations that every driver announced."""
+        """List the operations that every driver announced."""
         return frozenset.intersection(*(operations_of(driver.hello.features) for driver in self.drivers))
 
     def start(self) -> None:
-        """Start the drivers that do not run."""
+        """Start the drivers that are not running."""
         for driver in self.drivers:
             if not driver.runs:
                 driver.start()
@@ -94,7 +94,7 @@ class Session:
     def difference(
         self, history: Sequence[Step], expected: Sequence[Outcome] | None = None, deal: Deal | None = None
     ) -> Difference | None:
-        """Play a history; give the first answer that is wrong."""
+        """Play a history; give the first wrong answer."""
         expected = vectors.expected(history) if expected is None else expected
         for at, (one, other) in enumerate(zip(expected, self.play(history, deal), strict=True)):
             by = self.drivers[(deal or self.deal)(at, history[at])].name
@@ -108,7 +108,7 @@ class Session:
     def judge(
         self, history: Sequence[Step], expected: Sequence[Outcome] | None = None, about: str = ""
     ) -> Finding | None:
-        """Play a history, with several drivers in several deals; give what is wrong, and a shorter history."""
+        """Play a history, with several drivers in several deals; give the wrong answer and a shorter history."""
         for deal in self._deals():
             try:
                 difference = self.difference(history, expected, deal)
@@ -119,7 +119,7 @@ class Session:
         return None
 
     def _finding(self, history: Sequence[Step], difference: Difference, deal: Deal, about: str) -> Finding:
-        """What a wrong answer shows. A history that is about one requirement is short already."""
+        """Make a finding of a wrong answer. A history about one requirement is short already."""
         short = list(history) if about else self._shrunk(history, deal)
         again = self._tried(short, deal)
         if not isinstance(again, Difference):  # it does not do the same twice
@@ -133,12 +133,12 @@ class Session:
         return Finding(requirement, short, expected, again, dealt=dealt, blamed=blamed)
 
     def _only_together(self, history: Sequence[Step]) -> bool:
-        """Whether each of several drivers does right alone."""
+        """Tell whether each of several drivers is right when it works alone."""
         alone = [Session([driver], self.namespaces) for driver in self.drivers]
         return len(alone) > 1 and all(session._tried(history, _alone) is None for session in alone)
 
     def _blamed(self, history: Sequence[Step], expected: Sequence[Outcome], deal: Deal) -> int | None:
-        """The last step with which the history goes right when we execute it ourselves."""
+        """Find the last step that makes the history right when the kit executes it itself."""
         if not self.namespaces.ours:
             return None
         for at in reversed(range(len(history))):
@@ -151,7 +151,7 @@ class Session:
         return None
 
     def _with_ours(self, history: Sequence[Step], ours: int, deal: Deal) -> list[Outcome]:
-        """Play a history, and execute one of its steps ourselves."""
+        """Play a history, and execute one of its steps by the kit itself."""
         self.start()
         prefix = self.namespaces.fresh()
         for driver in self.drivers:
@@ -168,18 +168,18 @@ class Session:
             return broken
 
     def _shrunk(self, history: Sequence[Step], deal: Deal) -> list[Step]:
-        """A shorter history that is answered wrongly when it is dealt so."""
+        """Find a shorter history with a wrong answer in the same deal."""
         return shrink.shrink(history, lambda one: isinstance(self._tried(one, deal), Difference), MOST_TRIES)
 
     def _deals(self) -> list[Deal]:
-        """How steps may be dealt, simplest first: one driver changes and another one reads; last, as they were."""
+        """List ways to deal the steps, simplest first: one driver changes, another reads; the original deal is last."""
         if len(self.drivers) == 1:
             return [_alone]
         pairs = [(a, b) for a in range(len(self.drivers)) for b in range(len(self.drivers)) if a != b]
         return [*(_changes_and_reads(a, b) for a, b in pairs), self.deal]
 
     def _breaking(self, history: Sequence[Step], broken: Broken, deal: Deal) -> Finding:
-        """What breaks the protocol, shortened if the driver does the same again."""
+        """Make a finding of a broken protocol, shortened if the driver breaks it again."""
 
         def fails(candidate: list[Step]) -> bool:
             again = self._tried(candidate, deal)

@@ -1,4 +1,4 @@
-"""What a run of the kit says: for people, for programs, for a CI's page of tests, and for a badge."""
+"""Output of a run of the kit: for people, for programs, for a CI's page of tests, and for a badge."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from qmodel.contract.operations import CATALOGUE
 from qmodel.contract.refusals import Refusal
 
 LONGEST = 600
-"""How much of one line of a transcript is shown."""
+"""The longest line of a transcript, in characters."""
 
 
 # ---- for people
 
 
 def introduced(name: str, hello: Hello) -> str:
-    """Who a driver is."""
+    """Introduce a driver by its name and version."""
     batch = ", in batches" if hello.batch else ""
     count = len(operations_of(hello.features))
     return f"{name}: {hello.binding} {hello.version}, {count} of {len(CATALOGUE)} operations{batch}"
 
 
 def failure(result: Result) -> str:
-    """A failure: the sentence that is broken, the transcript, what was expected, and what came."""
+    """Show a failure: the broken sentence, the transcript, the expected answer, and the actual one."""
     if result.finding is None:
         return f"{result.case.name} passes, and was expected to fail: {result.reason}\nTake it off the list."
     finding = result.finding
@@ -41,7 +41,7 @@ def failure(result: Result) -> str:
 
 
 def transcript(finding: Finding) -> Iterator[str]:
-    """The messages of a history, with what the model answers, and at the end what is wrong."""
+    """Show the messages of a history with the model's answers, and the fault at the end."""
     last = len(finding.history) - 1
     for at, (step, was) in enumerate(zip(finding.history, finding.expected, strict=True)):
         by = f"{finding.dealt[at]} " if len(set(finding.dealt)) > 1 else ""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from qmodel.conformance.compare import runner
 from qmodel.conformance.histories.choose import RandomChooser
-from qmodel.conformance.histories.directed import SCRIPTS, directed
+from qmodel.conformance.histories.directed.load import directed, reasons
 from qmodel.conformance.kit import expected as expecting
 from qmodel.conformance.kit import probes, vectors
 from qmodel.conformance.kit.driver import Broken
@@ -182,9 +182,10 @@ def _of_vector(vector: Vector) -> Case:
 
 
 def of_directed() -> Iterator[Case]:
-    """The directed histories, too long for a file."""
-    for written, named in zip(SCRIPTS, directed(), strict=True):
-        yield _of_vector(vectors.made(named.name.replace("_", "-"), "full", written.__doc__ or "", named.steps))
+    """Give the directed histories, which are too long for a file of vectors."""
+    why = reasons()
+    for named in directed():
+        yield _of_vector(vectors.made(named.name.replace("_", "-"), "full", why[named.name], named.steps))
 
 
 def _generated(level: str, session: Session, seed: str, count: int) -> Iterator[Case]:

@@ -1,7 +1,7 @@
-"""Subjects: what can be compared with the model.
+"""Subjects: implementations that can be compared with the model.
 
-A subject executes operations on one empty namespace of its own and lets its whole state be seen. The
-model itself is the first one: it shows that the machinery finds no difference where there is none.
+A subject executes operations on an empty namespace of its own and shows its whole state. The model itself is the first
+subject: with it, the comparison must find no difference.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ History = Sequence[Step]
 
 
 class Crash(NamedTuple):
-    """What stands in place of an outcome when executing an operation raised."""
+    """The outcome of an operation whose execution raised an exception."""
 
     error: str
 
 
 class Seen(NamedTuple):
-    """What a subject showed of one step: reply or Refusal, events, and the state if looked at."""
+    """The result of one step on a subject: reply or Refusal, events, and the state, if it was read."""
 
     outcome: Any
     events: tuple[Event, ...]
@@ -45,10 +45,10 @@ class Subject(Protocol):
 
     name: str
     pipelines: bool
-    """Whether `run` is much faster than as many calls of `step`."""
+    """Whether `run` is much faster than one call of `step` for each step."""
 
     def reset(self) -> None:
-        """Begin anew with an empty namespace."""
+        """Start again with an empty namespace."""
 
     def step(self, now: int, op: Operation) -> Any:
         """Execute one operation; give its reply or Refusal."""
@@ -56,17 +56,17 @@ class Subject(Protocol):
     def run(self, history: History, every: int = 1) -> list[Seen]:
         """Execute a whole history on an empty namespace.
 
-        The state is looked at after every `every`-th step and after the last one.
+        The state is read after every `every`-th step and after the last step.
         """
 
     def snapshot(self) -> Snapshot:
-        """The whole state."""
+        """Read the whole state."""
 
     def events_after(self, seq: int) -> tuple[Event, ...]:
-        """The events kept after a sequence number."""
+        """Read the events kept after a sequence number."""
 
     def close(self) -> None:
-        """Give back what the subject holds."""
+        """Release the subject's resources."""
 
 
 def observe(subject: Subject, history: History, every: int = 1) -> list[Seen]:
@@ -96,7 +96,7 @@ class ModelSubject:
         self.store = Store()
 
     def reset(self) -> None:
-        """Begin anew with an empty store."""
+        """Start again with an empty store."""
         self.store = Store()
 
     def run(self, history: History, every: int = 1) -> list[Seen]:
@@ -108,21 +108,12 @@ class ModelSubject:
         return engine.step(self.store, now, op)
 
     def snapshot(self) -> Snapshot:
-        """The whole state."""
+        """Read the whole state."""
         return snapshot.of(self.store)
 
     def events_after(self, seq: int) -> tuple[Event, ...]:
-        """The events after a sequence number."""
+        """Read the events after a sequence number."""
         return events_after(self.store, seq, self.store.seq - seq)
 
     def close(self) -> None:
-        """Nothing is held."""
-
-
-def open_subject(url: str) -> Subject:
-    """The subject that a backend's URL names: `memory://`, `embedded://`, or a server's."""
-    if url.startswith("memory://"):
-        return ModelSubject()
-    from qmodel.conformance.subjects.lua import LuaSubject, server_subject
-
-    return LuaSubject() if url.startswith("embedded://") else server_subject(url)
+        """Do nothing: there is nothing to release."""

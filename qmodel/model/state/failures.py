@@ -62,11 +62,6 @@ def expired(store: Store, now: int, most: int) -> Sequence[Job]:
     return [store.jobs[jid] for _, _, jid in found]
 
 
-def oldest(store: Store, name: str, count: int) -> list[Job]:
-    """The longest failed jobs of a group."""
-    return [store.jobs[jid] for _, _, jid in of(store, name)[:count]]
-
-
 def of(store: Store, name: str) -> Ordered[Position]:
     """The jobs of a group, longest failed first."""
     return store.groups.get(name) or Ordered()

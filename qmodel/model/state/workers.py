@@ -1,7 +1,8 @@
 """Workers: when each was last seen, its leases, and the grant of each of its requests.
 
 A grant is remembered until one of its leases ends in any way: a worker that finishes a job has received the reply, and
-a worker that lost a lease must not be granted it again. So this memory needs no clock, and does not leak.
+a worker that lost a lease must not be granted it again. So this memory needs no clock, and does not leak. If a
+request id is used again while older leases under it last, the end of one of these forgets the newer grant too.
 
 A worker's last-seen time is updated at most once a second: more would cost every pop a write that no reader needs.
 """

@@ -1,0 +1,1 @@
+"""Directed histories: written by hand as text, one file for each theme."""

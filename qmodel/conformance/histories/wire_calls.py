@@ -1,0 +1,136 @@
+"""Calls as strings of the wire that no client of ours sends: arguments left out, repeated, unknown or malformed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract import operations as ops
+from qmodel.contract.refusals import Refusal
+
+
+class Wire(NamedTuple):
+    """A call as strings, and what it must do: what the model does with a step, or be refused."""
+
+    operation: str
+    args: list[str]
+    expected: Step | Refusal
+
+
+SERVER_CLOCK = 1_700_000_000.9975
+"""What TIME says while these are recorded: an empty `now` is that moment."""
+
+
+def _bad(operation: str, argument: str) -> Refusal:
+    return Refusal("BAD_ARGUMENT", (operation, argument))
+
+
+def wire() -> list[Wire]:
+    """Calls that no client of ours makes; docs/wire.md says what they mean."""
+    at = int(SERVER_CLOCK * 1000)
+    put = ["5", "", "q", "j", "k", "d"]
+    one = ["q", "j", "k", "d"]
+    found = [
+        Wire("put", ["", "", "q", "clock", "k", "d"], Step(at, ops.Put("q", "clock", "k", "d"))),
+        Wire("length", ["", "", "q"], Step(at, ops.Length("q"))),
+        Wire("get", ["", "", "clock"], Step(at, ops.Get("clock"))),
+        Wire("get", ["", "bad request", "clock"], Step(at, ops.Get("clock"))),
+        Wire("length", ["5"], _bad("length", "queue")),
+        Wire("length", [], _bad("length", "queue")),
+        Wire("put", put[:2], _bad("put", "queue")),
+        Wire("put", put[:3], _bad("put", "jid")),
+        Wire("put", put[:5], _bad("put", "data")),
+        Wire("put", [*put, "nope", "1"], _bad("put", "option")),
+        Wire("put", [*put, "nope"], _bad("put", "option")),
+        Wire("put", [*put, "priority"], _bad("put", "priority")),
+        Wire("put", [*put, "tags"], _bad("put", "tags")),
+        Wire("put", [*put, "no"], _bad("put", "option")),
+        Wire("put", [*put, "no", "priority"], _bad("put", "no")),
+        Wire("put", [*put, "no", "nope"], _bad("put", "option")),
+        Wire("put", [*put, "no", "no"], _bad("put", "option")),
+        Wire("put", [*put, "priority", "1", "tags"], _bad("put", "tags")),
+        Wire("put", [*put, "priority", "1", "priority", "2"], Step(5, ops.Put("q", "j", "k", "d", 2))),
+        Wire(
+            "put",
+            [*put, "tags", "a", "priority", "3", "tags", "b"],
+            Step(5, ops.Put("q", "j", "k", "d", 3, tags=("a", "b"))),
+        ),
+        Wire("put", [*put, "tags", "a", "no", "tags"], Step(5, ops.Put("q", "j", "k", "d", tags=()))),
+        Wire("put", [*put, "no", "depends", "no", "tags"], Step(5, ops.Put("q", "j", "k", "d", tags=(), depends=()))),
+        Wire("put", ["5", "a b", *one], _bad("put", "request")),
+        Wire("put", ["5", "x" * 65, *one], _bad("put", "request")),
+        Wire("put", ["5", "x" * 64, *one], Step(5, ops.Put("q", "j", "k", "d", request="x" * 64))),
+        Wire("get", ["5", "", "j"], Step(5, ops.Get("j"))),
+        Wire("put_many", ["5", ""], _bad("put_many", "jobs")),
+        Wire("put_many", ["5", "", "jobs"], _bad("put_many", "jobs")),
+        Wire("put_many", ["5", "", "jobs", "4", *one], Step(5, ops.PutMany((ops.Put("q", "j", "k", "d"),)))),
+        Wire("put_many", ["5", "", "no", "jobs"], _bad("put_many", "no")),
+        *(
+            Wire("put_many", ["5", "", "jobs", size, *one], _bad("put_many", "jobs"))
+            for size in ("5", "6", "x", "0", "-1", "")
+        ),
+        Wire("put_many", ["5", "", "jobs", "3", *one], _bad("put_many", "data")),
+        Wire("put_many", ["5", "", "jobs", "1", *one], _bad("put_many", "jid")),
+        Wire("put_many", ["5", "", "jobs", "3", "q", "j", "k", "jobs", "4", *one], _bad("put_many", "data")),
+        Wire("put_many", ["5", "", "jobs", "4", *one, "jobs"], _bad("put_many", "jobs")),
+        Wire("put_many", ["5", "", "jobs", "5", *one, "priority"], _bad("put_many", "priority")),
+        Wire("put_many", ["5", "", "jobs", "4", *one, "priority", "1"], _bad("put_many", "option")),
+        Wire("put_many", ["5", "", "jobs", "5", *one, "tags", "jobs", "4", *one], _bad("put_many", "tags")),
+        Wire(
+            "put_many",
+            ["5", "", "jobs", "4", *one, "request", "r", "jobs", "4", "q", "i", "k", "d"],
+            Step(5, ops.PutMany((ops.Put("q", "j", "k", "d"), ops.Put("q", "i", "k", "d")))),
+        ),
+        Wire("put_many", ["5", "", "jobs", "6", *one, "priority", "x"], _bad("put_many", "priority")),
+        Wire(
+            "put_many",
+            ["5", "", "jobs", "6", *one, "priority", "7", "jobs", "6", "q", "i", "k", "d", "no", "tags"],
+            Step(5, ops.PutMany((ops.Put("q", "j", "k", "d", 7), ops.Put("q", "i", "k", "d", tags=())))),
+        ),
+        Wire("get", ["6", "", "j"], Step(6, ops.Get("j"))),
+        Wire("pop", ["6", "", "none", "w", "wait", "0"], Step(6, ops.Pop("none", "w"))),
+        Wire("pop", ["6", "", "none", "w", "wait", "1"], Step(6, ops.Pop("none", "w", wait=True))),
+        *(Wire("pop", ["6", "", "none", "w", "wait", bad], _bad("pop", "wait")) for bad in ("2", "", "01", "true")),
+        *(
+            Wire("priority", ["6", "", "j", bad], _bad("priority", "priority"))
+            for bad in (
+                "",
+                "-",
+                "+1",
+                "01",
+                "-0",
+                "1.0",
+                "1e3",
+                "0x10",
+                " 1",
+                "1 ",
+                "nan",
+                "inf",
+                "--1",
+                "1-1",
+                "00",
+                "-01",
+                "2147483648",
+                "-2147483649",
+                "1" * 14,
+                "1" * 15,
+                "1" * 16,
+                "1" * 400,
+                "1\n",
+                "\u0661",
+            )
+        ),
+        *(
+            Wire("priority", ["6", "", "j", str(good)], Step(6, ops.Priority("j", good)))
+            for good in (0, 1, -1, 10, 100, -(2**31), 2**31 - 1)
+        ),
+        *(
+            Wire("length", [bad, "", "q"], _bad("length", "now"))
+            for bad in ("x", "-1", "1.5", " ", "90000000000000", "9" * 15, "9" * 16, "1e3", "00")
+        ),
+        Wire("length", ["89999999999999", "", "q"], Step(89_999_999_999_999, ops.Length("q"))),
+        Wire("complete", ["6", "", "j", "900000000000000"], _bad("complete", "token")),
+        Wire("config", ["6", "", "x"], _bad("config", "option")),
+        Wire("config", ["6", ""], Step(6, ops.Config())),
+    ]
+    return found

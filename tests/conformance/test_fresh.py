@@ -1,0 +1,87 @@
+"""Fresh seeds: the campaigns can be run again, and what differs is shown, kept, and replayed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from qmodel.backends import bundle
+from qmodel.cli import cli
+from qmodel.conformance.campaign import fresh
+from qmodel.conformance.campaign.fresh import SIZES, Campaign, Size
+from qmodel.conformance.compare import runner
+from qmodel.conformance.dialects import json_lines as dialect_lines
+from qmodel.conformance.dialects import runner as dialect_runner
+from qmodel.conformance.dialects import subjects as dialect_subjects
+from qmodel.conformance.histories import json_lines
+from qmodel.conformance.subjects import named
+from tests.conformance.faults import FAULTS, Wrong
+from tests.conformance.test_dialects import WRONG
+
+
+def test_campaigns_end_when_the_time_is_over() -> None:
+    (only,) = fresh.campaigns("memory", "seed", 0)
+    assert (only.seed, only.size, only.histories, only.text) == ("seed-0", SIZES[0], SIZES[0].examples, "")
+
+
+def test_a_campaign_says_how_to_run_it_again() -> None:
+    assert Campaign("valkey", "a-2", Size(15, 60, "qless"), 15, 900, 1.0).again == (
+        "qmodel conformance run --examples 15 --steps 60 --seed a-2 --subject valkey --dialect qless"
+    )
+
+
+def test_a_difference_ends_them_and_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(fresh, "open_subject", lambda url: Wrong(FAULTS[0]))
+    *before, last = fresh.campaigns("memory", "faults", 1000)
+    assert last.text and not any(one.text for one in before)
+    path = fresh.keep(tmp_path / "found", last)
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("# memory differed from the model in its ") and last.seed in text
+    history = json_lines.loads(text)
+    assert runner.first_difference(history, Wrong(FAULTS[0])) is not None
+    assert runner.first_difference(history, runner.ModelSubject()) is None
+
+
+def test_a_difference_in_a_dialect_is_kept_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file, right, wrong = WRONG["another sentence"]
+    subject = dialect_subjects.LuaSubject({file: bundle.read(file).replace(right, wrong)})
+    monkeypatch.setattr(fresh, "SIZES", (Size(100, 60, "qless"),))
+    monkeypatch.setattr(dialect_subjects, "open_subject", lambda url: subject)
+    *_, last = fresh.campaigns("memory", "planted", 1000)
+    path = fresh.keep(tmp_path, last)
+    assert path.name.endswith(".qless.jsonl")
+    history = dialect_lines.loads(path.read_text(encoding="utf-8"))
+    assert dialect_runner.first_difference(history, subject) is not None
+    assert dialect_runner.first_difference(history, dialect_subjects.LuaSubject()) is None
+
+
+def test_histories_of_a_dialect_survive_being_written_and_read() -> None:
+    history = dialect_runner.draw(dialect_runner.RandomChooser("lines"), 60, documents=True)
+    assert list(map(repr, dialect_lines.loads(dialect_lines.dumps(history)))) == list(map(repr, history))
+
+
+def test_what_can_be_opened_here_is_named_once() -> None:
+    assert named.available()[0] == "embedded"
+    assert set(named.available()) <= {"embedded", *named.OWN}
+
+
+def test_the_command_prints_its_seed() -> None:
+    arguments = ["conformance", "fresh", "--seconds", "0", "--subject", "memory"]
+    said = CliRunner().invoke(cli, [*arguments, "--seed", "again"])
+    assert said.exit_code == 0, said.output
+    assert "Seed again: 0 seconds on each of memory" in said.output and "no difference" in said.output
+    answer = CliRunner().invoke(cli, [*arguments, "--json"])
+    (subject,) = json.loads(answer.output)["subjects"]
+    assert subject["agrees"] and subject["campaigns"][0]["run"].startswith("qmodel conformance run --examples ")
+
+
+def test_the_command_fails_on_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(fresh, "open_subject", lambda url: Wrong(FAULTS[0]))
+    arguments = ["conformance", "fresh", "--subject", "memory", "--seed", "faults", "--keep", str(tmp_path)]
+    said = CliRunner().invoke(cli, arguments)
+    assert said.exit_code == 1
+    assert "As a vector:" in said.output and "Again: qmodel conformance run " in said.output
+    assert len(list(tmp_path.glob("memory-faults-*.jsonl"))) == 1
