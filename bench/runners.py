@@ -134,10 +134,10 @@ def campaigns(spark: Any, subject: str, examples: int) -> dict[str, Work]:
 
 def plans(spark: Any, what: Grid) -> dict[str, Work]:
     """The runners of a plan."""
-    from qmodel.pipeline.spark import plan
+    from qmodel.planning.spark import measurements, outcomes
 
     def on_spark(tasks: int) -> Work:
-        return lambda: plan.outcomes(what, plan.measurements(spark, what, tasks=tasks))
+        return lambda: outcomes(what, measurements(spark, what, tasks=tasks))
 
     return {
         "one process": lambda: capacity.run(what, 1),
