@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from qmodel.contract import replies
-from qmodel.web.charts import spark
-from qmodel.web.flash import said
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -141,22 +138,3 @@ def in_english(schedule: replies.Schedule) -> str:
         return str(CronSim(expression, EPOCH).explain())
     except Exception:  # not installed, or nothing that it can read: then the expression has to do
         return ""
-
-
-FILTERS: dict[str, Any] = {
-    "number": number,
-    "duration": duration,
-    "moment": moment,
-    "iso": iso,
-    "day": day,
-    "pretty": pretty,
-    "short": short,
-    "gist": gist,
-    "preview": preview,
-    "limits": limits,
-    "recurs": recurs,
-    "in_english": in_english,
-    "spark": spark,
-    "from_cookie": said,
-}
-"""What templates may apply to a value."""

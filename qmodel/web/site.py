@@ -17,8 +17,9 @@ from starlette.responses import HTMLResponse, Response
 from qmodel import __version__
 from qmodel.contract.lifecycle import STATES
 from qmodel.http.guard import FIELD, Denied, Guard
-from qmodel.present.formats import FILTERS, relative
+from qmodel.present.formats import relative
 from qmodel.web import flash
+from qmodel.web.filters import FILTERS
 from qmodel.web.source import Source
 
 HERE = Path(__file__).parent
