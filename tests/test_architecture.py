@@ -290,3 +290,24 @@ def test_nothing_is_left_over(pattern: re.Pattern[str]) -> None:
 def test_what_is_left_over_is_noticed() -> None:
     assert UNFINISHED.search("# TODO: later")
     assert MACHINE.search("see /home/me/notes")
+
+
+HARD = re.compile(r"\b(of which|of whom|whose|to whom|of those|by which|to which|for which)\b")
+MOST_HARD = 263
+"""Temporary: 60 when every room's prose has been gone through."""
+
+
+def hard_clauses(text: str) -> list[str]:
+    """Give the clauses in the docstrings of a module that make a sentence hard to read."""
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    told = (ast.get_docstring(node) or "" for node in ast.walk(ast.parse(text)) if isinstance(node, kinds))
+    return [clause for docstring in told for clause in HARD.findall(docstring)]
+
+
+def test_docstrings_seldom_hang_on_a_clause() -> None:
+    found = {name: len(hard_clauses(path.read_text(encoding="utf-8"))) for name, path in imports.sources().items()}
+    assert sum(found.values()) <= MOST_HARD, sorted(found.items(), key=lambda one: -one[1])[:10]
+
+
+def test_a_hard_clause_is_noticed() -> None:
+    assert hard_clauses('def f():\n    """Give the job whose lease ended."""\n    return "of which"') == ["whose"]

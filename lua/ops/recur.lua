@@ -1,5 +1,5 @@
 -- Recurring jobs: what they are like, and when their runs are due. What holds of them is told in
--- qmodel/model/state/schedules.py; their runs are made by ops/firing.lua.
+-- qmodel/model/state/schedules.py; their runs are made by rules/recurrence.lua.
 
 local recur = {}
 

@@ -36,11 +36,11 @@
 --   <p>r:<jid>                   hash: a recurring job (state/schedules.lua)
 --   <p>recur-crons               zset: those that will want more moments; score last known, member <sequence:14><jid>
 --   <p>l:<line>                  zset: jobs of a line: score -inf and sequence 0 when they have a place in it, else
---                                score ready at; member <sequence:14><jid> (state/lines.lua)
+--                                score ready at; member <sequence:14><jid> (state/concurrency_keys.lua)
 --   <p>subscriptions             hash: name -> a subscription (state/subscriptions.lua)
 --   <p>messages                  zset: published messages that are kept; score number, member <at:14><number>
 --   <p>m:<number>                text: when a message is due, its subject, its data (state/messages.lua)
---   <p>rq:<request>              text: a request of sub-requests (state/requested.lua)
+--   <p>rq:<request>              text: a request of sub-requests (state/requests.lua)
 --   <p>rj:<request>              zset: its sub-requests by id, score 1 until they have ended, then 0
 --   <p>rq-<state>                zset: requests in a state; score since when, member <sequence:14><id>
 --   <p>queues                    zset: queues by time first seen
@@ -52,7 +52,7 @@
 --   <p>completed                 zset: score ended at, member <sequence:14><jid>
 --   <p>failed                    zset: failed jobs that may be deleted; score ended at, member <sequence:14><jid>
 --   <p>keeping                   zset: ended jobs that say how long they are kept; score until when, 0 where not at all,
---                                member <sequence:14><jid> (state/keeping.lua)
+--                                member <sequence:14><jid> (state/retention.lua)
 --   <p>failures                  zset: the failure groups, score 0
 --   <p>f:<group>                 zset: score ended at, member <sequence:14><jid>
 --   <p>t:<tag>                   zset: score sequence of the tagging, member jid

@@ -7,7 +7,7 @@
 -- The due bound is a moment before which no lease can have run out, and no scheduled job and no run can be due: a pop
 -- before it looks at none of them. Everything that sets an earlier moment lowers it; the look at the due jobs sets it anew.
 -- Beside it stands the very moment at which the first run of a recurring job is due, if any recurs here
--- (state/schedules.lua), and one before which none of its jobs can have expired, if any may (state/expiring.lua).
+-- (state/schedules.lua), and one before which none of its jobs can have expired, if any may (state/ttl.lua).
 
 local queues = {}
 

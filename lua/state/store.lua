@@ -7,7 +7,7 @@
 -- at once.)
 --
 -- Of what is gathered for one key, removals are written before additions: a job is lifted out of a place before it is put
--- into one. Where one is lifted again in the same step, all that was gathered is written before (state/places.lua).
+-- into one. Where one is lifted again in the same step, all that was gathered is written before (state/state_index.lua).
 --
 -- All of this is forgotten when the next operation begins. What is kept from call to call follows from itself alone: the
 -- texts of numbers, and what a text says that was taken apart before.
@@ -133,7 +133,7 @@ end
 --
 -- How many jobs are tracked; the first event that is still kept; the sequence and the moment before which no complete
 -- job can be past keeping (state/completed.lua); how much is left of the cascade; the moment before which no job is due
--- that says itself how long it is kept (state/keeping.lua).
+-- that says itself how long it is kept (state/retention.lua).
 function store.bounds()
   if store.bounds_text ~= known_text then
     local tracked, first_event, sweep_seq, sweep_at, cascade_, keeping_ =

@@ -2,7 +2,7 @@
 
 A page is a function of a request (`pages/`): it sends operations, as any client does, and fills a template with the
 replies. Everything can be read without JavaScript; with it a page that is looked at brings itself up to date. Nothing
-here is written but by `acting.py` and `bulk.py`, which the guard stands before.
+here is written but by `actions.py` and `bulk.py`, which the guard stands before.
 
 Every page sends a bounded number of operations, whatever there is to show.
 """

@@ -5,7 +5,7 @@ behind one function more, which takes a number and the moment inside the same at
 moment), and gives both back with the reply. So thousands of operations from many threads and processes become one
 history, and the model replays it.
 
-The clients (`asking.py`) meet all the time. Where the order cannot be recorded it is searched for
+The clients (`calls.py`) meet all the time. Where the order cannot be recorded it is searched for
 (`linearizability.py`).
 """
 

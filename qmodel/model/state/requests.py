@@ -1,9 +1,9 @@
 """Requests: sets of jobs, their sub-requests, of which only so many run at a time.
 
 A request has a queue, a priority, and a limit. Its sub-requests are jobs of that queue with that priority, in a line of
-their own (state/lines.py), so no more than the limit of them are in the queue's order or leased. Between requests the
-order is that of jobs: a lower priority comes first. Within a priority they take turns, each with as many sub-requests
-as its limit, for who is let through goes to the end. What holds of requests:
+their own (state/concurrency_keys.py), so no more than the limit of them are in the queue's order or leased. Between
+requests the order is that of jobs: a lower priority comes first. Within a priority they take turns, each with as many
+sub-requests as its limit, for who is let through goes to the end. What holds of requests:
 
 - *Streamed, or at once.* While it is open sub-requests are added; once it is closed it ends with the last of them.
 - *Each sub-request is counted once*, when it ends: done when it completes, failed when it fails, canceled when it is

@@ -3,7 +3,7 @@
 A key is held by the job that was last put with it and accepted. Who holds it decides for how long: until the job has
 ended, or, in the mode `window`, until a moment, whatever becomes of the job. A job of the mode `pending` may say a
 moment as well, at which it lets go even if it has not ended. Who comes later decides what is then to happen
-(ops/uniquing.py).
+(rules/deduplication.py).
 
 `next` is the one job that is kept until the holder has ended. While there is one, the key is held until then.
 
