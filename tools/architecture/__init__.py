@@ -2,6 +2,6 @@
 
     python -m tools.architecture    prints the arrows between rooms, and any circle of imports
 
-`rooms.py` has the table that tests/test_architecture.py holds, `imports.py` reads the source, `picture.py` and
-`page.py` make docs/architecture.svg and the table in docs/architecture.md.
+`rooms.py` has the table that tests/test_architecture.py holds, `imports.py` reads the source, `picture.py`
+makes docs/architecture.svg. The page docs/architecture.md is made by tools/docs/architecture.py.
 """

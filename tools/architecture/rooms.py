@@ -23,7 +23,7 @@ def _room(floor: int, holds: str, uses: str = "") -> Room:
 
 
 FLOORS = {
-    1: "what can be asked",
+    1: "what can be asked, open to every room",
     2: "what it means, and how it is written",
     3: "what executes it",
     4: "who asks",
