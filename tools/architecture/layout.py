@@ -146,8 +146,8 @@ def _wanted(
 def _fitted(row: Sequence[str], wanted: Sequence[tuple[float, float]], widths: Mapping[str, float]) -> dict[str, float]:
     """Place a row as near as possible to where its boxes want to stand, without overlaps (isotonic regression)."""
     starts = [0.0]
-    for one, two in pairwise(row):
-        starts.append(starts[-1] + (widths[one] + widths[two]) / 2)
+    for before, name in pairwise(row):
+        starts.append(starts[-1] + (widths[before] + widths[name]) / 2)
     groups: list[tuple[float, float, int]] = []
     for (want, pull), start in zip(wanted, starts, strict=True):
         groups.append((want - start, pull, 1))

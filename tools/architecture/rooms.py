@@ -38,7 +38,7 @@ ROOMS: dict[str, Room] = {
     "contract": _room(1, "The catalogue: operations and their arguments, replies, events, refusals, states of a job."),
     "errors": _room(1, "The exceptions: one class for each refusal.", "contract"),
     "processes": _room(1, "Functions that run in other processes of this machine.", "errors"),
-    "wire": _room(2, "How operations, replies and journal entries are encoded and decoded.", "contract model"),
+    "wire": _room(2, "How operations, replies and journal entries are encoded and decoded.", "contract"),
     "model": _room(2, "The reference model: what each operation does to the store.", "contract wire"),
     "backends": _room(
         3,

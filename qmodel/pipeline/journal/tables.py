@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from qmodel.contract.replies import Recorded
-from qmodel.model.state.store import record
+from qmodel.contract.replies import Recorded, record
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.journal.pages import head
 
