@@ -96,7 +96,7 @@ def grid(found: Mapping[str, Any], folder: Path = Path()) -> Grid:
     for values in axes.values():
         many *= len(values)
     if many > MOST_POINTS:
-        raise GridError(f"The grid has {many:,} points, and {MOST_POINTS:,} at most are simulated: take values out.")
+        raise GridError(f"The grid has {many:,} points, and {MOST_POINTS:,} at most are simulated: remove values.")
     for values in product(*axes.values()):
         chosen = tuple(zip(axes, values, strict=True))
         points.append(Point(chosen, _setup(_placed(given, chosen), seen)))
@@ -107,7 +107,7 @@ def _observed(name: Any, folder: Path) -> dict[tuple[str, str], Observed]:
     if name is None:
         return {}
     if not isinstance(name, str):
-        raise GridError(f"observed is the name of a file, and not {name!r}.")
+        raise GridError(f"observed must be the name of a file, not {name!r}.")
     try:
         return loads((folder / name).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -161,14 +161,14 @@ class _Part:
         """Take a whole number."""
         value = self.found.pop(name, default)
         if type(value) is not int or not low <= value <= high:
-            raise GridError(f"{self.at(name)} is a whole number from {low:,} to {high:,}, and not {value!r}.")
+            raise GridError(f"{self.at(name)} must be a whole number from {low:,} to {high:,}, not {value!r}.")
         return value
 
     def number(self, name: str, default: float | None, low: float, high: float) -> float:
         """Take a number above `low`, or equal to it if it is the default, and up to `high`."""
         value = self.found.pop(name, default)
         if type(value) not in (int, float) or not (low < value <= high or value == default):
-            raise GridError(f"{self.at(name)} is a number above {low:g}, up to {high:g}, and not {value!r}.")
+            raise GridError(f"{self.at(name)} must be a number above {low:g}, up to {high:g}, not {value!r}.")
         return float(value)
 
     def text(self, name: str, default: str | None = None, known: Sequence[str] = ()) -> str:
@@ -176,21 +176,21 @@ class _Part:
         value = self.found.pop(name, default)
         if not isinstance(value, str) or not value or (known and value not in known):
             could = f"one of {', '.join(known)}" if known else "a text"
-            raise GridError(f"{self.at(name)} is {could}, and not {value!r}.")
+            raise GridError(f"{self.at(name)} must be {could}, not {value!r}.")
         return value
 
     def texts(self, name: str, default: Sequence[str]) -> tuple[str, ...]:
         """Take a list of texts."""
         value = self.found.pop(name, list(default))
         if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
-            raise GridError(f"{self.at(name)} is a list of texts, and not {value!r}.")
+            raise GridError(f"{self.at(name)} must be a list of texts, not {value!r}.")
         return tuple(value)
 
     def flag(self, name: str, default: bool) -> bool:
         """Take true or false."""
         value = self.found.pop(name, default)
         if type(value) is not bool:
-            raise GridError(f"{self.at(name)} is true or false, and not {value!r}.")
+            raise GridError(f"{self.at(name)} must be true or false, not {value!r}.")
         return value
 
     def end(self, known: str) -> None:
@@ -203,11 +203,11 @@ def _setup(found: dict[str, Any], seen: Mapping[tuple[str, str], Observed]) -> S
     top = _Part("", found)
     streams = tuple(_stream(name, part, seen) for name, part in top.parts("streams").items())
     if not streams:
-        raise GridError("There is no stream of jobs: say [streams.NAME] with a queue, arrivals and service.")
+        raise GridError("There is no stream of jobs: add [streams.NAME] with a queue, arrivals and service.")
     queues = tuple(dict.fromkeys(stream.queue for stream in streams))
     pools = tuple(_pool(name, part, queues) for name, part in top.parts("pools").items())
     if not pools:
-        raise GridError("There are no workers: say [pools.NAME] with workers.")
+        raise GridError("There are no workers: add [pools.NAME] with workers.")
     throttles = tuple((name, _limits(part)) for name, part in top.parts("throttles").items())
     options = top.part("options").found
     setup = Setup(
@@ -250,7 +250,7 @@ def _law(part: _Part, observed: Observed | None, what: str) -> Law:
 
 
 def _pool(name: str, part: _Part, queues: tuple[str, ...]) -> Pool:
-    by_default = ORDERS[0] if "queues" in part else ORDERS[1]  # as of `qmodel worker`
+    by_default = ORDERS[0] if "queues" in part else ORDERS[1]  # as for `qmodel worker`
     pool = Pool(
         name, part.whole("workers", 1, 1, MOST_WORKERS), part.texts("queues", queues),
         part.number("crashes", 0.0, 0.0, 0.999), part.whole("restart_ms", 1000, 0, 10**10),
@@ -275,7 +275,7 @@ def _check(setup: Setup, queues: tuple[str, ...]) -> None:
     store = Store()
     served = {queue for pool in setup.pools for queue in pool.queues}
     if set(queues) - served:
-        raise GridError(f"No pool works off the queue {min(set(queues) - served)!r}: name it in the queues of one.")
+        raise GridError(f"No pool serves the queue {min(set(queues) - served)!r}: add it to the queues of a pool.")
     tried: list[tuple[str, Operation]] = [(f"options.{k}", ops.ConfigSet(k, v)) for k, v in setup.options]
     tried += [(f"throttles.{name}", ops.ThrottleSet(name, **dict(limits))) for name, limits in setup.throttles]
     tried += [
@@ -291,4 +291,4 @@ def _check(setup: Setup, queues: tuple[str, ...]) -> None:
     for stream in setup.streams:
         if set(stream.throttles) - known:
             unknown = min(set(stream.throttles) - known)
-            raise GridError(f"streams.{stream.name}.throttles has {unknown!r}: say [throttles.{unknown}] with a limit.")
+            raise GridError(f"streams.{stream.name}.throttles has {unknown!r}: add [throttles.{unknown}] with a limit.")

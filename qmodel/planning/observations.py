@@ -110,7 +110,7 @@ def archived(root: str, namespace: str | None = None) -> list[Observed]:
     archive = Archive(root)
     there = archive.namespaces()
     if namespace is None and len(there) > 1:
-        raise QmodelError(f"The archive {root} has several namespaces: say which, one of {', '.join(there)}.")
+        raise QmodelError(f"The archive {root} has several namespaces. Choose one: {', '.join(there)}.")
     files = archive.files(namespace or (there[0] if there else ""))
     if not files:
         raise QmodelError(f"The archive {root} has no events{f' of {namespace!r}' if namespace else ''}.")

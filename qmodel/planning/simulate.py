@@ -207,7 +207,7 @@ class _Simulation:
     def _plan_arrival(
         self, at: float, stream: Stream, gaps: Iterator[float], takes: Iterator[float], chance: Random
     ) -> None:
-        at += next(gaps)  # not rounded: many gaps below a millisecond are a rate all the same
+        at += next(gaps)  # not rounded: a rate may have many gaps below a millisecond
         self._plan(at + 0.5, self._arrive, at, stream, gaps, takes, chance)
 
     def _arrive(self, at: float, stream: Stream, gaps: Iterator[float], takes: Iterator[float], chance: Random) -> None:
@@ -355,7 +355,7 @@ def erlang_c(workers: int, offered: float) -> float:
     (0.5, 0.3333)
     """
     if not 0 <= offered < workers:
-        raise ValueError(f"{offered} Erlang on {workers} workers: waits grow without end.")
+        raise ValueError(f"{offered} Erlang on {workers} workers: waits grow without bound.")
     blocked = 1.0
     for number in range(1, workers + 1):
         blocked = offered * blocked / (number + offered * blocked)

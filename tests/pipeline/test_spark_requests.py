@@ -114,9 +114,9 @@ def test_the_command_tells_what_became_of_the_pieces(
 
 def test_pieces_that_cannot_be_are_refused(spark: Any, client: Client, url: str) -> None:
     frame = spark.createDataFrame([("a", 1), ("a", 2)], "store string, sales int")
-    with pytest.raises(ValueError, match="2 pieces have store = 'a', and would be one job"):
+    with pytest.raises(ValueError, match="2 pieces have store = 'a' and would be one job"):
         requests.submit(frame, "fit", **MODELS, url=url)
-    with pytest.raises(ValueError, match="which columns tell the pieces apart"):
+    with pytest.raises(ValueError, match="columns that identify a piece"):
         requests.gather(frame, "fit", key=(), url=url)
     with pytest.raises(RequestNotFound):
         requests.wait("fit", url=url)

@@ -124,9 +124,9 @@ def test_a_batch_is_cut_into_ranges_that_are_read_elsewhere(client: Client, url:
     ("given", "said"),
     [
         ({"url": ""}, "needs the URL of a server"),
-        ({"startingOffsets": "newest"}, "startingOffsets is earliest, latest or the sequence"),
-        ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger is a whole number from 1"),
-        ({"minPartitions": "x"}, "minPartitions is a whole number from 1"),
+        ({"startingOffsets": "newest"}, "startingOffsets must be earliest, latest or the sequence"),
+        ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger must be a whole number from 1"),
+        ({"minPartitions": "x"}, "minPartitions must be a whole number from 1"),
         ({"endingOffsets": "latest"}, "no option 'endingoffsets'"),
     ],
 )

@@ -127,8 +127,8 @@ def _locked(archive: Archive, namespace: str, patience: float) -> Iterator[None]
             except OSError:
                 if time.monotonic() > until:
                     raise Busy(
-                        f"Another process writes to {namespace!r} in {archive.root} just now. Nothing was done; one at "
-                        f"a time is enough. Wait for it, or stop it."
+                        f"Another process writes to {namespace!r} in {archive.root} now. Nothing was done. Wait "
+                        f"until it ends, or stop it."
                     ) from None
             time.sleep(0.1)
         yield
@@ -141,6 +141,6 @@ def told(root: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise ArchiveError(
-            f"The archive {root} cannot be read or written: {error}. What was not finished has not happened; see to "
-            f"that, and run it again."
+            f"The archive {root} cannot be read or written: {error}. Unfinished work was discarded. Solve that "
+            f"problem and run the command again."
         ) from error

@@ -101,7 +101,7 @@ def merge(what: Merge) -> File:
     table = pa.concat_tables(parts, promote_options="default")
     if table.num_rows != sum(file.rows for file in what.files):
         raise ArchiveError(
-            f"{what.files[0].name} and those behind it have other events than their names tell. Nothing was merged. "
+            f"{what.files[0].name} and those behind it have other events than their names say. Nothing was merged. "
             f"Run `qmodel spark verify --to {what.root}`."
         )
     with told(what.root):

@@ -75,7 +75,7 @@ class File(NamedTuple):
 class Commit(NamedTuple):
     """An atomic change: files move in from the work folder, other files are removed, holes are recorded."""
 
-    moves: tuple[tuple[str, str], ...] = ()  # from a name in that folder, to a name under the root
+    moves: tuple[tuple[str, str], ...] = ()  # from a name in the work folder to a name under the root
     removes: tuple[str, ...] = ()
     holes: tuple[Gap, ...] = ()
 
@@ -87,7 +87,7 @@ def folder_of(namespace: str) -> str:
     'namespace=%7Bshop%7D%3Aql%3A'
     """
     if not namespace:
-        raise ValueError("an archive keeps the events of a namespace under a name, and this has none: give one")
+        raise ValueError("an archive needs a name for the namespace: give one")
     return f"namespace={quote(namespace, safe='')}"
 
 
@@ -112,7 +112,7 @@ class Archive:
                 self.fs, self.path = fs.FileSystem.from_uri(self.root)
             except (OSError, ValueError) as error:
                 raise ArchiveError(
-                    f"{self.root} is no place for an archive: {error}. Give a folder, or s3://, gs:// or hdfs://."
+                    f"{self.root} cannot hold an archive: {error}. Give a folder, or s3://, gs:// or hdfs://."
                 ) from None
         else:
             self.fs, self.path = fs.LocalFileSystem(), os.path.abspath(self.root)
@@ -171,8 +171,8 @@ class Archive:
         else:
             raise ArchiveError(
                 f"The archive {self.root} ends with event {last} of {namespace!r}, and has {known} of them, as files "
-                f"are named. Nothing was added. Run `qmodel spark verify --to {self.root}`: it says which are missing, "
-                f"or there twice."
+                f"are named. Nothing was added. Run `qmodel spark verify --to {self.root}`: it lists events that "
+                f"are missing or there twice."
             )
         return last
 
@@ -184,7 +184,7 @@ class Archive:
                 try:
                     with self.fs.open_input_stream(self.at(name)) as file:
                         said = json.loads(file.read())
-                except FileNotFoundError:  # done, meanwhile
+                except FileNotFoundError:  # done meanwhile
                     continue
                 moves = tuple((one, other) for one, other in said["moves"])
                 holes = tuple(Gap(*hole) for hole in said["holes"])

@@ -67,7 +67,7 @@ def _prove(archive: Archive, seqs: Sequence[int], after: int, last: int, gaps: l
         which = ", ".join(f"{gap.first} to {gap.last}" for gap in missing[:10])
         raise ArchiveError(
             f"The archive {archive.root} does not have the events {which}: they were recorded as lost, or files are "
-            f"missing (qmodel spark verify). To go on without them, give a list for the gaps."
+            f"missing (qmodel spark verify). To continue without them, pass a list for `gaps`."
         )
     if gaps is not None:
         gaps.extend(missing)

@@ -57,7 +57,7 @@ def verify(root: str, namespace: str | None = None, *, run: Run = map) -> Iterat
     for space in archive.namespaces() if namespace is None else [namespace]:
         for tries in range(TRIES):
             looked: list[Looked] = list(run(look, [(archive.place, file) for file in archive.files(space)]))
-            if all(one.found for one in looked) or tries == TRIES - 1:  # else some were merged meanwhile
+            if all(one.found for one in looked) or tries == TRIES - 1:  # otherwise some files were merged meanwhile
                 break
         yield judge(space, looked, archive.holes(space))
 
@@ -118,7 +118,7 @@ def _faults(file: File, version: int, seqs: Sequence[int], table: pa.Table) -> I
         yield f"{file.name}: its columns have version {version or 'none'}, and this qmodel knows 1 to {VERSION}"
     if not seqs or (file.first, file.last, file.rows, file.version) != (seqs[0], seqs[-1], len(seqs), version):
         has = f"{seqs[0]} to {seqs[-1]}, {len(seqs)} of them, in version {version}" if seqs else "none"
-        yield f"{file.name}: its name tells of other events than it has: {has}"
+        yield f"{file.name}: its name does not match its events: {has}"
     others = sorted({str(day.as_py().date()) for day in pc.unique(day_of(table))} - {file.day})
     if others:
         yield f"{file.name}: it has events of {', '.join(others)}"

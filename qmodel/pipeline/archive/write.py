@@ -64,7 +64,7 @@ class Progress(NamedTuple):
     files: int
     holes: tuple[Gap, ...]
     kept: int  # by the server, of the newest
-    margin: int  # so many more events before this, and some would have been lost
+    margin: int  # so many more events before this commit would have lost some
 
 
 def namespace_of(client: Client) -> str:
@@ -142,7 +142,7 @@ def archive(
         newest = client.newest()
         kept = int(client.execute(ops.ConfigGet("max-events")))
     if not namespace:
-        raise ArchiveError(f"{url} has no prefix: give the namespace a name under which the archive keeps it.")
+        raise ArchiveError(f"{url} has no prefix: give a name for the namespace in the archive.")
     with told(root), writing(Archive(root), namespace) as writer:
         last = writer.archive.last(namespace)
         if newest < last:

@@ -69,7 +69,7 @@ def _state(root: str, segment: Segment, audit: Audit, said: Finding) -> Iterator
     if not segment.last:
         return
     if audit.number != segment.last:
-        raise QmodelError(f"The segment ends with entry {audit.number}, and has to with {segment.last}.")
+        raise QmodelError(f"The segment ends with entry {audit.number} instead of {segment.last}.")
     for path in differences(audit.state(), archive.state(root, segment.namespace, segment.last))[:MOST]:
         yield {**said, "kind": "state", "number": segment.last, "expected": path}
 

@@ -51,7 +51,7 @@ class Difference(NamedTuple):
     seq: int  # of the last event after it
     expected_seq: int
     before: tuple[str, ...]  # the entries before, as `call outcome`
-    jobs: tuple[str, ...]  # those it is about, as the model has them after it: JSON, as a reply has them
+    jobs: tuple[str, ...]  # the jobs it names, after it, in the model: JSON, as in a reply
 
     def __str__(self) -> str:
         lines = [f"Entry {self.number} of the journal:", *(f"     {line}" for line in self.before)]
@@ -82,7 +82,7 @@ class Audit:
                 self._begin(op, seq)
             try:
                 found = step(store, now, op)
-            except Exception as error:  # production went where the model never comes to
+            except Exception as error:  # production reached a state that the model cannot reach
                 raise AuditError(_impossible(number, call, error)) from error
             if store.seq != seq or not texts.equal(found, outcome):
                 yield self._difference(entry, now, op, as_json.outcome(found))
@@ -134,7 +134,7 @@ def uncollected() -> Iterator[None]:
 
 def _gap(last: int, number: int) -> str:
     if number <= last:
-        return f"Entry {number} of the journal comes after entry {last}: entries are to be read in their order, once."
+        return f"Entry {number} of the journal comes after entry {last}: entries must be read in order, once."
     return (
         f"The entries {last + 1} to {number - 1} of the journal are not there: more came meanwhile than max-journal "
         f"keeps, or its beginning was not read. Begin with a snapshot that is newer."
@@ -158,7 +158,7 @@ def _shown(op: Operation, outcome: str) -> list[str]:
     """Give the jobs that a reply shows."""
     try:
         found = as_json.found(op, outcome)
-    except (TypeError, ValueError):  # it has not even the form of one
+    except (TypeError, ValueError):  # it is not even formed like a reply
         return []
     jobs = getattr(found, "jobs", found)
     return [one.jid for one in jobs if isinstance(one, Job)] if isinstance(jobs, tuple) else []

@@ -44,7 +44,7 @@ def batch(events: Sequence[Event], schema: pa.Schema = SCHEMA) -> pa.RecordBatch
         rows[kind].append(row)
     wanted = frozenset(schema.names)
     columns: dict[str, list[Fact | None]] = defaultdict(lambda: [None] * count)
-    for kind, places in rows.items():  # kind by kind, for that takes two thirds of the time
+    for kind, places in rows.items():  # kind by kind: row by row takes half as long again
         for name, values in zip(EVENTS[kind], zip(*(facts[row] for row in places), strict=True), strict=True):
             if name in wanted:
                 column = columns[name]

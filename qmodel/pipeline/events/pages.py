@@ -71,7 +71,7 @@ def _proved(
     last = newest if last is None else min(last, newest)
     while after < last:
         seqs, page = ask(after, min(MOST, last - after))
-        if seqs and seqs[-1] > last:  # for some before it are gone
+        if seqs and seqs[-1] > last:  # because some before it are gone
             count = bisect_right(seqs, last)
             seqs, page = seqs[:count], page[:count]
         until = seqs[-1] if seqs else last

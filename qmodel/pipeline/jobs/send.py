@@ -92,7 +92,7 @@ def _refuse(client: Client, step: tuple[ops.Put, ...], make: Step, refused: Refu
             client.execute(make((op,)))
         except RefusedError as why:
             raise RowRefused(op.jid, str(why)) from None
-    raise RowRefused(step[0].jid, str(refused))  # it was refused together with the others only
+    raise RowRefused(step[0].jid, str(refused))  # it is refused only together with the others
 
 
 def _parts(puts: Iterable[ops.Put], count: int) -> Iterator[Sequence[ops.Put]]:

@@ -47,7 +47,7 @@ class Writing(NamedTuple):
     request: str = ""
 
 
-# ---- before any row: what may refuse
+# ---- before the first row: the checks that may refuse
 
 
 def check(schema: pa.Schema, what: Writing) -> None:
@@ -56,7 +56,7 @@ def check(schema: pa.Schema, what: Writing) -> None:
     for name in schema.names:
         if name not in COLUMNS and name not in what.keys:
             raise ValueError(
-                f"There is no column {name!r} in a job. Drop it, put it into `data`, or name it in idColumns. "
+                f"A job has no column {name!r}. Drop it, put it into `data`, or name it in idColumns. "
                 f"The columns are {', '.join(COLUMNS)}."
             )
     for name in ("queue", "klass"):
@@ -75,7 +75,7 @@ def _check_ids(schema: pa.Schema, what: Writing) -> None:
         if name not in schema.names:
             raise ValueError(f"idColumns has {name!r}, and the rows have {', '.join(schema.names) or 'no columns'}.")
     if what.keys and "jid" in schema.names and "jid" not in what.keys:
-        raise ValueError("The rows have a column 'jid', and idColumns is given as well: say one of them.")
+        raise ValueError("The rows have a column 'jid' and idColumns is given as well: use one of them.")
 
 
 WANTED: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
@@ -95,7 +95,7 @@ def _check_type(name: str, argument: Argument, type: pa.DataType) -> None:
         return
     expected, fits = WANTED.get(argument.kind.wire, ("text", _is_text))
     if not fits(type):
-        raise ValueError(f"The column {name!r} has to be {expected}, and is {type}.")
+        raise ValueError(f"The column {name!r} must contain {expected}, not {type}.")
 
 
 # ---- data
@@ -121,7 +121,7 @@ def _plain(type: pa.DataType) -> Callable[[Any], Any]:
         one(type) for one in (types.is_integer, types.is_floating, types.is_boolean, types.is_null)
     ):
         return lambda value: value
-    raise ValueError(f"The column 'data' has {type}, which JSON has not: cast it to text first.")
+    raise ValueError(f"The column 'data' has {type}, which JSON does not have: cast it to text first.")
 
 
 def _unless_none(make: Callable[[Any], Any], value: Any) -> Any:

@@ -52,7 +52,7 @@ def archive(url: str, root: str, *, namespace: str = "", rows: int = ROWS) -> It
     with Client(url) as client:
         namespace = namespace or namespace_of(client)
         if not namespace:
-            raise ArchiveError(f"{url} has no prefix: give the namespace a name under which the archive keeps it.")
+            raise ArchiveError(f"{url} has no prefix: give a name for the namespace in the archive.")
         with writing(Archive(root), namespace) as writer:
             last, until = writer.archive.last(namespace), newest(client)
             if until < last:

@@ -92,7 +92,7 @@ def head(entry: Recorded) -> tuple[int, str]:
     """Read the beginning of a call: the moment of an entry, and the name of its operation."""
     found = _HEAD.match(entry.call)
     if found is None:
-        raise ValueError(f"this is no call: {entry.call[:100]!r}")
+        raise ValueError(f"this is not a call: {entry.call[:100]!r}")
     return int(found[2]), found[1]
 
 

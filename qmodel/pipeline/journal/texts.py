@@ -36,18 +36,18 @@ def read(call: str) -> tuple[int, Operation]:
     try:
         return as_json.made(_decode(call))
     except Exception:
-        return as_json.read(call)  # which says what is wrong with it
+        return as_json.read(call)  # its error says what is wrong
 
 
 def equal(found: Any, outcome: str) -> bool:
     """Say whether a reply or a Refusal is the recorded outcome."""
     kind = type(found)
-    if _encode is not None and kind is not str and kind is not Refusal:  # those are written quickly anyway
+    if _encode is not None and kind is not str and kind is not Refusal:  # json writes those quickly
         try:
             if f"{_BEGIN}{_encode(_plain(found, kind)).decode()}{_END}" == outcome:
                 return True
         except (TypeError, ValueError):
-            pass  # a text that UTF-8 cannot have
+            pass  # a text that is not valid in UTF-8
     return as_json.outcome(found) == outcome
 
 

@@ -22,14 +22,14 @@ class Given:
         """Read a whole number that is at least `low`. Raises ValueError."""
         said = self.text(name, str(default))
         if not re.fullmatch(r"-?[0-9]{1,15}", said) or (low is not None and int(said) < low):
-            raise ValueError(f"{name} is a whole number{f' from {low}' if low is not None else ''}, and not {said!r}.")
+            raise ValueError(f"{name} must be a whole number{f' from {low}' if low is not None else ''}, not {said!r}.")
         return int(said)
 
     def flag(self, name: str, default: bool) -> bool:
         """Read true or false. Raises ValueError."""
         said = self.text(name, str(default)).lower()
         if said not in ("true", "false"):
-            raise ValueError(f"{name} is true or false, and not {said!r}.")
+            raise ValueError(f"{name} must be true or false, not {said!r}.")
         return said == "true"
 
     def url(self) -> str:
@@ -48,4 +48,4 @@ class Given:
     def end(self) -> None:
         """Refuse options that were not read. Raises ValueError."""
         if self._left:
-            raise ValueError(f"There is no option {min(self._left)!r}: they are {', '.join(self._known)}.")
+            raise ValueError(f"There is no option {min(self._left)!r}. The options are {', '.join(self._known)}.")

@@ -31,7 +31,7 @@ class RangeReader(DataSourceReader):
     def __init__(self, what: Wanted, schema: pa.Schema | None = None) -> None:
         self.what = what
         self.schema = self.columns if schema is None else schema
-        self.floor = 0  # what the query wants is after that
+        self.floor = 0  # the query wants later numbers only
 
     @abstractmethod
     def newest(self, client: Client) -> int:

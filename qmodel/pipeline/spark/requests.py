@@ -61,7 +61,7 @@ def _check_apart(pieces: DataFrame, keys: Sequence[str]) -> None:
     """Refuse pieces with equal keys. Raises ValueError."""
     for twice in pieces.groupBy(*keys).count().where("count > 1").take(1):
         told = ", ".join(f"{name} = {twice[name]!r}" for name in keys)
-        raise ValueError(f"{twice['count']} pieces have {told}, and would be one job. Name more columns as their key.")
+        raise ValueError(f"{twice['count']} pieces have {told} and would be one job. Name more columns as the key.")
 
 
 def wait(id: str, *, timeout: Duration = math.inf, url: str | None = None) -> replies.Request:
@@ -120,7 +120,7 @@ def _keys(key: str | Sequence[str]) -> tuple[str, ...]:
     """Read the names of the key columns. Raises ValueError if there are none."""
     keys = (key,) if isinstance(key, str) else tuple(key)
     if not keys:
-        raise ValueError("Say which columns tell the pieces apart: key=...")
+        raise ValueError("Name the columns that identify a piece: key=...")
     return keys
 
 

@@ -26,7 +26,7 @@ def session(name: str, master: str | None = None) -> SparkSession:
         builder = builder.master(master)
     found: SparkSession = builder.getOrCreate()
     if not is_remote():
-        ship(found.sparkContext)  # first: what is registered takes along what was shipped before
+        ship(found.sparkContext)  # first: a registered source takes along only files that were shipped before
     register(found)
     return found
 

@@ -44,7 +44,7 @@ class EventsSource(DataSource):
         """Give the table to read. Raises ValueError for an unknown one."""
         name = self.options.get("table", EVENTS)
         if name not in (EVENTS, JOURNAL, *TABLES):
-            raise ValueError(f"There is no table {name!r}: they are {EVENTS}, {', '.join(TABLES)}, {JOURNAL}.")
+            raise ValueError(f"There is no table {name!r}. The tables are {EVENTS}, {', '.join(TABLES)}, {JOURNAL}.")
         return name
 
     def schema(self) -> StructType:
@@ -77,14 +77,14 @@ class EventsSource(DataSource):
         """Make a writer that turns rows into jobs. Raises ValueError for other modes than append."""
         if overwrite:
             raise ValueError(
-                'Rows become jobs, and none goes: say mode("append"). Drain or obliterate the queue before.'
+                'Rows become jobs, and no job is removed: use mode("append"). To begin empty, drain the queue first.'
             )
         return JobsWriter(target(self.options, schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> JobsStreamWriter:
         """Make the same for a stream. Raises ValueError for other output modes than append and update."""
         if overwrite:
-            raise ValueError('Rows become jobs, and none goes: say outputMode("append"), or "update".')
+            raise ValueError('Rows become jobs, and no job is removed: use outputMode("append") or "update".')
         return JobsStreamWriter(target(self.options, schema, streaming=True))
 
 

@@ -32,7 +32,7 @@ class Spark:
 
     def __init__(self, spark: SparkSession) -> None:
         self._at = spark
-        self.told = PARTITIONS in spark.conf.getAll  # what is set, and not what is so by default
+        self.told = PARTITIONS in spark.conf.getAll  # an explicit setting, not the default
 
     def events(self, name: str, archive: Archive, files: Sequence[File]) -> None:
         """Define a view of the events in some files of an archive: a folder that all executors see, or a URL."""

@@ -54,7 +54,7 @@ def stream_options(given: Mapping[str, str]) -> StreamOptions:
     options = Given(given, OPTIONS)
     url, starting = options.url(), options.text("startingOffsets", EARLIEST).lower()
     if starting not in (EARLIEST, LATEST) and not re.fullmatch("[0-9]{1,15}", starting):
-        raise ValueError(f"startingOffsets is earliest, latest or the sequence of an event, and not {starting!r}.")
+        raise ValueError(f"startingOffsets must be earliest, latest or the sequence of an event, not {starting!r}.")
     found = StreamOptions(
         url,
         starting if starting in (EARLIEST, LATEST) else int(starting),

@@ -37,7 +37,7 @@ class Target(NamedTuple):
     writing: Writing
     limit: int
     priority: int
-    each_batch: bool  # of a stream is a run of its own, for nothing else names its rows
+    each_batch: bool  # whether each batch of a stream is a run, because nothing else names its rows
 
 
 def target(options: Mapping[str, str], schema: StructType, streaming: bool = False) -> Target:
@@ -56,13 +56,13 @@ def target(options: Mapping[str, str], schema: StructType, streaming: bool = Fal
     writing = Writing(run or request, given.text("queue"), given.text("klass"), keys, request)
     limit, priority = given.whole("limit", 100), given.whole("priority", 0, low=None)
     if streaming:
-        given.text("checkpointLocation")  # Spark's own, which it shows to everybody
+        given.text("checkpointLocation")  # Spark's own option, which it passes to every source
     given.end()
     for name in ("limit", "priority"):
         if not request and name in {one.lower() for one in options}:
-            raise ValueError(f"{name} is that of a request, and this write is none: say request=... as well.")
+            raise ValueError(f"{name} belongs to a request, and this write has none: give request=... as well.")
     if request and streaming:
-        raise ValueError("A stream has no end, and so is no request: write each batch as one, with foreachBatch.")
+        raise ValueError("A stream has no end, so it is no request: write each batch as one, with foreachBatch.")
     check(to_arrow_schema(schema), writing)
     return Target(url, writing, limit, priority, unnamed and streaming)
 
@@ -132,7 +132,7 @@ def _left(messages: list[WriterCommitMessage | None], where: Target) -> str:
     again = f'option("run", "{what.run}")' if what.run and not what.request else "the same rows"
     return (
         f"The write was given up. {sum(one.rows for one in done)} rows of {len(done)} whole partitions, and some of "
-        f"{len(messages) - len(done)} others, are jobs and stay so. Write again with {again}: those are passed over."
+        f"{len(messages) - len(done)} others, are jobs and remain. Write again with {again}: they are skipped."
     )
 
 
@@ -159,5 +159,7 @@ def _batch_of_query() -> str:
     query = context.getLocalProperty("sql.streaming.queryId") if context else None
     batch = context.getLocalProperty("streaming.sql.batchId") if context else None
     if not query or batch is None:
-        raise ValueError("This Spark does not tell which batch is written. Name the columns of ids: idColumns, or jid.")
+        raise ValueError(
+            "This Spark does not say which batch is written. Give the ids of rows: idColumns, or a column jid."
+        )
     return f"{query}-{batch}"

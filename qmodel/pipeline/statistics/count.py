@@ -54,7 +54,7 @@ def wanted(archive: Archive, counted: dict[str, int], namespace: str | None = No
         if until < after:
             raise StatisticsError(
                 f"The archive {archive.root} ends with event {until} of {one!r}, and {after} were counted already: it "
-                f"is another one, or an older copy. Take another folder for --out, and all is counted anew."
+                f"is another archive, or an older copy. Use another folder for --out to count everything again."
             )
         if until > after:
             found[one] = Range(after, until)

@@ -73,9 +73,9 @@ class Fold:
         self.tallies: dict[Key, Tally] = {}
         self.jobs: dict[str, Known] = {}
         self.pending: list[Event] = []
-        self.begun: set[str] = set()  # of a part: the jobs that were put in it
+        self.begun: set[str] = set()  # the jobs that were put within a part
 
-    # ---- going through
+    # ---- reading
 
     def add(self, events: Iterable[Event]) -> None:
         """Count the next events. Raises EventsGone if some are missing between."""

@@ -37,7 +37,7 @@ class DuckDB:
         if threads:
             settings["threads"] = threads
         self._at = duckdb.connect(config=settings)
-        self._at.execute("set enable_progress_bar = false")  # it goes to the standard output, where the answer goes
+        self._at.execute("set enable_progress_bar = false")  # it would be mixed with the answer
         self._tables = 0
 
     def __enter__(self) -> DuckDB:
@@ -111,5 +111,5 @@ class DuckDB:
         except duckdb.OutOfMemoryException as error:
             said = str(error).partition("\n")[0]
             raise StatisticsError(
-                f"DuckDB says: {said} Give it more by --memory, or less to do by --threads 1."
+                f"DuckDB says: {said} Give it more with --memory, or use less with --threads 1."
             ) from None

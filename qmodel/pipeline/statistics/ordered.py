@@ -72,8 +72,8 @@ def fold_of(engine: OrderedEngine, archive: Archive, namespace: str, since: int 
     """
     if namespace not in archive.namespaces():
         raise StatisticsError(
-            f"The archive {archive.root} has nothing of {namespace!r}; it has {archive.namespaces()}. Say which it "
-            f"is by --namespace, or archive first: qmodel spark archive --to {archive.root}"
+            f"The archive {archive.root} has nothing of {namespace!r}; it has {archive.namespaces()}. Name it "
+            f"with --namespace, or archive first: qmodel spark archive --to {archive.root}"
         )
     last, holes = archive.last(namespace), archive.holes(namespace)
     fold = Fold(holes[-1].last if holes else 0)

@@ -45,8 +45,8 @@ class Report(NamedTuple):
 
     compared: tuple[Key, ...]
     differences: tuple[Difference, ...]
-    gone: tuple[Key, ...]  # older than stats-history: the engine keeps them no longer
-    begun: tuple[Key, ...]  # of the day on which the fold began: it has not seen all of it
+    gone: tuple[Key, ...]  # older than stats-history: no longer kept by the engine
+    begun: tuple[Key, ...]  # of the day on which the fold began: seen only in part
     moving: tuple[Key, ...]  # changed whenever they were asked for
 
     def __str__(self) -> str:

@@ -64,8 +64,8 @@ class Runs:
                 if found.get(namespace, 0) != after:
                     raise StatisticsError(
                         f"Run {number} in {self.folder} counted {namespace!r} after event {after}, and those before it "
-                        f"up to {found.get(namespace, 0)}: a run is missing. Take another folder for --out, and all is "
-                        f"counted anew."
+                        f"up to {found.get(namespace, 0)}: a run is missing. Use another folder for --out to "
+                        f"count everything again."
                     )
                 found[namespace] = until
         return found
@@ -95,7 +95,7 @@ class Runs:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise Busy(
-                    f"Another process counts into {self.out} just now. Nothing was done; wait for it, or stop it."
+                    f"Another process counts into {self.out} now. Nothing was done. Wait until it ends, or stop it."
                 ) from None
             for left in self.out.glob("_run-*"):
                 shutil.rmtree(left)

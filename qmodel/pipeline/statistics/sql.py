@@ -44,9 +44,9 @@ DAY = 86_400_000
 class Dialect(NamedTuple):
     """The parts of SQL that DuckDB and Spark write in different ways."""
 
-    quote: str  # around a name that is a word of SQL
-    last: str  # the last value that is there
-    escape: str  # what stands before a quote in a text, and before itself
+    quote: str  # the quote around names
+    last: str  # the last value that is not null
+    escape: str  # what escapes a quote in a text, and itself
 
     def name(self, name: str) -> str:
         """Quote a name."""
