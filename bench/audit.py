@@ -49,12 +49,12 @@ def told(began, cpu, rows):
 """
 MODEL = """
 from qmodel import engine, recording
-from qmodel.pipeline.audit.replay import uncollected
+from qmodel.pipeline.audit.replay import without_collection
 from qmodel.model.state.store import Store
 entries = [recording.read(one.call) for one in journals.read(ROOT, SPACE, 0, 100_000)]
 store = Store()
 began, cpu = time.monotonic(), all_cpu()
-with uncollected():
+with without_collection():
     for now, op in entries:
         engine.step(store, now, op)
 print(json.dumps([len(entries), time.monotonic() - began, all_cpu() - cpu, []]))

@@ -135,7 +135,7 @@ def _locked(archive: Archive, namespace: str, patience: float) -> Iterator[None]
 
 
 @contextmanager
-def told(root: str) -> Iterator[None]:
+def explained(root: str) -> Iterator[None]:
     """Turn errors of the file system, such as a full disk or a read-only folder, into a sentence."""
     try:
         yield

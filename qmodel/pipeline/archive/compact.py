@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
-from qmodel.pipeline.archive.commit import told, writing
+from qmodel.pipeline.archive.commit import explained, writing
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File
 from qmodel.pipeline.archive.write import write_file
 from qmodel.pipeline.arrow import pa
@@ -56,7 +56,7 @@ def compact(
     """
     archive = Archive(root)
     for space in archive.namespaces() if namespace is None else [namespace]:
-        with told(root), writing(archive, space) as writer:
+        with explained(root), writing(archive, space) as writer:
             for day, files in sorted(_days(archive, space, days).items()):
                 chunks = [chunk for chunk in pack(files, most) if len(chunk) > 1]
                 if not chunks:
@@ -96,7 +96,7 @@ def merge(what: Merge) -> File:
     archive = Archive(what.root)
     parts = []
     for file in what.files:
-        with told(what.root), archive.fs.open_input_file(file.path) as opened:
+        with explained(what.root), archive.fs.open_input_file(file.path) as opened:
             parts.append(pq.ParquetFile(opened).read())
     table = pa.concat_tables(parts, promote_options="default")
     if table.num_rows != sum(file.rows for file in what.files):
@@ -104,5 +104,5 @@ def merge(what: Merge) -> File:
             f"{what.files[0].name} and those behind it have other events than their names say. Nothing was merged. "
             f"Run `qmodel spark verify --to {what.root}`."
         )
-    with told(what.root):
+    with explained(what.root):
         return write_file(archive, what.folder, what.files[0].namespace, what.files[0].day, table)

@@ -24,7 +24,7 @@ TRIES = 3
 """The number of times that the files are listed again if some disappear meanwhile."""
 
 
-class Looked(NamedTuple):
+class Content(NamedTuple):
     """The content of a file: its ranges of sequences without a gap, and its faults."""
 
     file: File
@@ -56,15 +56,15 @@ def verify(root: str, namespace: str | None = None, *, run: Run = map) -> Iterat
     archive = Archive(root)
     for space in archive.namespaces() if namespace is None else [namespace]:
         for tries in range(TRIES):
-            looked: list[Looked] = list(run(look, [(archive.place, file) for file in archive.files(space)]))
-            if all(one.found for one in looked) or tries == TRIES - 1:  # otherwise some files were merged meanwhile
+            contents: list[Content] = list(run(inspect, [(archive.place, file) for file in archive.files(space)]))
+            if all(one.found for one in contents) or tries == TRIES - 1:  # otherwise some files were merged meanwhile
                 break
-        yield judge(space, looked, archive.holes(space))
+        yield judge(space, contents, archive.holes(space))
 
 
-def judge(namespace: str, looked: Sequence[Looked], holes: Sequence[Gap]) -> Verdict:
+def judge(namespace: str, contents: Sequence[Content], holes: Sequence[Gap]) -> Verdict:
     """Combine the contents of a namespace's files into a verdict."""
-    runs = [one for file in looked for one in file.runs]
+    runs = [one for file in contents for one in file.runs]
     last, missing, twice = 0, [], []
     for one in sorted([*runs, *holes]):
         if one.first > last + 1:
@@ -72,27 +72,27 @@ def judge(namespace: str, looked: Sequence[Looked], holes: Sequence[Gap]) -> Ver
         elif one.first <= last:
             twice.append(Gap(one.first, min(one.last, last)))
         last = max(last, one.last)
-    faults = tuple(fault for file in looked for fault in file.faults)
+    faults = tuple(fault for file in contents for fault in file.faults)
     rows = sum(map(len, runs))
-    return Verdict(namespace, last, rows, len(looked), tuple(holes), tuple(missing), tuple(twice), faults)
+    return Verdict(namespace, last, rows, len(contents), tuple(holes), tuple(missing), tuple(twice), faults)
 
 
-def look(what: tuple[str, File]) -> Looked:
+def inspect(what: tuple[str, File]) -> Content:
     """Read the content of a file, and compare it with its name."""
     root, file = what
     archive = Archive(root)
     paths = [path for path in (file.path, archive.at(file.name)) if archive.fs.get_file_info(path).is_file]
     if not paths:
-        return Looked(file, (), (f"{file.name}: it is not there",), found=False)
+        return Content(file, (), (f"{file.name}: it is not there",), found=False)
     try:
         with archive.fs.open_input_file(paths[0]) as opened:
             source = pq.ParquetFile(opened)
             version = version_of(source.schema_arrow)
             table = source.read(columns=["seq", "at"])
     except (OSError, pa.ArrowInvalid) as error:
-        return Looked(file, (), (f"{file.name}: it cannot be read: {error}",))
+        return Content(file, (), (f"{file.name}: it cannot be read: {error}",))
     seqs = sorted(table.column("seq").to_pylist())
-    return Looked(file, tuple(runs_of(seqs)), tuple(_faults(file, version, seqs, table)))
+    return Content(file, tuple(runs_of(seqs)), tuple(_faults(file, version, seqs, table)))
 
 
 def runs_of(seqs: Iterable[int]) -> Iterator[Gap]:

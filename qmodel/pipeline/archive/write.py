@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
-from qmodel.pipeline.archive.commit import Writer, sync, told, writing
+from qmodel.pipeline.archive.commit import Writer, explained, sync, writing
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.decode import events_of, read, tables
@@ -79,7 +79,7 @@ def write(task: Task) -> Written:
         table = tables(read(client, task.after, task.last, gaps=gaps))
     if table.num_rows + sum(map(len, gaps or ())) != task.last - task.after:
         raise SequenceWentBack(task.last, task.after + table.num_rows)
-    with told(task.root):
+    with explained(task.root):
         archive = Archive(task.root)
         parts = sorted(days(table).items())
         files = tuple(write_file(archive, task.folder, task.namespace, day, part) for day, part in parts)
@@ -143,7 +143,7 @@ def archive(
         kept = int(client.execute(ops.ConfigGet("max-events")))
     if not namespace:
         raise ArchiveError(f"{url} has no prefix: give a name for the namespace in the archive.")
-    with told(root), writing(Archive(root), namespace) as writer:
+    with explained(root), writing(Archive(root), namespace) as writer:
         last = writer.archive.last(namespace)
         if newest < last:
             raise SequenceWentBack(last, newest)

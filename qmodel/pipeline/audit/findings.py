@@ -14,7 +14,7 @@ from typing import Any
 from qmodel.contract.replies import Recorded
 from qmodel.errors import QmodelError
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.audit.replay import Audit, differences, uncollected
+from qmodel.pipeline.audit.replay import Audit, differences, without_collection
 from qmodel.pipeline.journal import archive
 from qmodel.pipeline.journal.archive import Segment
 
@@ -82,5 +82,5 @@ def batch(rows: Iterable[Finding]) -> pa.RecordBatch:
 def audited(root: str, segment: Segment, save: bool = False) -> list[Finding]:
     """Audit a segment of an archive in this process."""
     entries = archive.read(root, segment.namespace, segment.after, segment.last or None)
-    with uncollected():
+    with without_collection():
         return list(found(root, segment, entries, save))

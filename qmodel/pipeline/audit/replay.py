@@ -30,7 +30,7 @@ from qmodel.model.engine import step
 from qmodel.model.snapshot import Snapshot
 from qmodel.model.state import journal
 from qmodel.model.state.store import Store
-from qmodel.pipeline.journal import texts
+from qmodel.pipeline.journal import compare
 from qmodel.wire import as_json
 
 AROUND = 20
@@ -77,14 +77,14 @@ class Audit:
             number, seq, call, outcome = entry
             if number != self.number + 1:
                 raise AuditError(_gap(self.number, number))
-            now, op = texts.read(call)
+            now, op = compare.read_call(call)
             if not is_on(store):
-                self._begin(op, seq)
+                self._check_start(seq)
             try:
                 found = step(store, now, op)
             except Exception as error:  # production reached a state that the model cannot reach
                 raise AuditError(_impossible(number, call, error)) from error
-            if store.seq != seq or not texts.equal(found, outcome):
+            if store.seq != seq or not compare.matches(found, outcome):
                 yield self._difference(entry, now, op, as_json.outcome(found))
                 store.seq = seq
             store.recorded.clear()
@@ -101,7 +101,7 @@ class Audit:
         self.store.journaled = self.number
         return replace(snapshot.of(self.store), journal=())
 
-    def _begin(self, op: Operation, seq: int) -> None:
+    def _check_start(self, seq: int) -> None:
         """Refuse an entry if operations before it were not recorded: nobody knows what they did."""
         if self.entries or self._begun or seq > 1:
             raise AuditError(
@@ -118,7 +118,7 @@ class Audit:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """Turn off Python's garbage collector: steps make no cycles, and a collection visits all jobs in memory.
 
     Collections would take a quarter of the time of an audit.

@@ -64,16 +64,16 @@ def _send(client: Client, puts: Iterable[ops.Put], make: Step) -> Sent:
     rows = new = 0
     under_way: _UnderWay | None = None
     with ThreadPoolExecutor(1, "qmodel-line") as line:
-        for some in _parts(puts, DEPTH):
-            steps = [tuple({op.jid: op for op in step}.values()) for step in _parts(some, STEP)]
+        for some in _batches(puts, DEPTH):
+            steps = [tuple({op.jid: op for op in step}.values()) for step in _batches(some, STEP)]
             before, under_way = under_way, (steps, line.submit(client.execute_many, list(map(make, steps))))
             rows += len(some)
-            new += _ended(client, before, make)
-        new += _ended(client, under_way, make)
+            new += _created(client, before, make)
+        new += _created(client, under_way, make)
     return Sent(rows, new)
 
 
-def _ended(client: Client, under_way: _UnderWay | None, make: Step) -> int:
+def _created(client: Client, under_way: _UnderWay | None, make: Step) -> int:
     """Wait for a round trip; give the number of jobs that it created."""
     new = 0
     steps, replies = under_way or ((), None)
@@ -95,7 +95,7 @@ def _refuse(client: Client, step: tuple[ops.Put, ...], make: Step, refused: Refu
     raise RowRefused(step[0].jid, str(refused))  # it is refused only together with the others
 
 
-def _parts(puts: Iterable[ops.Put], count: int) -> Iterator[Sequence[ops.Put]]:
+def _batches(puts: Iterable[ops.Put], count: int) -> Iterator[Sequence[ops.Put]]:
     each = iter(puts)
     while some := list(islice(each, count)):
         yield some

@@ -37,7 +37,7 @@ class Engine(Protocol):
         """Give the rows of a select."""
 
 
-def wanted(archive: Archive, counted: dict[str, int], namespace: str | None = None) -> dict[str, Range]:
+def new_ranges(archive: Archive, counted: dict[str, int], namespace: str | None = None) -> dict[str, Range]:
     """Find the new events of an archive, by namespace.
 
     Raises ArchiveError if the archive has gaps, and StatisticsError if more was counted than it has.
@@ -67,14 +67,14 @@ def count(engine: Engine, archive: Archive, out: str | None, namespace: str | No
     Without `out` all events are new, and nothing is kept. Raises ArchiveError and StatisticsError.
     """
     if out is None:
-        new = wanted(archive, {}, namespace)
-        engine.table("cells", _cells(engine) if describe(engine, archive, new) else _no_cells())
+        new = new_ranges(archive, {}, namespace)
+        engine.table("cells", _cells(engine) if define_views(engine, archive, new) else _no_cells())
         return new
     runs = Runs(out)
     with runs.alone():
-        new = wanted(archive, runs.counted(), namespace)
+        new = new_ranges(archive, runs.counted(), namespace)
         if new:
-            describe(engine, archive, new, runs.carried())
+            define_views(engine, archive, new, runs.carried())
             _run(engine, runs, new)
     folders = runs.cells()
     engine.parquet("cells", folders) if folders else engine.table("cells", _no_cells())
@@ -93,7 +93,7 @@ def _run(engine: Engine, runs: Runs, new: dict[str, Range]) -> None:
     runs.commit(made, new)
 
 
-def describe(
+def define_views(
     engine: Engine, archive: Archive, new: dict[str, Range], carried: str | None = None, since: int = 0
 ) -> bool:
     """Define the views `slim` and `counted` over the events in some ranges; give False if there are none.

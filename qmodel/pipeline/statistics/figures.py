@@ -115,7 +115,7 @@ def figures(measured: Iterable[Sequence[Any]], tallied: Iterable[Sequence[Any]])
     """Make the figures of all names from the rows of `sql.measured` and `sql.tallied`, sorted by name."""
     found: dict[Name, Figures] = {}
     for *name, measure, count, total, squared, low, high, p50, p90, p95, p99 in measured:
-        told = dict(zip(SHARES, (_told(fine, low, high) for fine in (p50, p90, p95, p99)), strict=True))
+        told = dict(zip(SHARES, (_middle(fine, low, high) for fine in (p50, p90, p95, p99)), strict=True))
         one = Durations(count, int(total), int(squared), low, high, told)
         setattr(found.setdefault(Name(*name), Figures()), measure, one)
     for *name, measure, detail, count in tallied:
@@ -123,7 +123,7 @@ def figures(measured: Iterable[Sequence[Any]], tallied: Iterable[Sequence[Any]])
     return dict(sorted(found.items()))
 
 
-def _told(fine: int, low: int, high: int) -> int:
+def _middle(fine: int, low: int, high: int) -> int:
     """Choose the duration that represents a fine cell: its middle, within the minimum and the maximum."""
     return min(max(sum(fine_range(fine)) // 2, low), high)
 

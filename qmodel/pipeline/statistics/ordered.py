@@ -15,7 +15,7 @@ from qmodel.model.state.stats import BINS
 from qmodel.pipeline.archive.layout import Archive
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.statistics import sql
-from qmodel.pipeline.statistics.count import Engine, describe
+from qmodel.pipeline.statistics.count import Engine, define_views
 from qmodel.pipeline.statistics.fold import Fold, Key, Known, Lost
 from qmodel.pipeline.statistics.runs import Range, StatisticsError
 from qmodel.pipeline.statistics.tallies import Sample, Tally
@@ -78,7 +78,7 @@ def fold_of(engine: OrderedEngine, archive: Archive, namespace: str, since: int 
     last, holes = archive.last(namespace), archive.holes(namespace)
     fold = Fold(holes[-1].last if holes else 0)
     fold.last = last
-    if describe(engine, archive, {namespace: Range(0, last)}, since=since):
+    if define_views(engine, archive, {namespace: Range(0, last)}, since=since):
         _count(engine, fold)
         for seq, at, jid, event, queue, cause in engine.rows(_still("slim")):
             fold.jobs[jid] = _known(seq, at, event, queue, cause)

@@ -31,7 +31,7 @@ def _codec() -> tuple[Callable[[str], Any], Callable[[Any], bytes] | None]:
 _decode, _encode = _codec()
 
 
-def read(call: str) -> tuple[int, Operation]:
+def read_call(call: str) -> tuple[int, Operation]:
     """Read the moment and the operation of a call. Raises ValueError for anything else."""
     try:
         return as_json.made(_decode(call))
@@ -39,7 +39,7 @@ def read(call: str) -> tuple[int, Operation]:
         return as_json.read(call)  # its error says what is wrong
 
 
-def equal(found: Any, outcome: str) -> bool:
+def matches(found: Any, outcome: str) -> bool:
     """Say whether a reply or a Refusal is the recorded outcome."""
     kind = type(found)
     if _encode is not None and kind is not str and kind is not Refusal:  # json writes those quickly
