@@ -75,7 +75,7 @@ def name_of(path: Path) -> str:
 
 # ---- rooms
 
-LOOSE = {"__init__.py", "__main__.py", "errors.py", "processes.py"}
+LOOSE = {"__init__.py", "__main__.py", "errors.py", "processes.py", "version.py"}
 """The files at the top of qmodel/: what truly everybody uses. Everything else has a room."""
 
 OPENED_SOON = (
@@ -100,11 +100,10 @@ def graph() -> Graph:
 
 
 def uses(of: Graph) -> dict[str, set[str]]:
-    """Give for each room the rooms that it imports from. Everybody may ask `qmodel` itself for its version."""
+    """Give for each room the rooms that it imports from."""
     found: dict[str, set[str]] = {imports.room_of(module): set() for module in of}
     for user, used in imports.arrows(of):
-        if used != "qmodel":
-            found[user].add(used)
+        found[user].add(used)
     return found
 
 

@@ -38,9 +38,8 @@ STYLE = """\
 
 @cache
 def counted() -> Counter[tuple[str, str]]:
-    """Count the imports from room to room as they are now, but for the version, for which everybody asks `qmodel`."""
-    found = imports.arrows(imports.graph())
-    return Counter({pair: count for pair, count in found.items() if pair[1] != "qmodel"})
+    """Count the imports from room to room as they are now."""
+    return imports.arrows(imports.graph())
 
 
 def rows() -> dict[tuple[int, int], list[str]]:

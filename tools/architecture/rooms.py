@@ -38,22 +38,23 @@ ROOMS: dict[str, Room] = {
     "contract": _room(1, "The catalogue: operations and their arguments, replies, events, refusals, states of a job."),
     "errors": _room(1, "The exceptions: one class for each refusal.", "contract"),
     "processes": _room(1, "Functions that run in other processes of this machine.", "errors"),
+    "version": _room(1, "The version of qmodel."),
     "wire": _room(2, "How operations, replies and journal entries are encoded and decoded.", "contract"),
     "model": _room(2, "The reference model: what each operation does to the store.", "contract wire"),
     "backends": _room(
         3,
         "What executes operations: the model in memory, the Lua library on a server or embedded in the process.",
-        "contract errors model wire",
+        "contract errors model version wire",
     ),
     "client": _room(4, "The Python client, synchronous and asynchronous.", "backends contract errors model"),
     "dialects": _room(4, "Protocols of other queues (qless), translated to operations.", "backends contract model"),
     "present": _room(5, "How values are shown: durations, counts, histograms.", "contract"),
     "app": _room(5, "Job types: functions declared as jobs, with their options.", "client contract errors model"),
-    "telemetry": _room(5, "Logs, metrics and traces.", "app client contract errors model"),
+    "telemetry": _room(5, "Logs, metrics and traces.", "app client contract errors model version"),
     "worker": _room(
         5,
         "The process that pops jobs and performs them.",
-        "app backends client contract errors processes telemetry",
+        "app backends client contract errors present processes telemetry",
     ),
     "testing": _room(
         6, "What users need to test their jobs: the pytest plugin.", "app backends client contract errors"
@@ -62,17 +63,17 @@ ROOMS: dict[str, Room] = {
     "conformance": _room(
         6,
         "Checks of any backend or binding against the model: histories, comparison, the kit.",
-        "backends contract dialects errors model processes wire",
+        "backends contract dialects errors model processes version wire",
     ),
     "serve": _room(
         6,
         "A server in Python that speaks the protocol of Redis and executes the model.",
-        "backends conformance contract dialects errors model wire",
+        "backends conformance contract dialects errors model version wire",
     ),
     "pipeline": _room(
         6,
         "Archives of events and journals, statistics, the audit, jobs from tables; on one machine or on Spark.",
-        "client conformance contract errors model present processes wire",
+        "client conformance contract errors model present processes version wire",
     ),
     "planning": _room(
         6,
@@ -82,21 +83,23 @@ ROOMS: dict[str, Room] = {
     "doctor": _room(
         6,
         "Checks of an installation: server, settings, jobs, journal.",
-        "app backends client contract errors model pipeline present",
+        "app backends client contract errors model pipeline present version",
     ),
-    "http": _room(7, "The HTTP interface.", "backends client contract errors wire"),
+    "http": _room(7, "The HTTP interface.", "backends client contract errors version wire"),
     "web": _room(
         7,
         "The pages for people.",
-        "backends client contract doctor errors http model present",
+        "backends client contract doctor errors http model present version",
     ),
     "top": _room(7, "The live view in a terminal.", "client contract errors"),
     "cli": _room(
         7,
         "The command line.",
         "app backends client conformance contract dialects doctor errors http model pipeline planning present "
-        "processes serve telemetry top web wire worker",
+        "processes serve telemetry top version web wire worker",
     ),
-    "qmodel": _room(8, "The names that users import, and `python -m qmodel`.", "app cli client contract errors worker"),
+    "qmodel": _room(
+        8, "The names that users import, and `python -m qmodel`.", "app cli client contract errors version worker"
+    ),
 }
 """Each room, from the bottom to the top."""

@@ -15,7 +15,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from pyspark import SparkContext
 
-import qmodel
+import qmodel.version
 
 _SHIPPED: set[str] = set()
 """The applications that it was shipped to."""
