@@ -69,9 +69,13 @@ def endings() -> set[str]:
     return {"/".join(parts[start:]) for parts in found for start in range(len(parts))}
 
 
+sources = cache(imports.sources)
+
+
+@cache
 def is_defined(name: str) -> bool:
     """Say whether a dotted name is a module, a name in a module, or a member of a class in a module."""
-    files = imports.sources()
+    files = sources()
     module, inner = name, []
     while module not in files:
         module, _, last = module.rpartition(".")

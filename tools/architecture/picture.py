@@ -42,6 +42,12 @@ def counted() -> Counter[tuple[str, str]]:
     return imports.arrows(imports.graph())
 
 
+@cache
+def sizes() -> Counter[str]:
+    """Count the modules of each room."""
+    return Counter(map(imports.room_of, imports.sources()))
+
+
 def rows() -> dict[tuple[int, int], list[str]]:
     """Give the rooms by floor and by row of that floor, from the top. In a floor, users stand above what they use."""
     found: dict[tuple[int, int], list[str]] = {}
@@ -135,7 +141,7 @@ def _shade(floor: int) -> str:
 def _box(found: Layout, name: str) -> str:
     x, y = _at(found, name)
     width, height = BOX
-    size = sum(imports.room_of(module) == name for module in imports.sources())
+    size = sizes()[name]
     return (
         f'<rect class="box" x="{x - width / 2:.1f}" y="{y - height / 2:g}" width="{width}" height="{height}" rx="8"/>'
         f'<text class="name" x="{x:.1f}" y="{y - 1:g}">{name}</text>'
