@@ -334,7 +334,7 @@ class _Workers:
         self.idle = list(range(pool.workers))
 
     def asking(self, worker: int) -> Operation:
-        """Give the operation by which a worker gets its next job."""
+        """Give the operation that gets a worker its next job."""
         if self.turns < 2:
             return self.pops[worker]
         self.turn = (self.turn + 1) % self.turns

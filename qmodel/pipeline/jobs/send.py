@@ -28,7 +28,7 @@ _UnderWay = tuple[Sequence[tuple[ops.Put, ...]], Future[list[Any]]]
 
 
 class Sent(NamedTuple):
-    """The number of rows that are jobs now, and how many of those jobs this call created."""
+    """The number of rows that are jobs now, and the number of jobs that this call created."""
 
     rows: int
     new: int

@@ -62,7 +62,7 @@ def chosen(schema: StructType, known: pa.Schema = SCHEMA) -> pa.Schema:
 
 
 def narrowed(filters: Iterable[Filter], column: str, after: int, last: int) -> tuple[int, int]:
-    """Narrow a range by conditions on the number: after which number, and up to which one."""
+    """Narrow a range by conditions on the number; give its bounds: after the first, up to the second."""
     for one in filters:
         if getattr(one, "attribute", None) != (column,):
             continue

@@ -38,7 +38,7 @@ class Key(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """The last lease that a job lost: by which event, when, why, and where it is counted."""
+    """The last lease that a job lost: the event, its moment, the cause, and the keys that it counts for."""
 
     seq: int
     at: int

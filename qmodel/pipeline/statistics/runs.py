@@ -71,7 +71,7 @@ class Runs:
         return found
 
     def cells(self, after: int = 0) -> list[str]:
-        """List the folders with the cells of all runs, or of those after one."""
+        """List the folders with the cells of all runs, or of the runs after one."""
         return [str(self._place(number) / CELLS) for number in self.numbers() if number > after]
 
     def mark(self, number: int) -> str:
