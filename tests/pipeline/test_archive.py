@@ -1,4 +1,4 @@
-"""What is archived is each event once, however often somebody was killed."""
+"""An archive has each event once, even if writers are killed."""
 
 from __future__ import annotations
 

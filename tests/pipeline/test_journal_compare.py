@@ -20,7 +20,7 @@ from qmodel.wire import as_json, journal
 
 @pytest.fixture(params=["with msgspec", "without"])
 def both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the extra, and without it."""
+    """Run with msgspec, and without it."""
     if request.param == "without":
         monkeypatch.setattr(compare, "_decode", json.loads)
         monkeypatch.setattr(compare, "_encode", None)

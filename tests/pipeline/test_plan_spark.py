@@ -1,4 +1,4 @@
-"""A grid on executors comes out as in one process."""
+"""A grid gives the same result on executors as in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A grid is read or refused, and comes out the same in whichever processes it is simulated."""
+"""A grid is read or refused, and gives the same result in any number of processes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ workers = 3
 
 
 def _given(**changed: Any) -> dict[str, Any]:
-    """The grid, with values at their paths."""
+    """Make the grid, with values at their paths."""
     return grids._placed(tomllib.loads(TEXT), list(changed.items()))
 
 
@@ -136,7 +136,7 @@ def test_a_row_has_the_values_of_the_grid_and_intervals() -> None:
 
 
 def _watched(client: Client) -> Client:
-    """Twenty jobs come, one each second; each takes two seconds, every fourth fails first, and one loses its lease."""
+    """Make the events of twenty jobs, one each second, of two seconds each; every fourth fails first, one lapses."""
     for number in range(20):
         client.execute(ops.Put("q", str(number), "Send", ""), now=1000 * number)
     now = 100_000

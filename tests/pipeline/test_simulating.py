@@ -1,4 +1,4 @@
-"""The simulation agrees with what is known of queues, and with itself wherever it runs."""
+"""The simulation agrees with queueing theory, and with itself wherever it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark reads the events that there are, all of them or none."""
+"""Spark reads all events or fails."""
 
 from __future__ import annotations
 

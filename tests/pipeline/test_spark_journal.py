@@ -1,4 +1,4 @@
-"""Spark reads the journal as a table: each entry once, or it says which are gone."""
+"""Spark reads the journal as a table: each entry once, or an error names the missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces of a frame are performed by ordinary workers, once each, and their answers are a frame."""
+"""Ordinary workers perform the pieces of a frame once each, and their answers are a frame."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def client(url: str) -> Iterator[Client]:
 
 @pytest.fixture
 def worker(url: str, tmp_path: Path) -> Iterator[None]:
-    """A worker in a process of its own, as anybody starts one."""
+    """Start a worker in a process of its own."""
     (tmp_path / "jobs.py").write_text(WORKER, encoding="utf-8")
     path = f"{ROOT}{os.pathsep}{tmp_path}"
     with subprocess.Popen(

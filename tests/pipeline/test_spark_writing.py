@@ -1,4 +1,4 @@
-"""Spark writes jobs: each row once, though tasks fail and writes are done again."""
+"""Spark writes jobs: each row once, even if tasks fail and writes are repeated."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def to(frame: Any, url: str, **options: Any) -> Any:
 
 
 def fails(frame: Any, attempts: int) -> Any:
-    """The same rows; the first attempts of each task fail before the last of them."""
+    """Give the same rows; the first attempts of each task fail before its last row."""
 
     def rows(batches: Iterator[Any]) -> Iterator[Any]:
         context = TaskContext.get()

@@ -1,4 +1,4 @@
-"""Spark reads the events as they come: each once, in batches that are bounded, from where it was."""
+"""Spark reads events as they arrive: each once, in bounded batches, from where it stopped."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def reader(url: str, **options: str) -> EventsStream:
 
 
 def run(spark: Any, url: str, folder: Path, **options: str) -> tuple[list[int], list[Any]]:
-    """Read what there is into a folder's table; give all sequences in it, and the progress of the batches."""
+    """Read all events into a folder's table; give all sequences in it, and the progress of the batches."""
     stream = spark.readStream.format("qmodel").option("url", url).options(**options).load()
     query = (
         stream.select("seq")

@@ -1,4 +1,4 @@
-"""Rows become jobs once each, however often they are sent."""
+"""Each row becomes one job, however often it is sent."""
 
 from __future__ import annotations
 
