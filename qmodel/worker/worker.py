@@ -1,10 +1,9 @@
 """The worker: it pops jobs, has them performed, and reports their outcomes.
 
-One thread talks to the server: the one that calls `run`. It sleeps until a message arrives in its inbox: a job has
-ended, a job may be ready, a lease is lost, a signal came. Then it makes one round trip, which reports all jobs that
-have ended since the last one, and pops as many jobs as there are free slots. More jobs end during the round trip; so
-the busier a worker is, the more each round trip carries, and no job waits for others. A job has ended only when the
-server has confirmed it.
+One thread talks to the server: the one that calls `run`. It sleeps until a message arrives in its inbox: a job ended, a
+job may be ready, a lease is lost, a signal came. Then it makes one round trip, which reports all jobs that ended since
+the last one, and pops as many jobs as there are free slots. More jobs end during the round trip; so the busier a worker
+is, the more each round trip carries, and no job waits. A job has ended only when the server has confirmed it.
 
 Other threads belong to the renewer (leases, `renewal.py`), the wake-ups (idle waiting, `wake_ups.py`), the schedules,
 remote control, and the runner, which performs jobs in threads, in an event loop, or in a process for each.
@@ -98,8 +97,7 @@ class Worker:
         self._inbox: SimpleQueue[Attempt | Callable[[], None]] = SimpleQueue()
         self._ended: list[Attempt] = []
         self._held: dict[int, Attempt] = {}
-        self._waiting = self._queues_empty = self._quiet = False
-        self._open = False
+        self._waiting = self._queues_empty = self._quiet = self._open = False
         self._stopping: Literal["", "finish", "now"] = ""
         self._deadline = self._pausing_until = self._moved_at = 0.0
 
