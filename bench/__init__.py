@@ -1,13 +1,13 @@
-"""Measurements of qmodel: `python -m bench [name...]`, or `./dev bench`.
+"""Measure qmodel: `python -m bench [name...]`, or `./dev bench`.
 
-Each measurement is a file with one `run`, which gives a report: tables of medians, printed and written to
-`results/<name>.md`. What does not depend on the machine (commands and bytes per job) is also a check in `tests/cost`;
-CPU and throughput are only ever compared with something else that ran beside it, in turns, in the same run.
+Each measurement is a file with a function `run`, which gives a report: tables of medians, printed and written to
+`results/<name>.md`. Figures that do not depend on the machine (commands and bytes per job) are also checked in
+`tests/cost`. CPU time and throughput are only compared with something else that ran in turns in the same run.
 
-Three traps on small machines, and what is done about them. Figures at one call a round trip are mostly wake-ups, unless
-client and server share a CPU: `server` pins both to one. `nice` does nothing across autogroups: where speed is
-measured and not CPU time, the autogroup's is lowered too. And a client in Python is slower than the server it
-measures: `raw` writes RESP by hand and is left out of the figure, for the CPU clock read is the server's own.
+Small machines have three traps. First, figures with one call per round trip are mostly wake-ups, unless client and
+server share a CPU: `server` pins both to one. Second, `nice` has no effect across autogroups: where speed is measured,
+not CPU time, the priority of the autogroup is raised too. Third, a Python client is slower than the server that it
+measures: `raw` writes RESP by hand, and its time is not in the figure, because the server's own CPU clock is read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Options:
-    """How to measure: how many runs, on which servers, and whether a rough answer will do."""
+    """The options of a measurement: the number of runs, the servers, and whether a rough answer is enough."""
 
     runs: int = 5
     server: str = "all"

@@ -1,4 +1,4 @@
-"""`python -m bench [name...]`: measure, print, and keep the pages in `bench/results`."""
+"""`python -m bench [name...]`: measure, print, and write the pages in `bench/results`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = (
 
 
 def main() -> int:
-    """Run the measurements named, or all; give 1 if a target is not met."""
+    """Run the named measurements, or all; give 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="bench", description="Measure qmodel.")
     parser.add_argument("names", nargs="*", metavar="name", help=f"what to measure: {', '.join(NAMES)} (default: all)")
     parser.add_argument("--runs", type=int, default=5, help="runs of which the median is shown (default: 5)")

@@ -1,8 +1,8 @@
-"""What an app adds to the client: putting jobs by a job type beside `Queue.put`, an attempt that does nothing, and the
-start of a process that is about to put a job.
+"""Measure what an app adds to the client: a put by job type beside `Queue.put`, an attempt without work, and the start
+of a process that is about to put a job.
 
-All in one process, in turns in the same run, so only ratios count. The first four rows go to a backend that answers at
-once, so that nothing but our own Python is measured; the others to a server on the same machine, one call a round trip.
+All run in one process, in turns in the same run, so only ratios count. The first four rows use a backend that answers
+at once, so only our own Python is measured. The others use a server on the same machine, one call per round trip.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ app = App("memory://")
 
 @app.job(queue="emails", retries=5, tags=["mail"])
 def send_email(to: str, *, subject: str = "") -> int:
-    """A job that does nothing."""
+    """Do nothing."""
     return 1
 
 
@@ -117,7 +117,7 @@ def _microseconds(call: Callable[[], Any], calls: int) -> float:
 
 
 def _start(program: str) -> float:
-    """The time from the start of a process to its end, of which Python's own start is a part."""
+    """Measure a process from its start to its end, including the start of Python itself."""
     began = time.perf_counter()
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
     return (time.perf_counter() - began) * 1e6

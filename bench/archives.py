@@ -1,9 +1,9 @@
-"""Archives of made-up events, as large as is wanted: the lives of jobs, drawn with numpy.
+"""Generate archives of artificial events of any size: the lives of jobs, drawn with numpy.
 
-Of 100 jobs 93 are completed at once, 4 after a retry, and 3 fail, of which one is tried again and completed. What is
-complete is forgotten an hour later: of a busy day the engine keeps no more. One in ten has tags. Queues, klasses,
-workers and tags are drawn as Zipf has them, and of ten events nine are in one namespace. What is drawn is a history
-that the engine could have written, but for facts that no figure needs.
+Of 100 jobs, 93 complete at once, 4 after a retry, and 3 fail; one of the failed is retried and completes. Complete jobs
+are forgotten after an hour, as the engine does on a busy day. One job in ten has tags. Queues, klasses, workers and
+tags follow Zipf's law, and one namespace has nine of ten events. The engine could have written such a history, except
+for facts that no figure needs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SHARES = (0.9, 0.04, 0.03, 0.02, 0.01)
 
 
 def generate(root: Path, events: int, seed: int = 1) -> Iterator[int]:
-    """Write an archive of about so many events, day by day; give after each day how many there are."""
+    """Write an archive of about so many events, day by day; after each day yield its number of events."""
     random, last = np.random.default_rng(seed), dict.fromkeys(NAMESPACES, 0)
     for day in range(DAYS):
         for namespace, share in zip(NAMESPACES, SHARES, strict=True):
@@ -60,7 +60,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 
 
 def lives(random: np.random.Generator, count: int, first: int, span: int, after: int) -> pa.Table:
-    """The events of some jobs that are put within a span of time (ms), in their order, behind a sequence."""
+    """Make the events of jobs that are put within a span of time (ms), in order, behind a sequence."""
     parts = list(_stages(random, count, first, span))
     total = sum(len(part["jid"]) for part in parts)
     names = {name for part in parts for name in part}
@@ -86,7 +86,7 @@ def _zipf(random: np.random.Generator, what: str, count: int) -> Any:
 
 
 def _stages(random: np.random.Generator, count: int, first: int, span: int) -> Iterator[dict[str, Any]]:
-    """The stages of some jobs, a table each; `stage` orders what is in one millisecond."""
+    """Make the stages of jobs, a table each; `stage` orders events within a millisecond."""
     every, draw = np.arange(count), random.random(count)
     queue, klass = _zipf(random, "queue", count), _zipf(random, "klass", count)
     at = first + random.integers(0, max(span, 1), count)
@@ -127,7 +127,7 @@ def _stages(random: np.random.Generator, count: int, first: int, span: int) -> I
 
 
 def write(root: Path, namespace: str, table: pa.Table) -> None:
-    """Write events as files of an archive: a day each, sorted by queue."""
+    """Write events as files of an archive: one for each day, sorted by queue."""
     days = table.column("at").to_numpy() // DAY_MS
     for day in np.unique(days):
         part = table.filter(pa.array(days == day))

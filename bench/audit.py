@@ -1,12 +1,13 @@
-"""The audit of a journal of a million operations, in which a fault of the server's library shows once: by one process,
-by two, and by Spark on two cores; and of a journal of a tenth of that, of the library as it is, by one process alone
-and beside the other, which has nine tenths of all then.
+"""Measure the audit of a journal of a million operations, with one planted fault of the server's library.
 
-Each runs in a process of its own, over the same files. `a second` is by the clock, and `two CPUs` what that would be
-where two CPUs did nothing else, by the CPU time of all that takes part, Java too; beginning Spark's session and the
-processes, and importing, are not in either. Memory is the most that one process of Python had. The model alone
-executes the same operations, read before, and compares nothing: it is what no audit can be faster than. One process
-audits the journal as one piece; the others in two, for in its middle a state was taken from the server. The picture is
+It runs in one process, in two, and on Spark with two cores. A second journal has a tenth of the size and no fault. It
+is audited by one process alone, and together with the first one.
+
+Each audit runs in a process of its own, over the same files. `a second` is by the clock. `two CPUs` is the rate if two
+CPUs did nothing else, computed from the CPU time of all processes, Java included. The start of Spark's session and of
+the processes, and imports, are left out. Memory is the most that one Python process had. The model alone executes the
+same operations, read in advance, and compares nothing: no audit can be faster. One process audits the journal as one
+piece, the others in two, because a state was taken from the server in its middle. The picture is
 `docs/pipeline/audit.svg`.
 """
 
@@ -49,12 +50,12 @@ def told(began, cpu, rows):
 """
 MODEL = """
 from qmodel import engine, recording
-from qmodel.pipeline.audit.replay import uncollected
+from qmodel.pipeline.audit.replay import without_collection
 from qmodel.model.state.store import Store
 entries = [recording.read(one.call) for one in journals.read(ROOT, SPACE, 0, 100_000)]
 store = Store()
 began, cpu = time.monotonic(), all_cpu()
-with uncollected():
+with without_collection():
     for now, op in entries:
         engine.step(store, now, op)
 print(json.dumps([len(entries), time.monotonic() - began, all_cpu() - cpu, []]))
@@ -109,7 +110,7 @@ print(json.dumps([sum(bar[2] for bar in bars), time.monotonic() - began, all_cpu
 
 
 class Measured:
-    """What a program said of its audit, and how much memory it took."""
+    """The output of an audit, and how much memory it took."""
 
     def __init__(self, program: str, root: Path, space: str) -> None:
         whole = f"ROOT, SPACE = {str(root)!r}, {space!r}\n{HEAD}{program}"
@@ -147,7 +148,7 @@ def _watched(file: str) -> tuple[Any, float]:
 
 
 def _memories(root: int) -> Iterator[float]:
-    """The megabytes that each process of Python has, of one and all below it."""
+    """Give the megabytes of a process and of each process below it."""
     for pid in tree(root):
         try:
             if (Path(f"/proc/{pid}/comm").read_text()).startswith("python"):
@@ -175,7 +176,7 @@ def run(options: Options) -> Report:
 
 
 def _fill(root: Path, url: str, entries: int, fewer: int, mixed: int) -> int:
-    """Make the journals; give the entry at which the fault shows."""
+    """Make the journals; give the number of the entry with the fault."""
     Journal(url, "short:", str(root / "lives")).begin().fill(fewer, plain)
     Journal(url, "every:", str(root / "every")).begin().fill(mixed, drawn)
     wrong = Journal(url, "shop:", str(root / "lives")).begin(wrong=True)

@@ -1,4 +1,4 @@
-"""The picture of an audit: the journals, cut where states were taken, and which process executed which part when."""
+"""Draw an audit: the journals, cut at the states, and which process executed which part when."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WRONG = "#c92a2a"
 
 
 class Bar(NamedTuple):
-    """A segment: how many entries it had, who executed it from when to when, and which entries differ."""
+    """A segment: its entries, the process that executed it, from when to when, and the entries that differ."""
 
     namespace: str
     after: int
@@ -24,7 +24,7 @@ class Bar(NamedTuple):
 
 
 def picture(bars: Sequence[Bar], told: str) -> str:
-    """The picture; `told` is what was found."""
+    """Draw the picture from the output of an audit."""
     spaces = sorted(
         {bar.namespace for bar in bars}, key=lambda name: -sum(b.entries for b in bars if b.namespace == name)
     )
@@ -47,7 +47,7 @@ def picture(bars: Sequence[Bar], told: str) -> str:
 
 
 def _colour(bar: Bar, bars: Sequence[Bar], spaces: Sequence[str]) -> str:
-    """Segments of a namespace by turns."""
+    """Choose alternating colours for the segments of a namespace."""
     place = sorted(one.after for one in bars if one.namespace == bar.namespace).index(bar.after)
     return (BLUES if bar.namespace == spaces[0] else OTHERS)[place % 2]
 

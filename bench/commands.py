@@ -1,5 +1,6 @@
-"""Commands that the server executes for a job's life, those inside functions and the function calls themselves
-included: what `INFO commandstats` counts, over 1,000 jobs after 1,000 others.
+"""Count the commands that the server executes for a job's life: `INFO commandstats` over 1,000 jobs after 1,000 others.
+
+Commands inside functions and the function calls themselves are included.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _OURS = ("info", "config|resetstat")
 
 
 def per_job(connection: Connection, way: Way) -> dict[str, float]:
-    """How often each command is executed for one job."""
+    """Count the executions of each command per job."""
     rounds(way, ROUNDS, lambda: 0.0)
     connection.call("CONFIG", "RESETSTAT")
     rounds(way, ROUNDS, lambda: 0.0)
@@ -43,7 +44,7 @@ def per_job(connection: Connection, way: Way) -> dict[str, float]:
 
 
 def run(options: Options) -> Report:
-    """Count on every server that was asked for."""
+    """Count on each requested server."""
     tables, verdicts, versions = [], [], []
     for candidate in candidates(options.server):
         with pinned(candidate) as server:

@@ -1,7 +1,7 @@
-"""`python -m bench.contenders NAME ARCHIVE OUT`: count an archive by one of them, and print what came of it as JSON.
+"""`python -m bench.contenders NAME ARCHIVE OUT`: count an archive with one tool, and print the result as JSON.
 
-`jobs` is how many runs were counted by queue, which all know. `counts` stands for all that is a whole number and that a
-fold has as well; `figures` for everything that the SQL tells, to the last bit.
+`jobs` is the number of runs by queue, which every tool counts. `counts` is a digest of all whole numbers that a fold
+has as well. `figures` is a digest of all figures of the SQL, to the last bit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DUCKDB_MEMORY, JVM_MEMORY = "3GB", "3g"
 
 
 def duckdb(root: str, out: str) -> dict[str, Any]:
-    """`qmodel statistics`."""
+    """Run `qmodel statistics`."""
     from qmodel.pipeline.statistics.local import DuckDB
 
     with DuckDB(DUCKDB_MEMORY) as engine:
@@ -25,7 +25,7 @@ def duckdb(root: str, out: str) -> dict[str, Any]:
 
 
 def spark(root: str, out: str) -> dict[str, Any]:
-    """`qmodel spark statistics`."""
+    """Run `qmodel spark statistics`."""
     from pyspark.sql import SparkSession
 
     from qmodel.pipeline.spark.statistics import Spark
@@ -47,7 +47,7 @@ def _by_sql(engine: Any, root: str, out: str) -> dict[str, Any]:
 
 
 def polars(root: str, out: str) -> dict[str, Any]:
-    """Less than the others tell: no tags, nothing that is taken back; percentiles are exact."""
+    """Count less than the others: no tags, and no corrections of earlier events; percentiles are exact."""
     import polars as pl
 
     events = pl.scan_parquet(f"{root}/*/*/*.parquet", hive_partitioning=True)
@@ -65,7 +65,7 @@ def polars(root: str, out: str) -> dict[str, Any]:
 
 
 def fold(root: str, out: str) -> dict[str, Any]:
-    """A fold in one process of Python: it has no percentiles, and knows nothing of who counted before."""
+    """Fold in one process of Python: without percentiles, and without earlier counts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -85,14 +85,14 @@ def fold(root: str, out: str) -> dict[str, Any]:
 
 
 def _counts(name: Any, one: Any) -> str:
-    """The whole numbers of figures or of a tally, nothing where all are 0."""
+    """Give the whole numbers of figures or of a tally; nothing if all are 0."""
     durations = [(each.count, sorted((+each.bins).items())) for each in (one.wait, one.run)]
     rest = (one.failures, one.failed, one.retries, sorted((+one.groups).items()))
     return f"{tuple(name)} {durations} {rest}" if one.wait.count + one.run.count or any(rest) else ""
 
 
 def _figures(name: Any, one: Any) -> str:
-    """All that is told, and the sums of which it is made."""
+    """Give all figures, and the sums that they are made of."""
     sums = [(each.total, each.squared) for each in (one.wait, one.run)]
     return f"{_counts(name, one)} {one.shown(name)} {sums} {sorted(one.hours.items())}"
 

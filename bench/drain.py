@@ -1,8 +1,8 @@
-"""One library's worker drains a queue: `python -m bench.drain <library> <concurrency> <url> <jobs>` prints the seconds.
+"""Drain a queue with one library's worker: `python -m bench.drain <library> <concurrency> <url> <jobs>` prints the
+seconds.
 
-From the begin of the first job to the end of the last one, in one process (in RQ's pool: a process for each job at a
-time); what was put before, and how long the worker took to start, is not counted. It is run by the Python in which the
-library is installed.
+The time is from the start of the first job to the end of the last one, in one process (in RQ's pool: a process for each
+concurrent job). Putting jobs and starting the worker are not counted. The Python that has the library runs it.
 """
 
 # mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator, misc, no-untyped-call"
@@ -59,7 +59,9 @@ def _celery(url: str, jobs: int, concurrency: int) -> None:
 
 
 def _rq(url: str, jobs: int, concurrency: int) -> None:
-    """One after the other in this process, or as `rq worker-pool` does in as many; its jobs say when they ran."""
+    """Perform jobs one by one in this process, or with several processes as `rq worker-pool` does; jobs report their
+    times.
+    """
     if concurrency == 1:
         peers._rq(url, jobs, many=True)
         return

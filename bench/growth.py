@@ -1,8 +1,8 @@
-"""What each operation costs with 100, 10,000 and 1,000,000 jobs waiting in its queue: on the model, and on a server.
+"""Measure each operation with 100, 10,000 and 1,000,000 waiting jobs in its queue, on the model and on a server.
 
-Each operation is done many times to jobs that are new, and gone afterwards, so that the queue stays as long as it is.
+Each operation is done many times to new jobs that are removed afterwards, so the length of the queue stays the same.
 Model: CPU microseconds of the step. Server: CPU microseconds of its process, many calls in a round trip. The plot
-beside this page has a panel for each operation; a level line is what is wanted.
+beside the page has a panel for each operation; a level line is the goal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CALLS = 50
 
 
 class On(NamedTuple):
-    """A job that an operation is done to, in the state that it needs."""
+    """The job that an operation is done to, in the state that it needs."""
 
     jid: str
     token: int
@@ -90,7 +90,7 @@ CASES = {**NEW, **WAITING, **HELD, **ANY}
 
 
 class Subject(Protocol):
-    """What executes operations, and says what CPU it has used."""
+    """An executor of operations that reports its CPU time."""
 
     def execute(self, operations: Sequence[Operation]) -> list[Any]: ...
     def cpu_us(self) -> float: ...
@@ -127,7 +127,7 @@ class Server:
 
 
 class Raw(NamedTuple):
-    """A reply not yet read."""
+    """A reply that was not decoded."""
 
     op: Operation
     reply: Any
@@ -138,7 +138,7 @@ def _read(reply: Any) -> Any:
 
 
 def fill(subject: Subject, count: int) -> None:
-    """Let so many jobs wait, behind those that are put by `_on`."""
+    """Put so many waiting jobs behind the jobs of `_on`."""
     for first in range(0, count, 1000):
         size = min(1000, count - first)
         jobs = tuple(ops.Put(QUEUE, new_jid(), KLASS, DATA, 10) for _ in range(size))
@@ -146,7 +146,7 @@ def fill(subject: Subject, count: int) -> None:
 
 
 def _on(subject: Subject, name: str) -> list[On]:
-    """Jobs in the state that a case needs, before all others in the order."""
+    """Put the jobs that a case needs in front of all others."""
     jids, other = [new_jid() for _ in range(CALLS)], new_jid()
     if name == "put, depending":
         subject.execute([ops.Put(QUEUE, other, KLASS, DATA, 20)])
@@ -163,7 +163,7 @@ def _on(subject: Subject, name: str) -> list[On]:
 
 
 def _clear(subject: Subject, name: str, on: list[On], done: list[Any]) -> None:
-    """Leave the queue as it was."""
+    """Restore the queue."""
     gone = {one.jid for one in on} | {one.other for one in on}
     for reply in done:
         read = _read(reply)
@@ -178,7 +178,7 @@ def _clear(subject: Subject, name: str, on: list[On], done: list[Any]) -> None:
 
 
 def cost(subject: Subject, name: str, times: int) -> float:
-    """Microseconds of CPU of one operation: the median of several rounds."""
+    """Measure the CPU microseconds of one operation: the median of several rounds."""
     spent = []
     for _ in range(times):
         on = _on(subject, name)

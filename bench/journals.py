@@ -1,9 +1,9 @@
-"""Journals of a server, as long as is wanted, kept as an archive while they grow.
+"""Generate journals of a server, of any length, and archive them while they grow.
 
-Plain ones are of jobs as they mostly live: of 100 that are put, one by one, and popped one by one, 94 are completed, 3
-retried, 2 fail and 1 is canceled; each tenth is renewed before, and of 20 pops one finds nothing. The others have all
-operations, as the generator of histories draws them. A server keeps few entries, and few complete jobs: so it has a
-state that stays as large as it is, and so does whoever follows it.
+Plain journals have ordinary jobs. Of 100 jobs, put and popped one by one, 94 complete, 3 are retried, 2 fail and 1 is
+canceled. One job in ten renews its lease before, and one pop in 20 finds nothing. The other journals have all
+operations, as the generator of histories draws them. The server keeps few entries and few complete jobs, so its state
+stays the same size, and so does the state of an audit.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Steps = Iterator[list[tuple[int, Operation]]]
 
 
 def library(*, wrong: bool) -> str:
-    """The library, or one with the fault."""
+    """Give the library, or one with the fault."""
     file, right, other = FAULT
     text = bundle.read(file)
     assert right in text, "the Lua has changed: plant the fault elsewhere"
@@ -47,7 +47,7 @@ def library(*, wrong: bool) -> str:
 
 @dataclass
 class Journal:
-    """A namespace of a server whose journal is on, and what was sent to it."""
+    """A namespace of a server with its journal on, and a log of the calls to it."""
 
     url: str
     prefix: str
@@ -64,7 +64,7 @@ class Journal:
         return self
 
     def execute(self, steps: list[tuple[int, Operation]]) -> list[object]:
-        """Execute operations in one round trip, whatever comes of them."""
+        """Execute operations in one round trip, whatever their replies."""
         commands = [
             pack("FCALL", function_name(op.spec.name), "1", self.prefix, *codec.encode(op, now)) for now, op in steps
         ]
@@ -74,7 +74,7 @@ class Journal:
         return found
 
     def fill(self, entries: int, make: Callable[[Journal, int], Iterator[None]], states: int = 0) -> int:
-        """Let things happen, until there are so many entries, and keep them; and `states` states, evenly spread."""
+        """Send operations until there are so many entries, and archive them, with `states` states evenly spread."""
         due, cuts, kept = PAGE, [entries * (n + 1) // (states + 1) for n in range(states)], 0
         for _ in make(self, entries):
             if self.sent >= due:
@@ -86,7 +86,7 @@ class Journal:
         return kept + self.keep()
 
     def keep(self) -> int:
-        """Archive what there is."""
+        """Archive the new entries."""
         return sum(rows for _, rows in archive.archive(self._where(), self.root))
 
     def _where(self) -> str:
@@ -98,7 +98,7 @@ def _bad(found: object) -> bool:
 
 
 def plain(journal: Journal, entries: int, seed: int = 1) -> Iterator[None]:
-    """The lives of jobs; when three fifths have been, a lease runs out."""
+    """Send the lives of jobs; after three fifths of them, let a lease run out."""
     drawn, now, again, number = random.Random(seed), NOW, list[str](), 0
     while journal.sent < entries:
         now += drawn.randrange(50, 500)
@@ -126,7 +126,7 @@ def _request(drawn: random.Random) -> str:
 
 
 def _ends(drawn: random.Random, jobs: list[object]) -> tuple[list[Operation], list[str]]:
-    """How jobs end, and the queues of those that come again."""
+    """Choose how jobs end, and the queues of the jobs that come again."""
     ends, again = list[Operation](), list[str]()
     for job in jobs:
         jid, token, queue = job.jid, job.token, job.queue  # type: ignore[attr-defined]
@@ -146,7 +146,7 @@ def _ends(drawn: random.Random, jobs: list[object]) -> tuple[list[Operation], li
 
 
 def _lapse(journal: Journal, now: int) -> int:
-    """Let a lease run out; give the entry in which that is noticed."""
+    """Let a lease run out; give the number of the entry that notices it."""
     put = ops.Put("slow", "late", "Slow", DATA, lease_ms=1000, request="slow")
     journal.execute([(now, put), (now, ops.Pop("slow", "lost@host", request="slow-1"))])
     ((job,),) = journal.execute([(now + MINUTE, ops.Pop("slow", "other@host", request="slow-2"))])  # type: ignore[misc]
@@ -156,9 +156,10 @@ def _lapse(journal: Journal, now: int) -> int:
 
 
 def drawn(journal: Journal, entries: int, seed: int = 1) -> Iterator[None]:
-    """All operations, as histories are drawn: 60 steps each, one after the other in one namespace.
+    """Send all operations, as histories are drawn: 60 steps each, one history after the other in one namespace.
 
-    Of their moments, which are of all decades, only the order is kept and what is short: an archive has files by day.
+    Their moments are spread over decades. Only the order and short distances are kept, because an archive has files by
+    day.
     """
     number, moment = 0, NOW
     while journal.sent < entries:

@@ -1,8 +1,8 @@
-"""An archiver that is killed again and again while jobs are put and performed: how far the server was, how far the
-archive, and whether each event is there once at the end.
+"""Kill an archiver again and again while jobs are put and performed.
 
-The picture is `docs/pipeline/archive.svg`: every twentieth of a second a look at both, and a mark for each kill of the
-archiver with all its processes, a random moment after it began to add.
+Shown are the progress of the server and of the archive, and whether each event is archived once at the end. The picture
+is `docs/pipeline/archive.svg`: a sample of both every 50 ms, and a mark for each kill of the archiver with all its
+processes, at a random moment after it began to add.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SERVER, ARCHIVE, KILL = "#2a6fb0", "#1e8449", "#c0392b"
 
 
 class Look(NamedTuple):
-    """How far both were at a moment, in seconds since the beginning."""
+    """A sample: how far both were, and when, in seconds since the start."""
 
     at: float
     newest: int
@@ -39,7 +39,7 @@ class Look(NamedTuple):
 
 
 class Watch:
-    """Puts and performs jobs, and looks at the server and the archive, until it is stopped."""
+    """Puts and performs jobs, and samples the server and the archive, until it is stopped."""
 
     def __init__(self, url: str, root: Path) -> None:
         self.url, self.root = url, root
@@ -50,14 +50,14 @@ class Watch:
         self.threads = [threading.Thread(target=self.work), threading.Thread(target=self.look)]
 
     def work(self) -> None:
-        """Three events for each of some jobs, again and again."""
+        """Make three events for each of some jobs, again and again."""
         with connect(self.url) as client:
             while not self.stopped.wait(0.05):
                 client.put_many([ops.Put("q", f"j{time.monotonic_ns()}-{n}", "Klass", "") for n in range(40)])
                 client.complete_many(client.pop(["q"], count=40, worker="worker-1"))
 
     def look(self) -> None:
-        """How far both are."""
+        """Sample the server and the archive."""
         from qmodel.pipeline.archive.layout import Archive
 
         archive = Archive(str(self.root))
@@ -80,7 +80,7 @@ class Watch:
 
 
 def run(options: Options) -> Report:
-    """Kill, archive the rest, and look into all files."""
+    """Kill, archive the rest, and verify all files."""
     from qmodel.pipeline.archive.verify import verify
     from qmodel.pipeline.archive.write import archive
 
@@ -113,7 +113,7 @@ def run(options: Options) -> Report:
 
 
 def picture(watch: Watch) -> str:
-    """Both lines, and the kills."""
+    """Draw both lines and the kills."""
     last = watch.looks[-1]
 
     def x(at: float) -> float:

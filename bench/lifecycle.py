@@ -1,8 +1,8 @@
-"""The lifecycle that is measured (put, pop, complete), on a server: qmodel's, and the floor under it.
+"""Measure the life of a job (put, pop, complete) on a server: qmodel's functions, and the cost floor below them.
 
 One queue, a payload of 100 bytes of JSON, ids as applications make them (32 hexadecimal digits), request ids of 22
-characters given, the server's clock used: what the Python client sends. Nothing is switched off: statistics, history,
-leases, workers, events and retention are in every figure.
+characters, the server's clock: what the Python client sends. Nothing is turned off: statistics, history, leases,
+workers, events and retention are in every figure.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Stages(NamedTuple):
 
 
 class Way(Protocol):
-    """One way to take SPAN jobs through their life: three calls, between which the clock is read."""
+    """A way to take SPAN jobs through their life: three calls, with the clock read between them."""
 
     def put(self) -> object: ...
     def pop(self) -> object: ...
@@ -136,7 +136,7 @@ class Batches:
 
 
 class Chained(Single):
-    """Each completion leases the next job in the same call: the `pop` stage has nothing to do but the first time."""
+    """Each completion leases the next job in the same call: the `pop` stage works only the first time."""
 
     def __init__(self, caller: Caller, span: int = SPAN) -> None:
         super().__init__(caller, span)
@@ -208,7 +208,7 @@ class FloorPacked(FloorBatches):
 
 
 class Same(Floor):
-    """The commands that qmodel makes of one job a call, alone: no checks, no decisions (same.lua)."""
+    """The commands that qmodel makes for one job per call, without checks and decisions (same.lua)."""
 
     library = "same.lua"
 
@@ -236,7 +236,7 @@ class Same(Floor):
 
 
 class SameBatches(Same):
-    """The commands that qmodel makes of a hundred jobs a call, alone."""
+    """The commands that qmodel makes for a hundred jobs per call, without checks and decisions."""
 
     def put(self) -> None:
         self.jids = [jid() for _ in range(SPAN)]
@@ -256,7 +256,7 @@ def _now(later: int = 0) -> str:
 
 
 def rounds(way: Way, count: int, clock: Callable[[], float]) -> Stages:
-    """Take `count` times SPAN jobs through their life; give what each stage costs a job."""
+    """Take `count` times SPAN jobs through their life; give the cost of each stage per job."""
     spent = [0.0, 0.0, 0.0]
     for _ in range(count):
         t0 = clock()
@@ -272,6 +272,6 @@ def rounds(way: Way, count: int, clock: Callable[[], float]) -> Stages:
 
 
 def fill(caller: Caller, count: int) -> None:
-    """Let `count` jobs wait."""
+    """Put `count` waiting jobs."""
     for first in range(0, count, SPAN):
         caller.execute([PutMany(tuple(puts(min(SPAN, count - first))), request())])

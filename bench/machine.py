@@ -1,4 +1,4 @@
-"""This machine: its servers, its CPUs, and whose time is measured."""
+"""Describe this machine: its servers and CPUs, and measure CPU time of a process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.servers import Candidate, Server, running, server_commands
 
 
 class Pinned(NamedTuple):
-    """A running server: its address, process, and what it calls itself."""
+    """A running server: its address, its process and its name."""
 
     server: Server
     pid: int
@@ -34,7 +34,7 @@ class Pinned(NamedTuple):
 
 
 def candidates(wanted: str) -> list[Candidate]:
-    """The programs to measure: `redis`, `valkey`, or `all` that are here."""
+    """List the programs to measure: `redis`, `valkey`, or `all` that are installed."""
     found = [one for one in server_commands() if one.program]
     return [one for one in found if wanted in ("all", _kind(one))]
 
@@ -45,7 +45,7 @@ def _kind(one: Candidate) -> str:
 
 @contextmanager
 def pinned(candidate: Candidate, cpu: int | None = None, *options: str) -> Iterator[Pinned]:
-    """Start a server, on one CPU if that is said."""
+    """Start a server, on one CPU if requested."""
     with running(candidate, *options) as server, server.client() as client:
         said = client.info("server")
         pid = int(said["process_id"])
@@ -57,13 +57,13 @@ def pinned(candidate: Candidate, cpu: int | None = None, *options: str) -> Itera
 
 
 def pin(pid: int, *cpus: int) -> None:
-    """Let a process, with its threads, and what it starts, run on these CPUs only."""
+    """Pin a process, its threads and its children to these CPUs."""
     for task in os.listdir(f"/proc/{pid}/task"):
         os.sched_setaffinity(int(task), cpus)
 
 
 def favour(pid: int) -> None:
-    """Let a process go before others, where that is allowed."""
+    """Raise the priority of a process, if that is allowed."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, -10)
         with open(f"/proc/{pid}/autogroup", "w") as file:
@@ -71,12 +71,12 @@ def favour(pid: int) -> None:
 
 
 def spare_cpu() -> int:
-    """The CPU to measure on: the last one, for interrupts go to the first."""
+    """Choose the CPU to measure on: the last one, because interrupts go to the first."""
     return max(os.sched_getaffinity(0))
 
 
 def describe() -> str:
-    """The machine, the Python, and the moment, in one line."""
+    """Describe the machine, the Python and the date in one line."""
     with open("/proc/cpuinfo") as file:
         model = re.search(r"model name\s*: (.*)", file.read())
     cpu = model.group(1).strip() if model else platform.processor()

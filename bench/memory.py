@@ -1,7 +1,8 @@
-"""Bytes on the server for each waiting job with a payload of 100 bytes: the growth of `used_memory` over 100,000 jobs.
+"""Measure bytes on the server for each waiting job with a payload of 100 bytes: growth of `used_memory` over 100,000
+jobs.
 
-They are put by the hundred; one by one it is the same. Everything is in it: record, order, request id, and the events
-that the stream keeps, which are 10,000: a tenth of an event for each of 100,000 jobs, half an event for each of 20,000.
+Jobs are put by the hundred; one by one gives the same. The figure includes record, order, request id, and the events
+that the stream keeps. It keeps 10,000 events: a tenth of an event per job for 100,000 jobs, half for 20,000.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ MOST, AIM = 600, 480
 
 
 def used(connection: Connection) -> int:
-    """What the server has allocated, in bytes."""
+    """Read the bytes that the server has allocated."""
     said: str = connection.call("INFO", "memory").decode()
     return int(said.partition("used_memory:")[2].partition("\r")[0])
 
 
 def per_job(caller: Caller, count: int = COUNT) -> float:
-    """Put jobs; give what each adds to the server's memory."""
+    """Put jobs; give the growth of the server's memory per job."""
     fill(caller, SPAN)
     before = used(caller.connection)
     fill(caller, count)
@@ -31,7 +32,7 @@ def per_job(caller: Caller, count: int = COUNT) -> float:
 
 
 def parts(connection: Connection, prefix: str) -> dict[str, float]:
-    """What `MEMORY USAGE` says of each kind of key, in bytes a job."""
+    """Give `MEMORY USAGE` of each kind of key, in bytes per job."""
     found: dict[str, float] = {}
     for key in connection.call("KEYS", prefix + "*"):
         name = key.decode().removeprefix(prefix)
@@ -41,7 +42,7 @@ def parts(connection: Connection, prefix: str) -> dict[str, float]:
 
 
 def run(options: Options) -> Report:
-    """Weigh on every server that was asked for."""
+    """Measure on each requested server."""
     tables, verdicts, versions = [], [], []
     for candidate in candidates(options.server):
         with pinned(candidate) as server:

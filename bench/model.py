@@ -1,8 +1,7 @@
-"""Lifecycles a second of the model: `engine.step`, making the operation included, on one core and without a server.
+"""Measure lifecycles per second of the model: `engine.step` and making the operation, on one core, without a server.
 
-Beside it, in turns in the same run, a bare loop of a dictionary and two SortedLists, which checks nothing, tells
-nothing and remembers nothing: a job is a dictionary, ready jobs and leases are sorted, and that is all. Ids are made
-before.
+Beside it runs, in turns, a bare loop over a dictionary and two SortedLists without checks, events or history: a job is
+a dictionary, and ready jobs and leases are sorted. Ids are made in advance.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ Loop = Callable[[Ids], None]
 
 
 def ids(count: int) -> Ids:
-    """A job id and two request ids for each job."""
+    """Make a job id and two request ids for each job."""
     return [(new_jid(), new_request(), new_request()) for _ in range(count)]
 
 
 class Model:
-    """The model, in several ways."""
+    """The model, used in several ways."""
 
     def __init__(self) -> None:
         self.store, self.now = Store(), NOW
@@ -169,10 +168,10 @@ def _depths(options: Options) -> tuple[Table, float]:
 
 
 def _in_turns(runs: int, count: int, loops: dict[str, Callable[[], Loop]]) -> dict[str, list[float]]:
-    """Microseconds of CPU for a lifecycle, for each run; the loops take turns.
+    """Measure the CPU microseconds of a lifecycle in each run; the loops take turns.
 
-    Each begins anew and alone: with the jobs of all loops in one heap, whichever makes Python's garbage collector look
-    at everything would pay for the others.
+    Each loop starts fresh and alone. With the jobs of all loops in one heap, the loop that triggers Python's garbage
+    collector would pay for the others.
     """
     spent: dict[str, list[float]] = {name: [] for name in loops}
     for _ in range(runs):

@@ -1,9 +1,10 @@
-"""One library takes jobs through their life: `python -m bench.peers <library> <mode> <url> <jobs>` prints the seconds.
+"""Take jobs through their life with one library: `python -m bench.peers <library> <mode> <url> <jobs>` prints the
+seconds.
 
-It is run in a process of its own, by the Python in which the library is installed, and imports nothing else of `bench`.
-The job does nothing but count; its argument is the same dictionary of 100 bytes of JSON everywhere. What is timed is
-putting all jobs and working until the last one is done, in one process, with each library's worker as it comes; where
-that sleeps between jobs it is told not to.
+It runs in a process of its own, in the Python that has the library, and imports nothing else of `bench`. The job only
+counts; its argument is the same dictionary of 100 bytes of JSON for every library. The time is for putting all jobs and
+working until the last one is done, in one process, with each library's own worker, which is told not to sleep between
+jobs.
 """
 
 # mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator, misc, no-untyped-call"
@@ -26,7 +27,7 @@ DISTRIBUTIONS = {"taskiq": "taskiq-redis"}
 
 
 def mode(library: str, name: str) -> Callable[[Mode], Mode]:
-    """Enter a mode of a library."""
+    """Register a mode of a library."""
 
     def enter(function: Mode) -> Mode:
         MODES.setdefault(library, {})[name] = function
@@ -36,7 +37,7 @@ def mode(library: str, name: str) -> Callable[[Mode], Mode]:
 
 
 class Done:
-    """Counts the jobs performed, and knows when the first began and the last was done."""
+    """Counts performed jobs, and knows when the first began and the last ended."""
 
     count = 0
     wanted = 0
@@ -45,7 +46,7 @@ class Done:
 
 
 def perform(data: dict[str, str]) -> None:
-    """The job."""
+    """Perform the job."""
     if not Done.began:
         Done.began = time.perf_counter()
     Done.count += 1
@@ -355,7 +356,7 @@ def _(url: str, jobs: int) -> float:
 
 
 def main() -> None:
-    """Run one mode, or say a library's version."""
+    """Run one mode, or print a library's version."""
     library, name, *rest = sys.argv[1:]
     if name == "version":
         print("here" if library == "qmodel" else importlib.metadata.version(DISTRIBUTIONS.get(library, library)))

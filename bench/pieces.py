@@ -1,8 +1,9 @@
-"""The pieces of a request, performed by three workers of two threads each, of which one is killed in the middle: when
-each piece ran, how many ran at a time, and whether each was done once at the end.
+"""Perform the pieces of a request with three workers of two threads each, and kill one of them in the middle.
 
-Leases are short here, 2 seconds, so that what the dead worker had is soon taken by another. The picture is
-`docs/pipeline/requests.svg`: a bar for each time that a piece was handed out, in the colour of the worker.
+Shown are when each piece ran, how many ran at a time, and whether each was done once at the end.
+
+Leases are short (2 seconds), so the pieces of the dead worker are soon taken by another one. The picture is
+`docs/pipeline/requests.svg`: a bar for each lease of a piece, in the colour of the worker.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def fit(seconds: float) -> float:
 
 
 class Bar(NamedTuple):
-    """A time that a piece was handed out: to whom, from when to when, and how that ended."""
+    """A lease of a piece: the worker, its start and end, and how it ended."""
 
     piece: int
     worker: str
@@ -87,7 +88,7 @@ def run(options: Options) -> Report:
 
 @contextmanager
 def worker(url: str, folder: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker in a process of its own."""
+    """Run a worker in a process of its own."""
     command = [sys.executable, "-m", "qmodel", "worker", "models:app", "--url", url, "--concurrency", "2"]
     path = os.pathsep.join((str(ROOT), folder))
     environment = {**os.environ, "PYTHONPATH": path}
@@ -99,7 +100,7 @@ def worker(url: str, folder: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def bars(events: Iterator[Event]) -> Iterator[Bar]:
-    """From each time that a piece is handed out to the next thing that is told of it."""
+    """Find each lease of a piece, and the event that ended it."""
     held: dict[str, tuple[str, int]] = {}
     for event in events:
         facts = dict(zip(EVENTS[event.event], event.facts, strict=True))
@@ -112,12 +113,12 @@ def bars(events: Iterator[Event]) -> Iterator[Bar]:
 
 
 def most_at_a_time(found: list[Bar]) -> int:
-    """How many bars there were at a moment, at most."""
+    """Count the most bars at one moment."""
     return max(sum(bar.begins <= one.begins < bar.ends for bar in found) for one in found)
 
 
 def picture(found: list[Bar]) -> str:
-    """The bars: a row for each piece."""
+    """Draw the bars: a row for each piece."""
     begins, ends = min(bar.begins for bar in found), max(bar.ends for bar in found)
     workers = sorted({bar.worker for bar in found})
     height = TOP + PIECES * ROW + BOTTOM

@@ -1,4 +1,4 @@
-"""A page of small plots, written as SVG by hand."""
+"""Draw a page of small plots as SVG."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def panels(
     title: str,
     colours: dict[str, str] = COLOURS,
 ) -> str:
-    """One panel for each name with a line for each series; all share one logarithmic scale."""
+    """Draw a panel for each name with a line for each series; all share one logarithmic scale."""
     values = [value for series in found.values() for line in series.values() for value in line]
     low, high = 10 ** math.floor(math.log10(min(values))), 10 ** math.ceil(math.log10(max(values)))
     rows, columns = -(-len(found) // COLUMNS), min(len(found), COLUMNS)

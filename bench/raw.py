@@ -1,4 +1,4 @@
-"""A client that writes RESP by hand: many calls in one write, and no more work on a reply than finding its parts."""
+"""Speak RESP with little work: many calls in one write, and replies are only split into parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Reply = Any
 
 
 def pack(*parts: str | bytes) -> bytes:
-    """One command."""
+    """Encode a command."""
     out = [b"*%d\r\n" % len(parts)]
     for part in parts:
         text = part if isinstance(part, bytes) else part.encode()
@@ -20,15 +20,15 @@ def pack(*parts: str | bytes) -> bytes:
 
 
 class ServerError(Exception):
-    """The server replied with an error."""
+    """Raised when the server replies with an error."""
 
 
 class Incomplete(Exception):
-    """The rest of a reply is still on its way."""
+    """Raised when the rest of a reply has not arrived."""
 
 
 def parse(buffer: bytes, at: int) -> tuple[Reply, int]:
-    """One reply, and where the next one begins."""
+    """Decode a reply; give it, and the offset of the next one."""
     stop = buffer.find(b"\r\n", at)
     if stop < 0:
         raise Incomplete

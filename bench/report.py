@@ -1,4 +1,4 @@
-"""What a measurement reports: tables of text, for the terminal and for Markdown."""
+"""Report a measurement: tables of text, for the terminal and for Markdown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Table:
         self.rows.append([f"{cell:.1f}" if isinstance(cell, float) else str(cell) for cell in cells])
 
     def lines(self) -> list[str]:
-        """The table in Markdown, aligned to be read as it is."""
+        """Format the table as aligned Markdown."""
         widths = [max(map(len, column)) for column in zip(self.heads, *self.rows, strict=True)]
         rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
         return [self._line(row, widths) for row in (self.heads, rule, *self.rows)]
@@ -41,7 +41,7 @@ class Table:
 
 @dataclass
 class Verdict:
-    """A target of the specification, and what was measured."""
+    """A target, and the measured value."""
 
     target: str
     measured: float
@@ -62,7 +62,7 @@ class Verdict:
 
 @dataclass
 class Report:
-    """A measurement's tables, its targets, and how it was made."""
+    """A measurement's tables and targets, and its method."""
 
     name: str
     command: str
@@ -72,7 +72,7 @@ class Report:
     versions: Iterable[str] = ()
 
     def markdown(self) -> str:
-        """The page that is kept."""
+        """Format the page."""
         parts = [f"# {self.name}", f"`{self.command}`. {self.method}", _sentence(self.versions) + describe()]
         if self.verdicts:
             parts.append("\n".join(verdict.line() for verdict in self.verdicts))
@@ -93,7 +93,7 @@ def _sentence(versions: Iterable[str]) -> str:
 
 
 def figure(value: float) -> str:
-    """A number with about three digits."""
+    """Format a number with about three digits."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
@@ -102,5 +102,5 @@ def median(values: Iterable[float]) -> float:
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median of the ratios of what ran side by side."""
+    """Give the median of the ratios of measurements that ran side by side."""
     return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))

@@ -1,7 +1,7 @@
-"""Who runs the parts: this process, a pool of two, or Spark. A campaign of conformance, and a plan over a grid.
+"""Compare runners of a campaign of conformance and of a plan over a grid: this process, a pool of two, and Spark.
 
-Each is the same work, part by part, with the same outcome. CPU time is that of all processes, Spark's own included, and
-does not depend on what else the machine does; times do. Spark's session is there before, and has run something.
+The work is the same, part by part, with the same result. CPU time is that of all processes, Spark's included, and does
+not depend on other programs of the machine; clock times do. Spark's session exists before, and has run something.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Work = Callable[[], object]
 
 
 def tree(root: int) -> Iterator[int]:
-    """A process and all that it started, directly or not."""
+    """List a process and all its descendants."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -58,10 +58,10 @@ def tree(root: int) -> Iterator[int]:
 
 
 class CpuTime(Thread):
-    """Adds up the CPU time of this process and all below it, also of those that end meanwhile.
+    """Adds up the CPU time of this process and all its descendants, even those that end meanwhile.
 
-    Each is looked at again and again, for what it used is lost where nobody waits for it: Spark's workers have their
-    own parent. So what a process uses in the last tenth of a second of its life is not counted.
+    Each is sampled repeatedly, because the CPU time of a process is lost if nobody waits for it: Spark's workers have
+    another parent. So the last tenth of a second of a process is not counted.
     """
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class CpuTime(Thread):
 
 
 def measured(work: Work) -> tuple[float, float]:
-    """How long some work takes, and how much CPU time."""
+    """Measure the time and the CPU time of some work."""
     with CpuTime() as cpu:
         began = perf_counter()
         work()
@@ -113,7 +113,7 @@ def measured(work: Work) -> tuple[float, float]:
 
 
 def campaigns(spark: Any, subject: str, examples: int) -> dict[str, Work]:
-    """The runners of a campaign."""
+    """Make the runners of a campaign."""
     from qmodel.pipeline.spark import campaign
 
     what = Campaign("bench", Opening(subject))
@@ -133,11 +133,11 @@ def campaigns(spark: Any, subject: str, examples: int) -> dict[str, Work]:
 
 
 def plans(spark: Any, what: Grid) -> dict[str, Work]:
-    """The runners of a plan."""
-    from qmodel.pipeline.spark import plan
+    """Make the runners of a plan."""
+    from qmodel.planning.spark import measurements, outcomes
 
     def on_spark(tasks: int) -> Work:
-        return lambda: plan.outcomes(what, plan.measurements(spark, what, tasks=tasks))
+        return lambda: outcomes(what, measurements(spark, what, tasks=tasks))
 
     return {
         "one process": lambda: capacity.run(what, 1),

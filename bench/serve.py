@@ -1,9 +1,10 @@
-"""Operations a second of `qmodel serve`, pipelined: put, pop and complete, one job a call, 500 calls on their way.
+"""Measure operations per second of `qmodel serve`, pipelined: put, pop and complete, one job per call, 500 calls ahead
+of the replies.
 
-Server and client have a CPU each. The client writes RESP by hand, makes its calls before the clock starts, and sends
-the next calls before it has read the replies to those before; it reads every reply, and finishes each job under the
-token that it was given. Beside it, in turns in the same run, the same client on a server that runs the Lua library.
-With `--data` every operation is on the disk before it is answered; the server with Lua keeps nothing.
+Server and client have a CPU each. The client writes RESP itself, makes its calls before the clock starts, and sends
+calls before it has read earlier replies. It reads every reply, and completes each job with the token that it was given.
+Beside it, in turns in the same run, the same client uses a server that runs the Lua library. With `--data` every
+operation is on the disk before its reply; the server with Lua keeps nothing on disk.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def run(options: Options) -> Report:
 
 @contextmanager
 def served(cpu: int, *arguments: str) -> Iterator[Pinned]:
-    """A server of our own, on one CPU."""
+    """Start a server of our own, on one CPU."""
     with tempfile.TemporaryDirectory(prefix="qmodel-") as folder:
         command = [sys.executable, "-m", "qmodel", "serve", "--socket", f"{folder}/socket", *arguments]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -78,7 +79,7 @@ def served(cpu: int, *arguments: str) -> Iterator[Pinned]:
 
 
 def _rate(server: Pinned, jobs: int) -> Run:
-    """Operations a second: put, pop, complete, and all three; and the server's CPU for one, in microseconds."""
+    """Measure operations per second (put, pop, complete, all three), and the server's CPU microseconds for one."""
     connection = Connection(server.url)
     try:
         connection.call("FLUSHALL")
@@ -105,7 +106,7 @@ def _call(operation: str, *arguments: str | bytes) -> bytes:
 
 
 def exchange(connection: Connection, commands: Sequence[bytes]) -> list[Reply]:
-    """Send commands, so many ahead of their replies; none may be refused."""
+    """Send commands, some ahead of their replies; none may be refused."""
     line = connection.socket
     chunks = [b"".join(commands[at : at + WINDOW // 2]) for at in range(0, len(commands), WINDOW // 2)]
     line.sendall(b"".join(chunks[:2]))
@@ -124,7 +125,7 @@ def exchange(connection: Connection, commands: Sequence[bytes]) -> list[Reply]:
 
 
 def _whole(buffer: bytes, at: int) -> tuple[Reply, int] | None:
-    """The reply that begins at a place, and where the next one does; None if it is not there as a whole."""
+    """Decode the reply at an offset, and find the next offset; None if it is incomplete."""
     try:
         return parse(buffer, at) if at < len(buffer) else None
     except Incomplete:

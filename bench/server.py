@@ -1,9 +1,8 @@
-"""What a lifecycle costs the server, in microseconds of its CPU, beside the least that it could cost.
+"""Measure what a lifecycle costs the server, in microseconds of its CPU, beside the least that it could cost.
 
-Server and client share one CPU, and the clock read is the CPU clock of the server's process alone. Floor and qmodel
-take turns within every run; a ratio is the median of the ratios within the runs. "The same commands alone" are those
-that qmodel makes, with keys and texts of the same lengths, from Lua that decides nothing: the least that these commands
-cost.
+Server and client share one CPU, and the clock is the CPU clock of the server's process. Floor and qmodel take turns
+within every run; a ratio is the median of the ratios within the runs. "The same commands alone" are qmodel's commands
+with keys and texts of the same lengths, sent by Lua that decides nothing: the least cost of these commands.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ Runs = list[Stages]
 
 
 def run(options: Options) -> Report:
-    """Measure on every server that was asked for."""
+    """Measure on each requested server."""
     cpu = spare_cpu()
     pin(getpid(), cpu)
     favour(getpid())
@@ -122,7 +121,7 @@ def _depths(empty: Pinned, full: Pinned, options: Options) -> tuple[Table, float
 
 
 def in_turns(clock: Callable[[], float], options: Options, *ways: Way) -> list[Runs]:
-    """Let ways take turns on one server: in every run each goes several times."""
+    """Let variants take turns on one server, several times in each run."""
     return _turns(options, *((clock, way) for way in ways))
 
 

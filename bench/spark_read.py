@@ -1,10 +1,10 @@
-"""Events, as fast as they can be read: by a client, as batches of Arrow, by Spark as a batch and as a stream, and into
-an archive, without Spark and with it; and how many bytes one takes there.
+"""Measure how fast events are read: by a client, as Arrow batches, by Spark as a batch and as a stream, and into an
+archive.
 
-CPU is that of all that takes part: this process, Java, Spark's workers, and the server, which is one thread. `two CPUs`
-is how many events that would be in a second where two CPUs did nothing else; `a second` is what the clock said, with
-whatever else the machine did. Each is the best of the runs, of 300,000 events of 100,000 jobs, after one that does not
-count.
+Archives are written without Spark and with it, and the bytes per event are shown. CPU time is that of all processes
+that take part: this process, Java, Spark's workers, and the server, which is one thread. `two CPUs` is the events per
+second if two CPUs did nothing else; `a second` is by the clock, with whatever else the machine did. Each is the best of
+the runs, over 300,000 events of 100,000 jobs, after a run that is not counted.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Measured(NamedTuple):
 
 
 def cpu_of(pid: int, seen: dict[int, list[int]]) -> float:
-    """CPU seconds of a process, of those that it waited for, and of all below it."""
+    """Read the CPU seconds of a process, of its ended children, and of all below it."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -60,7 +60,7 @@ def cpu_of(pid: int, seen: dict[int, list[int]]) -> float:
 
 
 def all_cpu() -> float:
-    """CPU seconds of this process, what it started, and the server, which it started, too."""
+    """Read the CPU seconds of this process and of all that it started, the server included."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -73,7 +73,7 @@ def all_cpu() -> float:
 
 
 def fill(client: Client, jobs: int) -> None:
-    """Let jobs be put, popped and completed: three events each."""
+    """Put, pop and complete jobs: three events each."""
     client.config.set("max-events", 10**7)
     queues = [f"queue-{number}" for number in range(20)]
     for start in range(0, jobs, 1000):
@@ -82,7 +82,7 @@ def fill(client: Client, jobs: int) -> None:
 
 
 def best(runs: int, action: Callable[[], int]) -> Measured:
-    """The run that took the least CPU, after one that does not count: Java warms up."""
+    """Choose the run with the least CPU time, after a run that is not counted because Java warms up."""
     found = []
     action()
     for _ in range(runs):
@@ -93,7 +93,7 @@ def best(runs: int, action: Callable[[], int]) -> Measured:
 
 
 def by_client(url: str) -> dict[str, Callable[[], int]]:
-    """Reading without Spark."""
+    """Read without Spark."""
     from qmodel.pipeline.events.decode import read
     from qmodel.pipeline.events.pages import pages
 
@@ -105,7 +105,7 @@ def by_client(url: str) -> dict[str, Callable[[], int]]:
 
 
 def by_spark(spark: Any, url: str) -> dict[str, Callable[[], int]]:
-    """Reading by Spark, to nowhere."""
+    """Read with Spark, and discard the rows."""
 
     def batch(schema: str = "") -> int:
         source = spark.read.format("qmodel").option("url", url).option("rowsPerPartition", 50_000)
@@ -129,7 +129,7 @@ def by_spark(spark: Any, url: str) -> dict[str, Callable[[], int]]:
 
 
 def into_archive(url: str, root: Path, spark: Any) -> dict[str, Callable[[], int]]:
-    """Archiving, each time anew."""
+    """Archive, each time from scratch."""
     from qmodel.pipeline.archive.write import archive
     from qmodel.processes import processes
 
@@ -150,7 +150,7 @@ def into_archive(url: str, root: Path, spark: Any) -> dict[str, Callable[[], int
 
 
 def session() -> Any:
-    """Spark on two CPUs, or None where it is not installed."""
+    """Start Spark on two CPUs; None if it is not installed."""
     if find_spec("pyspark") is None or shutil.which("java") is None:
         print("bench: without Spark, which is not installed (extra `spark`, and Java)", file=sys.stderr)
         return None

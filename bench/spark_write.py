@@ -1,9 +1,9 @@
-"""Rows that become jobs: what a row costs the server and the client, from one process and from two tasks of Spark.
+"""Measure what a row that becomes a job costs the server and the client, from one process and from two tasks of Spark.
 
-Rows have data of 40 bytes and a column of which ids are made; batches of 10,000 rows, 1,000 jobs to a round trip.
-Beside it is `put_many` of 100, which is not safe to be done again in other batches: the least that a put costs. Every
-way takes turns with the others on one server, and is done twice: the second time every row is known. Rates are by the
-clock, with whatever else the machine did; CPU times are the server's and the client's own.
+Rows have data of 40 bytes and a column for the id; batches have 10,000 rows, round trips 1,000 jobs. For comparison,
+`put_many` of 100 jobs, which cannot be repeated safely in other batches, is the least that a put costs. All variants
+take turns on one server, and run twice: the second time every row is known. Rates are by the clock, with whatever else
+the machine did; CPU times are the server's and the client's own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WAYS = ("put_many of 100", "rows", "the same rows again", "rows of a request", "
 
 
 class Measured(NamedTuple):
-    """Jobs a second, and microseconds of the server's and the client's CPU for one."""
+    """Jobs per second, and microseconds of the server's and the client's CPU per job."""
 
     rate: float
     server: float
@@ -40,7 +40,7 @@ class Measured(NamedTuple):
 
 
 def run(options: Options) -> Report:
-    """Measure each way on one server."""
+    """Measure each variant on one server."""
     rows = 20_000 if options.quick else 100_000
     found: dict[str, list[Measured]] = {}
     candidate = candidates("redis" if options.server == "all" else options.server)[0]

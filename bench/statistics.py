@@ -1,12 +1,12 @@
-"""Figures of an archive: by the SQL of `qmodel statistics` on DuckDB and on Spark, by Polars, and by a fold in Python.
+"""Measure figures of an archive: by the SQL of `qmodel statistics` on DuckDB and on Spark, by Polars, and by a fold in
+Python.
 
-Each runs in a process of its own, on all CPUs, over the same files: made-up events of seven days in five namespaces, of
-which one has nine tenths. By queue, klass, worker and tag, and kept for the next run; Polars tells less (it has no
-tags, takes nothing back that recovers, and its percentiles are exact), and the fold has no percentiles and keeps
-nothing. What all of them count is compared, and what both sorts of SQL tell, to the last bit. CPU seconds are of the
-process with all its children, starts included, looked at 20 times a second; memory is the most that was resident.
-DuckDB may use 3 GB, and so may Spark's JVM. The last day is counted alone, too, where the six before it were counted
-already.
+Each runs in a process of its own, on all CPUs, over the same files: artificial events of seven days in five namespaces.
+One namespace has nine tenths of them. Figures are by queue, klass, worker and tag, and are kept for the next run.
+Polars computes less: no tags, no corrections for jobs that recover, but exact percentiles. The fold has no percentiles
+and keeps nothing. All common counts are compared, and the two kinds of SQL to the last bit. CPU seconds are of the
+process with all its children, their start included, sampled 20 times a second. Memory is the maximum of resident
+memory. DuckDB may use 3 GB, and so may Spark's JVM. The last day is also counted alone, after the six days before it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HEADS = ["", "CPU seconds", "events a CPU second", "memory, MB"]
 
 
 class Measured(NamedTuple):
-    """What a contender took, in CPU seconds and megabytes, and what it said."""
+    """The CPU seconds and megabytes of a contender, and its output."""
 
     cpu: float
     most: float
@@ -73,7 +73,7 @@ def measure(name: str, root: Path, out: Path) -> Measured:
 
 
 def _group(group: int) -> dict[int, tuple[float, float]]:
-    """Of each process of a group, the megabytes that are resident, and the CPU seconds so far."""
+    """Give the resident megabytes and the CPU seconds of each process of a group."""
     found, tick = {}, os.sysconf("SC_CLK_TCK")
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -89,14 +89,14 @@ def _group(group: int) -> dict[int, tuple[float, float]]:
 
 
 def agree(found: dict[str, Measured]) -> None:
-    """All have counted the same, as far as they count it. Raises AssertionError."""
+    """Check that all contenders counted the same. Raises AssertionError."""
     for what in ("jobs", "counts", "figures"):
         said = {name: one.said[what] for name, one in found.items() if what in one.said}
         assert len(set(said.values())) == 1, (what, said)
 
 
 def run(options: Options) -> Report:
-    """Make the archives, and count them by each."""
+    """Make the archives, and count them with each contender."""
     sizes = SIZES[:1] if options.quick else SIZES + ((LARGE,) if os.environ.get("QMODEL_BENCH_LARGE") else ())
     tables, cpu, memory = list[Table](), dict[str, list[float]](), dict[str, list[float]]()
     for size in sizes:
@@ -136,7 +136,7 @@ def _size(folder: Path, size: int, cpu: dict[str, list[float]], memory: dict[str
 
 
 def _with_six(days: Any, root: Path, before: Path, *, wanted: bool) -> list[int]:
-    """How many events there are after each day; those before the last are counted as soon as they are there."""
+    """Give the number of events after each day; those before the last day are counted as soon as they exist."""
     counts = list[int]()
     for count in days:
         counts.append(count)

@@ -1,9 +1,10 @@
-"""Lifecycles a second of the plain Python client, beside other queue libraries in the same run on the same server.
+"""Measure lifecycles per second of the plain Python client, beside other queue libraries in the same run on the same
+server.
 
-Each mode runs in a process of its own (`bench.peers`) under a Python that has the library (`--peers`), all with hiredis
-and, but for arq, the same redis-py. Every mode is run with server and client on one CPU, and on two; the
-better median counts. What the others do for a job is less, and differs: none but qmodel keeps history, statistics or
-a stream of events, and huey neither acknowledges nor retries here.
+Each mode runs in a process of its own (`bench.peers`) in a Python that has the library (`--peers`), all with hiredis
+and, except arq, the same redis-py. Every mode runs with server and client on one CPU, and on two; the better median
+counts. The other libraries do less for a job: only qmodel keeps history, statistics or a stream of events, and huey
+neither acknowledges nor retries here.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ ONE_AT_A_TIME = {
 
 
 class Way(NamedTuple):
-    """A mode of a library, on an address, with server and client on as many CPUs."""
+    """A mode of a library, on an address, with server and client on one CPU or on two."""
 
     library: str
     mode: str
@@ -70,7 +71,7 @@ def run(options: Options) -> Report:
 
 
 def _pythons(options: Options) -> dict[str, str]:
-    """For each library the first of the Pythons in which it is installed."""
+    """Find for each library the first of the Pythons that has it."""
     found = {}
     for library in MODES:
         for python in [*filter(None, options.peers.split(",")), sys.executable]:
@@ -107,7 +108,7 @@ def _rate(python: str, way: Way, server: Pinned, port: int, options: Options) ->
 
 
 def _best(medians: dict[Way, float]) -> dict[tuple[str, str, str], tuple[float, int]]:
-    """For each mode the better of its two placements."""
+    """Choose the better placement of each mode."""
     best: dict[tuple[str, str, str], tuple[float, int]] = {}
     for way, rate in medians.items():
         key = (way.library, way.mode, way.by)

@@ -1,11 +1,13 @@
-"""Jobs a second of one worker process, for a job that does nothing, beside the workers of other libraries in the same
-run on the same server; how soon an idle worker begins a job; what it costs to be idle; and whether its memory grows.
+"""Measure jobs per second of one worker process with a job that does nothing, beside workers of other libraries on the
+same server.
 
-Each worker runs in a process of its own (`bench.drain`) under a Python that has the library (`--peers`), all with
-hiredis, with server and worker on one CPU and on two; the better median counts. Timed is from the begin of the first
-job to the end of the last. What the others do for a job is less, and differs: none but qmodel keeps history, statistics
-or a stream of events; huey neither acknowledges nor retries here. RQ's workers here fork nothing for a job, and ten at
-a time are its worker pool of ten processes.
+Also measured are how soon an idle worker begins a job, what an idle worker costs, and whether its memory grows.
+
+Each worker runs in a process of its own (`bench.drain`) in a Python that has the library (`--peers`), all with hiredis,
+with server and worker on one CPU and on two; the better median counts. The time is from the start of the first job to
+the end of the last. The other libraries do less for a job: only qmodel keeps history, statistics or a stream of events;
+huey neither acknowledges nor retries here. RQ's workers do not fork for each job here, and ten at a time are its worker
+pool of ten processes.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ AT_A_TIME = (1, 10)
 
 
 def run(options: Options) -> Report:
-    """Measure all that is installed, in turns."""
+    """Measure all libraries that are installed, in turns."""
     pythons = _pythons(options)
     rates: dict[tuple[str, int], list[float]] = {}
     tables, verdicts, versions = [], [], []
@@ -75,7 +77,7 @@ def _rate(python: str, library: str, most: int, cpus: int, server: Pinned, url: 
 
 
 def _best(medians: dict[tuple[str, int, int], float]) -> dict[tuple[str, int], tuple[float, int]]:
-    """For each worker the better of its two placements."""
+    """Choose the better placement of each worker."""
     best: dict[tuple[str, int], tuple[float, int]] = {}
     for (library, most, cpus), rate in medians.items():
         best[library, most] = max(best.get((library, most), (0.0, 0)), (rate, cpus))
@@ -112,7 +114,7 @@ def _worker(url: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _watched(server: Pinned, url: str, options: Options) -> tuple[Table, list[Verdict]]:
-    """How soon it begins, what it costs to be idle, and how much memory it comes to need."""
+    """Measure how soon a worker begins a job, what it costs when idle, and how much memory it needs over time."""
     from bench.workjobs import app, began
     from qmodel.app.connections import Connection
 
@@ -143,7 +145,7 @@ def _watched(server: Pinned, url: str, options: Options) -> tuple[Table, list[Ve
 
 
 def _latencies(count: int) -> Iterator[float]:
-    """Milliseconds from before a put to the begin of its job, each on a worker that has gone to sleep again."""
+    """Measure the milliseconds from before a put to the start of its job, each with a worker that sleeps again."""
     from bench.workjobs import began
 
     for _ in range(count):
@@ -153,7 +155,7 @@ def _latencies(count: int) -> Iterator[float]:
 
 
 def _idle(pid: int, seconds: float) -> float:
-    """The share of a core that a process takes, in per cent."""
+    """Measure the share of a core that a process takes, in per cent."""
     clock = (~pid << 3) | 2
     before = time.clock_gettime_ns(clock)
     time.sleep(seconds)
@@ -161,7 +163,7 @@ def _idle(pid: int, seconds: float) -> float:
 
 
 def _sizes() -> tuple[int, int]:
-    """The memory of the worker after 1,000 jobs, and after 10,000 more."""
+    """Measure the memory of the worker after 1,000 jobs, and after 10,000 more."""
     from bench.workjobs import nothing, size
 
     nothing.put_many([("x" * 1000,)] * 1000)

@@ -1,4 +1,4 @@
-"""The jobs of a worker that is watched from outside."""
+"""Define the jobs of a worker that is measured from outside."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def began() -> int:
 
 @app.job(queue="watched")
 def size() -> int:
-    """Give how many bytes of memory the worker has in use."""
+    """Give how many bytes of memory the worker uses."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize()
 

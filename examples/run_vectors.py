@@ -27,7 +27,7 @@ def execute(binding: Any, step: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(url: str, number: int, vector: dict[str, Any]) -> bool:
-    """Run one vector in a namespace of its own; tell the first step that ends otherwise."""
+    """Run one vector in a namespace of its own; report the first step with another outcome."""
     binding = connect(f"{url}{'&' if '?' in url else '?'}prefix=vectors:{number}:&requests=given")
     try:
         for at, step in enumerate(vector["steps"]):

@@ -1,4 +1,4 @@
-"""A worker beside a program, so that an example is one file. In production it is a process: `qmodel worker`."""
+"""Run a worker beside a program, so that an example is one file. In production it is a process: `qmodel worker`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qmodel.worker import Worker
 
 @contextmanager
 def running(app: App, *queues: str, concurrency: int = 1) -> Iterator[Worker]:
-    """Let a worker perform the jobs of some queues within a block."""
+    """Perform the jobs of some queues with a worker, within a block."""
     worker = Worker(app, queues, concurrency=concurrency)
     thread = threading.Thread(target=worker.run)
     thread.start()

@@ -1,4 +1,4 @@
-"""The same as redis.py for an event loop; what is no input and output, both share.
+"""The same as backend.py for an event loop; what is no input and output, both share.
 
 A call takes a connection of its own for its one round trip, so that a cancelled call cannot hand
 its reply to another; at most `max_connections` are used at a time, and further calls queue up.
@@ -48,7 +48,7 @@ T = TypeVar("T")
 class AsyncRedisBackend:
     """Executes operations on a server, for the tasks of an event loop.
 
-    A call is sent again until the deadline, as redis.py says. `warnings` is what connecting found
+    A call is sent again until the deadline, as backend.py says. `warnings` is what connecting found
     that should be known; it is empty before the first call.
     """
 

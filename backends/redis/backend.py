@@ -7,7 +7,7 @@ Of the options in the URL these are ours, and all others go to redis-py:
 - `prefix=ql:`       what all keys begin with: a namespace. A hash tag keeps it in one cluster slot.
 - `deadline=60`      for how many seconds a call is sent again before it raises ConnectError.
 - `functions=yes`    `no` runs the library as a script, as servers without functions need anyway.
-- `load=newer`       who loads the library: see redis_setup.py; `always` and `never` are for deployers.
+- `load=newer`       who loads the library: see setup.py; `always` and `never` are for deployers.
 - `eviction=refuse`  `accept` connects to a server that deletes jobs when its memory is full.
 - `requests=fresh`   `given` sends no request id where none is given (for conformance).
 - `max_connections`  of the asynchronous backend, 64 without it; the blocking one has one a thread.
@@ -16,7 +16,7 @@ Sending again. redis-py's own retries are off. A call whose reply is lost, or wh
 that is starting, busy or failing over, is sent again by us: the same strings, with the same request
 id, with exponential backoff and full jitter, until the deadline. An operation that takes a request
 id and has none gets a fresh one, made once for all its sends. So it happens once, however often it
-is sent (`qmodel.contract.operations` says why for each). See redis_resend.py.
+is sent (`qmodel.contract.operations` says why for each). See resend.py.
 
 Connections are our own: a list of idle ones, the last used first. It is not redis-py's pool,
 because that asks before each use whether a connection is still good, which costs a system call; here

@@ -6,11 +6,12 @@ The journal's own entries are left out; of the events it is enough to know how m
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
+from qmodel.backends import open_backend
 from qmodel.backends.memory import MemoryBackend
 from qmodel.backends.redis import raw_keys
-from qmodel.client.sync import Client
 from qmodel.errors import QmodelError
 from qmodel.model import restore, snapshot
 from qmodel.model.snapshot import Snapshot
@@ -22,10 +23,10 @@ MOST = 5_000_000
 def taken(url: str) -> Snapshot:
     """Take a snapshot of the namespace at a URL. Raises QmodelError where it cannot be read."""
     if url.startswith("memory:"):
-        with Client(url) as client:
-            assert isinstance(client.backend, MemoryBackend)
-            with client.backend.namespace.lock:
-                found = snapshot.of(client.backend.store)
+        with contextlib.closing(open_backend(url)) as backend:
+            assert isinstance(backend, MemoryBackend)
+            with backend.namespace.lock:
+                found = snapshot.of(backend.store)
     else:
         found = _of_server(url)
     found.journal = ()

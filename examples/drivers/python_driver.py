@@ -1,9 +1,9 @@
-"""A driver for the conformance kit: the Python binding's own coding of calls and replies, over redis-py.
+"""Drive the conformance kit with the Python binding's own coding of calls and replies, over redis-py.
 
     qmodel conformance driver --url redis://localhost:6379/0 -- python examples/drivers/python_driver.py
 
-It answers every line that it reads with one line: see docs/driver.md. A driver for another binding looks like this too;
-only `execute` is different.
+It answers each line with one line: see docs/driver.md. A driver for another binding looks the same; only `execute` is
+different.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from qmodel.wire import codec
 
 
 class Driver:
-    """The state between two lines: a connection, and the namespace to work in."""
+    """The state between two lines: a connection, and the present namespace."""
 
     def __init__(self) -> None:
         self.server: Any = None
@@ -72,21 +72,21 @@ class Driver:
 
 
 def operation(name: str, arguments: dict[str, Any]) -> Operation:
-    """An operation from its arguments: lists become tuples, and objects in them operations."""
+    """Make an operation from its arguments: lists become tuples, and objects in them operations."""
     spec = CATALOGUE[name]
     inner = {a.name: a.kind.of.lower() for a in spec.arguments if isinstance(a.kind, Operations)}
     return spec.cls(**{key: value(inner.get(key, ""), given) for key, given in arguments.items()})
 
 
 def value(inner: str, given: Any) -> Any:
-    """An argument of an operation."""
+    """Convert an argument of an operation."""
     if not isinstance(given, list):
         return given
     return tuple(operation(inner, one) if inner else one for one in given)
 
 
 def plain(found: Any) -> Any:
-    """A reply for JSON: records are objects, lists are arrays."""
+    """Convert a reply for JSON: records are objects, lists are arrays."""
     if hasattr(found, "_asdict"):
         return {name: plain(part) for name, part in found._asdict().items()}
     return [plain(part) for part in found] if isinstance(found, tuple) else found

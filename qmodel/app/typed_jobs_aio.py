@@ -1,4 +1,4 @@
-"""The same as typedjobs.py for event loops."""
+"""The same as typed_jobs.py for event loops."""
 
 from __future__ import annotations
 

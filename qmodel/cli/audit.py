@@ -49,14 +49,14 @@ def command(begin: str | None, save: str | None, take: str | None, state: bool, 
 
 def _audit(at: Session, begin: str | None, save: str | None, state: bool, most: int) -> None:
     from qmodel.backends.redis.take_snapshot import taken
-    from qmodel.pipeline.audit.replay import Audit, differences, uncollected
+    from qmodel.pipeline.audit.replay import Audit, differences, without_collection
     from qmodel.pipeline.journal.pages import entries
 
     audit = Audit(_read(begin) if begin else None)
     now = taken(at.url) if state else None
     found = entries(at.client, audit.number, None if now is None else now.journaled)
     began, rows = time.monotonic(), list[dict[str, Any]]()
-    with uncollected():
+    with without_collection():
         rows += [{"kind": "reply", **difference._asdict()} for difference in audit.follow(found)]
     if now is not None:
         rows += [{"kind": "state", "expected": path} for path in differences(audit.state(), now)]

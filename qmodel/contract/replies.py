@@ -11,6 +11,9 @@ from qmodel.contract.arguments import Edge
 from qmodel.contract.events import Event, Fact
 from qmodel.contract.reasons import Reason
 
+record = tuple.__new__
+"""Makes a NamedTuple of its class and a tuple of its fields; the constructor takes three times as long (0.3 us)."""
+
 
 class Stage(NamedTuple):
     """One entry of a job's history: what happened, when, and its facts (named in HISTORY)."""

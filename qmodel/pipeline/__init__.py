@@ -1,10 +1,11 @@
-"""What can be learnt from the events: tables of them, statistics, and whether the engine counted the same.
+"""Learn from the events: archive them, compute statistics, and audit what the engine did.
 
-Plain functions, over iterators and batches of Arrow: what runs them may be a script, a pool of processes, or Spark.
+All of it is plain functions over iterators and Arrow batches. A script, a pool of processes or Spark can run them.
 
-- `reading` and `gaps`: the events, and the proof that none is missing.
-- `folding` and `tallies`: figures by day and queue, klass, worker or tag; parts can be folded apart and merged.
-- `reconciling`: the engine's own statistics beside the folded ones, to the last bit.
-- `schema` and `decoding`: events as Arrow tables (extra `arrow`).
-- `spark`: the same at any size (extra `spark`): a source of data, and jobs.
+- `events`: read the events page by page and prove that none is missing; events as Arrow tables (extra `arrow`).
+- `archive`: keep events as Parquet files.
+- `journal`: read and archive the journal; `audit` executes it again on the model.
+- `statistics`: figures by day and queue, job type, worker or tag; compare them with the engine's own statistics.
+- `jobs`: turn rows into jobs, and the results of jobs into rows; `tables` shows the jobs that exist now.
+- `spark`: the same on Spark (extra `spark`): a data source, a sink, and programs for a cluster.
 """

@@ -1,4 +1,4 @@
-"""Arrow, of the extra `arrow`; where it is missing, one sentence says so."""
+"""Import Arrow (extra `arrow`); if it is missing, say how to install it."""
 
 from __future__ import annotations
 

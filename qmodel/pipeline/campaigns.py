@@ -1,4 +1,4 @@
-"""Campaigns of conformance as tables: a row for each part, and what is read from them."""
+"""Store conformance campaigns as tables: a row for each part of a campaign."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ SCHEMA: pa.Schema = pa.schema(
         ("failures", pa.list_(_FOUND)),
     ]
 )
-"""Of a table of parts: the fields of `qmodel.conformance.campaign.parts.Part`."""
+"""The columns of a table of parts: the fields of `qmodel.conformance.campaign.parts.Part`."""
 
 
 def batch(part: Part) -> pa.RecordBatch:
-    """A part as a table of one row."""
+    """Turn a part into a table of one row."""
     row = part._asdict()
     row["reached"] = [{**reached._asdict(), "times": times} for reached, times in part.reached]
     row["failures"] = [found._asdict() for found in part.failures]
@@ -53,13 +53,13 @@ def batch(part: Part) -> pa.RecordBatch:
 
 
 def part(row: Mapping[str, Any]) -> Part:
-    """The part of a row."""
+    """Turn a row back into a part."""
     reached = tuple((Reached(r["operation"], r["situation"], r["outcome"]), int(r["times"])) for r in row["reached"])
     failures = tuple(Found(**{name: one[name] for name in Found._fields}) for one in row["failures"])
     return Part(**{**{name: row[name] for name in Part._fields}, "reached": reached, "failures": failures})
 
 
 def parts(what: Campaign, firsts: Iterable[int], examples: int, size: int) -> Iterator[pa.RecordBatch]:
-    """Run the parts that begin with these numbers, in this process: a table of one row as each is done."""
+    """Run the parts that begin with these numbers in this process; yield a table of one row when a part is done."""
     for first in firsts:
         yield batch(perform(what, first, min(size, examples - first)))

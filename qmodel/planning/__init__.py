@@ -1,1 +1,1 @@
-"""Capacity planning: the queue is simulated with the model itself."""
+"""Plan capacity: simulate queues and workers with the model itself."""

@@ -1,11 +1,11 @@
-"""Capacity planning: how long jobs wait at each point of a grid, and how sure that is.
+"""Estimate how long jobs wait at each point of a grid, and how certain the estimate is.
 
-A point is simulated in several runs, which share nothing but the law of chance. From each run comes a number, such as
-the wait that 99 of 100 jobs do not exceed; the point's estimate is the mean of those, and its interval follows from
-how they differ (replications with the beginning deleted; Law and Kelton, Simulation Modeling and Analysis, chapter 9).
-Nothing is assumed about how the waits within a run depend on each other, which they do.
+A point is simulated in several runs with independent random numbers. Each run gives a number, such as the wait that 99
+of 100 jobs do not exceed. The estimate of the point is the mean of these numbers, and its interval follows from their
+differences (replications with the beginning deleted; Law and Kelton, Simulation Modeling and Analysis, chapter 9).
+Waits within a run depend on each other; the method assumes nothing about how.
 
-The kernel is `measure`: a point and a run. Who calls it may be this process, several, or Spark's executors.
+The kernel is `measure`: a point and a run. It can be called in this process, in several, or on Spark's executors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from qmodel.planning.simulate import Served, Simulated, simulate
 from qmodel.processes import spread
 
 ALL = "all"
-"""The name of all streams together, where there are several."""
+"""The name of all streams together, if there are several."""
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 METRICS = (
@@ -29,12 +29,13 @@ METRICS = (
     "completed",
     "drift",
 )
-"""What is measured of each stream: the wait of a job until it is begun, and the time until it is complete, in ms; the
-share of jobs that were completed; and how much longer the later half waited than the earlier one, in ms."""
+"""The measures of each stream: the wait of a job until an attempt begins, and the time until it is complete, in ms; the
+share of completed jobs; and how much longer the later half waited than the earlier half, in ms.
+"""
 
 
 class Measured(NamedTuple):
-    """What came of a run of a point: by stream and metric; the share of workers that worked; attempts by jobs."""
+    """The result of a run of a point: values by stream and metric, the share of busy workers, attempts by jobs."""
 
     point: int
     run: int
@@ -45,7 +46,7 @@ class Measured(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An estimate: of a metric of a stream, at a point."""
+    """An estimate of a metric of a stream at a point."""
 
     point: int
     stream: str
@@ -54,10 +55,10 @@ class Row(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A point, simulated: estimates by stream and metric, the share of workers that worked, and whether it is settled.
+    """The result of a point: estimates by stream and metric, the share of busy workers, and whether it is settled.
 
-    Where `settled` is false, waits were still growing when the run ended: there is too much work for the workers, or
-    for a throttle, or the warm-up is too short. Then the figures say how long was looked, and nothing else.
+    If `settled` is false, waits were still growing when the run ended: there is too much work for the workers or for a
+    throttle, or the warm-up is too short. Then the figures depend on the length of the run only.
     """
 
     point: Point
@@ -70,7 +71,7 @@ class Outcome(NamedTuple):
 
 
 def tasks(grid: Grid) -> list[tuple[int, int]]:
-    """All runs of all points, those that take longest first: many workers that are nearly all busy."""
+    """List all runs of all points, the slowest first: those with many workers that are nearly all busy."""
     by_cost = sorted(range(len(grid.points)), key=lambda number: -grid.points[number].offered)
     return [(number, run) for number in by_cost for run in range(grid.runs)]
 
@@ -105,7 +106,7 @@ def _spread(ordered: Sequence[int]) -> Iterator[float]:
 
 
 class _Work:
-    """A run of a point, by their numbers."""
+    """A point and a run, by their numbers."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -126,7 +127,7 @@ def run(grid: Grid, processes: int = 1, progress: Callable[[Measured], None] = l
 
 
 def outcomes(grid: Grid, found: Iterable[Measured]) -> list[Outcome]:
-    """The points, from all their runs in any order."""
+    """Combine all runs, in any order, into points."""
     by: dict[int, list[Measured]] = {number: [] for number in range(len(grid.points))}
     for one in found:
         by[one.point].append(one)
@@ -151,10 +152,10 @@ def _outcome(point: Point, runs: list[Measured]) -> Outcome:
 
 
 def difference(one: Outcome, other: Outcome, stream: str, metric: str) -> Estimate:
-    """By how much a metric of a stream is higher at one point than at another.
+    """Estimate how much higher a metric of a stream is at one point than at another.
 
-    The two face the same jobs in runs of the same number, so what differs is compared run by run: the interval is
-    narrower, often by far, than those of the two points would make it.
+    Runs of the same number face the same jobs at both points, so they are compared run by run. This interval is
+    narrower, often by far, than the intervals of the two points would suggest.
     """
     at = METRICS.index(metric)
     pairs = zip(one.runs, other.runs, strict=True)
@@ -162,15 +163,15 @@ def difference(one: Outcome, other: Outcome, stream: str, metric: str) -> Estima
 
 
 def _grows(values: dict[str, Estimate]) -> bool:
-    """Whether the later half of the jobs waited longer, by a quarter of the mean at least, and beyond chance.
+    """Say whether the later half of the jobs waited longer: by at least a quarter of the mean, and beyond chance.
 
-    Where waits grow from the first job to the last, it is about the mean itself.
+    If waits grow from the first job to the last, the difference is about the mean itself.
     """
     return values["drift"].low > values["wait_mean"].mean / 4
 
 
 def table(grid: Grid, found: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """A row for each point and stream: the grid's values, then each metric with the ends of its interval."""
+    """Give a row for each point and stream: the grid's values, then each metric with the bounds of its interval."""
     rows = []
     for outcome in found:
         for stream, values in outcome.streams.items():

@@ -1,4 +1,4 @@
-"""Means of few independent runs, and how far they may be off (Student, Biometrika 6, 1908)."""
+"""Compute means of few independent runs with confidence intervals (Student, Biometrika 6, 1908)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from statistics import NormalDist, fmean, stdev
 from typing import NamedTuple
 
 SURE = 0.95
-"""How often an interval holds what it is for."""
+"""The confidence level of the intervals."""
 
 _T = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281)
 """Student's t of 0.975, for 1 to 10 degrees of freedom."""
 
 
 class Estimate(NamedTuple):
-    """A mean, and how far the true one may be from it on either side, with the certainty SURE."""
+    """A mean with the half-width of its confidence interval, at the level SURE."""
 
     mean: float
     half: float
@@ -32,7 +32,7 @@ class Estimate(NamedTuple):
 
 
 def students_t(freedom: int) -> float:
-    """Student's t of 0.975: from the table, and beyond it by the expansion of Cornish and Fisher (1937).
+    """Compute Student's t of 0.975: from the table, then by the expansion of Cornish and Fisher (1937).
 
     >>> round(students_t(1), 2), round(students_t(11), 3), round(students_t(30), 3), round(students_t(1000), 3)
     (12.71, 2.201, 2.042, 1.962)
@@ -47,7 +47,7 @@ def students_t(freedom: int) -> float:
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """The mean of independent runs, at least two, and its interval.
+    """Compute the mean of at least two independent runs, and its interval.
 
     >>> estimate([1.0, 3.0]).mean, round(estimate([1.0, 3.0]).half, 1)
     (2.0, 12.7)
@@ -56,7 +56,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The least of ordered values that at least a share of them does not exceed; 0 of none.
+    """Give the smallest of sorted values that at least a share of them does not exceed; 0 if there are none.
 
     >>> quantile([1, 2, 3, 4], 0.5), quantile([1, 2, 3, 4], 0.99), quantile([], 0.5)
     (2, 4, 0.0)

@@ -1,13 +1,13 @@
-"""How long it takes until the next job comes, and how long a job takes: laws by which durations are drawn.
+"""Draw durations: the time until the next job arrives, and the time that a job takes.
 
 - `constant`: always `mean_ms`.
-- `exponential` with `mean_ms`: arrivals that know nothing of each other (a Poisson process).
-- `lognormal` with `mean_ms` and `cv` (standard deviation by mean): how long most work takes, with a long tail.
-- `observed`: one of the durations that were seen, each as likely, and without regard to the one before.
-- `recorded`: the durations that were seen in their order, from one on that each run draws, and again from the first:
-  so bursts and the hours of a day stay what they were.
+- `exponential` with `mean_ms`: independent arrivals (a Poisson process).
+- `lognormal` with `mean_ms` and `cv` (standard deviation by mean): typical of work, with a long tail.
+- `observed`: one of the durations that were observed, each equally likely and independent of the one before.
+- `recorded`: the observed durations in their order, from a random start in each run, and from the first again after the
+  last. So bursts and daily patterns are kept.
 
-Durations that were seen come from `observing`; `times` makes them longer or shorter.
+Observed durations come from `qmodel.planning.observations`; `times` makes them longer or shorter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SEEN = ("observed", "recorded")
 
 
 class Law(NamedTuple):
-    """A law. `values` are durations in milliseconds that were seen."""
+    """A distribution. `values` are observed durations in milliseconds."""
 
     kind: str
     mean_ms: float = 0.0
@@ -35,7 +35,7 @@ class Law(NamedTuple):
         return sum(self.values) / len(self.values) if self.kind in SEEN else self.mean_ms
 
     def draws(self, random: Random, times: float = 1.0) -> Iterator[float]:
-        """Durations without end, in milliseconds, each `times` as long. One random number is used for each."""
+        """Yield durations without end, in milliseconds, multiplied by `times`. Each takes one random number."""
         if self.kind == "recorded":
             at = int(random.random() * len(self.values))
             while True:

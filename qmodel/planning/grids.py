@@ -1,4 +1,4 @@
-"""Grids: what is simulated, as a TOML file says it, and at which points.
+"""Read a grid from a TOML file: what is simulated, and at which points.
 
     jobs = 5000                       # measured in each run, after 1000 that are not (warmup)
     runs = 10                         # of each point: intervals come from their differences
@@ -16,8 +16,8 @@
     "pools.main.workers" = [2, 3, 4]
     load = [0.5, 1.0, 1.2]
 
-A key of the grid is the path of any value of the file, and the points are all combinations. Every point is read and
-checked before the first is simulated; what is wrong is told with its path, its value, and what could stand there.
+A key of the grid is the path of any value in the file. The points are all combinations. Every point is read and checked
+before the first is simulated. An error names the path, the value, and the values that are accepted.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ LIMITS = ("concurrency", "rate", "rate_ms", "capacity", "refill", "refill_ms")
 
 
 class GridError(QmodelError):
-    """A grid that cannot be: the path of the value, what it is, and what could stand there."""
+    """Raised for an invalid grid, with the path of the value, the value, and what is accepted."""
 
 
 class Point(NamedTuple):
-    """A point: the values that the grid gives it, and what is simulated there."""
+    """A point: the values that the grid gives it, and its simulation setup."""
 
     values: tuple[tuple[str, Any], ...]
     setup: Setup
 
     @property
     def offered(self) -> float:
-        """The work that comes in a unit of time, by the workers there are: from 1 on, waits grow without end."""
+        """The offered load per worker: from 1 on, waits grow without bound."""
         work = sum(one.service.mean / (1 - one.fails) / one.arrivals.mean for one in self.setup.streams)
         return self.setup.load * work / sum(pool.workers for pool in self.setup.pools)
 
 
 class Grid(NamedTuple):
-    """All points, and how many runs each of them has. `axes` are the paths in the grid, with their values."""
+    """All points, and the number of runs of each. `axes` are the paths in the grid, with their values."""
 
     points: tuple[Point, ...]
     runs: int
@@ -83,7 +83,7 @@ def read(path: Path | str) -> Grid:
 
 
 def grid(found: Mapping[str, Any], folder: Path = Path()) -> Grid:
-    """The grid of what a file says. A file of observations is looked for from `folder` on."""
+    """Make the grid of a parsed file. Files of observations are relative to `folder`."""
     given = copy.deepcopy(dict(found))
     axes = given.pop("grid", {})
     runs = _Part("", given).whole("runs", 10, 2, 1000)
@@ -96,7 +96,7 @@ def grid(found: Mapping[str, Any], folder: Path = Path()) -> Grid:
     for values in axes.values():
         many *= len(values)
     if many > MOST_POINTS:
-        raise GridError(f"The grid has {many:,} points, and {MOST_POINTS:,} at most are simulated: take values out.")
+        raise GridError(f"The grid has {many:,} points, and {MOST_POINTS:,} at most are simulated: remove values.")
     for values in product(*axes.values()):
         chosen = tuple(zip(axes, values, strict=True))
         points.append(Point(chosen, _setup(_placed(given, chosen), seen)))
@@ -107,7 +107,7 @@ def _observed(name: Any, folder: Path) -> dict[tuple[str, str], Observed]:
     if name is None:
         return {}
     if not isinstance(name, str):
-        raise GridError(f"observed is the name of a file, and not {name!r}.")
+        raise GridError(f"observed must be the name of a file, not {name!r}.")
     try:
         return loads((folder / name).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -117,7 +117,7 @@ def _observed(name: Any, folder: Path) -> dict[tuple[str, str], Observed]:
 
 
 def _placed(given: dict[str, Any], chosen: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """What the file says, with the values of a point at their paths."""
+    """Put the values of a point at their paths in the file."""
     placed = copy.deepcopy(given)
     for path, value in chosen:
         *parents, leaf = path.split(".")
@@ -134,7 +134,7 @@ def _placed(given: dict[str, Any], chosen: Sequence[tuple[str, Any]]) -> dict[st
 
 
 class _Part:
-    """A table of the file, from which values are taken; what is left at the end, nobody knows."""
+    """A table of the file. Values are taken out of it; what is left at the end is unknown."""
 
     def __init__(self, path: str, found: Any) -> None:
         if not isinstance(found, dict):
@@ -145,56 +145,56 @@ class _Part:
         return name in self.found
 
     def at(self, name: str) -> str:
-        """The path of a value."""
+        """Give the path of a value."""
         return f"{self.path}.{name}" if self.path else name
 
     def part(self, name: str) -> _Part:
-        """A table within."""
+        """Take a nested table."""
         return _Part(self.at(name), self.found.pop(name, {}))
 
     def parts(self, name: str) -> dict[str, _Part]:
-        """The tables in a table within, by their names."""
+        """Take the tables in a nested table, by name."""
         within = self.part(name)
         return {one: within.part(one) for one in list(within.found)}
 
     def whole(self, name: str, default: int, low: int, high: int) -> int:
-        """A whole number."""
+        """Take a whole number."""
         value = self.found.pop(name, default)
         if type(value) is not int or not low <= value <= high:
-            raise GridError(f"{self.at(name)} is a whole number from {low:,} to {high:,}, and not {value!r}.")
+            raise GridError(f"{self.at(name)} must be a whole number from {low:,} to {high:,}, not {value!r}.")
         return value
 
     def number(self, name: str, default: float | None, low: float, high: float) -> float:
-        """A number above `low`, or that itself where it is the default, and up to `high`."""
+        """Take a number above `low`, or equal to it if it is the default, and up to `high`."""
         value = self.found.pop(name, default)
         if type(value) not in (int, float) or not (low < value <= high or value == default):
-            raise GridError(f"{self.at(name)} is a number above {low:g}, up to {high:g}, and not {value!r}.")
+            raise GridError(f"{self.at(name)} must be a number above {low:g}, up to {high:g}, not {value!r}.")
         return float(value)
 
     def text(self, name: str, default: str | None = None, known: Sequence[str] = ()) -> str:
-        """A text."""
+        """Take a text."""
         value = self.found.pop(name, default)
         if not isinstance(value, str) or not value or (known and value not in known):
             could = f"one of {', '.join(known)}" if known else "a text"
-            raise GridError(f"{self.at(name)} is {could}, and not {value!r}.")
+            raise GridError(f"{self.at(name)} must be {could}, not {value!r}.")
         return value
 
     def texts(self, name: str, default: Sequence[str]) -> tuple[str, ...]:
-        """A list of texts."""
+        """Take a list of texts."""
         value = self.found.pop(name, list(default))
         if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
-            raise GridError(f"{self.at(name)} is a list of texts, and not {value!r}.")
+            raise GridError(f"{self.at(name)} must be a list of texts, not {value!r}.")
         return tuple(value)
 
     def flag(self, name: str, default: bool) -> bool:
-        """true or false."""
+        """Take true or false."""
         value = self.found.pop(name, default)
         if type(value) is not bool:
-            raise GridError(f"{self.at(name)} is true or false, and not {value!r}.")
+            raise GridError(f"{self.at(name)} must be true or false, not {value!r}.")
         return value
 
     def end(self, known: str) -> None:
-        """Refuse what nobody has taken."""
+        """Refuse the values that were not taken."""
         if self.found:
             raise GridError(f"There is no {self.at(min(self.found))!r}: there are {known}.")
 
@@ -203,11 +203,11 @@ def _setup(found: dict[str, Any], seen: Mapping[tuple[str, str], Observed]) -> S
     top = _Part("", found)
     streams = tuple(_stream(name, part, seen) for name, part in top.parts("streams").items())
     if not streams:
-        raise GridError("There is no stream of jobs: say [streams.NAME] with a queue, arrivals and service.")
+        raise GridError("There is no stream of jobs: add [streams.NAME] with a queue, arrivals and service.")
     queues = tuple(dict.fromkeys(stream.queue for stream in streams))
     pools = tuple(_pool(name, part, queues) for name, part in top.parts("pools").items())
     if not pools:
-        raise GridError("There are no workers: say [pools.NAME] with workers.")
+        raise GridError("There are no workers: add [pools.NAME] with workers.")
     throttles = tuple((name, _limits(part)) for name, part in top.parts("throttles").items())
     options = top.part("options").found
     setup = Setup(
@@ -250,7 +250,7 @@ def _law(part: _Part, observed: Observed | None, what: str) -> Law:
 
 
 def _pool(name: str, part: _Part, queues: tuple[str, ...]) -> Pool:
-    by_default = ORDERS[0] if "queues" in part else ORDERS[1]  # as of `qmodel worker`
+    by_default = ORDERS[0] if "queues" in part else ORDERS[1]  # as for `qmodel worker`
     pool = Pool(
         name, part.whole("workers", 1, 1, MOST_WORKERS), part.texts("queues", queues),
         part.number("crashes", 0.0, 0.0, 0.999), part.whole("restart_ms", 1000, 0, 10**10),
@@ -271,11 +271,11 @@ def _limits(part: _Part) -> tuple[tuple[str, Any], ...]:
 
 
 def _check(setup: Setup, queues: tuple[str, ...]) -> None:
-    """Refuse what the engine would refuse, and what nobody would ever work off."""
+    """Refuse what the engine would refuse, and queues that no pool works on."""
     store = Store()
     served = {queue for pool in setup.pools for queue in pool.queues}
     if set(queues) - served:
-        raise GridError(f"No pool works off the queue {min(set(queues) - served)!r}: name it in the queues of one.")
+        raise GridError(f"No pool serves the queue {min(set(queues) - served)!r}: add it to the queues of a pool.")
     tried: list[tuple[str, Operation]] = [(f"options.{k}", ops.ConfigSet(k, v)) for k, v in setup.options]
     tried += [(f"throttles.{name}", ops.ThrottleSet(name, **dict(limits))) for name, limits in setup.throttles]
     tried += [
@@ -291,4 +291,4 @@ def _check(setup: Setup, queues: tuple[str, ...]) -> None:
     for stream in setup.streams:
         if set(stream.throttles) - known:
             unknown = min(set(stream.throttles) - known)
-            raise GridError(f"streams.{stream.name}.throttles has {unknown!r}: say [throttles.{unknown}] with a limit.")
+            raise GridError(f"streams.{stream.name}.throttles has {unknown!r}: add [throttles.{unknown}] with a limit.")

@@ -1,7 +1,7 @@
-"""What can be seen of jobs in the events: when they come, how long they take, how often they fail.
+"""Observe jobs in the events: when they arrive, how long they take, how often they fail.
 
-By queue and klass. The events are read in their order, and once; what is kept is bounded, however many there are: the
-last durations of each queue and klass.
+Figures are by queue and klass. The events are read once, in order. Memory is bounded: only the last durations of each
+queue and klass are kept.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from qmodel.contract.events import Event
 from qmodel.errors import QmodelError
 
 KEPT = 20_000
-"""How many durations of a queue and klass are kept, the last ones."""
+"""The number of durations that are kept for a queue and klass, the last ones."""
 
 FORMAT = "qmodel observations 1"
 
 
 class Observed(NamedTuple):
-    """Jobs of a queue and klass: the times between their puts and how long attempts took, in ms, in their order.
+    """The jobs of a queue and klass: times between puts, and durations of attempts, in ms, in order.
 
-    `puts` is how many came, `attempts` how often one was begun, `retried` how often it failed, and `lapsed` how often
-    its lease ran out.
+    `puts` counts jobs, `attempts` counts their attempts, `retried` counts failed attempts, and `lapsed` counts leases
+    that ran out.
     """
 
     queue: str
@@ -46,7 +46,7 @@ class _Seen:
 
 
 class Observer:
-    """Goes through events, in their order."""
+    """Reads events in order."""
 
     def __init__(self) -> None:
         self._klass: dict[str, str] = {}
@@ -54,7 +54,7 @@ class Observer:
         self._seen: dict[tuple[str, str], _Seen] = {}
 
     def add(self, events: Iterable[Event]) -> None:
-        """Look at more events. Jobs that were put before the first one are passed over: their klass is not known."""
+        """Read more events. Jobs that were put before the first one are skipped: their klass is unknown."""
         for event in events:
             facts = event.named
             jid = str(facts.get("jid", ""))
@@ -89,7 +89,7 @@ class Observer:
         seen.retried += event.event in ("retried", "failed")
 
     def observed(self) -> list[Observed]:
-        """What was seen, by queue and klass."""
+        """Give the observations by queue and klass."""
         return [
             Observed(*key, one.puts, one.attempts, one.retried, one.lapsed, tuple(one.gaps), tuple(one.runs))
             for key, one in sorted(self._seen.items())
@@ -101,7 +101,7 @@ _GONE = {"canceled", "retired"}
 
 
 def archived(root: str, namespace: str | None = None) -> list[Observed]:
-    """What an archive tells of a namespace, which must be named where it has several. Raises QmodelError."""
+    """Observe a namespace of an archive; `namespace` is required if it has several. Raises QmodelError."""
     from pyarrow import parquet
 
     from qmodel.pipeline.archive.layout import Archive
@@ -110,7 +110,7 @@ def archived(root: str, namespace: str | None = None) -> list[Observed]:
     archive = Archive(root)
     there = archive.namespaces()
     if namespace is None and len(there) > 1:
-        raise QmodelError(f"The archive {root} has several namespaces: say which, one of {', '.join(there)}.")
+        raise QmodelError(f"The archive {root} has several namespaces. Choose one: {', '.join(there)}.")
     files = archive.files(namespace or (there[0] if there else ""))
     if not files:
         raise QmodelError(f"The archive {root} has no events{f' of {namespace!r}' if namespace else ''}.")
@@ -122,12 +122,12 @@ def archived(root: str, namespace: str | None = None) -> list[Observed]:
 
 
 def dumps(found: Iterable[Observed]) -> str:
-    """Observations as a file."""
+    """Write observations as the text of a file."""
     return json.dumps({"format": FORMAT, "observed": [one._asdict() for one in found]}, indent=1)
 
 
 def loads(text: str) -> dict[tuple[str, str], Observed]:
-    """The observations of a file, by queue and klass; ValueError where it is none."""
+    """Read the observations of a file, by queue and klass. Raises ValueError for any other file."""
     found = json.loads(text)
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")

@@ -1,4 +1,4 @@
-"""A picture of a plan: how a wait depends on the first axis of the grid, with a line for each value of the others."""
+"""Draw a plan: how a wait depends on the first axis of the grid, with a line for each value of the other axes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINE, INK = "#dee2e6", "#495057"
 
 
 class _Place(NamedTuple):
-    """A point of a line: where it is on the axis, its estimate, and whether that has settled."""
+    """A point of a line: its value on the axis, its estimate, and whether that is settled."""
 
     at: int
     value: Estimate
@@ -28,9 +28,9 @@ class _Place(NamedTuple):
 
 
 def picture(grid: Grid, found: Sequence[Outcome], metric: str) -> str:
-    """The plan as SVG: a panel for each stream, an interval at each point; hollow where waits still grew.
+    """Draw the plan as SVG: a panel for each stream, an interval at each point, hollow where waits still grew.
 
-    Durations stand on a logarithmic scale. Of the lines as many are drawn as there are colours.
+    Durations are on a logarithmic scale. There are as many lines as colours.
     """
     streams = list(found[0].streams)
     labels = [str(value) for value in grid.axes[0][1]] if grid.axes else [""]
@@ -75,12 +75,12 @@ class _Scale:
         self.high = max(math.ceil(math.log10(max(high, 1.0)) * 2) / 2, self.low + 1)
 
     def y(self, value: float) -> float:
-        """How far down a value stands; what is below a millisecond, or negative, stands at the bottom."""
+        """Give the y coordinate of a value; values below a millisecond are at the bottom."""
         share = (math.log10(max(value, 10**self.low)) - self.low) / (self.high - self.low)
         return TOP + HEIGHT * (1 - min(share, 1.0))
 
     def ticks(self) -> list[int]:
-        """Durations that people know, between its ends."""
+        """Give round durations within the scale."""
         known = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 60_000, 180_000, 600_000, 1_800_000, 3_600_000)
         later = (10_800_000, 43_200_000, 86_400_000, 259_200_000, 864_000_000)
         return [one for one in (*known, *later) if self.low <= math.log10(one) <= self.high]

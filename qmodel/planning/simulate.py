@@ -1,17 +1,16 @@
-"""A queue and its workers, simulated: the model is the queue, and time is a number.
+"""Simulate a queue and its workers: the model is the queue, and time is a number.
 
-Nothing here knows what a queue does. Jobs are put, popped, completed and tried again by the model's own operations, at
-the moment that the simulation has come to; so priorities, throttles, leases and retries are not approximated, they are
-what they are in production. Simulated is what stands around it: when jobs come, how long they take, how often an
-attempt fails, and when a worker dies.
+This module does not know what a queue does. Jobs are put, popped, completed and retried by the model's own operations
+at the simulated time. So priorities, throttles, leases and retries are exact, not approximated. Only the environment is
+simulated: when jobs arrive, how long they take, how often an attempt fails, and when a worker dies.
 
-**The same chance everywhere.** Each job's arrival, duration and faults are drawn from the seed, the run, and its stream
-alone, never from what the queue does. So all points of a grid face the same jobs (common random numbers), and their
-differences are the grid's, not chance's.
+**Common random numbers.** Each job's arrival, duration and faults are drawn from the seed, the run and its stream only,
+never from the state of the queue. So all points of a grid face the same jobs, and differences between points come from
+the grid, not from chance.
 
-**What is left out.** A worker here takes its next job in no time; in production that takes about a millisecond. A job
-that is tried again takes as long as it did. A worker whose job may be lost renews its lease after each third of it, as
-`qmodel worker` does; where no worker dies, leases matter to nobody, and are not renewed at all.
+**Simplifications.** A worker takes its next job in no time; in production that takes about a millisecond. A retry takes
+as long as the first attempt. If workers may die, a worker renews its lease after each third of it, as `qmodel worker`
+does; otherwise leases have no effect and are not renewed.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ QUIET = {
     "stats-history": 0,
     "histogram-history": 0,
 }
-"""Options that keep nothing of what is over: nobody looks at it."""
+"""Options that keep nothing of ended jobs, because nobody reads it."""
 
 MOST_FAULTS = 1000
 
 
 class Stream(NamedTuple):
-    """Jobs of one kind. `fails` is the share of attempts that fail, `retry_ms` when the next one is tried."""
+    """Jobs of one kind. `fails` is the share of attempts that fail, `retry_ms` the delay of the next attempt."""
 
     name: str
     queue: str
@@ -61,9 +60,9 @@ class Stream(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Workers that are alike, one job at a time each. `crashes` is the share of attempts in which the worker dies.
+    """Identical workers with one job each. `crashes` is the share of attempts in which the worker dies.
 
-    `order` is as of `qmodel worker`: `ordered` looks into the queues as they are named, `round-robin` begins each pop
+    `order` is that of `qmodel worker`: `ordered` checks the queues in the given order, `round-robin` begins each pop
     with the next one.
     """
 
@@ -76,7 +75,7 @@ class Pool(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """What is simulated. `load` is how many times as often jobs come; `throttles` and `options` are the engine's."""
+    """What is simulated. `load` multiplies the rate of arrivals; `throttles` and `options` are the engine's."""
 
     streams: tuple[Stream, ...]
     pools: tuple[Pool, ...]
@@ -94,7 +93,7 @@ class Setup(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What became of a measured job: put when, begun and completed after how long; -1 where it never was."""
+    """A measured job: when it was put, and after how long it began and was completed; -1 if it never was."""
 
     stream: str
     put_at: int
@@ -103,9 +102,9 @@ class Served(NamedTuple):
 
 
 class Simulated(NamedTuple):
-    """A run. `busy` is the share of the workers' time in which they worked, while jobs came.
+    """A run. `busy` is the share of the workers' time that they worked, while jobs arrived.
 
-    `attempts` counts how often jobs were begun, and `lost` how many attempts came to their end without their lease.
+    `attempts` counts attempts, and `lost` counts attempts that ended without their lease.
     """
 
     served: tuple[Served, ...]
@@ -126,15 +125,15 @@ class _Job:
 
 
 def simulate(setup: Setup, run: int) -> Simulated:
-    """Simulate a run, by its number: `warmup` jobs, then those that are measured, then as many as before once more.
+    """Simulate a run, by its number: `warmup` jobs, then the measured ones, then as many as `warmup` again.
 
-    Raises AssertionError where the model refuses what no worker would be refused: the setup was not checked.
+    Raises AssertionError if the model refuses an operation that a worker is always allowed: the setup was not checked.
     """
     return _Simulation(setup, run).done()
 
 
 class _Simulation:
-    """A run as it goes on."""
+    """A run in progress."""
 
     def __init__(self, setup: Setup, run: int) -> None:
         self.setup, self.run = setup, run
@@ -168,7 +167,7 @@ class _Simulation:
             self._plan_arrival(0.0, stream, gaps, stream.service.draws(chance[1]), chance[2])
 
     def done(self) -> Simulated:
-        """Go on until nothing is left to happen."""
+        """Continue until no event is left."""
         agenda = self.agenda
         while agenda:
             self.now, _, act, given = heapq.heappop(agenda)
@@ -194,7 +193,7 @@ class _Simulation:
         heapq.heappush(self.agenda, (int(at), self.tick, act, given))
 
     def _wake(self, at: int) -> None:
-        """Let idle workers look again at a moment."""
+        """Schedule a moment at which idle workers look again."""
         if at not in self.wakes:
             self.wakes.add(at)
             self._plan(at, self._woken)
@@ -208,7 +207,7 @@ class _Simulation:
     def _plan_arrival(
         self, at: float, stream: Stream, gaps: Iterator[float], takes: Iterator[float], chance: Random
     ) -> None:
-        at += next(gaps)  # not rounded: many gaps below a millisecond are a rate all the same
+        at += next(gaps)  # not rounded: a rate may have many gaps below a millisecond
         self._plan(at + 0.5, self._arrive, at, stream, gaps, takes, chance)
 
     def _arrive(self, at: float, stream: Stream, gaps: Iterator[float], takes: Iterator[float], chance: Random) -> None:
@@ -239,7 +238,7 @@ class _Simulation:
     # ---- workers
 
     def _offer(self, queue: str = "") -> None:
-        """Let idle workers take what there is, those who look into this queue, if one is named."""
+        """Let idle workers take jobs; with a queue, only workers of that queue."""
         for pool in self.pools:
             while pool.idle and (not queue or queue in pool.pool.queues) and self._take(pool, pool.idle[-1]):
                 pool.idle.pop()
@@ -247,7 +246,7 @@ class _Simulation:
                     return  # one job has come
 
     def _free(self, pool: _Workers, worker: int) -> None:
-        """Let a worker take its next job, or be idle. What it has finished may have let others' jobs through."""
+        """Let a worker take its next job, or become idle. The job that it finished may have released others."""
         if not self._take(pool, worker):
             pool.idle.append(worker)
         if self.setup.throttles:
@@ -290,7 +289,7 @@ class _Simulation:
             self._plan(self.now + job.stream.lease_ms // 3, self._renew, job, token, ends)
 
     def _crash(self, pool: _Workers, worker: int, job: _Job, token: int, since: int) -> None:
-        """A worker dies. Its job is another's when the lease and its grace are over, and it comes again by itself."""
+        """Let a worker die. Its job is released when the lease and its grace period end; the worker restarts."""
         self.busy_ms += self.now - since
         third = max(job.stream.lease_ms // 3, 1)
         renewed = (self.now - since - 1) // third * third if job.stream.renews and self.now > since else 0
@@ -317,11 +316,11 @@ class _Simulation:
 
 
 _TIMED = (("rate", "rate_ms"), ("capacity", "refill"))
-"""Limits of throttles that end by themselves."""
+"""Limits of throttles that expire by themselves."""
 
 
 class _Workers:
-    """The workers of a pool: what each says when it asks for a job, and who is idle."""
+    """The workers of a pool: the pop of each, and which ones are idle."""
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
@@ -335,7 +334,7 @@ class _Workers:
         self.idle = list(range(pool.workers))
 
     def asking(self, worker: int) -> Operation:
-        """What a worker says to get its next job."""
+        """Give the operation that gets a worker its next job."""
         if self.turns < 2:
             return self.pops[worker]
         self.turn = (self.turn + 1) % self.turns
@@ -348,15 +347,15 @@ def _since(job: _Job, moment: int) -> int:
 
 
 def erlang_c(workers: int, offered: float) -> float:
-    """The share of jobs that wait where arrivals and durations are exponential (M/M/c); `offered` is in Erlang.
+    """Compute the share of jobs that wait in an M/M/c queue (exponential times); `offered` is in Erlang.
 
-    Erlang, Post Office Electrical Engineers' Journal 10, 1917. Refuses, with ValueError, what has no limit.
+    Erlang, Post Office Electrical Engineers' Journal 10, 1917. Raises ValueError if the queue grows without bound.
 
     >>> round(erlang_c(1, 0.5), 3), round(erlang_c(2, 1.0), 4)
     (0.5, 0.3333)
     """
     if not 0 <= offered < workers:
-        raise ValueError(f"{offered} Erlang on {workers} workers: waits grow without end.")
+        raise ValueError(f"{offered} Erlang on {workers} workers: waits grow without bound.")
     blocked = 1.0
     for number in range(1, workers + 1):
         blocked = offered * blocked / (number + offered * blocked)
@@ -364,7 +363,7 @@ def erlang_c(workers: int, offered: float) -> float:
 
 
 def wait_quantile(workers: int, offered: float, service_ms: float, share: float) -> float:
-    """Within which time (ms) a share of the jobs begins in M/M/c."""
+    """Compute the wait (ms) that a share of the jobs does not exceed in M/M/c."""
     waits = erlang_c(workers, offered)
     if share <= 1 - waits:
         return 0.0

@@ -17,8 +17,7 @@ from qmodel.contract.events import EVENTS, WHOLE, Event, Fact
 from qmodel.contract.operations import CATALOGUE, Operation, Spec
 from qmodel.contract.reasons import Reason
 from qmodel.contract.refusals import Refusal
-from qmodel.contract.replies import HISTORY, Failure, Job, Stage, Stages
-from qmodel.model.state.records import record
+from qmodel.contract.replies import HISTORY, Failure, Job, Stage, Stages, record
 from qmodel.wire.layout import named, positional
 
 Raw = Any

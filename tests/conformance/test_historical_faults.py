@@ -1,6 +1,6 @@
 """The faults of the systems from which qmodel comes, planted one at a time, and each noticed by the generated histories.
 
-Q, M and F are the numbers in `references/` (qless section 9; Mosquito; the sub-request queue). A fault is a patch to one
+Q numbers the faults of qless, M of Mosquito, F of the sub-request queue. A fault is a patch to one
 file of the model, or of the Lua library; only faults that have an equivalent among our operations are here.
 """
 

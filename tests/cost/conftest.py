@@ -1,4 +1,4 @@
-"""Costs are counted on a server that nobody else uses: what other tests left running would be counted too."""
+"""Count costs on a server without other users: work left by other tests would be counted too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.servers import NOTHING_FOUND, Candidate, Server, chosen_servers, runn
 
 @pytest.fixture(scope="module", params=chosen_servers() or [None], ids=lambda c: c.name if c else "none")
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    """A server of this file's own."""
+    """Start a server for this file."""
     candidate: Candidate | None = request.param
     if candidate is None:
         pytest.skip(NOTHING_FOUND)

@@ -1,4 +1,4 @@
-"""The checks of the model are compiled, and so cheaper than the functions that they stand for: they must agree."""
+"""The compiled checks of the model agree with the functions that they replace, which are slower."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PIECES = ("", "a", "-data", "-d", "-dependents", " ", "\n", "\x7f", "\x1f", "~",
 
 
 class Str(str):
-    """Equal to a string, and none."""
+    """A subclass of str: equal to a text, but not one."""
 
 
 def values(seed: int, count: int = 20_000) -> list[object]:
-    """Texts around every rule, whole numbers around every bound, and what is neither."""
+    """Give texts and whole numbers around every bound, and values of other types."""
     chance = random.Random(seed)
     bounds = [getattr(kind, end) for kind in KINDS for end in ("low", "high", "most") if hasattr(kind, end)]
     texts = ["".join(chance.choices(PIECES, k=chance.randrange(5))) for _ in range(count)]
@@ -35,7 +35,7 @@ def values(seed: int, count: int = 20_000) -> list[object]:
 
 
 def disagreements(kind: Kind, plain: str) -> list[object]:
-    """Values that the compiled condition lets through and the function does not."""
+    """Find values that the compiled condition accepts and the function does not."""
     compiled = eval(f"lambda value: {plain}", {"NAMES": NAMES})
     return [value for value in values(1) if compiled(value) and not kind.accepts(value)]
 

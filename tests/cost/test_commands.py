@@ -1,4 +1,4 @@
-"""How many commands a job's life costs the server: a figure that no machine's load changes.
+"""Count the commands that a job's life costs the server: a figure that does not depend on the machine's load.
 
 `python -m bench commands` shows which commands they are.
 """

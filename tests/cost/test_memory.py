@@ -1,7 +1,7 @@
-"""How many bytes a waiting job costs the server: a figure that no machine's load changes.
+"""Measure the bytes that a waiting job costs the server: a figure that does not depend on the machine's load.
 
-At 100,000 jobs, as the target says: at 20,000 the 10,000 events that the stream keeps weigh five times as much on each
-job, and the figure is 8 % higher. `python -m bench memory` shows where the bytes are.
+It is taken at 100,000 jobs, as the target says. At 20,000 jobs the 10,000 events of the stream weigh five times as much
+per job, and the figure is 8 % higher. `python -m bench memory` shows what takes the bytes.
 """
 
 from __future__ import annotations

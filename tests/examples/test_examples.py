@@ -1,4 +1,4 @@
-"""Every example runs: those in Python without a server and with one, those over HTTP against a real one."""
+"""Every example runs: Python examples without a server and with one, HTTP examples against a real one."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ PATIENCE = 60
 
 
 def promised(name: str) -> str:
-    """What an example says at its head that it prints."""
+    """Read the output that an example promises in its docstring."""
     head = ast.get_docstring(ast.parse((EXAMPLES / name).read_text(encoding="utf-8"))) or ""
     return textwrap.dedent(head.partition("It prints:\n\n")[2]) + "\n"
 
 
 def run(*command: str, **environment: str) -> str:
-    """Run a program in the folder of the examples; give what it prints."""
+    """Run a program in the folder of the examples; give its output."""
     known = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment}
     done = subprocess.run(
         command, cwd=EXAMPLES, env=known, capture_output=True, text=True, timeout=PATIENCE, check=False

@@ -1,8 +1,7 @@
-"""What people install is the wheel built from the sdist, so that is what is looked at here.
+"""Users install the wheel that is built from the sdist, so these tests look at that wheel.
 
-A wheel without the backends or without the Lua library builds, installs and says nothing; only its
-users notice. Everything below therefore runs in a clean environment, and in a folder from which the
-repository cannot be seen.
+A wheel without the backends or the Lua library builds and installs without an error; only its users notice. So
+everything runs in a clean environment, in a folder that does not see the repository.
 """
 
 import ast
@@ -27,7 +26,7 @@ TOP_LEVEL_TWICE = {"backends", "lua"}
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command that sees nothing of this checkout; return what it says."""
+    """Run a command that does not see this checkout; give its output."""
     bare = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(command, cwd=cwd, env=bare, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
@@ -35,7 +34,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 def sources(root: Path) -> set[str]:
-    """The files of a checkout that a wheel must hold, by the names that they have there."""
+    """List the files of a checkout that a wheel must have, by their names there."""
     return {
         "qmodel/py.typed",
         *(str(path.relative_to(root)) for path in (root / "qmodel").glob("*.py")),
@@ -47,7 +46,7 @@ def sources(root: Path) -> set[str]:
 
 
 def second_copies(source: str) -> Iterator[str]:
-    """The modules that a file imports from the top-level folders instead of from qmodel."""
+    """List the modules that a file imports from the top-level folders instead of from qmodel."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -59,13 +58,13 @@ def second_copies(source: str) -> Iterator[str]:
 
 
 def optional(names: Iterable[str]) -> set[str]:
-    """Those of some distributions or modules that plain qmodel must not need."""
+    """List the distributions or modules among these that plain qmodel must not need."""
     return {name.split(".")[0].replace("-", "_").lower() for name in names} & OPTIONAL
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with an sdist, and a wheel that was built from it."""
+    """Build an sdist, and a wheel from it; give their folder."""
     folder = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder)
     return folder
@@ -97,7 +96,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def scripts(wheel: Path, elsewhere: Path) -> Path:
-    """The scripts of a clean environment in which the wheel is installed, without extras."""
+    """Install the wheel into a clean environment without extras; give the folder of its scripts."""
     environment = elsewhere / "environment"
     venv.create(environment, with_pip=False)
     scripts = environment / "bin"

@@ -1,4 +1,4 @@
-"""Events for archives, and what is in them for a reader who knows nothing of their making."""
+"""Make events for archives, and read archives with plain Parquet readers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ DAY_MS = 86_400_000
 
 
 def put(client: Client, count: int, day: int = 20_000) -> None:
-    """Some jobs of three queues, put on a day since 1970."""
+    """Make put events of jobs in three queues, on a day since 1970."""
     newest = client.newest()
     for number in range(count):
         client.execute(ops.Put(f"q{number % 3}", f"j{newest + number}", "Send", ""), now=day * DAY_MS + number)
 
 
 def stored(root: Path) -> list[int]:
-    """The sequences in all files that a plain reader finds, in their order."""
+    """List the sequences in all files that a plain reader finds, in order."""
     import pyarrow.parquet as pq
 
     found = [seq for path in root.rglob("*.parquet") for seq in pq.ParquetFile(path).read().column("seq").to_pylist()]

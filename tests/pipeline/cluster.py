@@ -1,6 +1,6 @@
-"""A cluster of Spark on this machine: a master and workers, each a process of its own, as on many machines.
+"""Start a Spark cluster on this machine: a master and workers, each a process of its own.
 
-Their Python knows nothing of this checkout: what executors have of qmodel came with the driver.
+Their Python does not see this checkout: executors get qmodel from the driver.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ DEPLOY = "org.apache.spark.deploy"
 
 @contextmanager
 def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
-    """Start workers of one core each; give the URL of their master. All that they write is in a folder.
+    """Start workers of one core each; give the URL of their master. All their output is in a folder.
 
-    Each has an address of its own, for Spark runs no task twice on one host.
+    Each has an address of its own, because Spark never runs a task twice at once on one host.
     """
     with ExitStack() as stack:
         master = stack.enter_context(

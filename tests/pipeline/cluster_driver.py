@@ -1,6 +1,6 @@
-"""A program for `spark-submit`: what test_cluster.py lets a cluster do. Its argument is a folder.
+"""Run on a cluster with `spark-submit`, started by test_cluster.py. Its argument is a folder.
 
-The executors have no module of tests, so what they do stands in functions inside of functions, which go along.
+The executors do not have the modules of the tests, so their work is in nested functions, which Spark ships.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ ROWS = 4000
 
 
 def straggler(folder: Path, name: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Rows, with a task whose first attempt stops in the middle until another one has ended.
+    """Make rows; the first attempt of one task stops in the middle until another one has ended.
 
-    The others begin when there is a file `<name>-go`.
+    The other attempts begin when there is a file `<name>-go`.
     """
 
     def awaited(what: str) -> None:
@@ -54,7 +54,7 @@ def straggler(folder: Path, name: str) -> Callable[[Iterator[Any]], Iterator[Any
 
 
 def main(folder: Path) -> None:
-    """Write rows beside stragglers, then with an executor that is killed; archive what happened."""
+    """Write rows beside stragglers, then with an executor that is killed; archive the events."""
     spark = session("test")
     url = os.environ["QMODEL_URL"]
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 500)

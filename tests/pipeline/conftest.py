@@ -1,4 +1,4 @@
-"""One session of Spark and one server for all tests here."""
+"""Provide one Spark session and one server for all tests of this folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.servers import NOTHING_FOUND, ROOT, Server, chosen_servers, running
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The one session: its start takes seconds, and its memory half a gigabyte. A task may fail once."""
+    """Start the only session: it takes seconds and half a gigabyte. A task may fail once."""
     from pyspark.sql import SparkSession
 
     from qmodel.pipeline.spark import session
@@ -39,9 +39,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @contextmanager
 def chosen_master(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Where Spark runs, and the options for that: in one process, or, with QMODEL_TEST_SPARK=cluster, on a cluster.
+    """Choose where Spark runs, with options: in one process, or on a cluster if QMODEL_TEST_SPARK=cluster.
 
-    Its executors are given these tests, and have nothing else of this checkout.
+    The cluster's executors get these tests, and nothing else of this checkout.
     """
     if os.environ.get("QMODEL_TEST_SPARK") != "cluster":
         yield "local[2,2]", {}
@@ -54,7 +54,7 @@ def chosen_master(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 @pytest.fixture(scope="session")
 def spark_server() -> Iterator[Server]:
-    """The first server that can be had: what is tried here is Spark."""
+    """Start the first server that is available: Spark is under test here, not servers."""
     candidates = chosen_servers()
     if not candidates:
         pytest.skip(NOTHING_FOUND)
@@ -64,6 +64,6 @@ def spark_server() -> Iterator[Server]:
 
 @pytest.fixture
 def url(spark_server: Server) -> str:
-    """A namespace of an empty server."""
+    """Give a namespace of an empty server."""
     spark_server.client().flushdb()
     return f"{spark_server.url}?prefix=spark:"

@@ -1,4 +1,4 @@
-"""Histories of the model, with all the events that they tell."""
+"""Generate histories of the model with all their events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNT = 150
 
 
 class Watched:
-    """A model that hands out each event once, also where it keeps but a few."""
+    """A model that gives out each event once, even if it keeps few."""
 
     def __init__(self) -> None:
         self.store = Store()
@@ -33,7 +33,7 @@ class Watched:
 
 @cache
 def histories() -> list[Watched]:
-    """Random histories after their last step."""
+    """Generate random histories; give each after its last step."""
     found = []
     for seed in range(COUNT):
         watched = Watched()
@@ -45,7 +45,7 @@ def histories() -> list[Watched]:
 
 
 def every_event() -> Iterator[Event]:
-    """The events of all the histories."""
+    """List the events of all histories."""
     for watched in histories():
         yield from watched.events
 

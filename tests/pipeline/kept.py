@@ -1,4 +1,4 @@
-"""Histories as archives, written without a server."""
+"""Write histories as archives, without a server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from qmodel.contract.events import Event
 
 
 def keep(root: Path, namespace: str, events: Sequence[Event]) -> None:
-    """Write events as a file of an archive; of one day, though they be of several, for few files are read sooner."""
+    """Write events as one file of an archive, under one day even if they have several: few files are read faster."""
     import pyarrow.parquet as pq
 
     from qmodel.pipeline.archive.layout import File

@@ -1,4 +1,4 @@
-"""What tests on Spark need, and how its session is set up for them."""
+"""Check for Spark, and configure its session for tests."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
 def needed() -> None:
-    """Leave a module of tests out where Spark cannot run."""
+    """Skip a module of tests if Spark cannot run."""
     pytest.importorskip("pyspark", reason="pyspark is not installed; it comes with the extra `spark`")
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         pytest.skip("there is no Java, which Spark needs: apt install default-jre-headless", allow_module_level=True)
 
 
 def options(folder: Path) -> dict[str, str]:
-    """Small, quiet, on this machine alone, and leaving nothing behind."""
+    """Configure Spark to be small and quiet, on this machine only, and to leave nothing behind."""
     return {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

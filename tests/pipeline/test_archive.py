@@ -1,4 +1,4 @@
-"""What is archived is each event once, however often somebody was killed."""
+"""An archive has each event once, even if writers are killed."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ def test_a_server_that_is_behind_its_archive_is_refused(
 def test_a_place_that_cannot_be_is_told_of_in_a_sentence(client: Client, url: str, tmp_path: Path) -> None:
     put(client, 1)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ArchiveError, match=r"cannot be read or written: .*run it again"):
+    with pytest.raises(ArchiveError, match=r"cannot be read or written: .*run the command again"):
         list(archive(url, str(tmp_path / "file")))
-    with pytest.raises(ArchiveError, match=r"no place for an archive: .*Give a folder"):
+    with pytest.raises(ArchiveError, match=r"cannot hold an archive: .*Give a folder"):
         list(archive(url, "nowhere://bucket"))
 
 
@@ -197,7 +197,7 @@ def test_what_is_missing_twice_or_not_what_its_name_tells_is_found(client: Clien
     assert (found.missing, found.twice, found.whole) == ((), (Gap(11, 20),), False)
     assert found.last == 20
     for said in (
-        "its name tells of other events than it has: 1 to 10",
+        "its name does not match its events: 1 to 10",
         "it has events of 2024-10-04",
         "cannot be read",
     ):

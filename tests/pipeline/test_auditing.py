@@ -1,4 +1,4 @@
-"""The audit names what a server did otherwise than the model, and nothing else."""
+"""The audit names every difference between a server and the model, and nothing else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WRONG = {
 
 
 def work(client: Client, jobs: int, name: str = "j") -> None:
-    """Jobs that are done, fail, are refused and sent again."""
+    """Complete jobs, fail jobs, cause refusals and resends."""
     queue = client.queues["emails"]
     for number in range(jobs):
         queue.put("Send", {"number": number}, jid=f"{name}{number}", retries=number % 3)
@@ -140,7 +140,7 @@ def test_a_fault_planted_in_the_lua_is_named_at_its_first_step(fault: str) -> No
 
 
 def _first_of(subject: LuaSubject) -> tuple[int, tuple[Recorded, ...]]:
-    """A history in which a subject is wrong: the first entry of its journal that is, and the journal."""
+    """Find a history with a wrong outcome; give the first wrong entry of its journal, and the journal."""
     for seed in range(200):
         subject.reset()
         model, first, number = Store(), 0, 0

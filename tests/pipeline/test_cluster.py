@@ -1,4 +1,4 @@
-"""On a cluster, with executors of their own, that have no qmodel and of which one dies: each row is one job."""
+"""On a cluster whose executors have no qmodel, and one of them dies: each row becomes one job."""
 
 from __future__ import annotations
 

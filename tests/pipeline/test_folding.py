@@ -1,4 +1,4 @@
-"""What is folded from the events is what the engine counted, whole or in parts."""
+"""A fold of the events counts what the engine counted, whole or in parts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folded(watched: Watched) -> Fold:
 
 
 def exact(tally: Tally) -> list[object]:
-    """What merging does not round."""
+    """Give the figures that merging does not round."""
     samples = [(one.count, +one.bins) for one in (tally.wait, tally.run)]
     return [*samples, tally.failures, tally.failed, tally.retries, +tally.groups]
 
@@ -95,7 +95,7 @@ def test_samples_merge_in_any_grouping() -> None:
 
 
 def worked() -> Watched:
-    """A job that is completed, and one that fails and is tried anew on the day after."""
+    """Make the events of a completed job, and of one that fails and is retried on the next day."""
     watched = Watched()
     for jid, klass in (("a", "Send"), ("b", "Scan")):
         watched.step(0, ops.Put("q", jid, klass, ""))
@@ -135,7 +135,7 @@ def test_a_fold_from_the_middle_counts_older_jobs_without_a_klass() -> None:
 
 
 def lost_by(take: list[tuple[int, ops.Operation]], retries: int = 5) -> tuple[int, int]:
-    """The retries that the engine and a fold count of a job whose lease ends so."""
+    """Give the retries that the engine and a fold count for a job that loses its lease in this way."""
     watched = Watched()
     watched.step(0, ops.Put("q", "a", "Send", "", retries=retries, timeout_ms=1000))
     watched.step(0, ops.Pop("q", "w"))

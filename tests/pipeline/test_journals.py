@@ -1,4 +1,4 @@
-"""Journals are kept whole, and audited in segments that together prove all of it."""
+"""Journals are archived whole, and audited in segments that together prove all of it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def kept(url: str, root: str) -> int:
 
 
 def segmented(url: str, root: str, parts: int = 3) -> Client:
-    """A journal in as many segments, each of which begins with a state that the server had."""
+    """Archive a journal in so many segments, each of which begins with a state of the server."""
     client = Client(url)
     client.execute(ops.ConfigSet("journal", 1))
     for part in range(parts):

@@ -1,4 +1,4 @@
-"""An archiver may die anywhere: nothing is lost, and nothing is there twice."""
+"""An archiver may die at any moment: nothing is lost, and nothing is archived twice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def client(url: str) -> Iterator[Client]:
 
 
 class Dies:
-    """A file system, to the process that dies before a certain change to it."""
+    """A file system whose process dies before a chosen change."""
 
     left = 0
 
@@ -52,7 +52,7 @@ class Dies:
 
 
 def deaths(monkeypatch: pytest.MonkeyPatch, start: Path, action: Callable[[str], object]) -> Iterator[Path]:
-    """Do something to copies of a folder, each time dying one change later, until it lives; give those who died."""
+    """Repeat an action on copies of a folder, dying one change later each time, until it survives; yield the deaths."""
     real = Archive.__init__
 
     def init(self: Archive, root: str) -> None:
@@ -75,7 +75,7 @@ def deaths(monkeypatch: pytest.MonkeyPatch, start: Path, action: Callable[[str],
 
 
 def each_once(root: Path, last: int) -> None:
-    """See that readers by the names find each event once, up to the last at least."""
+    """Check that readers by name find each event once, at least up to the last."""
     found = Archive(str(root))
     files = found.files("spark:")
     assert sum(file.rows for file in files) == found.last("spark:") >= last
@@ -117,7 +117,7 @@ def test_who_dies_merging_has_lost_and_doubled_nothing(
 
 
 def killed(args: list[str], lines: int, delay: float) -> None:
-    """Start a command, and kill it with all its processes a moment after it said so many lines."""
+    """Start a command, and kill it with all its processes soon after it printed so many lines."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}"}
     command = [sys.executable, "-m", "qmodel", *args]
     with subprocess.Popen(command, stdout=-1, text=True, env=environment, start_new_session=True) as process:
@@ -129,7 +129,7 @@ def killed(args: list[str], lines: int, delay: float) -> None:
 
 
 def finished(client: Client, url: str, root: Path) -> None:
-    """Archive the rest, and compare all with what the server has."""
+    """Archive the rest, and compare everything with the server."""
     list(archive(url, str(root)))
     assert stored(root) == list(range(1, client.newest() + 1))
     assert next(verify(str(root))).whole

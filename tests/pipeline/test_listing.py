@@ -1,4 +1,4 @@
-"""Tables show what there is, all of it, in parts and pages."""
+"""Tables show all present data, in parts and pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def client() -> Iterator[Client]:
 
 
 def filled(client: Client) -> None:
-    """Some jobs of every state that is quickly reached, in two queues."""
+    """Put jobs into two queues, in every state that is reached quickly."""
     for name in ("a", "b"):
         queue = client.queues[name]
         for number in range(3):

@@ -1,4 +1,4 @@
-"""A fold of an archive has the engine's statistics to the last bit, and goes on with the events behind it."""
+"""A fold of an archive equals the engine's statistics to the last bit, and continues with the events behind it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def client(url: str) -> Iterator[Client]:
 
 
 def work(client: Client, at: int, jobs: int = 30) -> None:
-    """Let jobs of a day be put, performed, tried again, and fail."""
+    """Put, perform, retry and fail the jobs of a day."""
     client.execute(ops.PutMany(tuple(ops.Put("q", f"{at}-{number}", "Send", "") for number in range(jobs))), now=at)
     for number in range(jobs):
         (job,) = client.execute(ops.Pop("q", "w"), now=at + 500 + number * number)

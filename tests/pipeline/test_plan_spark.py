@@ -1,4 +1,4 @@
-"""A grid on executors comes out as in one process."""
+"""A grid gives the same result on executors as in one process."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.pipeline.sparking import needed
 pytestmark = pytest.mark.spark
 needed()
 
-from qmodel.pipeline.spark import plan  # noqa: E402
 from qmodel.planning import capacity  # noqa: E402
 from qmodel.planning.grids import grid  # noqa: E402
+from qmodel.planning.spark import measurements, outcomes  # noqa: E402
 from tests.pipeline.test_planning import TEXT  # noqa: E402
 
 
 def test_executors_simulate_what_one_process_does(spark: Any) -> None:
     found = grid(tomllib.loads(TEXT))
-    assert plan.outcomes(found, plan.measurements(spark, found)) == capacity.run(found)
+    assert outcomes(found, measurements(spark, found)) == capacity.run(found)

@@ -1,4 +1,4 @@
-"""A grid is read or refused, and comes out the same in whichever processes it is simulated."""
+"""A grid is read or refused, and gives the same result in any number of processes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ workers = 3
 
 
 def _given(**changed: Any) -> dict[str, Any]:
-    """The grid, with values at their paths."""
+    """Make the grid, with values at their paths."""
     return grids._placed(tomllib.loads(TEXT), list(changed.items()))
 
 
@@ -69,23 +69,23 @@ def test_the_points_are_all_combinations() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("jobs", 10, "jobs is a whole number from 100 to 10,000,000, and not 10."),
-        ("runs", 1, "runs is a whole number from 2 to 1,000"),
-        ("load", 0, "load is a number above 0, up to 1e+06, and not 0."),
+        ("jobs", 10, "jobs must be a whole number from 100 to 10,000,000, not 10."),
+        ("runs", 1, "runs must be a whole number from 2 to 1,000"),
+        ("load", 0, "load must be a number above 0, up to 1e+06, not 0."),
         ("colour", "red", "There is no 'colour': there are jobs, warmup"),
         ("streams", {}, "There is no stream of jobs"),
         ("pools", {}, "There are no workers"),
-        ("pools.main.workers", 0, "pools.main.workers is a whole number from 1 to 100,000, and not 0."),
-        ("pools.main.queues", ["emails"], "No pool works off the queue 'reports'"),
+        ("pools.main.workers", 0, "pools.main.workers must be a whole number from 1 to 100,000, not 0."),
+        ("pools.main.queues", ["emails"], "No pool serves the queue 'reports'"),
         ("pools.main.queues", ["emails", "mails"], "pools.main.queues is"),
-        ("pools.main.crashes", 1.0, "pools.main.crashes is a number above 0, up to 0.999"),
-        ("streams.emails.queue", "", "streams.emails.queue is a text, and not ''."),
+        ("pools.main.crashes", 1.0, "pools.main.crashes must be a number above 0, up to 0.999"),
+        ("streams.emails.queue", "", "streams.emails.queue must be a text, not ''."),
         ("streams.emails.queue", "a b\x00", "streams.emails: the engine refuses it with BAD_ARGUMENT"),
-        ("streams.emails.throttles", ["sms"], "streams.emails.throttles has 'sms': say [throttles.sms]"),
-        ("streams.emails.arrivals", {}, "streams.emails.arrivals.law is one of constant, exponential"),
-        ("streams.emails.arrivals.mean_ms", None, "streams.emails.arrivals.mean_ms is a number above 0"),
+        ("streams.emails.throttles", ["sms"], "streams.emails.throttles has 'sms': add [throttles.sms]"),
+        ("streams.emails.arrivals", {}, "streams.emails.arrivals.law must be one of constant, exponential"),
+        ("streams.emails.arrivals.mean_ms", None, "streams.emails.arrivals.mean_ms must be a number above 0"),
         ("streams.emails.arrivals", {"law": "observed"}, "has no such jobs"),
-        ("streams.emails.renews", 1, "streams.emails.renews is true or false"),
+        ("streams.emails.renews", 1, "streams.emails.renews must be true or false"),
         ("streams.emails", 7, "streams.emails is a table, and not 7."),
         ("throttles.smtp", {"rate": 5}, "throttles.smtp: the engine refuses it with BAD_ARGUMENT"),
         ("throttles.smtp.colour", 5, "There is no 'throttles.smtp.colour'"),
@@ -136,7 +136,7 @@ def test_a_row_has_the_values_of_the_grid_and_intervals() -> None:
 
 
 def _watched(client: Client) -> Client:
-    """Twenty jobs come, one each second; each takes two seconds, every fourth fails first, and one loses its lease."""
+    """Make the events of twenty jobs, one each second, of two seconds each; every fourth fails first, one lapses."""
     for number in range(20):
         client.execute(ops.Put("q", str(number), "Send", ""), now=1000 * number)
     now = 100_000

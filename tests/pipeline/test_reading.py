@@ -1,4 +1,4 @@
-"""Events as Arrow tables, and the engine's statistics beside the folded ones; on servers, and on the model."""
+"""Read events as Arrow tables, and compare the engine's statistics with folded ones, on servers and on the model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def client(server: Server) -> Iterator[Client]:
 
 
 def work(client: Client, jobs: int = JOBS) -> None:
-    """Let jobs be put, performed, tried again, failed and tried anew."""
+    """Put, perform, retry and fail jobs."""
     queue = client.queues["q"]
     for number in range(jobs):
         queue.put("Send", number, jid=f"j{number}")
@@ -50,7 +50,7 @@ def work(client: Client, jobs: int = JOBS) -> None:
 
 
 def test_a_version_has_just_these_columns() -> None:
-    """Who changes a column, or takes one away, raises VERSION; who adds one, adds it here."""
+    """Changing or removing a column raises VERSION; a new column is added to this list."""
     assert schema.VERSION == 1
     assert schema.SCHEMA.names[:3] == ["seq", "at", "event"]
     assert " ".join(schema.FACTS) == (
@@ -75,7 +75,7 @@ def test_every_kind_of_event_comes_back_from_a_table_as_it_was() -> None:
 
 
 def sent(event: Event) -> bytes:
-    """The text of an event."""
+    """Give the text of an event as a server sends it."""
     return "\t".join(map(str, (event.at, event.event, *event.facts))).encode()
 
 

@@ -1,4 +1,4 @@
-"""The simulation agrees with what is known of queues, and with itself wherever it runs."""
+"""The simulation agrees with queueing theory, and with itself wherever it runs."""
 
 from __future__ import annotations
 
@@ -168,5 +168,5 @@ def test_a_busy_queue_starves_the_one_named_after_it_unless_they_take_turns() ->
 
 
 def test_erlang_has_no_answer_where_there_is_too_much_work() -> None:
-    with pytest.raises(ValueError, match="waits grow without end"):
+    with pytest.raises(ValueError, match="waits grow without bound"):
         erlang_c(2, 2.0)

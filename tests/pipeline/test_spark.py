@@ -1,4 +1,4 @@
-"""Spark reads the events that there are, all of them or none."""
+"""Spark reads all events or fails."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_ranges_are_read_without_spark_too(client: Client, url: str) -> None:
     [
         ({}, "needs the URL of a server"),
         ({"url": "memory://x"}, "needs the URL of a server"),
-        ({"url": "redis://h", "after": "-1"}, "after is a whole number from 0"),
+        ({"url": "redis://h", "after": "-1"}, "after must be a whole number from 0"),
         ({"url": "redis://h", "rowsPerPartition": "0"}, "whole number from 1"),
         ({"url": "redis://h", "failOnDataLoss": "no"}, "true or false"),
         ({"url": "redis://h", "form": "x"}, "no option 'form'"),

@@ -1,4 +1,4 @@
-"""Journals of real runs of the demo on a server, audited on executors: all is proved, and a planted fault is named."""
+"""Journals of real runs of the demo, audited on executors: everything is proved, and a planted fault is named."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def skewed(spark_server: Server, folder: Path, tmp_path: Path) -> str:
-    """An archive of two namespaces, of which one has nine tenths of the entries, in segments."""
+    """Archive two namespaces, one with nine tenths of the entries, in segments."""
     spark_server.client().flushdb()
     for prefix, runs in (("large:", SEGMENTS), ("small:", 1)):
         url = f"{spark_server.url}?prefix={prefix}"
@@ -113,7 +113,7 @@ def test_a_fault_planted_in_the_library_is_named_with_what_was_before(
 
 
 class Lasting:
-    """The session, which the others need after a command that ends its own."""
+    """A session that commands cannot stop, because later tests need it."""
 
     def __init__(self, spark: Any) -> None:
         self.spark = spark

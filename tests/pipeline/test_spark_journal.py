@@ -1,4 +1,4 @@
-"""Spark reads the journal as a table: each entry once, or it says which are gone."""
+"""Spark reads the journal as a table: each entry once, or an error names the missing ones."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def test_entries_that_are_gone_are_told_or_passed_over(client: Client, url: str)
 @pytest.mark.parametrize(
     ("given", "columns", "said"),
     [
-        ({"pushdown": "perhaps"}, "number bigint", "pushdown is true or false"),
+        ({"pushdown": "perhaps"}, "number bigint", "pushdown must be true or false"),
         ({"days": "3"}, "number bigint", "no option 'days'"),
-        ({"after": "-1"}, "number bigint", "after is a whole number"),
+        ({"after": "-1"}, "number bigint", "after must be a whole number"),
         ({}, "jid string", "Entries have no column 'jid': they have number, seq"),
         ({}, "number string", "'number' of entries is int64"),
     ],

@@ -1,4 +1,4 @@
-"""Pieces of a frame are performed by ordinary workers, once each, and their answers are a frame."""
+"""Ordinary workers perform the pieces of a frame once each, and their answers are a frame."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def client(url: str) -> Iterator[Client]:
 
 @pytest.fixture
 def worker(url: str, tmp_path: Path) -> Iterator[None]:
-    """A worker in a process of its own, as anybody starts one."""
+    """Start a worker in a process of its own."""
     (tmp_path / "jobs.py").write_text(WORKER, encoding="utf-8")
     path = f"{ROOT}{os.pathsep}{tmp_path}"
     with subprocess.Popen(
@@ -114,9 +114,9 @@ def test_the_command_tells_what_became_of_the_pieces(
 
 def test_pieces_that_cannot_be_are_refused(spark: Any, client: Client, url: str) -> None:
     frame = spark.createDataFrame([("a", 1), ("a", 2)], "store string, sales int")
-    with pytest.raises(ValueError, match="2 pieces have store = 'a', and would be one job"):
+    with pytest.raises(ValueError, match="2 pieces have store = 'a' and would be one job"):
         requests.submit(frame, "fit", **MODELS, url=url)
-    with pytest.raises(ValueError, match="which columns tell the pieces apart"):
+    with pytest.raises(ValueError, match="columns that identify a piece"):
         requests.gather(frame, "fit", key=(), url=url)
     with pytest.raises(RequestNotFound):
         requests.wait("fit", url=url)

@@ -1,4 +1,4 @@
-"""Statistics on Spark are those of DuckDB, to the last bit, and either goes on where the other ended."""
+"""Statistics on Spark equal those of DuckDB to the last bit, and each continues where the other ended."""
 
 from __future__ import annotations
 

@@ -79,11 +79,11 @@ def test_conditions_on_sequences_become_ranges(client: Client, url: str) -> None
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"table": "job"}, "no table 'job': they are events, jobs, failures"),
+        ({"table": "job"}, "no table 'job'. The tables are events, jobs, failures"),
         ({"table": "jobs", "state": "asleep"}, "state is one of"),
         ({"table": "jobs", "days": "3"}, "no option 'days'"),
-        ({"table": "stats", "days": "0"}, "days is a whole number from 1"),
-        ({"table": "workers", "pushdown": "yes"}, "pushdown is true or false"),
+        ({"table": "stats", "days": "0"}, "days must be a whole number from 1"),
+        ({"table": "workers", "pushdown": "yes"}, "pushdown must be true or false"),
     ],
 )
 def test_tables_and_options_that_there_are_not_are_refused(given: dict[str, str], said: str) -> None:

@@ -1,4 +1,4 @@
-"""Spark writes jobs: each row once, though tasks fail and writes are done again."""
+"""Spark writes jobs: each row once, even if tasks fail and writes are repeated."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def to(frame: Any, url: str, **options: Any) -> Any:
 
 
 def fails(frame: Any, attempts: int) -> Any:
-    """The same rows; the first attempts of each task fail before the last of them."""
+    """Give the same rows; the first attempts of each task fail before its last row."""
 
     def rows(batches: Iterator[Any]) -> Iterator[Any]:
         context = TaskContext.get()
@@ -96,9 +96,9 @@ def test_a_stream_that_does_a_batch_again_writes_each_row_once(
 
 def test_other_modes_are_refused_with_what_to_do(spark: Any, url: str) -> None:
     frame = numbers(spark, 1)
-    with pytest.raises(Exception, match=r'none goes: say mode\("append"\)'):
+    with pytest.raises(Exception, match=r'no job is removed: use mode\("append"\)'):
         to(frame, url).mode("overwrite").save()
-    with pytest.raises(Exception, match="no column 'color' in a job"):
+    with pytest.raises(Exception, match="A job has no column 'color'"):
         to(frame.withColumn("color", F.lit("red")), url).save()
 
 
@@ -115,9 +115,9 @@ def test_a_write_that_is_given_up_says_what_is_left(url: str, caplog: pytest.Log
     ("given", "said"),
     [
         ({"url": "memory://"}, "needs the URL of a server"),
-        ({"limit": "-1"}, "limit is a whole number from 0"),
-        ({"Limit": "5"}, "limit is that of a request"),
-        ({"priority": "5"}, "priority is that of a request"),
+        ({"limit": "-1"}, "limit must be a whole number from 0"),
+        ({"Limit": "5"}, "limit belongs to a request"),
+        ({"priority": "5"}, "priority belongs to a request"),
         ({"colour": "x"}, "no option 'colour'"),
     ],
 )

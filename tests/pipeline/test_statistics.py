@@ -1,4 +1,4 @@
-"""Statistics by SQL are those of a fold, in one run or in many."""
+"""Statistics by SQL equal those of a fold, in one run or in many."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def engine() -> Iterator[DuckDB]:
 
 
 def name_of(number: int) -> str:
-    """A namespace for a history; what may not stand in a path or in SQL stands in its name."""
+    """Name a history's namespace, with characters that paths and SQL must quote."""
     return f"{{n'{number}}}:%41\\"
 
 
 @pytest.fixture(scope="module")
 def archived(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive in which each history is a namespace."""
+    """Archive each history as a namespace."""
     root = tmp_path_factory.mktemp("archive")
     for number, watched in enumerate(histories()):
         keep(root, name_of(number), watched.events)
@@ -58,7 +58,7 @@ def archived(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def folded() -> dict[Name, Tally]:
-    """What folds have of all histories."""
+    """Fold all histories."""
     found = {}
     for number, watched in enumerate(histories()):
         fold = Fold()
@@ -112,7 +112,7 @@ def test_counted_in_parts_and_again_the_figures_are_the_same(engine: DuckDB, tmp
 
 
 def written(out: Path) -> dict[str, list[dict[str, Any]]]:
-    """The rows of the tables in a folder, sorted."""
+    """List the rows of the tables in a folder, sorted."""
     names = ("statistics", "histograms", "failures")
     return {name: sorted(pq.read_table(out / f"{name}.parquet").to_pylist(), key=repr) for name in names}
 

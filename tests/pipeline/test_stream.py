@@ -1,4 +1,4 @@
-"""Spark reads the events as they come: each once, in batches that are bounded, from where it was."""
+"""Spark reads events as they arrive: each once, in bounded batches, from where it stopped."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def reader(url: str, **options: str) -> EventsStream:
 
 
 def run(spark: Any, url: str, folder: Path, **options: str) -> tuple[list[int], list[Any]]:
-    """Read what there is into a folder's table; give all sequences in it, and the progress of the batches."""
+    """Read all events into a folder's table; give all sequences in it, and the progress of the batches."""
     stream = spark.readStream.format("qmodel").option("url", url).options(**options).load()
     query = (
         stream.select("seq")
@@ -124,9 +124,9 @@ def test_a_batch_is_cut_into_ranges_that_are_read_elsewhere(client: Client, url:
     ("given", "said"),
     [
         ({"url": ""}, "needs the URL of a server"),
-        ({"startingOffsets": "newest"}, "startingOffsets is earliest, latest or the sequence"),
-        ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger is a whole number from 1"),
-        ({"minPartitions": "x"}, "minPartitions is a whole number from 1"),
+        ({"startingOffsets": "newest"}, "startingOffsets must be earliest, latest or the sequence"),
+        ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger must be a whole number from 1"),
+        ({"minPartitions": "x"}, "minPartitions must be a whole number from 1"),
         ({"endingOffsets": "latest"}, "no option 'endingoffsets'"),
     ],
 )

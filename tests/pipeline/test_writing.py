@@ -1,4 +1,4 @@
-"""Rows become jobs once each, however often they are sent."""
+"""Each row becomes one job, however often it is sent."""
 
 from __future__ import annotations
 
@@ -190,14 +190,14 @@ def test_two_that_write_the_same_at_a_time_make_each_job_once(spark_server: Serv
 @pytest.mark.parametrize(
     ("columns", "what", "said"),
     [
-        ({"jid": ["a"], "color": ["red"]}, EMAILS, "no column 'color' in a job"),
+        ({"jid": ["a"], "color": ["red"]}, EMAILS, "A job has no column 'color'"),
         ({"jid": ["a"]}, Writing(queue="q"), "need a column 'klass'"),
         ({"jid": ["a"]}, Writing(klass="k"), "need a column 'queue'"),
-        ({"priority": ["high"]}, EMAILS, "'priority' has to be whole numbers, and is string"),
-        ({"tags": ["a,b"]}, EMAILS, "'tags' has to be a list of texts, and is string"),
-        ({"lifo": [1]}, EMAILS, "'lifo' has to be true or false"),
-        ({"data": [b"x"]}, EMAILS, "'data' has binary, which JSON has not"),
-        ({"jid": ["a"], "n": [1]}, EMAILS._replace(keys=("n",)), "say one of them"),
+        ({"priority": ["high"]}, EMAILS, "'priority' must contain whole numbers, not string"),
+        ({"tags": ["a,b"]}, EMAILS, "'tags' must contain a list of texts, not string"),
+        ({"lifo": [1]}, EMAILS, "'lifo' must contain true or false"),
+        ({"data": [b"x"]}, EMAILS, "'data' has binary, which JSON does not have"),
+        ({"jid": ["a"], "n": [1]}, EMAILS._replace(keys=("n",)), "use one of them"),
         ({"n": [1]}, EMAILS._replace(keys=("m",)), "idColumns has 'm', and the rows have n"),
         ({"priority": [1]}, EMAILS._replace(request="r"), "no 'priority' of its own"),
     ],

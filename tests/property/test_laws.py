@@ -1,4 +1,4 @@
-"""The laws of the model (docs/design.md, section 2), each with a planted fault that breaks it."""
+"""The laws of the model, each with a planted fault that breaks it."""
 
 from __future__ import annotations
 

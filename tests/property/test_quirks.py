@@ -1,4 +1,4 @@
-"""The quirks of the original (docs: references/qless.md, section 9): none of them exists here.
+"""The quirks of the original qless, numbered Q0 to Q36: none of them exists here.
 
 Those that are about Lua, the wire, keys or JSON (Q0, Q27, Q28 in part, Q29, Q30, Q35, Q36) have
 their tests with the library; recurring jobs (Q17 to Q19) and limits on concurrency (Q16) with

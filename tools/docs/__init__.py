@@ -14,7 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools import lua_catalogue
+from tools.architecture.picture import svg as architecture_picture
 from tools.docs import kit, overview, violation
+from tools.docs.architecture import markdown as architecture_page
 from tools.docs.client import markdown as client_page
 from tools.docs.reference import as_json
 from tools.docs.reference import markdown as catalogue_page
@@ -33,6 +35,8 @@ MADE: dict[str, Callable[[], str]] = {
     "docs/states.svg": svg,
     "docs/overview.svg": overview.svg,
     "docs/violation.svg": violation.svg,
+    "docs/architecture.md": architecture_page,
+    "docs/architecture.svg": architecture_picture,
     "docs/driver.md": kit.driver_page,
     "docs/driver.schema.json": kit.driver_schema,
     "docs/requirements.md": kit.requirements_page,

@@ -23,11 +23,11 @@ def command(file: Path, out: Path | None, picture: Path | None, metric: str, tas
     """
     grid = planned.read(file, out, metric)
     spark = spark_session("plan")
-    from qmodel.pipeline.spark import plan
+    from qmodel.planning.spark import measurements, outcomes
 
     began = time.monotonic()
     try:
-        found = plan.outcomes(grid, plan.measurements(spark, grid, tasks=tasks))
+        found = outcomes(grid, measurements(spark, grid, tasks=tasks))
     except Exception as error:
         raise QmodelError(reason(error)) from None
     planned.answer(session(), grid, found, time.monotonic() - began, out, picture, metric)

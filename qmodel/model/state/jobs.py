@@ -9,8 +9,9 @@ from typing import NamedTuple
 from qmodel.contract import replies
 from qmodel.contract.lifecycle import seen_at
 from qmodel.contract.refusals import refuse
+from qmodel.contract.replies import record
 from qmodel.model.state import dependencies, history, idempotency, options, parked, results, state_index, tags, ttl
-from qmodel.model.state.records import Job, record
+from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
 

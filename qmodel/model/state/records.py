@@ -16,12 +16,6 @@ Position = tuple[float, int, str]
 """A job in a sorted list: the time that orders it, its sequence, its id."""
 
 
-record = tuple.__new__
-"""Makes a NamedTuple from its class and a tuple of its fields; the class's constructor takes three times as long (0.3
-us).
-"""
-
-
 Told = tuple[int, str, *tuple[str | int, ...]]
 """An event as it is stored: its time, its kind, its facts. The sequence follows from its index, because there are no
 gaps.

@@ -12,6 +12,7 @@ from itertools import islice
 from sortedcontainers import SortedDict
 
 from qmodel.contract.events import Event
+from qmodel.contract.replies import record
 from qmodel.contract.settings import DEFAULTS
 from qmodel.model.sorted_list import Ordered
 from qmodel.model.state.records import (
@@ -29,7 +30,6 @@ from qmodel.model.state.records import (
     Told,
     Unique,
     Worker,
-    record,
 )
 
 

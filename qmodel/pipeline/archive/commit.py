@@ -1,4 +1,4 @@
-"""The one way to change an archive: under a lock, and all at once."""
+"""Change an archive: under a lock, and atomically. This is the only way to change one."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from qmodel.pipeline.archive.layout import COMMIT, HOLES, Archive, ArchiveError,
 from qmodel.pipeline.events.gaps import Gap
 
 PATIENCE = 60
-"""Seconds for which who wants to write to an archive waits for another one who does."""
+"""The seconds that a writer waits for another writer of the archive."""
 
 
 class Busy(ArchiveError):
-    """Another process writes to the archive."""
+    """Raised if another process writes to the archive."""
 
 
 class Writer:
-    """Who may change a namespace of an archive; made by `writing`."""
+    """The one writer of a namespace of an archive; made by `writing`."""
 
     def __init__(self, archive: Archive, namespace: str) -> None:
         self.archive = archive
@@ -32,13 +32,13 @@ class Writer:
         self.recover()
 
     def begin(self) -> str:
-        """Make a folder for some work; gives its name under the root."""
+        """Make a work folder; give its name under the root."""
         name = f"{work_of(self.namespace)}/{secrets.token_hex(6)}"
         self.archive.fs.create_dir(self.archive.at(name), recursive=True)
         return name
 
     def commit(self, folder: str, commit: Commit) -> None:
-        """Make what was written to a folder part of the archive, and take away what it replaces; all, or nothing."""
+        """Move the files of a work folder into the archive and remove the files that they replace, all or nothing."""
         said = {"moves": commit.moves, "removes": commit.removes, "holes": commit.holes}
         path = self.archive.at(f"{folder}/{COMMIT}")
         with self.archive.fs.open_output_stream(f"{path}.part") as file:
@@ -49,7 +49,7 @@ class Writer:
         self._finish(folder, commit)
 
     def recover(self) -> None:
-        """Finish what was decided, and forget what was not."""
+        """Finish commits that were decided, and remove work that was not."""
         for folder, commit in self.archive.pending(self.namespace):
             self._finish(folder, commit)
         work = self.archive.at(work_of(self.namespace))
@@ -57,7 +57,7 @@ class Writer:
             self.archive.fs.delete_dir(work)
 
     def _finish(self, folder: str, commit: Commit) -> None:
-        """Do what is left of a commit: it may have been begun."""
+        """Do the remaining moves of a commit, which may have begun before."""
         archive = self.archive
         here = folder_of(self.namespace)
         made = {here, f"{here}/{HOLES}", *(name.rpartition("/")[0] for _, name in commit.moves)}
@@ -85,12 +85,12 @@ class Writer:
 
 
 def hole_name(namespace: str, hole: Gap) -> str:
-    """Where a hole is recorded, under the root."""
+    """Name the file that records a hole, under the root."""
     return f"{folder_of(namespace)}/{HOLES}/{hole.first:012}-{hole.last:012}"
 
 
 def sync(path: str) -> None:
-    """See that a file or folder of this machine outlives a loss of power."""
+    """Flush a file or folder of this machine to the disk, so that it survives a loss of power."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -100,9 +100,9 @@ def sync(path: str) -> None:
 
 @contextmanager
 def writing(archive: Archive, namespace: str, patience: float = PATIENCE) -> Iterator[Writer]:
-    """Become the one who may change a namespace of an archive, finishing what another one left.
+    """Lock a namespace of an archive for writing, and finish what an earlier writer left.
 
-    Raises Busy where another process of this machine still is that after `patience` seconds.
+    Raises Busy if another process of this machine still holds the lock after `patience` seconds.
     """
     with _locked(archive, namespace, patience):
         yield Writer(archive, namespace)
@@ -110,7 +110,7 @@ def writing(archive: Archive, namespace: str, patience: float = PATIENCE) -> Ite
 
 @contextmanager
 def _locked(archive: Archive, namespace: str, patience: float) -> Iterator[None]:
-    """Hold the lock of a namespace; it ends with this process, however that ends, and its children do not have it."""
+    """Hold the lock of a namespace. It ends with this process, however that ends; child processes do not inherit it."""
     if not archive.local:
         yield
         return
@@ -127,20 +127,20 @@ def _locked(archive: Archive, namespace: str, patience: float) -> Iterator[None]
             except OSError:
                 if time.monotonic() > until:
                     raise Busy(
-                        f"Another process writes to {namespace!r} in {archive.root} just now. Nothing was done; one at "
-                        f"a time is enough. Wait for it, or stop it."
+                        f"Another process writes to {namespace!r} in {archive.root} now. Nothing was done. Wait "
+                        f"until it ends, or stop it."
                     ) from None
             time.sleep(0.1)
         yield
 
 
 @contextmanager
-def told(root: str) -> Iterator[None]:
-    """Say in a sentence what the system says of files: a full disk, a folder that may not be written to."""
+def explained(root: str) -> Iterator[None]:
+    """Turn errors of the file system, such as a full disk or a read-only folder, into a sentence."""
     try:
         yield
     except OSError as error:
         raise ArchiveError(
-            f"The archive {root} cannot be read or written: {error}. What was not finished has not happened; see to "
-            f"that, and run it again."
+            f"The archive {root} cannot be read or written: {error}. Unfinished work was discarded. Solve that "
+            f"problem and run the command again."
         ) from error

@@ -1,7 +1,7 @@
-"""Few large files in place of many small ones, for days to which nothing is added any more.
+"""Merge many small files into few large ones, for days that get no more events.
 
-A day is closed when the archive has a later one. Events whose clock was behind may still come to it: they make further
-files, which are merged when it is compacted again. Merging changes no row, and who has merged all merges nothing more.
+A day is closed when the archive has a later one. An event from a slow clock may still arrive for it. Such events make
+new files, which the next compaction merges. Merging changes no row, and merging again changes nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
-from qmodel.pipeline.archive.commit import told, writing
+from qmodel.pipeline.archive.commit import explained, writing
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File
 from qmodel.pipeline.archive.write import write_file
 from qmodel.pipeline.arrow import pa
@@ -20,11 +20,11 @@ from qmodel.pipeline.events.schema import VERSION
 from qmodel.processes import Run
 
 MOST = 1_000_000
-"""Rows of a merged file: some 20 MB, for which a task needs half a gigabyte."""
+"""The most rows of a merged file: some 20 MB, which a task needs half a gigabyte to merge."""
 
 
 class Merge(NamedTuple):
-    """Files of a day, in their order, that become one; in a folder of the work."""
+    """Files of a day, in order, that become one file in a work folder."""
 
     root: str
     folder: str
@@ -32,7 +32,7 @@ class Merge(NamedTuple):
 
 
 class Compacted(NamedTuple):
-    """What became of a day."""
+    """The result of compacting a day."""
 
     namespace: str
     day: str
@@ -49,14 +49,14 @@ def compact(
     most: int = MOST,
     run: Run = map,
 ) -> Iterator[Compacted]:
-    """Merge files of one namespace or all, of the days given or all that are closed, into files of up to `most` rows.
+    """Merge the files of one namespace or all, of the given days or all closed ones, into files of up to `most` rows.
 
-    Each day is done whole, or not at all. Gives the days in which something was merged. Raises ArchiveError where
-    another process writes to the archive, or files changed on the way.
+    Each day is merged whole or not at all. Yields the days with merged files. Raises ArchiveError if another process
+    writes to the archive, or if files changed meanwhile.
     """
     archive = Archive(root)
     for space in archive.namespaces() if namespace is None else [namespace]:
-        with told(root), writing(archive, space) as writer:
+        with explained(root), writing(archive, space) as writer:
             for day, files in sorted(_days(archive, space, days).items()):
                 chunks = [chunk for chunk in pack(files, most) if len(chunk) > 1]
                 if not chunks:
@@ -71,7 +71,7 @@ def compact(
 
 
 def _days(archive: Archive, namespace: str, days: Iterable[str] | None) -> dict[str, list[File]]:
-    """The files of the days that are to be compacted, but those whose columns have another version."""
+    """Find the files of the days to compact, without those that have columns of another version."""
     found: dict[str, list[File]] = defaultdict(list)
     for file in archive.files(namespace):
         found[file.day].append(file)
@@ -80,7 +80,7 @@ def _days(archive: Archive, namespace: str, days: Iterable[str] | None) -> dict[
 
 
 def pack(files: Sequence[File], most: int) -> Iterator[list[File]]:
-    """Files that follow each other, in groups of up to `most` rows; groups of groups are the same groups."""
+    """Group consecutive files by up to `most` rows; grouping the result again changes nothing."""
     group: list[File] = []
     for file in files:
         if group and sum(one.rows for one in group) + file.rows > most:
@@ -92,17 +92,17 @@ def pack(files: Sequence[File], most: int) -> Iterator[list[File]]:
 
 
 def merge(what: Merge) -> File:
-    """Write some files as one. Columns that only some of them have are null for the others."""
+    """Write some files as one. Columns that are missing in a file are null."""
     archive = Archive(what.root)
     parts = []
     for file in what.files:
-        with told(what.root), archive.fs.open_input_file(file.path) as opened:
+        with explained(what.root), archive.fs.open_input_file(file.path) as opened:
             parts.append(pq.ParquetFile(opened).read())
     table = pa.concat_tables(parts, promote_options="default")
     if table.num_rows != sum(file.rows for file in what.files):
         raise ArchiveError(
-            f"{what.files[0].name} and those behind it have other events than their names tell. Nothing was merged. "
+            f"{what.files[0].name} and those behind it have other events than their names say. Nothing was merged. "
             f"Run `qmodel spark verify --to {what.root}`."
         )
-    with told(what.root):
+    with explained(what.root):
         return write_file(archive, what.folder, what.files[0].namespace, what.files[0].day, table)

@@ -1,27 +1,28 @@
-"""The archive: all events of one or more namespaces, as Parquet files that anything can read.
+"""Define the archive: all events of one or more namespaces, as Parquet files that any tool can read.
 
     <root>/namespace=ql%3A/day=2026-11-21/000000000001-000000100000-100000-v1.parquet
 
-- `namespace` is what the keys begin with, or another name, percent-encoded; `day` is that of `at`, in UTC. Readers that
-  know partitions by folder (Spark, DuckDB, Polars, Arrow) have both as columns beside those of `schema.SCHEMA`.
-- A file's name says which is the first sequence in it, which the last, how many rows it has, and in which version its
-  columns are (`schema.VERSION`). Inside it is sorted by queue, then by sequence: a question about one queue skips most
-  of it. Not by folders of queues: those would be many, and small.
-- Columns that were added since are null in older files. Files of a later version are refused, not guessed at.
+- `namespace` is the prefix of the keys, or another name, percent-encoded; `day` is the UTC day of `at`. Readers that
+  know partitions by folder (Spark, DuckDB, Polars, Arrow) show both as columns beside those of `schema.SCHEMA`.
+- The name of a file has its first sequence, its last sequence, the number of its rows and the version of its columns
+  (`schema.VERSION`). Rows are sorted by queue, then by sequence, so a query about one queue skips most of the file.
+  There are no folders by queue: those would be many, and small.
+- Columns that were added later are null in older files. Files of a later version are refused.
 
-**The names are the checkpoint.** What is archived is what the names say, so there is nothing else to lose, or to agree
-with. A range of sequences is written to `<root>/_work/`, which no reader looks into; then `commit.json` is written
-there, which says where each file belongs and which ones it replaces; then they are moved. Whoever finds a `commit.json`
-does what is left of it. So a writer may be killed anywhere: before that file nothing has happened, after it everything
-has. `files` answers so, too: while files are moved or replaced, it gives each event once. Only one process commits,
-under a lock (`committing`); tasks that outlive it have no way into the archive.
+**The names are the checkpoint.** The names of the files say what is archived, so no other state can be lost or
+disagree. A range of sequences is written to `<root>/_work/`, which no reader looks into. Then `commit.json` is written
+there: it says where each file belongs, and which files it replaces. Then the files are moved. A later writer that finds
+a `commit.json` finishes the moves. So a writer may be killed at any moment: before that file nothing has happened,
+after it everything has. `files` follows the same rule: while files are moved or replaced, it gives each event once.
+Only one process commits, under a lock (`qmodel.pipeline.archive.commit`); tasks that outlive it cannot change the
+archive.
 
-**Holes** are events that the server kept no longer: `<root>/namespace=ql%3A/_holes/<first>-<last>`, made only by who
-says that he may lose some. So `rows and holes == the last sequence` at all times, which is looked at before anything is
-added. (`verifying` looks into the files.)
+**Holes** are events that the server no longer kept: `<root>/namespace=ql%3A/_holes/<first>-<last>`. They are recorded
+only if the caller accepts losses. So `rows and holes == the last sequence` holds at all times, and is checked before
+anything is added. (`qmodel.pipeline.archive.verify` also reads the files.)
 
-The root is a folder, or a URL that `pyarrow.fs` knows (s3://, gs://, hdfs://); there, nothing keeps two archivers of a
-namespace apart.
+The root is a folder, or a URL that `pyarrow.fs` knows (s3://, gs://, hdfs://). On a URL, nothing locks out a second
+archiver of the same namespace.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from qmodel.errors import QmodelError
 from qmodel.pipeline.events.gaps import Gap
 
 TRIES = 3
-"""How often one looks anew where numbers do not add up: somebody may be adding some."""
+"""The number of times that names are listed again if they do not add up: a writer may be adding files."""
 
 WORK, HOLES, COMMIT = "_work", "_holes", "commit.json"
 """Folders whose names begin with _ are passed over by whoever reads partitions."""
@@ -50,11 +51,11 @@ _HOLE = re.compile(r"namespace=([^/]+)/_holes/(\d+)-(\d+)")
 
 
 class ArchiveError(QmodelError):
-    """The archive is not as it has to be, or somebody else writes to it; the sentence says what to do."""
+    """Raised if an archive is inconsistent, or another process writes to it. The message says what to do."""
 
 
 class File(NamedTuple):
-    """A file of the archive, as its name tells. `path` is where it is now."""
+    """A file of the archive, read from its name. `path` is where it is now."""
 
     namespace: str
     day: str
@@ -66,32 +67,32 @@ class File(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Where it belongs, under the root."""
+        """The name under the root where it belongs."""
         folder = f"{folder_of(self.namespace)}/day={self.day}"
         return f"{folder}/{self.first:012}-{self.last:012}-{self.rows}-v{self.version}.parquet"
 
 
 class Commit(NamedTuple):
-    """What is to be done at once: files come from the folder of the work, others go, holes are known."""
+    """An atomic change: files move in from the work folder, other files are removed, holes are recorded."""
 
-    moves: tuple[tuple[str, str], ...] = ()  # from a name in that folder, to a name under the root
+    moves: tuple[tuple[str, str], ...] = ()  # from a name in the work folder to a name under the root
     removes: tuple[str, ...] = ()
     holes: tuple[Gap, ...] = ()
 
 
 def folder_of(namespace: str) -> str:
-    """The folder of a namespace.
+    """Name the folder of a namespace.
 
     >>> folder_of("{shop}:ql:")
     'namespace=%7Bshop%7D%3Aql%3A'
     """
     if not namespace:
-        raise ValueError("an archive keeps the events of a namespace under a name, and this has none: give one")
+        raise ValueError("an archive needs a name for the namespace: give one")
     return f"namespace={quote(namespace, safe='')}"
 
 
 def parse(name: str, path: str = "") -> File | None:
-    """A file, by its name under the root; None for what is no file of an archive."""
+    """Read a file from its name under the root; None if it is not a file of an archive."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -101,17 +102,17 @@ def parse(name: str, path: str = "") -> File | None:
 
 
 class Archive:
-    """An archive: what is in it, and the one way to change that."""
+    """An archive: its content, and its paths."""
 
     def __init__(self, root: str) -> None:
-        """`root` is a folder or a URL that `pyarrow.fs` knows; it need not be there yet."""
+        """Open a folder, or a URL that `pyarrow.fs` knows; it need not exist yet."""
         self.root = str(root)
         if "://" in self.root:
             try:
                 self.fs, self.path = fs.FileSystem.from_uri(self.root)
             except (OSError, ValueError) as error:
                 raise ArchiveError(
-                    f"{self.root} is no place for an archive: {error}. Give a folder, or s3://, gs:// or hdfs://."
+                    f"{self.root} cannot hold an archive: {error}. Give a folder, or s3://, gs:// or hdfs://."
                 ) from None
         else:
             self.fs, self.path = fs.LocalFileSystem(), os.path.abspath(self.root)
@@ -120,13 +121,13 @@ class Archive:
         """The root, as processes that work elsewhere find it."""
 
     def at(self, name: str) -> str:
-        """The path of a name under the root."""
+        """Give the path of a name under the root."""
         return f"{self.path}/{name}"
 
     # ---- looking
 
     def namespaces(self) -> list[str]:
-        """The namespaces that there are."""
+        """List the namespaces."""
         names = (PurePosixPath(found.path).name for found in self._listed("", recursive=False))
         return sorted(unquote(name.partition("=")[2]) for name in names if name.startswith("namespace="))
 
@@ -138,8 +139,9 @@ class Archive:
         last: int | None = None,
         days: Collection[str] | None = None,
     ) -> list[File]:
-        """The files of one namespace or all, in their order, that may have events after a sequence, up to another, and
-        of some days (`2026-11-21`). Each event is in one of them, also while others are merged.
+        """List the files of one namespace or all, in order; each event is in one of them, also during a merge.
+
+        They may have events after a sequence, up to another, and of some days (`2026-11-21`).
         """
         spaces = self.namespaces() if namespace is None else [namespace]
         found = [file for space in spaces for file in self._settled(space)]
@@ -150,15 +152,15 @@ class Archive:
         ]
 
     def holes(self, namespace: str) -> list[Gap]:
-        """The events of a namespace that were lost, as somebody allowed, in their order."""
+        """List the recorded losses of a namespace, in order."""
         matches = [_HOLE.fullmatch(name) for name in self._names(f"{folder_of(namespace)}/{HOLES}")]
         found = {Gap(int(match[2]), int(match[3])) for match in matches if match}
         return sorted(found.union(*(commit.holes for _, commit in self.pending(namespace))))
 
     def last(self, namespace: str) -> int:
-        """The last sequence of a namespace that needs archiving no more; 0 where there is none.
+        """Give the last sequence of a namespace that is archived or recorded as lost; 0 if there is none.
 
-        Raises ArchiveError where the names tell that something is missing before, or twice there.
+        Raises ArchiveError if the names show that something before it is missing or there twice.
         """
         for _ in range(TRIES):
             files, holes = self.files(namespace), self.holes(namespace)
@@ -169,20 +171,20 @@ class Archive:
         else:
             raise ArchiveError(
                 f"The archive {self.root} ends with event {last} of {namespace!r}, and has {known} of them, as files "
-                f"are named. Nothing was added. Run `qmodel spark verify --to {self.root}`: it says which are missing, "
-                f"or there twice."
+                f"are named. Nothing was added. Run `qmodel spark verify --to {self.root}`: it lists events that "
+                f"are missing or there twice."
             )
         return last
 
     def pending(self, namespace: str) -> list[tuple[str, Commit]]:
-        """What was decided, and may not be done yet: the folders of the work, and what each says."""
+        """List the commits that were decided and may not be finished: the work folders and what each says."""
         found = []
         for name in self._names(work_of(namespace)):
             if name.endswith(f"/{COMMIT}"):
                 try:
                     with self.fs.open_input_stream(self.at(name)) as file:
                         said = json.loads(file.read())
-                except FileNotFoundError:  # done, meanwhile
+                except FileNotFoundError:  # done meanwhile
                     continue
                 moves = tuple((one, other) for one, other in said["moves"])
                 holes = tuple(Gap(*hole) for hole in said["holes"])
@@ -190,7 +192,7 @@ class Archive:
         return found
 
     def _settled(self, namespace: str) -> Iterable[File]:
-        """The files as they are when all that was decided is done."""
+        """Give the files as they will be when all decided commits are finished."""
         while True:
             before = self.pending(namespace)
             found = {name: parse(name, self.at(name)) for name in self._names(folder_of(namespace))}
@@ -206,7 +208,7 @@ class Archive:
         return [file for file in found.values() if file is not None]
 
     def _names(self, folder: str) -> Iterator[str]:
-        """The names of all files in a folder and below, under the root."""
+        """List the names of all files in a folder and below, under the root."""
         for found in self._listed(folder, recursive=True):
             if found.type == fs.FileType.File:
                 yield found.path[len(self.path) + 1 :]
@@ -221,7 +223,7 @@ class Archive:
 
 
 def work_of(namespace: str) -> str:
-    """The folder in which the work on a namespace is done."""
+    """Name the work folder of a namespace."""
     return f"{WORK}/{folder_of(namespace)}"
 
 
@@ -233,5 +235,5 @@ def files(
     last: int | None = None,
     days: Collection[str] | None = None,
 ) -> list[File]:
-    """The files of an archive: `Archive(root).files`."""
+    """List the files of an archive: `Archive(root).files`."""
     return Archive(root).files(namespace, after=after, last=last, days=days)

@@ -1,6 +1,6 @@
-"""The events of an archive in the order in which they happened: for folds, and whatever goes through one after another.
+"""Read the events of an archive in the order in which they happened, as folds need them.
 
-Files follow each other but where a clock went back, or at the change of a day: those that overlap are read together.
+Files follow each other, except after a clock went back or around midnight. Overlapping files are read together.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from qmodel.pipeline.events.schema import SCHEMA
 def read(
     root: str, namespace: str, after: int = 0, last: int | None = None, *, gaps: list[Gap] | None = None
 ) -> Iterator[pa.Table]:
-    """The events of a namespace after a sequence, up to `last` or the last that there is, in tables of some files each.
+    """Yield the events of a namespace after a sequence, up to `last` or the end, in tables of some files each.
 
-    Raises ArchiveError where some are not in the archive, before a table that follows them; with a list for `gaps` it
-    adds to that instead.
+    Raises ArchiveError before a table that follows missing events; with a list for `gaps`, adds them to that list
+    instead.
     """
     archive = Archive(root)
     files = archive.files(namespace, after=after, last=last)
@@ -39,7 +39,7 @@ def read(
 
 
 def together(files: Sequence[File]) -> Iterator[list[File]]:
-    """Files in groups that have no sequence in common with each other's range."""
+    """Group files with overlapping ranges of sequences."""
     group: list[File] = []
     until = 0
     for file in sorted(files, key=lambda file: file.first):
@@ -67,7 +67,7 @@ def _prove(archive: Archive, seqs: Sequence[int], after: int, last: int, gaps: l
         which = ", ".join(f"{gap.first} to {gap.last}" for gap in missing[:10])
         raise ArchiveError(
             f"The archive {archive.root} does not have the events {which}: they were recorded as lost, or files are "
-            f"missing (qmodel spark verify). To go on without them, give a list for the gaps."
+            f"missing (qmodel spark verify). To continue without them, pass a list for `gaps`."
         )
     if gaps is not None:
         gaps.extend(missing)

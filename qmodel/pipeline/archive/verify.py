@@ -1,7 +1,7 @@
-"""Whether an archive has each event once, as its files say, and not only their names.
+"""Verify that an archive has each event once, by the content of its files, not only by their names.
 
-Each file is looked into: its sequences and days are read, and compared with its name. What the files have then has to
-be all sequences from 1 to the last, each in one place, but for the holes that were recorded.
+The sequences and days of each file are read and compared with its name. Together the files must have all sequences from
+1 to the last, each once, except recorded holes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from qmodel.pipeline.events.schema import VERSION, version_of
 from qmodel.processes import Run
 
 TRIES = 3
-"""How often the files are listed again, where some are gone when they are looked into."""
+"""The number of times that the files are listed again if some disappear meanwhile."""
 
 
-class Looked(NamedTuple):
-    """What is in a file: runs of sequences without a gap, and what is wrong with it."""
+class Content(NamedTuple):
+    """The content of a file: its ranges of sequences without a gap, and its faults."""
 
     file: File
     runs: tuple[Gap, ...]
@@ -34,7 +34,7 @@ class Looked(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What was found of a namespace: `missing` and `twice` are ranges, `faults` sentences about files."""
+    """The result for a namespace: `missing` and `twice` are ranges, `faults` are sentences about files."""
 
     namespace: str
     last: int
@@ -47,24 +47,24 @@ class Verdict(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether each event is there once, but for the holes."""
+        """Whether each event is there once, except the holes."""
         return not (self.missing or self.twice or self.faults)
 
 
 def verify(root: str, namespace: str | None = None, *, run: Run = map) -> Iterator[Verdict]:
-    """Look into all files of one namespace, or of all; `run` performs that for each file."""
+    """Read all files of one namespace or of all; `run` calls a function for each file."""
     archive = Archive(root)
     for space in archive.namespaces() if namespace is None else [namespace]:
         for tries in range(TRIES):
-            looked: list[Looked] = list(run(look, [(archive.place, file) for file in archive.files(space)]))
-            if all(one.found for one in looked) or tries == TRIES - 1:  # else some were merged meanwhile
+            contents: list[Content] = list(run(inspect, [(archive.place, file) for file in archive.files(space)]))
+            if all(one.found for one in contents) or tries == TRIES - 1:  # otherwise some files were merged meanwhile
                 break
-        yield judge(space, looked, archive.holes(space))
+        yield judge(space, contents, archive.holes(space))
 
 
-def judge(namespace: str, looked: Sequence[Looked], holes: Sequence[Gap]) -> Verdict:
-    """Put together what is in the files of a namespace."""
-    runs = [one for file in looked for one in file.runs]
+def judge(namespace: str, contents: Sequence[Content], holes: Sequence[Gap]) -> Verdict:
+    """Combine the contents of a namespace's files into a verdict."""
+    runs = [one for file in contents for one in file.runs]
     last, missing, twice = 0, [], []
     for one in sorted([*runs, *holes]):
         if one.first > last + 1:
@@ -72,31 +72,31 @@ def judge(namespace: str, looked: Sequence[Looked], holes: Sequence[Gap]) -> Ver
         elif one.first <= last:
             twice.append(Gap(one.first, min(one.last, last)))
         last = max(last, one.last)
-    faults = tuple(fault for file in looked for fault in file.faults)
+    faults = tuple(fault for file in contents for fault in file.faults)
     rows = sum(map(len, runs))
-    return Verdict(namespace, last, rows, len(looked), tuple(holes), tuple(missing), tuple(twice), faults)
+    return Verdict(namespace, last, rows, len(contents), tuple(holes), tuple(missing), tuple(twice), faults)
 
 
-def look(what: tuple[str, File]) -> Looked:
-    """Read what a file has, and compare it with its name."""
+def inspect(what: tuple[str, File]) -> Content:
+    """Read the content of a file, and compare it with its name."""
     root, file = what
     archive = Archive(root)
     paths = [path for path in (file.path, archive.at(file.name)) if archive.fs.get_file_info(path).is_file]
     if not paths:
-        return Looked(file, (), (f"{file.name}: it is not there",), found=False)
+        return Content(file, (), (f"{file.name}: it is not there",), found=False)
     try:
         with archive.fs.open_input_file(paths[0]) as opened:
             source = pq.ParquetFile(opened)
             version = version_of(source.schema_arrow)
             table = source.read(columns=["seq", "at"])
     except (OSError, pa.ArrowInvalid) as error:
-        return Looked(file, (), (f"{file.name}: it cannot be read: {error}",))
+        return Content(file, (), (f"{file.name}: it cannot be read: {error}",))
     seqs = sorted(table.column("seq").to_pylist())
-    return Looked(file, tuple(runs_of(seqs)), tuple(_faults(file, version, seqs, table)))
+    return Content(file, tuple(runs_of(seqs)), tuple(_faults(file, version, seqs, table)))
 
 
 def runs_of(seqs: Iterable[int]) -> Iterator[Gap]:
-    """The ranges that some sequences, in their order, make up; one that comes again begins a new range.
+    """Join sorted sequences into ranges; a repeated sequence begins a new range.
 
     >>> list(runs_of([1, 2, 3, 3, 4, 7]))
     [Gap(first=1, last=3), Gap(first=3, last=4), Gap(first=7, last=7)]
@@ -118,14 +118,14 @@ def _faults(file: File, version: int, seqs: Sequence[int], table: pa.Table) -> I
         yield f"{file.name}: its columns have version {version or 'none'}, and this qmodel knows 1 to {VERSION}"
     if not seqs or (file.first, file.last, file.rows, file.version) != (seqs[0], seqs[-1], len(seqs), version):
         has = f"{seqs[0]} to {seqs[-1]}, {len(seqs)} of them, in version {version}" if seqs else "none"
-        yield f"{file.name}: its name tells of other events than it has: {has}"
+        yield f"{file.name}: its name does not match its events: {has}"
     others = sorted({str(day.as_py().date()) for day in pc.unique(day_of(table))} - {file.day})
     if others:
         yield f"{file.name}: it has events of {', '.join(others)}"
 
 
 def record_missing(root: str, verdict: Verdict) -> None:
-    """Record what is missing as holes, so that the archiver goes on behind them."""
+    """Record missing events as holes, so that the archiver continues behind them."""
     archive = Archive(root)
     with writing(archive, verdict.namespace) as writer:
         writer.commit(writer.begin(), Commit(holes=verdict.missing))

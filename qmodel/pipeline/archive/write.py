@@ -1,8 +1,8 @@
-"""New events into the archive, in ranges that can be written anywhere, and are added in their order.
+"""Archive new events, in ranges that can be written anywhere and are committed in order.
 
-Each range is a task: it reads its events through a client of its own, with the proof that none is missing, and writes
-one file for each day among them. `archive` plans the ranges from the archive's names and the newest event, lets them be
-written by whoever is told to, and commits them together.
+Each range is a task. It reads its events through a client of its own, with the proof that none is missing, and writes
+one file for each day. `archive` plans the ranges from the archive's names and the newest event, runs the tasks, and
+commits their files together.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
-from qmodel.pipeline.archive.commit import Writer, sync, told, writing
+from qmodel.pipeline.archive.commit import Writer, explained, sync, writing
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.decode import events_of, read, tables
@@ -24,19 +24,19 @@ from qmodel.pipeline.events.schema import VERSION
 from qmodel.processes import Run
 
 ROWS = 100_000
-"""How many events a task writes: it needs 80 MB for them."""
+"""The number of events in a task, which needs 80 MB for them."""
 
 TOGETHER = 10
-"""How many tasks are committed together."""
+"""The number of tasks in a commit."""
 
 GROUP = 100_000
-"""Rows that a reader must read of a file, at least, if it wants any."""
+"""The rows in a row group: a reader that needs one of them reads them all."""
 
 DAY_MS = 86_400_000
 
 
 class Task(NamedTuple):
-    """A range of events, after a sequence and up to another, that is to be written to a folder."""
+    """A range of events, after a sequence and up to another, to write to a folder."""
 
     url: str
     root: str
@@ -48,14 +48,14 @@ class Task(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a task wrote: files, with their paths below its folder, and which events were gone."""
+    """The result of a task: its files, with paths below its folder, and the events that were gone."""
 
     files: tuple[File, ...]
     gaps: tuple[Gap, ...]
 
 
 class Progress(NamedTuple):
-    """How far the archive is after a commit."""
+    """The state of the archive after a commit."""
 
     namespace: str
     last: int  # in the archive
@@ -64,22 +64,22 @@ class Progress(NamedTuple):
     files: int
     holes: tuple[Gap, ...]
     kept: int  # by the server, of the newest
-    margin: int  # so many more events before this, and some would have been lost
+    margin: int  # so many more events before this commit would have lost some
 
 
 def namespace_of(client: Client) -> str:
-    """The namespace of a client: what its keys begin with; "" where it has none."""
+    """Give the namespace of a client: the prefix of its keys; "" if it has none."""
     return str(getattr(getattr(client.backend, "options", None), "prefix", ""))
 
 
 def write(task: Task) -> Written:
-    """Write a range into its folder. Raises EventsGone where some are gone, unless those may be."""
+    """Write a range into its folder. Raises EventsGone if some are gone, unless gaps are to be skipped."""
     gaps: list[Gap] | None = [] if task.skip_gaps else None
     with Client(task.url) as client:
         table = tables(read(client, task.after, task.last, gaps=gaps))
     if table.num_rows + sum(map(len, gaps or ())) != task.last - task.after:
         raise SequenceWentBack(task.last, task.after + table.num_rows)
-    with told(task.root):
+    with explained(task.root):
         archive = Archive(task.root)
         parts = sorted(days(table).items())
         files = tuple(write_file(archive, task.folder, task.namespace, day, part) for day, part in parts)
@@ -87,18 +87,18 @@ def write(task: Task) -> Written:
 
 
 def days(table: pa.Table) -> dict[str, pa.Table]:
-    """The rows of each day, by its date."""
+    """Split rows by day; the keys are dates."""
     day = day_of(table)
     return {str(one.as_py().date()): table.filter(pc.equal(day, one)) for one in day.unique()}
 
 
 def day_of(table: pa.Table) -> pa.ChunkedArray:
-    """The start of each row's day, in UTC."""
+    """Give the start of each row's day, in UTC."""
     return pc.floor_temporal(table.column("at").cast(pa.timestamp("ms")), unit="day")
 
 
 def write_file(archive: Archive, folder: str, namespace: str, day: str, table: pa.Table) -> File:
-    """Write some rows of a day to a folder, sorted; `path` is the name below that folder."""
+    """Write rows of one day to a folder, sorted; `path` is the name below that folder."""
     bounds = pc.min_max(table.column("seq"))
     first, last = bounds["min"].as_py(), bounds["max"].as_py()
     path = f"{first}-{day}.part"
@@ -111,7 +111,7 @@ def write_file(archive: Archive, folder: str, namespace: str, day: str, table: p
 
 
 def _ordered(table: pa.Table) -> pa.Table:
-    """The rows by queue and sequence. Columns without a value take no part: they are most."""
+    """Sort rows by queue and sequence. Most columns have no value; these are not sorted, to save time."""
     count = table.num_rows
     used = [name for name in table.column_names if table.column(name).null_count < count]
     found = table.select(list(dict.fromkeys([*used, "queue"]))).sort_by([("queue", "ascending"), ("seq", "ascending")])
@@ -129,20 +129,21 @@ def archive(
     together: int = TOGETHER,
     skip_gaps: bool = False,
 ) -> Iterator[Progress]:
-    """Add to an archive what is not in it, up to the newest event at the beginning; gives the progress of each commit.
+    """Add new events to an archive, up to the newest one at the start; yield the progress after each commit.
 
-    `namespace` is the name there, by default what the keys begin with; `run` performs the tasks, of `rows` events each,
-    and so many `together` are committed. Raises EventsGone where the server keeps no longer what was to be archived
-    next, with `skip_gaps` records that as a hole and goes on; SequenceWentBack where the archive is ahead of the
-    server; ArchiveError where the archive is not whole, or another one writes to it, or cannot, or it is of others.
+    `namespace` is the name in the archive, by default the prefix of the keys. `run` executes the tasks, of `rows`
+    events each; `together` tasks are committed at once. Raises EventsGone if the server no longer keeps the next
+    events; with `skip_gaps`, records these as a hole and continues. Raises SequenceWentBack if the archive is ahead of
+    the server, and ArchiveError if the archive has gaps, cannot be written, is written by another process, or belongs
+    to other events.
     """
     with Client(url) as client:
         namespace = namespace or namespace_of(client)
         newest = client.newest()
         kept = int(client.execute(ops.ConfigGet("max-events")))
     if not namespace:
-        raise ArchiveError(f"{url} has no prefix: give the namespace a name under which the archive keeps it.")
-    with told(root), writing(Archive(root), namespace) as writer:
+        raise ArchiveError(f"{url} has no prefix: give a name for the namespace in the archive.")
+    with explained(root), writing(Archive(root), namespace) as writer:
         last = writer.archive.last(namespace)
         if newest < last:
             raise SequenceWentBack(last, newest)
@@ -165,10 +166,10 @@ def archive(
 
 
 def _compare(url: str, archive: Archive, namespace: str, last: int) -> None:
-    """See that the last event of the archive is the server's, if it keeps that one still.
+    """Check that the last event of the archive is also the server's, if the server still keeps it.
 
-    A server that was emptied, or restored from an older copy, tells of other events with the same sequences, and may
-    have told of more by now than are archived.
+    A server that was emptied, or restored from an older copy, has other events with the same sequences, and may have
+    more of them by now than are archived.
     """
     files = [file for file in archive.files(namespace, after=last - 1) if file.last == last]
     with Client(url) as client:
@@ -187,7 +188,7 @@ def _compare(url: str, archive: Archive, namespace: str, last: int) -> None:
 
 
 def _add(writer: Writer, run: Run, tasks: list[Task]) -> tuple[list[File], tuple[Gap, ...]]:
-    """Let ranges be written, and commit them."""
+    """Run the tasks and commit their files."""
     folder = writer.begin()
     results: list[Written] = list(run(write, [task._replace(folder=folder) for task in tasks]))
     files = [file for written in results for file in written.files]

@@ -1,1 +1,1 @@
-"""The audit: archived journals are executed again on the model, and differences are reported."""
+"""Execute archived journals again on the model, and report differences."""

@@ -1,8 +1,8 @@
-"""What an audit of archived journals found, as a table: a row for each difference, and one for the end of each segment.
+"""Report what an audit found as a table: a row for each difference, and one for the end of each segment.
 
-`kind` says what a row is: `reply`, an entry of which production made something else; `state`, a part of the state that
-is another one where the segment ends (`expected` says which); `stopped`, why a segment could not be audited to its end;
-and `end`, how many entries were.
+`kind` names the sort of row: `reply`, an entry with another outcome in production than in the model; `state`, a part of
+the state that differs at the end of the segment (`expected` names it); `stopped`, the reason why a segment was not
+audited to its end; `end`, the number of entries in the segment.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from qmodel.contract.replies import Recorded
 from qmodel.errors import QmodelError
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.audit.replay import Audit, differences, uncollected
+from qmodel.pipeline.audit.replay import Audit, differences, without_collection
 from qmodel.pipeline.journal import archive
 from qmodel.pipeline.journal.archive import Segment
 
@@ -39,13 +39,13 @@ SCHEMA: pa.Schema = pa.schema(
 )
 
 MOST = 1000
-"""So many differences of a segment are told; then it ends."""
+"""The most differences that are reported for a segment; then its audit stops."""
 
 Finding = dict[str, Any]
 
 
 def found(root: str, segment: Segment, entries: Iterable[Recorded], save: bool = False) -> Iterator[Finding]:
-    """Audit a segment, whose entries these are; with `save` keep the state with which the last one ends."""
+    """Audit the entries of a segment; with `save`, keep the state after the last segment."""
     said = {"namespace": segment.namespace, "after": segment.after}
     began, audit = time.monotonic(), Audit()
     try:
@@ -65,22 +65,22 @@ def found(root: str, segment: Segment, entries: Iterable[Recorded], save: bool =
 
 
 def _state(root: str, segment: Segment, audit: Audit, said: Finding) -> Iterator[Finding]:
-    """Compare the state at the end with the one with which the next segment begins."""
+    """Compare the state at the end of a segment with the state at the start of the next one."""
     if not segment.last:
         return
     if audit.number != segment.last:
-        raise QmodelError(f"The segment ends with entry {audit.number}, and has to with {segment.last}.")
+        raise QmodelError(f"The segment ends with entry {audit.number} instead of {segment.last}.")
     for path in differences(audit.state(), archive.state(root, segment.namespace, segment.last))[:MOST]:
         yield {**said, "kind": "state", "number": segment.last, "expected": path}
 
 
 def batch(rows: Iterable[Finding]) -> pa.RecordBatch:
-    """Findings as a batch."""
+    """Convert findings to a batch."""
     return pa.RecordBatch.from_pylist(list(rows), schema=SCHEMA)
 
 
 def audited(root: str, segment: Segment, save: bool = False) -> list[Finding]:
-    """Audit a segment of an archive, here."""
+    """Audit a segment of an archive in this process."""
     entries = archive.read(root, segment.namespace, segment.after, segment.last or None)
-    with uncollected():
+    with without_collection():
         return list(found(root, segment, entries, save))

@@ -1,16 +1,16 @@
-"""The audit: did production do what the model says?
+"""Audit: check that production did what the model says.
 
-The journal holds every operation that may change something, with its moment, and what came of it. Each is executed once
-more, here on the model; what comes of it must be the same, and so must the sequence of the last event. So every answer
-that was ever given is proved, or named with the operations that led to it. Only reads are not in the journal: what they
-answered is not looked at.
+The journal has every operation that may change something, with its moment and its outcome. The audit executes each of
+them again on the model. The outcome must be the same, and so must the sequence of the last event. So every recorded
+answer is either proved, or reported with the operations before it. Reads are not in the journal, so their answers are
+not checked.
 
-An audit begins with a state: that of an empty namespace, or a snapshot, which says up to which entry it came. It needs
-all entries after that, and proves by their numbers that it has them. It ends with a state, from which the next one goes
-on: memory grows with what the namespace holds, and not with what ever happened.
+An audit begins with a state: an empty namespace, or a snapshot, which knows the number of its last entry. It needs all
+entries after that, and proves by their numbers that none is missing. It ends with a state that the next audit can begin
+with. So its memory grows with the content of the namespace, not with its age.
 
-After a difference the model goes on as if it had been right. The events are counted as production did, so that one that
-is lacking is not a difference of all that follows.
+After a difference the model continues with its own outcome. It takes over the sequence of production, so that one
+missing event is not reported as a difference of all later entries.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from qmodel.model.engine import step
 from qmodel.model.snapshot import Snapshot
 from qmodel.model.state import journal
 from qmodel.model.state.store import Store
-from qmodel.pipeline.journal import texts
+from qmodel.pipeline.journal import compare
 from qmodel.wire import as_json
 
 AROUND = 20
-"""So many operations before one that differs are shown with it."""
+"""The number of earlier operations that are shown with a difference."""
 
 
 class AuditError(QmodelError):
-    """The audit cannot go on; the sentence says why, and what to do."""
+    """Raised when the audit cannot continue. The message says why, and what to do."""
 
 
 class Difference(NamedTuple):
-    """An entry of which production made something else than the model."""
+    """An entry with another outcome in production than in the model."""
 
     number: int
     call: str
@@ -51,7 +51,7 @@ class Difference(NamedTuple):
     seq: int  # of the last event after it
     expected_seq: int
     before: tuple[str, ...]  # the entries before, as `call outcome`
-    jobs: tuple[str, ...]  # those it is about, as the model has them after it: JSON, as a reply has them
+    jobs: tuple[str, ...]  # the jobs it names, after it, in the model: JSON, as in a reply
 
     def __str__(self) -> str:
         lines = [f"Entry {self.number} of the journal:", *(f"     {line}" for line in self.before)]
@@ -61,7 +61,7 @@ class Difference(NamedTuple):
 
 
 class Audit:
-    """An audit that goes on, entry by entry."""
+    """An audit that proceeds entry by entry."""
 
     def __init__(self, state: Snapshot | None = None, around: int = AROUND) -> None:
         """Begin with a snapshot, or with an empty namespace."""
@@ -71,20 +71,20 @@ class Audit:
         self._recent: deque[Recorded] = deque(maxlen=around)
 
     def follow(self, entries: Iterable[Recorded]) -> Iterator[Difference]:
-        """Execute entries, in their order; give those that differ. Raises AuditError for what does not follow."""
+        """Execute entries in order; yield those that differ. Raises AuditError if an entry does not follow."""
         store, recent, is_on = self.store, self._recent, journal.is_on
         for entry in entries:
             number, seq, call, outcome = entry
             if number != self.number + 1:
                 raise AuditError(_gap(self.number, number))
-            now, op = texts.read(call)
+            now, op = compare.read_call(call)
             if not is_on(store):
-                self._begin(op, seq)
+                self._check_start(seq)
             try:
                 found = step(store, now, op)
-            except Exception as error:  # production went where the model never comes to
+            except Exception as error:  # production reached a state that the model cannot reach
                 raise AuditError(_impossible(number, call, error)) from error
-            if store.seq != seq or not texts.equal(found, outcome):
+            if store.seq != seq or not compare.matches(found, outcome):
                 yield self._difference(entry, now, op, as_json.outcome(found))
                 store.seq = seq
             store.recorded.clear()
@@ -93,16 +93,16 @@ class Audit:
 
     @property
     def entries(self) -> int:
-        """How many were executed."""
+        """The number of entries that were executed."""
         return self.number - self._first
 
     def state(self) -> Snapshot:
-        """The state after the last entry: a later audit can begin with it."""
+        """Take the state after the last entry: a later audit can begin with it."""
         self.store.journaled = self.number
         return replace(snapshot.of(self.store), journal=())
 
-    def _begin(self, op: Operation, seq: int) -> None:
-        """Refuse an entry before which others are not recorded: of those nobody knows what they did."""
+    def _check_start(self, seq: int) -> None:
+        """Refuse an entry if operations before it were not recorded: nobody knows what they did."""
         if self.entries or self._begun or seq > 1:
             raise AuditError(
                 f"Before entry {self.number + 1} the namespace was in use, and nothing was recorded: the journal was "
@@ -118,10 +118,10 @@ class Audit:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
-    """Let Python not look for garbage in cycles: no step makes any, and a look goes through all jobs that there are.
+def without_collection() -> Iterator[None]:
+    """Turn off Python's garbage collector: steps make no cycles, and a collection visits all jobs in memory.
 
-    That would take a quarter of the time of an audit.
+    Collections would take a quarter of the time of an audit.
     """
     was = gc.isenabled()
     gc.disable()
@@ -134,7 +134,7 @@ def uncollected() -> Iterator[None]:
 
 def _gap(last: int, number: int) -> str:
     if number <= last:
-        return f"Entry {number} of the journal comes after entry {last}: entries are to be read in their order, once."
+        return f"Entry {number} of the journal comes after entry {last}: entries must be read in order, once."
     return (
         f"The entries {last + 1} to {number - 1} of the journal are not there: more came meanwhile than max-journal "
         f"keeps, or its beginning was not read. Begin with a snapshot that is newer."
@@ -149,26 +149,26 @@ def _impossible(number: int, call: str, error: Exception) -> str:
 
 
 def _named(op: Any) -> list[str]:
-    """The jobs that an operation names."""
+    """Give the jobs that an operation names."""
     jids = [*getattr(op, "jids", ()), *([op.jid] if hasattr(op, "jid") else [])]
     return [*jids, *(jid for one in getattr(op, "jobs", ()) for jid in _named(one))]
 
 
 def _shown(op: Operation, outcome: str) -> list[str]:
-    """The jobs that a reply shows."""
+    """Give the jobs that a reply shows."""
     try:
         found = as_json.found(op, outcome)
-    except (TypeError, ValueError):  # it has not even the form of one
+    except (TypeError, ValueError):  # it is not even formed like a reply
         return []
     jobs = getattr(found, "jobs", found)
     return [one.jid for one in jobs if isinstance(one, Job)] if isinstance(jobs, tuple) else []
 
 
 def differences(expected: Snapshot, found: Snapshot) -> list[str]:
-    """Where the state of a server is another than the one that an audit came to, as `path: model's != server's`.
+    """List where a server's state differs from the state after an audit, as `path: model's != server's`.
 
-    Not compared are who sleeps at a queue and who was woken, for that is taken from the queue by no operation, and the
-    texts of events and entries.
+    Idle workers and wake-ups of a queue are not compared, because no operation takes them from the queue. The texts of
+    events and entries are not compared either.
     """
     return snapshot.difference(_comparable(expected), _comparable(found))
 

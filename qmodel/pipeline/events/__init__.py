@@ -1,1 +1,1 @@
-"""Events as pages, columns and Arrow tables, each proved to be gapless."""
+"""Read events as pages, columns and Arrow tables, each proved to have no gaps."""

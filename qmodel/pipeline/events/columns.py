@@ -1,7 +1,7 @@
-"""Events as a server sends them, as columns: all of a page at once, without an object for each.
+"""Convert events as a server sends them to columns: a whole page at once, without an object for each event.
 
-A text is `<at> TAB <kind> TAB <fact> TAB ...`. Arrow splits all texts of a batch into one long list of words; where the
-words of an event begin, and what its kind is, says for each column which word of an event stands there, or none.
+A text is `<at> TAB <kind> TAB <fact> TAB ...`. Arrow splits all texts of a batch into one long list of words. The
+offset of an event's first word and its kind say for each column which word of the event it is, if any.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from qmodel.pipeline.arrow import pa
 
 
 class UnknownEvent(QmodelError):
-    """An event that this catalogue does not have, or not so: who wrote it has another version of qmodel."""
+    """Raised for an event that this catalogue does not have: it was written by another version of qmodel."""
 
     def __init__(self, seq: int, text: str) -> None:
         super().__init__(seq, text)
@@ -28,7 +28,7 @@ class UnknownEvent(QmodelError):
 
 
 def batch_of(seqs: Sequence[int], texts: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of events by their texts, with the columns of a schema. Raises UnknownEvent."""
+    """Make a batch of events from their texts, with the columns of a schema. Raises UnknownEvent."""
     text = pa.array(texts, pa.binary()).cast(pa.string())
     words = pc.split_pattern(text, "\t")
     starts, values = words.offsets[:-1], words.values
@@ -47,7 +47,7 @@ def batch_of(seqs: Sequence[int], texts: Sequence[bytes], schema: pa.Schema) -> 
 
 
 def _kinds(seqs: Sequence[int], text: pa.Array, words: pa.Array) -> pa.Array:
-    """The kind of each event, of which all have as many facts as the catalogue says."""
+    """Find the kind of each event, and check that it has as many facts as the catalogue says."""
     counts = pc.list_value_length(words)
     has = pc.greater_equal(counts, 2)
     second = words.values.take(pc.add(words.offsets[:-1], pc.cast(has, pa.int32())))

@@ -1,7 +1,7 @@
-"""Events as batches of Arrow, from the stream's entries or from a client, and back.
+"""Convert events to Arrow batches, from the entries of the stream or from a client, and back.
 
-`read` is how to get them: page after page, each proved to follow the one before. Who has the entries by other means,
-such as XRANGE of a replica or a dump, uses `entry` for each, and `batch`.
+`read` gets them page by page, and proves that each page follows the one before. A program that has the entries by other
+means, such as XRANGE on a replica or a dump, calls `entry` for each, and then `batch`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from qmodel.pipeline.events.schema import HEADS, SCHEMA, VERSION, version_of
 T = TypeVar("T")
 
 ROWS = 10_000
-"""Of a batch, and a page more: all columns of a small batch cost more than its rows."""
+"""The rows of a batch, up to one page more: the columns of a small batch cost more than its rows."""
 
 
 def entry(id: bytes, fields: dict[bytes, bytes]) -> Event:
-    """An event, from an entry of the stream as Redis clients give it. Raises UnknownEvent."""
+    """Make an event from an entry of the stream, as Redis clients give it. Raises UnknownEvent."""
     seq, text = int(id.partition(b"-")[0]), fields[b"e"].decode()
     at, kind, *facts = text.split("\t")
     names = EVENTS.get(kind, ())
@@ -36,7 +36,7 @@ def entry(id: bytes, fields: dict[bytes, bytes]) -> Event:
 
 
 def batch(events: Sequence[Event], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
-    """A batch of events, in their order; with all columns, or those of a narrower schema."""
+    """Make a batch of events in their order, with all columns or those of a narrower schema."""
     count = len(events)
     *heads, facts = zip(*events, strict=True) if events else ((), (), (), ())
     rows: dict[str, list[int]] = defaultdict(list)
@@ -44,7 +44,7 @@ def batch(events: Sequence[Event], schema: pa.Schema = SCHEMA) -> pa.RecordBatch
         rows[kind].append(row)
     wanted = frozenset(schema.names)
     columns: dict[str, list[Fact | None]] = defaultdict(lambda: [None] * count)
-    for kind, places in rows.items():  # kind by kind, for that takes two thirds of the time
+    for kind, places in rows.items():  # kind by kind: row by row takes half as long again
         for name, values in zip(EVENTS[kind], zip(*(facts[row] for row in places), strict=True), strict=True):
             if name in wanted:
                 column = columns[name]
@@ -59,9 +59,9 @@ def batch(events: Sequence[Event], schema: pa.Schema = SCHEMA) -> pa.RecordBatch
 
 
 def events_of(table: pa.RecordBatch | pa.Table) -> Iterator[Event]:
-    """The events of a batch or a table, in its order.
+    """Yield the events of a batch or a table, in its order.
 
-    Raises ValueError for a table that a later version wrote, or that is none of events, and UnknownEvent for an event
+    Raises ValueError for a table that has no events or was written by a later version, and UnknownEvent for an event
     that is not in this catalogue.
     """
     found = version_of(table.schema)
@@ -85,7 +85,7 @@ def read(
     gaps: list[Gap] | None = None,
     schema: pa.Schema = SCHEMA,
 ) -> Iterator[pa.RecordBatch]:
-    """The events of `qmodel.pipeline.events.pages`, in batches of some pages each; with all columns, or some."""
+    """Yield the events of `qmodel.pipeline.events.pages` in batches of some pages each, with all columns or some."""
     if has_texts(client):
         for seqs, some in _gathered(texts(client, after, last, gaps=gaps)):
             yield batch_of(seqs, some, schema)
@@ -96,7 +96,7 @@ def read(
 
 
 def _gathered(pages: Iterable[Page[T]]) -> Iterator[Page[T]]:
-    """Pages, put together to batches."""
+    """Join pages into batches."""
     seqs: list[int] = []
     some: list[T] = []
     for numbers, page in pages:
@@ -110,5 +110,5 @@ def _gathered(pages: Iterable[Page[T]]) -> Iterator[Page[T]]:
 
 
 def tables(batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """One table of some batches, also of none."""
+    """Join batches into one table; no batches give an empty table."""
     return pa.Table.from_batches(batches, schema=SCHEMA)

@@ -1,8 +1,8 @@
-"""The proof that a reader of the events missed nothing, or which are gone.
+"""Prove that a reader of the events missed none, or name those that are gone.
 
-Sequences have no gaps, so the numbers prove it: what was read after 41 begins with 42, and each is one more than the
-one before. XRANGE and the operation `events` pass over what is kept no longer without a word, so whoever looks only
-at the last number of a page notices nothing.
+Sequences have no gaps, so the numbers are the proof: a read after 41 begins with 42, and each number is one more than
+the one before. XRANGE and the operation `events` skip what is no longer kept without saying so. A reader that only
+looks at the last number of a page does not notice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Gap(NamedTuple):
 
 
 class EventsGone(QmodelError):
-    """Events that were to be read are kept no longer; `gaps` says which."""
+    """Raised when events are no longer kept; `gaps` lists them."""
 
     def __init__(self, gaps: Iterable[Gap]) -> None:
         self.gaps = tuple(gaps)
@@ -39,7 +39,7 @@ class EventsGone(QmodelError):
 
 
 class SequenceWentBack(QmodelError):
-    """The newest event is older than one that was read already: this is not the stream that it was."""
+    """Raised when the newest event is older than one that was read before: the stream was replaced."""
 
     def __init__(self, after: int, newest: int) -> None:
         super().__init__(after, newest)
@@ -54,7 +54,7 @@ class SequenceWentBack(QmodelError):
 
 
 def prove(seqs: Iterable[int], after: int, last: int) -> tuple[Gap, ...]:
-    """Which of the events from `after` + 1 to `last` are not among some sequences, which rise; empty is the proof.
+    """Find the events from `after` + 1 to `last` that are not among these rising sequences; empty is the proof.
 
     >>> prove([42, 43], 41, 43)
     ()

@@ -1,4 +1,4 @@
-"""The events of a client, page by page, each proved to follow the one before."""
+"""Read the events of a client page by page, and prove that each page follows the one before."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from qmodel.wire.codec import decode
 
 T = TypeVar("T")
 Page = tuple[Sequence[int], Sequence[T]]
-"""Sequences, and what there is of each."""
+"""Sequences, and what belongs to each."""
 
 
 def pages(
     client: Client, after: int = 0, last: int | None = None, *, gaps: list[Gap] | None = None
 ) -> Iterator[Sequence[Event]]:
-    """The events after a sequence, up to `last` or the newest there is now, in pages: all of them, which is proved.
+    """Yield the events after a sequence in pages, up to `last` or to the newest event; it is proved that none is
+    missing.
 
-    Raises EventsGone where some are kept no longer, before a page that follows them; with a list for `gaps` it adds to
-    that instead. Raises SequenceWentBack where the newest event is older than `after`.
+    Raises EventsGone before a page that follows missing events; with a list for `gaps`, adds them to that list instead.
+    Raises SequenceWentBack if the newest event is older than `after`.
     """
 
     def ask(after: int, count: int) -> Page[Event]:
@@ -38,14 +39,14 @@ def pages(
 
 
 def has_texts(client: Client) -> bool:
-    """Whether the backend of a client has events as texts, as a server does."""
+    """Say whether the backend of a client gives events as texts, as a server does."""
     return bool(getattr(client.backend, "reads", False))
 
 
 def texts(
     client: Client, after: int = 0, last: int | None = None, *, gaps: list[Gap] | None = None
 ) -> Iterator[Page[bytes]]:
-    """The same, as a server sends them: sequences, and the text of each event. For those who decode many at once."""
+    """Yield the same as a server sends them: sequences and the text of each event, for decoding in bulk."""
     backend: Any = client.backend
 
     def ask(after: int, count: int) -> Page[bytes]:
@@ -70,7 +71,7 @@ def _proved(
     last = newest if last is None else min(last, newest)
     while after < last:
         seqs, page = ask(after, min(MOST, last - after))
-        if seqs and seqs[-1] > last:  # for some before it are gone
+        if seqs and seqs[-1] > last:  # because some before it are gone
             count = bisect_right(seqs, last)
             seqs, page = seqs[:count], page[:count]
         until = seqs[-1] if seqs else last

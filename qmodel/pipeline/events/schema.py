@@ -1,11 +1,10 @@
-"""The columns of a table of events: three that all have, and one for each fact of the catalogue.
+"""Define the columns of a table of events: three that every event has, and one for each fact of the catalogue.
 
-A column has the name and the type of its fact, and is empty (null) where an event has no such fact. So one table
-holds all events, and a query needs no list of kinds. The columns that are empty throughout cost next to nothing in
-Parquet.
+A column has the name and the type of its fact, and is null for events without that fact. So one table has all events,
+and a query needs no list of kinds. Columns that are entirely null cost next to nothing in Parquet.
 
-VERSION is written into each table. It rises when a column goes or changes its type or meaning; a column that is added
-does not raise it: tables of one version are put together by name, and what an older one has not is null.
+VERSION is written into each table. It rises when a column is removed or changes its type or meaning. A new column does
+not raise it: tables of one version are joined by column name, and missing columns are null.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ VERSION = 1
 VERSION_KEY = b"qmodel.contract.events"
 
 HEADS = ("seq", "at", "event")
-"""What all events have."""
+"""The columns that every event has."""
 
 FACTS: tuple[str, ...] = tuple(sorted({fact for facts in EVENTS.values() for fact in facts}))
-"""The facts that events have, by name."""
+"""The facts of all events, by name."""
 
 
 def _type(fact: str) -> pa.DataType:
@@ -36,9 +35,9 @@ SCHEMA: pa.Schema = pa.schema(
     ],
     metadata={VERSION_KEY: str(VERSION).encode()},
 )
-"""Of every table of events."""
+"""The columns of every table of events."""
 
 
 def version_of(schema: pa.Schema) -> int:
-    """The version with which a table was written, 0 for a table that is none of events."""
+    """Read the version of a table of events; 0 if the table has no events."""
     return int((schema.metadata or {}).get(VERSION_KEY, b"0"))

@@ -1,1 +1,1 @@
-"""Rows become jobs, and results of jobs become rows."""
+"""Turn rows into jobs, and the results of jobs into rows."""

@@ -1,7 +1,7 @@
-"""What became of jobs, as columns: the answers of a request's pieces.
+"""Read the results of a request's jobs as columns.
 
-A complete job is kept as long as `jobs-history` and `jobs-history-count` say, and its result with it. So answers are
-fetched when the request has ended, and what is gone by then is told as that: state `gone`.
+Complete jobs and their results are kept as long as `jobs-history` and `jobs-history-count` say. So the results are
+fetched when the request has ended. A job that is no longer kept by then has the state `gone`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.jobs.write import Writing, keyed
 
 GONE = "gone"
-"""The state of a job that is not there: it was canceled, or is kept no longer."""
+"""The state of a job that does not exist: it was canceled, or is no longer kept."""
 
 ANSWERS: pa.Schema = pa.schema([
     ("jid", pa.string()), ("state", pa.string()), ("result", pa.string()), ("group", pa.string()),
     ("message", pa.string()), ("ended_at", pa.int64()),
 ])  # fmt: skip
-"""A piece's job, the state and the result of that, or why it failed, and when it ended; null where there is none."""
+"""The columns of an answer: the job, its state, its result or the failure, and when it ended; null where none."""
 
 
 class AnswersWouldBeLost(QmodelError):
-    """A request has more jobs than complete ones are kept."""
+    """Raised for a request that has more jobs than the server keeps complete ones."""
 
     def __init__(self, id: str, jobs: int, kept: int) -> None:
         super().__init__(id, jobs, kept)
@@ -43,7 +43,7 @@ class AnswersWouldBeLost(QmodelError):
 
 
 def check_kept(client: Client, id: str) -> replies.Request:
-    """How far a request has come. Raises AnswersWouldBeLost, or RequestNotFound."""
+    """Read the state of a request. Raises AnswersWouldBeLost, or RequestNotFound."""
     known = client.requests.get(id)
     if known is None:
         raise RequestNotFound(Refusal("REQUEST_NOT_FOUND", (id,)))
@@ -54,7 +54,7 @@ def check_kept(client: Client, id: str) -> replies.Request:
 
 
 def answers(client: Client, pieces: pa.RecordBatch, request: str, keys: Sequence[str]) -> pa.RecordBatch:
-    """The keys of some pieces, and their answers, in the order of the pieces."""
+    """Read the answers of some pieces: their keys, and the columns of ANSWERS, in the order of the pieces."""
     jids = [f"{request}:{name}" for name in keyed(pieces, Writing(run=request, keys=tuple(keys), request=request))]
     found: dict[str, replies.Job] = {}
     for start in range(0, len(jids), MOST):

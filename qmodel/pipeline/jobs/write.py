@@ -1,15 +1,15 @@
-"""Rows become jobs: each row is a put that may be sent again.
+"""Turn rows into jobs: each row is a put that may be sent again.
 
-Who writes rows from many places sends some of them more than once: a task is tried again, runs twice at a time, or the
-whole write is begun anew. So the id of a job comes from its row, and nothing else: never from a clock or from chance.
+A distributed write sends some rows more than once: a task is retried, runs twice at the same time, or the whole write
+starts again. So the id of a job depends on its row only, never on a clock or on chance.
 
-- A column `jid` says it; or
-- `keys` name the columns that tell rows apart: the id is a digest of their values, and of the run; or
-- it is a digest of the whole row, of its part, and of how many like it came before in that part. So the order of the
-  rows does not matter; but a part must have the same rows when it is read again.
+- A column `jid` has the id; or
+- `keys` name the columns that identify a row: the id is a digest of their values and of the run; or
+- the id is a digest of the whole row, of its part (partition), and of the number of equal rows before it in that part.
+  The order of the rows does not matter, but a part must have the same rows when it is read again.
 
-A job that is there is not put again (`put_new`), whatever has become of it. That holds for as long as the job is kept.
-Rows that are sub-requests of a request (`qmodel.model.state.requests`) are known by that for longer.
+A job that exists is not put again (`put_new`), whatever its state. That holds as long as the job is kept. Sub-requests
+of a request (`qmodel.model.state.requests`) are remembered longer, by their request.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ COLUMNS: dict[str, Argument] = {one.name: one for one in CATALOGUE["put"].argume
 """The columns that rows may have: the arguments of a put."""
 
 NOT_IN_REQUESTS = ("queue", "priority", "ordered", "unique", "unique_mode", "unique_ms", "unique_max_ms")
-"""What a sub-request has from its request, or not at all."""
+"""Columns that a sub-request takes from its request, or cannot have."""
 
 
 TOGETHER = 500
-"""Of how many rows jobs are made at once."""
+"""The number of rows that are turned into jobs at once."""
 
 
 class Writing(NamedTuple):
-    """How rows become jobs.
+    """Say how rows become jobs.
 
-    `run` names the write, and is part of ids that are made. `queue` and `klass` are for rows that have no such
-    column. `keys` are the columns of which ids are made, and `request` the request whose sub-requests the jobs are.
+    `run` names the write and is part of generated ids. `queue` and `klass` apply to rows that have no such column.
+    `keys` are the columns that ids are made from. `request` is the request that the jobs belong to.
     """
 
     run: str = ""
@@ -47,16 +47,16 @@ class Writing(NamedTuple):
     request: str = ""
 
 
-# ---- before any row: what may refuse
+# ---- before the first row: the checks that may refuse
 
 
 def check(schema: pa.Schema, what: Writing) -> None:
-    """Refuse columns that are none of a job, that are missing, or of another type. Raises ValueError."""
+    """Refuse columns that a put does not have, that are missing, or that have a wrong type. Raises ValueError."""
     _check_ids(schema, what)
     for name in schema.names:
         if name not in COLUMNS and name not in what.keys:
             raise ValueError(
-                f"There is no column {name!r} in a job. Drop it, put it into `data`, or name it in idColumns. "
+                f"A job has no column {name!r}. Drop it, put it into `data`, or name it in idColumns. "
                 f"The columns are {', '.join(COLUMNS)}."
             )
     for name in ("queue", "klass"):
@@ -75,7 +75,7 @@ def _check_ids(schema: pa.Schema, what: Writing) -> None:
         if name not in schema.names:
             raise ValueError(f"idColumns has {name!r}, and the rows have {', '.join(schema.names) or 'no columns'}.")
     if what.keys and "jid" in schema.names and "jid" not in what.keys:
-        raise ValueError("The rows have a column 'jid', and idColumns is given as well: say one of them.")
+        raise ValueError("The rows have a column 'jid' and idColumns is given as well: use one of them.")
 
 
 WANTED: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
@@ -95,14 +95,14 @@ def _check_type(name: str, argument: Argument, type: pa.DataType) -> None:
         return
     expected, fits = WANTED.get(argument.kind.wire, ("text", _is_text))
     if not fits(type):
-        raise ValueError(f"The column {name!r} has to be {expected}, and is {type}.")
+        raise ValueError(f"The column {name!r} must contain {expected}, not {type}.")
 
 
 # ---- data
 
 
 def _plain(type: pa.DataType) -> Callable[[Any], Any]:
-    """What makes of a value of this type one that JSON has. Raises ValueError for a type without one."""
+    """Find the function that turns values of this type into JSON values. Raises ValueError for other types."""
     types = pa.types
     if types.is_map(type):
         inner = _plain(type.item_type)
@@ -121,7 +121,7 @@ def _plain(type: pa.DataType) -> Callable[[Any], Any]:
         one(type) for one in (types.is_integer, types.is_floating, types.is_boolean, types.is_null)
     ):
         return lambda value: value
-    raise ValueError(f"The column 'data' has {type}, which JSON has not: cast it to text first.")
+    raise ValueError(f"The column 'data' has {type}, which JSON does not have: cast it to text first.")
 
 
 def _unless_none(make: Callable[[Any], Any], value: Any) -> Any:
@@ -129,7 +129,7 @@ def _unless_none(make: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _texts(column: pa.Array) -> list[str]:
-    """Data as they are stored: texts as they are, which are JSON already; all else as JSON."""
+    """Encode data for storage: texts are JSON already and stay as they are, everything else is encoded as JSON."""
     values = column.to_pylist()
     if _is_text(column.type):
         return ["null" if value is None else value for value in values]
@@ -141,12 +141,12 @@ def _texts(column: pa.Array) -> list[str]:
 
 
 def digest(*parts: object) -> str:
-    """A text of 32 characters that is the same for the same values, and for no others, all but certainly."""
+    """Make a text of 32 characters from values: equal values give equal texts, others practically never do."""
     return hashlib.blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 class Rows:
-    """Makes jobs of the rows of one part (a partition), from its first row on."""
+    """Turns the rows of one part (a partition) into jobs, from its first row on."""
 
     def __init__(self, schema: pa.Schema, what: Writing, part: int = 0) -> None:
         self.what = what
@@ -155,9 +155,9 @@ class Rows:
         self._named = [name for name in schema.names if name in COLUMNS and name not in ("jid", "queue", "klass")]
 
     def puts(self, batch: pa.RecordBatch) -> Iterator[Put]:
-        """The jobs of a batch, in its order, made as they are asked for, so that they can be sent meanwhile.
+        """Yield the jobs of a batch in its order, made on demand so that they can be sent meanwhile.
 
-        Raises ValueError for a row without what a job needs.
+        Raises ValueError for a row that lacks a required value.
         """
         for start in range(0, batch.num_rows, TOGETHER):
             yield from self._puts(batch.slice(start, TOGETHER))
@@ -172,7 +172,7 @@ class Rows:
         return found
 
     def _given(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-        """For each row what it says, by the names of a put."""
+        """Give the arguments of a put for each row, by name."""
         columns: list[Sequence[Any]] = []
         for name in self._named:
             column = batch.column(name)
@@ -203,18 +203,18 @@ class Rows:
         return [f"{what.request}:{name}" if name else name for name in names] if what.request else names
 
     def _nth(self, row: str) -> str:
-        """The id of a row, of which there may be several that are alike."""
+        """Make the id of a row that may have equal rows before it."""
         before = self._alike[row] = self._alike.get(row, -1) + 1
         return f"{row}-{before}" if before else row
 
 
 def keyed(batch: pa.RecordBatch, what: Writing) -> list[str]:
-    """For each row the digest of its keys. What has the same keys in the same run is the same job."""
+    """Make the digest of the keys for each row. Equal keys in one run are the same job."""
     columns = [_comparable(batch.column(name)) for name in what.keys]
     return [digest(what.run, row) for row in zip(*columns, strict=True)]
 
 
 def _comparable(column: pa.Array) -> list[Any]:
-    """The values; of a moment its number, which is the same in every time zone of a session."""
+    """Give comparable values: a moment becomes a number, which is the same in every time zone of a session."""
     values: list[Any] = (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
     return values

@@ -1,12 +1,12 @@
-"""The journals of namespaces as an archive, and the states from which an audit of them may begin.
+"""Archive the journals of namespaces, with states that an audit can start from.
 
-It is an archive as `qmodel.pipeline.archive.layout` describes it, in a folder of its own: what is a sequence there is
-the number of an entry here. A file is sorted by that. Beside the entries there are states:
+The archive has the layout of `qmodel.pipeline.archive.layout`, in a folder of its own. The number of an entry takes the
+part of the sequence, and files are sorted by it. States are kept beside the entries:
 
     <root>/namespace=ql%3A/_states/000000100000.json.gz      the state after entry 100,000
 
-Those that were taken from the server cut a journal into segments that can be audited side by side: each begins with a
-state and has to end with the next, so all of it is proved. The state with which an audit ended is one, too.
+States taken from the server cut a journal into segments, which can be audited in parallel. Each segment begins with a
+state and must end with the next one, so the whole journal is proved. The state at the end of an audit is kept as well.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from qmodel.pipeline.journal.tables import COLUMNS, VERSION, entries_of, table
 STATES = "_states"
 
 BATCH = 5_000
-"""So many entries of a file are made at a time."""
+"""The number of entries that are read from a file at a time."""
 
 ROWS = 100_000
-"""How many entries are committed together."""
+"""The number of entries in one commit."""
 
 _STATE = re.compile(r"(\d+)\.json\.gz")
 
 
 def archive(url: str, root: str, *, namespace: str = "", rows: int = ROWS) -> Iterator[tuple[int, int]]:
-    """Add to an archive the entries that it has not; after each commit gives the last number in it and how many came.
+    """Add new entries to an archive; after each commit yield the number of the last entry, and how many were added.
 
-    `namespace` is the name there, by default what the keys begin with. Raises EntriesGone where the server keeps no
-    longer what was to be archived next, JournalWentBack where the archive is ahead of it, and ArchiveError where there
-    is no name, or another one writes to it.
+    `namespace` is the name in the archive, by default the prefix of the keys. Raises EntriesGone if the server no
+    longer keeps the next entries, JournalWentBack if the archive is ahead of the server, and ArchiveError if there is
+    no name, or if another process writes to the archive.
     """
     with Client(url) as client:
         namespace = namespace or namespace_of(client)
         if not namespace:
-            raise ArchiveError(f"{url} has no prefix: give the namespace a name under which the archive keeps it.")
+            raise ArchiveError(f"{url} has no prefix: give a name for the namespace in the archive.")
         with writing(Archive(root), namespace) as writer:
             last, until = writer.archive.last(namespace), newest(client)
             if until < last:
@@ -84,9 +84,9 @@ def _add(writer: Writer, namespace: str, added: pa.Table) -> None:
 
 
 def read(root: str, namespace: str, after: int = 0, last: int | None = None) -> Iterator[Recorded]:
-    """The archived entries of a namespace after a number, up to another, in their order.
+    """Yield the archived entries of a namespace after a number, up to another, in order.
 
-    Of files that have entries of each other's range, as where clocks went back over midnight, several are read at once.
+    Files that overlap, as when a clock went back over midnight, are read together.
     """
     found = Archive(root)
     together: list[File] = []
@@ -99,7 +99,7 @@ def read(root: str, namespace: str, after: int = 0, last: int | None = None) -> 
 
 
 def _between(found: Archive, files: list[File], after: int, last: int | None) -> Iterator[Recorded]:
-    """The entries of files, of which each begins before another one ends."""
+    """Yield the entries of files that overlap."""
     for batch in _ordered(found, files):
         numbers, rows = batch.column("number"), range(batch.num_rows)
         begin = bisect_right(rows, after, key=lambda row: numbers[row].as_py())
@@ -108,7 +108,7 @@ def _between(found: Archive, files: list[File], after: int, last: int | None) ->
 
 
 def _ordered(found: Archive, files: list[File]) -> Iterator[pa.RecordBatch]:
-    """Their batches, few rows at a time: texts as Python has them take more memory than a file."""
+    """Yield the rows of files in small batches: as Python strings, the texts of a whole file take more memory."""
     if len(files) == 1:
         with found.fs.open_input_file(files[0].path) as opened:
             yield from pq.ParquetFile(opened).iter_batches(BATCH, columns=COLUMNS)
@@ -124,7 +124,7 @@ def _ordered(found: Archive, files: list[File]) -> Iterator[pa.RecordBatch]:
 
 
 class Segment(NamedTuple):
-    """Entries after one, up to another (0: the last); they begin with a state, and end with that of the next."""
+    """The entries after a number, up to another (0: the last). It begins with a state, and ends with the next one's."""
 
     namespace: str
     after: int
@@ -132,7 +132,7 @@ class Segment(NamedTuple):
 
 
 def states(root: str, namespace: str) -> list[int]:
-    """The numbers of the entries after which a state is kept."""
+    """List the numbers of the entries with a kept state."""
     found = Archive(root)
     where = fs.FileSelector(found.at(f"{folder_of(namespace)}/{STATES}"), allow_not_found=True)
     matches = (_STATE.fullmatch(one.base_name) for one in found.fs.get_file_info(where))
@@ -140,7 +140,7 @@ def states(root: str, namespace: str) -> list[int]:
 
 
 def keep(root: str, namespace: str, state: Snapshot) -> int:
-    """Keep a state with a journal; gives the number of the entry after which it was."""
+    """Keep a state beside a journal; give the number of the entry before it."""
     found = Archive(root)
     folder = f"{folder_of(namespace)}/{STATES}"
     found.fs.create_dir(found.at(folder), recursive=True)
@@ -152,7 +152,7 @@ def keep(root: str, namespace: str, state: Snapshot) -> int:
 
 
 def state(root: str, namespace: str, number: int) -> Snapshot:
-    """The state after an entry. Raises ValueError where it is damaged or of another version."""
+    """Read the state after an entry. Raises ValueError if it is damaged or has another version."""
     found = Archive(root)
     path = found.at(f"{folder_of(namespace)}/{STATES}/{number:012}.json.gz")
     with found.fs.open_input_stream(path, compression=None) as file:
@@ -160,9 +160,9 @@ def state(root: str, namespace: str, number: int) -> Snapshot:
 
 
 def segments(root: str, namespace: str, after: int = 0) -> list[Segment]:
-    """The segments of a namespace from the first state on that is not before an entry; the beginning is one, too.
+    """List the segments of a namespace, from the first state at or after an entry; the start counts as a state.
 
-    Raises ArchiveError where there is none to begin with.
+    Raises ArchiveError if there is no state to begin with.
     """
     files = Archive(root).files(namespace)
     if not files:
@@ -179,7 +179,7 @@ def segments(root: str, namespace: str, after: int = 0) -> list[Segment]:
 
 
 def all_segments(root: str, after: int = 0) -> list[Segment]:
-    """The segments of all namespaces, the longest first: begun so, the last of them end at about the same time."""
+    """List the segments of all namespaces, the longest first: so parallel workers end at about the same time."""
     archive = Archive(root)
     found = [one for namespace in archive.namespaces() for one in segments(root, namespace, after)]
     return sorted(found, key=lambda one: (one.last or archive.last(one.namespace)) - one.after, reverse=True)

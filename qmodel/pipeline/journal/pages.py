@@ -1,8 +1,4 @@
-"""Reading the journal: page after page, each proved to follow the one before; and its entries as tables.
-
-A table has the columns of `qmodel.contract.replies.Recorded`, and two that are said by the call: when, and which
-operation.
-"""
+"""Read the journal page by page, and prove that each page follows the one before."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ from qmodel.pipeline.events.gaps import Gap
 
 
 class EntriesGone(QmodelError):
-    """Entries of the journal that were to be read are not there."""
+    """Raised when entries of the journal are no longer kept."""
 
     def __init__(self, first: int, last: int) -> None:
         super().__init__(first, last)
@@ -33,7 +29,7 @@ class EntriesGone(QmodelError):
 
 
 class JournalWentBack(QmodelError):
-    """An entry that was read already is not there any more, nor any after it."""
+    """Raised when an entry that was read before no longer exists, nor any after it."""
 
     def __init__(self, after: int) -> None:
         super().__init__(after)
@@ -47,7 +43,7 @@ class JournalWentBack(QmodelError):
 
 
 def newest(client: Client) -> int:
-    """The number of the last entry that is kept; 0 where there is none. It is found by asking for a few."""
+    """Find the number of the last kept entry by a binary search; 0 if there is none."""
     low, high = 0, 1
     while client.execute(ops.Journal(high - 1, 1)):
         low, high = high, high * 4
@@ -64,10 +60,10 @@ def newest(client: Client) -> int:
 def pages(
     client: Client, after: int = 0, last: int | None = None, page: int = MOST, *, gaps: list[Gap] | None = None
 ) -> Iterator[Sequence[Recorded]]:
-    """The entries after a number, up to `last` or the newest there is when it is reached, in pages, all of them.
+    """Yield the entries after a number in pages, up to `last` or to the newest entry; none is missing.
 
-    Raises JournalWentBack where `after` is more than there are, and EntriesGone where some are kept no longer; but with
-    `gaps` it puts those into that list, and goes on.
+    Raises JournalWentBack if `after` is ahead of the journal, and EntriesGone if some entries are no longer kept. With
+    a list for `gaps`, missing entries are added to that list instead.
     """
     if after and not client.execute(ops.Journal(after - 1, 1)):
         raise JournalWentBack(after)
@@ -87,16 +83,16 @@ def pages(
 
 
 def entries(client: Client, after: int = 0, last: int | None = None) -> Iterator[Recorded]:
-    """The same one by one."""
+    """Yield the entries one by one, as `pages` does."""
     for page in pages(client, after, last):
         yield from page
 
 
 def head(entry: Recorded) -> tuple[int, str]:
-    """When an entry was recorded, and of which operation: what a call begins with."""
+    """Read the beginning of a call: the moment of an entry, and the name of its operation."""
     found = _HEAD.match(entry.call)
     if found is None:
-        raise ValueError(f"this is no call: {entry.call[:100]!r}")
+        raise ValueError(f"this is not a call: {entry.call[:100]!r}")
     return int(found[2]), found[1]
 
 

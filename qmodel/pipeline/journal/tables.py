@@ -1,6 +1,6 @@
-"""Entries of the journal as tables: what the archive of journals and Spark read and write.
+"""Convert entries of the journal to tables: for the archive of journals and for Spark.
 
-A module of its own, for each task of Spark imports it, and nothing that keeps archives.
+This module stands alone, because each task of Spark imports it without the code of archives.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from qmodel.contract.replies import Recorded
-from qmodel.model.state.records import record
+from qmodel.contract.replies import Recorded, record
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.journal.pages import head
 
@@ -26,14 +25,14 @@ SCHEMA: pa.Schema = pa.schema(
     ],
     metadata={b"qmodel.journal": str(VERSION).encode()},
 )
-"""Of every table of entries."""
+"""The columns of a table of entries."""
 
 COLUMNS = ["number", "seq", "call", "outcome"]
-"""What an entry is made of; the others say the same as its call."""
+"""The columns that make an entry; the others repeat what its call says."""
 
 
 def table(found: Sequence[Recorded]) -> pa.Table:
-    """Entries as a table."""
+    """Convert entries to a table."""
     heads = [head(one) for one in found]
     columns = [
         [one.number for one in found],
@@ -47,10 +46,10 @@ def table(found: Sequence[Recorded]) -> pa.Table:
 
 
 def entries_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Recorded]:
-    """The entries of a table, in its order."""
+    """Yield the entries of a table, in its order."""
     columns = (batch.column(name).to_pylist() for name in COLUMNS)
     yield from map(_entry, zip(*columns, strict=True))
 
 
 _entry = partial(record, Recorded)
-"""What `Recorded._make` does, a million times."""
+"""The same as `Recorded._make`, but faster: it is called a million times."""

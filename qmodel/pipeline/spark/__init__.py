@@ -1,4 +1,4 @@
-"""The jobs on Spark, and the events as its source of data (extra `spark`). What is computed is in `qmodel.pipeline`."""
+"""Run the pipeline on Spark (extra `spark`): a data source, a sink, and programs. See `qmodel.pipeline`."""
 
 from __future__ import annotations
 

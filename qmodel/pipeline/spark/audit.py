@@ -1,8 +1,8 @@
-"""An audit of archived journals on executors: each task executes a segment of a namespace again, entry by entry.
+"""Audit archived journals on executors: each task executes a segment of a namespace again, entry by entry.
 
-A task reads the files of its segment itself, one after the other: so nothing is shuffled, whatever share of all one
-namespace has, and a task needs memory for what the namespace holds, and not for what happened. The longest segments
-come first, so that none of them is what all others wait for.
+A task reads the files of its segment itself, one after the other. So nothing is shuffled, even if one namespace is most
+of the work, and a task needs memory for the content of the namespace, not for its history. The longest segments start
+first, so that none of them is left alone at the end.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from qmodel.pipeline.journal import archive
 
 
 def audit(spark: SparkSession, root: str, *, after: int = 0, save: bool = False) -> DataFrame:
-    """A table of what differs, and of the end of each segment: `findings.SCHEMA`. Keep it to ask it twice.
+    """Give a table of the differences and of the end of each segment: `findings.SCHEMA`. Persist it to query it twice.
 
-    It begins with the first state that is not before the entry `after`; with `save` the state with which a namespace
-    ends is kept. All executors must see `root`. Raises ArchiveError where there is no state to begin with.
+    The audit begins with the first state at or after the entry `after`. With `save`, the last state of each namespace
+    is kept. All executors must see `root`. Raises ArchiveError if there is no state to begin with.
     """
     where, segments = Archive(root).place, archive.all_segments(root, after)
 

@@ -1,6 +1,6 @@
-"""A campaign of conformance on executors: the seeds are the data, and each task compares the histories of its own.
+"""Run a conformance campaign on executors: the seeds are the data, and each task compares its own histories.
 
-A row of the result is a part of the campaign. Spark computes a table anew whenever it is asked for it, so keep it:
+A row of the result is a part of the campaign. Spark computes a table again whenever it is used, so keep it with
 `campaign(...).persist()`, or write it first.
 """
 
@@ -20,11 +20,11 @@ from qmodel.pipeline.arrow import pa
 def campaign(
     spark: SparkSession, what: Campaign, examples: int, *, size: int = HISTORIES, tasks: int | None = None
 ) -> DataFrame:
-    """A table of the parts of a campaign, of `size` histories each; see `campaigning.SCHEMA` for its columns.
+    """Give a table of the parts of a campaign, of `size` histories each; `campaigns.SCHEMA` has its columns.
 
-    `tasks` is by how many tasks they are run; without it by as many as Spark has cores for.
+    `tasks` is the number of tasks, by default the number of Spark's cores.
 
-    The tasks need qmodel with the extra `conformance`, and the program of a server where they start one.
+    The tasks need qmodel with the extra `conformance`, and the server program if the campaign starts one.
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -37,21 +37,21 @@ def campaign(
 
 
 def coverage(parts: DataFrame) -> DataFrame:
-    """What was reached how often: operation, situation, outcome, times."""
+    """Count what was reached: operation, situation, outcome, times."""
     one = parts.select(F.explode("reached").alias("r")).select("r.*")
     return one.groupBy("operation", "situation", "outcome").agg(F.sum("times").alias("times"))
 
 
 def failures(parts: DataFrame) -> DataFrame:
-    """The histories that failed, a row each; see `qmodel.conformance.campaign.parts.Found`."""
+    """List the histories that failed, a row each; see `qmodel.conformance.campaign.parts.Found`."""
     return parts.select(F.explode("failures").alias("f")).select("f.*")
 
 
 def throughput(parts: DataFrame) -> DataFrame:
-    """By each process that ran histories: how many, how many steps, and its seconds."""
+    """Add up histories, steps and seconds by process."""
     return parts.groupBy("by").agg(*(F.sum(name).alias(name) for name in ("histories", "steps", "seconds")))
 
 
 def total(parts: DataFrame) -> Total:
-    """The sum of the parts, on the driver."""
+    """Add up the parts, on the driver."""
     return Total(campaigns.part(row.asDict(recursive=True)) for row in parts.collect())

@@ -1,4 +1,4 @@
-"""The options of the format `qmodel`, read one by one; what nobody reads is refused."""
+"""Read the options of the format `qmodel` one by one; an option that is not read is refused."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from collections.abc import Mapping, Sequence
 
 
 class Given:
-    """Options as Spark gives them, whose names know no case."""
+    """Options as Spark gives them; names are case-insensitive."""
 
     def __init__(self, options: Mapping[str, str], known: Sequence[str]) -> None:
         self._known = known
         self._left = {name.lower(): value for name, value in options.items()}
 
     def text(self, name: str, default: str = "") -> str:
-        """An option."""
+        """Read an option."""
         return self._left.pop(name.lower(), default)
 
     def whole(self, name: str, default: int, low: int | None = 0) -> int:
-        """A whole number, from `low` on. Raises ValueError."""
+        """Read a whole number that is at least `low`. Raises ValueError."""
         said = self.text(name, str(default))
         if not re.fullmatch(r"-?[0-9]{1,15}", said) or (low is not None and int(said) < low):
-            raise ValueError(f"{name} is a whole number{f' from {low}' if low is not None else ''}, and not {said!r}.")
+            raise ValueError(f"{name} must be a whole number{f' from {low}' if low is not None else ''}, not {said!r}.")
         return int(said)
 
     def flag(self, name: str, default: bool) -> bool:
-        """True or false. Raises ValueError."""
+        """Read true or false. Raises ValueError."""
         said = self.text(name, str(default)).lower()
         if said not in ("true", "false"):
-            raise ValueError(f"{name} is true or false, and not {said!r}.")
+            raise ValueError(f"{name} must be true or false, not {said!r}.")
         return said == "true"
 
     def url(self) -> str:
-        """The URL of the server, or QMODEL_URL: options are shown in plans, and a password should not be.
+        """Read the URL of the server, or QMODEL_URL: Spark shows options in plans, and a password should not be there.
 
-        Raises ValueError where there is none, or where other processes cannot reach it.
+        Raises ValueError if there is none, or if other processes cannot reach it.
         """
         url = self.text("url") or os.environ.get("QMODEL_URL", "")
         if not url or url.startswith("memory:"):
@@ -46,6 +46,6 @@ class Given:
         return url
 
     def end(self) -> None:
-        """Refuse what was not read: ValueError."""
+        """Refuse options that were not read. Raises ValueError."""
         if self._left:
-            raise ValueError(f"There is no option {min(self._left)!r}: they are {', '.join(self._known)}.")
+            raise ValueError(f"There is no option {min(self._left)!r}. The options are {', '.join(self._known)}.")

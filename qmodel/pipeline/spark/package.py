@@ -1,6 +1,7 @@
-"""The driver's qmodel goes along to the executors, so that both have the same, and nobody has to install it there.
+"""Ship the driver's qmodel to the executors, so that both have the same version and nobody has to install it.
 
-What is not Python of ours does not: the executors' Python has the packages that qmodel needs, or says which it lacks.
+Only our own Python files are shipped. The executors' Python must have the packages that qmodel needs; an error names
+what is missing.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from pyspark import SparkContext
 
-import qmodel
+import qmodel.version
 
 _SHIPPED: set[str] = set()
-"""The applications whose executors have it."""
+"""The applications that it was shipped to."""
 
 
 def ship(context: SparkContext) -> None:
-    """Give the executors of a session the driver's own qmodel, before one that is installed there; once.
+    """Give the executors of a session the driver's qmodel, which precedes an installed one; once for each session.
 
-    Executors that are this machine's own process (`local[4]`) have it. Where the driver's qmodel is in a zip itself, it
-    came by `--py-files`, and so did that of the executors.
+    Executors in this machine's own process (`local[4]`) have it. If the driver's qmodel is in a zip, it came by
+    `--py-files`, and so did the executors'.
     """
     here = Path(qmodel.__file__).parent
     here_too = context.master.partition("[")[0] == "local"
@@ -35,9 +36,9 @@ def ship(context: SparkContext) -> None:
 
 @cache
 def packed(folder: Path) -> Path:
-    """A package as a zip, as `--py-files` takes it, in a folder that goes with this process.
+    """Make a zip of a package, for `--py-files`, in a folder that is removed when this process ends.
 
-    Links are followed: in a checkout some folders of qmodel are.
+    Links are followed, because some folders of a checkout are links.
     """
     made = Path(tempfile.mkdtemp(prefix="qmodel-"))
     atexit.register(shutil.rmtree, made, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""Reading what happened, for Spark: what is numbered without gaps is cut into ranges, and each task reads one.
+"""Read numbered rows for Spark: they have no gaps, so they are cut into ranges, and each task reads one.
 
-The driver looks for the newest, so a read is of a fixed set, whenever Spark computes it: again, it is the same, or it
-fails.
+The driver fixes the newest row, so a read is of a fixed set of rows. When Spark computes it again, it gives the same
+rows or fails.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from qmodel.pipeline.spark.wanted import Wanted
 
 
 class RangeReader(DataSourceReader):
-    """Cuts what is to be read into ranges."""
+    """Cuts the rows to read into ranges."""
 
     number: ClassVar[str]
-    """The column that counts."""
+    """The column with the number."""
 
     columns: ClassVar[pa.Schema]
-    """All that there are; a read may ask for some."""
+    """All columns; a read may ask for some of them."""
 
     def __init__(self, what: Wanted, schema: pa.Schema | None = None) -> None:
         self.what = what
         self.schema = self.columns if schema is None else schema
-        self.floor = 0  # what the query wants is after that
+        self.floor = 0  # the query wants later numbers only
 
     @abstractmethod
     def newest(self, client: Client) -> int:
-        """The number of the newest that there is."""
+        """Find the number of the newest row."""
 
     @abstractmethod
     def went_back(self, newest: int) -> QmodelError:
-        """What is wrong where the newest is older than `after`."""
+        """Make the error for a newest row that is older than `after`."""
 
     def partitions(self) -> Sequence[Range]:
-        """One range for each task. Raises what `went_back` says."""
+        """Give one range for each task. Raises the error of `went_back`."""
         what = self.what
         with Client(what.url) as client:
             newest = self.newest(client)
@@ -53,10 +53,10 @@ class RangeReader(DataSourceReader):
 
 
 class Pushed(RangeReader):
-    """Takes conditions, and narrows what is read to the numbers that a query asks for."""
+    """Takes conditions of a query, and reads only the numbers that they allow."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Read no more than the conditions on the column that counts ask for; Spark looks at them again."""
+        """Narrow the range by the conditions on the number; Spark checks all conditions again."""
         self.floor, last = narrowed(filters, self.number, self.floor, self.what.last)
         self.what = self.what._replace(last=last)
         return filters

@@ -1,4 +1,4 @@
-"""A task's part of the events: a range of sequences, read through a client of its own."""
+"""Read a task's part of the events: a range of sequences, through a client of its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from qmodel.pipeline.events.gaps import Gap
 from qmodel.pipeline.events.schema import SCHEMA
 
 ROWS = 100_000
-"""How many events a task reads, unless it is said otherwise: a task of few rows costs more than its rows."""
+"""The default number of events in a task: a task with few rows costs more than its rows."""
 
 
 class Range(InputPartition):
@@ -35,18 +35,19 @@ class Range(InputPartition):
 
 
 def cut(after: int, last: int, rows: int, least: int = 1) -> list[Range]:
-    """Ranges of so many events, or of fewer where there are to be so many ranges at least.
+    """Cut a range into ranges of so many rows, or of fewer if there must be at least so many ranges.
 
-    There is always one: of an empty list Spark makes a partition of its own, without a range.
+    There is always at least one range: from an empty list Spark makes a partition of its own, without a range.
     """
     rows = max(min(rows, -(-(last - after) // least)), 1)
     return [Range(start, min(start + rows, last)) for start in range(after, last, rows)] or [Range(last, last)]
 
 
 def chosen(schema: StructType, known: pa.Schema = SCHEMA) -> pa.Schema:
-    """The columns of events that a read asks for, by `schema("seq bigint, event string")`; all, if it asks for none.
+    """Give the columns of events that a read asks for by `schema("seq bigint, event string")`; by default all.
 
-    Entries of the journal are `known` by other columns. Raises ValueError for one that there is not, or not so.
+    Entries of the journal have other columns, given as `known`. Raises ValueError for an unknown column or a wrong
+    type.
     """
     asked: pa.Schema = to_arrow_schema(schema)
     where = "docs/catalogue.md has those that they have" if known is SCHEMA else f"they have {', '.join(known.names)}"
@@ -61,7 +62,7 @@ def chosen(schema: StructType, known: pa.Schema = SCHEMA) -> pa.Schema:
 
 
 def narrowed(filters: Iterable[Filter], column: str, after: int, last: int) -> tuple[int, int]:
-    """What conditions on the column that counts leave of a range: after which number, and up to which."""
+    """Narrow a range by conditions on the number; give its bounds: after the first, up to the second."""
     for one in filters:
         if getattr(one, "attribute", None) != (column,):
             continue
@@ -77,7 +78,7 @@ def narrowed(filters: Iterable[Filter], column: str, after: int, last: int) -> t
 
 
 def read_range(url: str, part: Range, schema: pa.Schema, *, fail_on_data_loss: bool) -> Iterator[pa.RecordBatch]:
-    """The batches of a range. Raises EventsGone where some are gone, unless those may be."""
+    """Yield the batches of a range. Raises EventsGone if some events are gone, unless losses are accepted."""
     gaps: list[Gap] | None = None if fail_on_data_loss else []
     with Client(url) as client:
         yield from read(client, part.after, part.last, gaps=gaps, schema=schema)

@@ -1,6 +1,6 @@
-"""The entries of the journal for Spark: `option("table", "journal")`.
+"""Read the entries of the journal into Spark: `option("table", "journal")`.
 
-They are read as events are, each range with the proof that it has all of it.
+They are read like events: each range comes with the proof that none of it is missing.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class JournalReader(RangeReader):
     number, columns = "number", SCHEMA
 
     def newest(self, client: Client) -> int:
-        """The number of the newest entry."""
+        """Find the number of the newest entry."""
         return pages.newest(client)
 
     def went_back(self, newest: int) -> JournalWentBack:
-        """There is no entry `after` which to read."""
+        """Make the error for a journal that ends before `after`."""
         return JournalWentBack(self.what.after)
 
     def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
-        """The batches of a range. Raises EntriesGone where some are gone, unless those may be."""
+        """Yield the batches of a range. Raises EntriesGone if some are gone, unless losses are accepted."""
         gaps: list[Gap] | None = None if self.what.fail_on_data_loss else []
         read = partition.after
         with Client(self.what.url) as client:
@@ -43,4 +43,4 @@ class JournalReader(RangeReader):
 
 
 class PushedJournalReader(Pushed, JournalReader):
-    """The same, narrowed to the numbers that a query asks for."""
+    """Reads only the numbers that a query asks for."""

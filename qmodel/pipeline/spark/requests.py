@@ -1,11 +1,11 @@
-"""A frame's pieces are worked off by ordinary workers, as sub-requests of one request; their answers are a frame again.
+"""Let ordinary workers perform the rows of a frame, as sub-requests of one request; their answers are a frame.
 
     answers = perform(pieces, "fit-2026-11-21", queue="models", klass="Fit", key="store", limit=8)
 
-Spark only puts the pieces and fetches the answers; how many run at a time, in which order, and how often one is tried
-again is for the engine, and what a piece means for the worker, which may be a program in another language, on a machine
-with a GPU. Each step may be done again, for a piece is known by its key, in the request: who is killed in the middle
-calls the same again, and nothing is performed twice.
+A piece is a row of the frame. Spark only puts the pieces and fetches the answers. The engine decides the order, how
+many run at once and how often one is retried. The worker may be a program in another language, on a machine with a GPU.
+Each step may be repeated, because a piece is identified by its key in the request: a driver that was killed calls the
+same again, and no piece is performed twice.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def submit(
     retries: int | None = None,
     url: str | None = None,
 ) -> None:
-    """Put the rows of a frame as the sub-requests of one request, and close it; done again, it puts what is missing.
+    """Put the rows of a frame as the sub-requests of one request, and close it; a repeated call puts what is missing.
 
-    `key` names the columns that tell pieces apart. A piece's data are those of the column `data`, beside which there
-    may be others of a put (`tags`, `delay_ms`, ...); where there is none, they are the row. At most `limit` run at
-    once. One that fails is tried again `retries` times, by default 5 as with any put: what a job type says of that is
-    for its own puts. Raises ValueError for columns that cannot be, and for two pieces with one key; a request of that
-    id that was opened otherwise is refused.
+    `key` names the columns that identify a piece. Its data are the column `data`, beside other arguments of a put
+    (`tags`, `delay_ms`, ...); without that column, its data are the whole row. At most `limit` pieces run at once. A
+    failed piece is retried `retries` times, by default 5 as with any put; the retries of a job type apply to its own
+    puts only. Raises ValueError for columns that a put does not have, and for two pieces with one key. Refused if a
+    request of that id was opened in another way.
     """
     keys = _keys(key)
     _check_apart(pieces, keys)
@@ -58,17 +58,17 @@ def submit(
 
 
 def _check_apart(pieces: DataFrame, keys: Sequence[str]) -> None:
-    """Refuse pieces that have the same key: ValueError."""
+    """Refuse pieces with equal keys. Raises ValueError."""
     for twice in pieces.groupBy(*keys).count().where("count > 1").take(1):
         told = ", ".join(f"{name} = {twice[name]!r}" for name in keys)
-        raise ValueError(f"{twice['count']} pieces have {told}, and would be one job. Name more columns as their key.")
+        raise ValueError(f"{twice['count']} pieces have {told} and would be one job. Name more columns as the key.")
 
 
 def wait(id: str, *, timeout: Duration = math.inf, url: str | None = None) -> replies.Request:
-    """Sleep until a request has ended; give how.
+    """Sleep until a request has ended; give its state.
 
-    Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, RequestNotFound, and AnswersWouldBeLost where
-    complete jobs are not kept for so many.
+    Raises RequestNotEnded, a TimeoutError, after `timeout` seconds; RequestNotFound; and AnswersWouldBeLost if the
+    server does not keep so many complete jobs.
     """
     with Client(_url(url)) as client:
         check_kept(client, id)
@@ -76,9 +76,9 @@ def wait(id: str, *, timeout: Duration = math.inf, url: str | None = None) -> re
 
 
 def gather(pieces: DataFrame, id: str, *, key: str | Sequence[str], url: str | None = None) -> DataFrame:
-    """The answers of a request's pieces as they are now: the key, and the columns of `answering.ANSWERS`, by key.
+    """Read the present answers of a request's pieces: the key, and the columns of `answers.ANSWERS`.
 
-    Failed pieces are rows as others are. The frame has to have the same pieces as when they were put.
+    Failed pieces have rows too. The frame must have the same pieces as when they were put.
     """
     keys, where = _keys(key), _url(url)
 
@@ -107,7 +107,7 @@ def perform(
 ) -> DataFrame:
     """Put pieces, wait until the request has ended, and give the answers; see `submit`, `wait` and `gather`.
 
-    The frame is computed here, for a job that is kept no longer would be gone from it later.
+    The answers are computed at once: later, some jobs might no longer be kept.
     """
     submit(pieces, id, queue=queue, klass=klass, key=key, limit=limit, priority=priority, retries=retries, url=url)
     wait(id, timeout=timeout, url=url)
@@ -117,10 +117,10 @@ def perform(
 
 
 def _keys(key: str | Sequence[str]) -> tuple[str, ...]:
-    """The names of the columns. Raises ValueError for none."""
+    """Read the names of the key columns. Raises ValueError if there are none."""
     keys = (key,) if isinstance(key, str) else tuple(key)
     if not keys:
-        raise ValueError("Say which columns tell the pieces apart: key=...")
+        raise ValueError("Name the columns that identify a piece: key=...")
     return keys
 
 

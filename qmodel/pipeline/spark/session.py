@@ -1,4 +1,4 @@
-"""A session of Spark that knows the format `qmodel`."""
+"""Make a Spark session that knows the format `qmodel`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from qmodel.pipeline.spark.source import EventsSource
 
 
 def session(name: str, master: str | None = None) -> SparkSession:
-    """Give the running session, or begin one, with the format `qmodel` registered.
+    """Give the running session, or start one, with the format `qmodel` registered.
 
-    `name` is shown as the application's; `master` is where it runs, such as `local[4]` or `spark://host:7077`. Without
-    it, it is what spark-submit or Spark's own configuration says, and otherwise all cores of this machine. Executors
-    of a cluster get this very qmodel (`shipping`); the packages that it needs have to be there.
+    `name` is the name of the application; `master` is where it runs, such as `local[4]` or `spark://host:7077`. The
+    default is what spark-submit or Spark's configuration says, else all cores of this machine. Executors of a cluster
+    get the driver's qmodel (`qmodel.pipeline.spark.package`); the packages that it needs must be installed there.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the interpreter that has qmodel
     builder = SparkSession.builder.appName(name)
@@ -26,12 +26,12 @@ def session(name: str, master: str | None = None) -> SparkSession:
         builder = builder.master(master)
     found: SparkSession = builder.getOrCreate()
     if not is_remote():
-        ship(found.sparkContext)  # first: what is registered takes along what was shipped before
+        ship(found.sparkContext)  # first: a registered source takes along only files that were shipped before
     register(found)
     return found
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format `qmodel` known to a session: `spark.read.format("qmodel").option("url", ...).load()`."""
+    """Register the format `qmodel` with a session: `spark.read.format("qmodel").option("url", ...).load()`."""
     source: Any = EventsSource
     spark.dataSource.register(source)

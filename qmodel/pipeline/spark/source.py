@@ -1,8 +1,8 @@
-"""The events as a source of data for Spark: `spark.read.format("qmodel")`.
+"""Read events into Spark: `spark.read.format("qmodel")`.
 
-The driver looks for the newest event and cuts what is to be read into ranges of sequences; each task reads its range
-through a client of its own, with the proof that none is missing. So a read is of a fixed set of events, whenever Spark
-computes it: again, it is the same, or it fails.
+The driver finds the newest event and cuts the read into ranges of sequences. Each task reads its range through a client
+of its own, with the proof that none is missing. So a read is of a fixed set of events. When Spark computes it again, it
+gives the same events or fails.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ EVENTS, JOURNAL = "events", "journal"
 
 
 class EventsSource(DataSource):
-    """Events, for Spark."""
+    """The data source `qmodel`."""
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Give the format's name."""
         return "qmodel"
 
     def _table(self) -> str:
-        """Which table is read. Raises ValueError for one that there is not."""
+        """Give the table to read. Raises ValueError for an unknown one."""
         name = self.options.get("table", EVENTS)
         if name not in (EVENTS, JOURNAL, *TABLES):
-            raise ValueError(f"There is no table {name!r}: they are {EVENTS}, {', '.join(TABLES)}, {JOURNAL}.")
+            raise ValueError(f"There is no table {name!r}. The tables are {EVENTS}, {', '.join(TABLES)}, {JOURNAL}.")
         return name
 
     def schema(self) -> StructType:
-        """The columns of `qmodel.pipeline.events.schema`, or of another table (`listing`, and `entry_tables`)."""
+        """Give the columns of `qmodel.pipeline.events.schema`, or of another table."""
         name = self._table()
         own = {EVENTS: SCHEMA, JOURNAL: tables.SCHEMA}
         return from_arrow_schema(own[name] if name in own else TABLES[name].schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """What reads a fixed set of events, or of entries of the journal, or another table as it is.
+        """Make a reader of a fixed set of events or journal entries, or of the present state of a table.
 
-        Spark refuses to read where a reader takes conditions and `spark.sql.python.filterPushdown.enabled` is not set,
-        so it takes them with `pushdown` only.
+        Spark refuses a reader that takes conditions if `spark.sql.python.filterPushdown.enabled` is not set. So a
+        reader takes them only with the option `pushdown`.
         """
         name, pushed = self._table(), Given(self.options, OPTIONS).flag("pushdown", False)
         if name == JOURNAL:
@@ -70,21 +70,21 @@ class EventsSource(DataSource):
         return PushedTableReader(what) if pushed else TableReader(what)
 
     def streamReader(self, schema: StructType) -> EventsStream:
-        """What reads events as they come."""
+        """Make a reader of the stream of events."""
         return EventsStream(stream_options(self.options), chosen(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> JobsWriter:
-        """What makes jobs of rows. Raises ValueError for other modes than append."""
+        """Make a writer that turns rows into jobs. Raises ValueError for other modes than append."""
         if overwrite:
             raise ValueError(
-                'Rows become jobs, and none goes: say mode("append"). Drain or obliterate the queue before.'
+                'Rows become jobs, and no job is removed: use mode("append"). To begin empty, drain the queue first.'
             )
         return JobsWriter(target(self.options, schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> JobsStreamWriter:
-        """The same for a stream. Raises ValueError for other output modes than append and update."""
+        """Make the same for a stream. Raises ValueError for other output modes than append and update."""
         if overwrite:
-            raise ValueError('Rows become jobs, and none goes: say outputMode("append"), or "update".')
+            raise ValueError('Rows become jobs, and no job is removed: use outputMode("append") or "update".')
         return JobsStreamWriter(target(self.options, schema, streaming=True))
 
 
@@ -94,17 +94,17 @@ class EventsReader(RangeReader):
     number, columns = "seq", SCHEMA
 
     def newest(self, client: Client) -> int:
-        """The sequence of the newest event."""
+        """Find the sequence of the newest event."""
         return client.newest()
 
     def went_back(self, newest: int) -> SequenceWentBack:
-        """The newest event is older than `after`."""
+        """Make the error for a newest event that is older than `after`."""
         return SequenceWentBack(self.what.after, newest)
 
     def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
-        """The batches of a range."""
+        """Yield the batches of a range."""
         return read_range(self.what.url, partition, self.schema, fail_on_data_loss=self.what.fail_on_data_loss)
 
 
 class PushedEventsReader(Pushed, EventsReader):
-    """The same, narrowed to the sequences that a query asks for."""
+    """Reads only the sequences that a query asks for."""

@@ -1,4 +1,4 @@
-"""Statistics on Spark: the SQL of `qmodel.pipeline.statistics`, executed there."""
+"""Execute the SQL of `qmodel.pipeline.statistics` on Spark."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ from qmodel.pipeline.statistics.sql import SPARK
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 SHARE = 250_000
-"""Events of a partition: a second or two of one core, and some 50 MB."""
+"""The number of events in a partition: a second or two of one core, and some 50 MB."""
 
 
 class Spark:
-    """A session of Spark, as what executes SQL. How many partitions it makes follows from the number of events, unless
-    somebody has said it: Spark's own 200 are too many for a day of most, and too few for a year of some.
+    """A Spark session as the SQL engine.
+
+    The number of partitions follows from the number of events, unless it is configured: Spark's default of 200 is too
+    many for a usual day, and too few for a year of a large queue.
     """
 
     dialect = SPARK
 
     def __init__(self, spark: SparkSession) -> None:
         self._at = spark
-        self.told = PARTITIONS in spark.conf.getAll  # what is set, and not what is so by default
+        self.told = PARTITIONS in spark.conf.getAll  # an explicit setting, not the default
 
     def events(self, name: str, archive: Archive, files: Sequence[File]) -> None:
-        """Name the events in some files of an archive: a folder that all executors see at one place, or a URL."""
+        """Define a view of the events in some files of an archive: a folder that all executors see, or a URL."""
         root = archive.root.rstrip("/") if "://" in archive.root else f"file://{archive.path}"
         paths = [f"{root}{file.path[len(archive.path) :]}" for file in files]
         fields = [StructField("namespace", StringType()), StructField("day", StringType())]
@@ -44,30 +46,30 @@ class Spark:
             self._at.conf.set(PARTITIONS, min(max(sum(file.rows for file in files) // SHARE, 4), 10_000))
 
     def parquet(self, name: str, folders: Sequence[str]) -> None:
-        """Name what stands in the files of some folders."""
+        """Define a view of the Parquet files in some folders."""
         self._at.read.parquet(*(f"file://{Path(folder).resolve()}" for folder in folders)).createOrReplaceTempView(name)
 
     def view(self, name: str, select: str) -> None:
-        """Name a select."""
+        """Define a view."""
         self._at.sql(select).createOrReplaceTempView(name)
 
     def table(self, name: str, select: str) -> None:
-        """Name a select, and keep what it gives, in memory or on the executors' disks."""
+        """Define a table: its rows are kept in memory or on the executors' disks."""
         found = self._at.sql(select)
         found.persist()
         found.createOrReplaceTempView(name)
 
     def write(self, select: str, folder: Path) -> None:
-        """Write what a select gives into a new folder, as Parquet; it is one that all executors see."""
+        """Write the rows of a select into a new folder that all executors see, as Parquet."""
         self._at.sql(select).write.option("compression", "zstd").parquet(f"file://{folder.resolve()}")
 
     def rows(self, select: str) -> list[tuple[Any, ...]]:
-        """What a select gives."""
+        """Give the rows of a select."""
         return [tuple(row) for row in self._at.sql(select).collect()]
 
     def ordered(
         self, select: str, keys: Sequence[str], order: str, kernel: Kernel, schema: pa.Schema
     ) -> list[tuple[Any, ...]]:
-        """What a kernel makes of the rows of a select: rows of equal keys are in one task, sorted by a column."""
+        """Call a kernel with the rows of a select, sorted by a column: rows with equal keys are in one task."""
         rows = self._at.sql(select).repartition(*keys).sortWithinPartitions(*keys, order)
         return [tuple(row) for row in rows.mapInArrow(kernel, from_arrow_schema(schema)).collect()]

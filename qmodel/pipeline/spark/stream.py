@@ -1,9 +1,9 @@
-"""The events as a stream for Spark: `spark.readStream.format("qmodel")`.
+"""Read events into Spark as a stream: `spark.readStream.format("qmodel")`.
 
-An offset is the last sequence that was read, so a batch is a range of sequences: it is the same whenever Spark computes
-it again, and each of its tasks proves that it has all of its part. Nothing is told to the server, no consumer is
-registered there, and any number of queries read the same events, each from its own checkpoint. The options are named
-as those of Spark's source for Kafka where they mean the same.
+An offset is the last sequence that was read, so a batch is a range of sequences. It is the same whenever Spark computes
+it again, and each task proves that its part is complete. The server knows nothing of the readers: no consumer is
+registered, and any number of queries read the same events, each from its own checkpoint. Options have the names of
+Spark's source for Kafka where they mean the same.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ OPTIONS = ("url", "startingOffsets", "maxOffsetsPerTrigger", "rowsPerPartition",
 
 
 ALL = 10**15 - 1
-"""More events than there are."""
+"""A bound that no sequence reaches."""
 
 
 class StreamOptions(NamedTuple):
-    """What the options of a stream say."""
+    """The options of a stream."""
 
     url: str
     starting: int | str  # the sequence of the first event, EARLIEST or LATEST
@@ -50,11 +50,11 @@ class StreamOptions(NamedTuple):
 
 
 def stream_options(given: Mapping[str, str]) -> StreamOptions:
-    """Read the options of a stream; refuses what cannot be with ValueError."""
+    """Read the options of a stream. Raises ValueError for impossible ones."""
     options = Given(given, OPTIONS)
     url, starting = options.url(), options.text("startingOffsets", EARLIEST).lower()
     if starting not in (EARLIEST, LATEST) and not re.fullmatch("[0-9]{1,15}", starting):
-        raise ValueError(f"startingOffsets is earliest, latest or the sequence of an event, and not {starting!r}.")
+        raise ValueError(f"startingOffsets must be earliest, latest or the sequence of an event, not {starting!r}.")
     found = StreamOptions(
         url,
         starting if starting in (EARLIEST, LATEST) else int(starting),
@@ -68,7 +68,7 @@ def stream_options(given: Mapping[str, str]) -> StreamOptions:
 
 
 class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Says how far a batch goes, cuts it into ranges, and reads one."""
+    """Decides how far a batch goes, cuts it into ranges, and reads one."""
 
     def __init__(self, what: StreamOptions, schema: pa.Schema = SCHEMA) -> None:
         self.what = what
@@ -77,7 +77,7 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.client: Client | None = None
 
     def initialOffset(self) -> dict[str, int]:
-        """Where a query begins that has no checkpoint."""
+        """Give the start of a query that has no checkpoint."""
         starting, newest = self.what.starting, self._newest()
         if starting == LATEST:
             return _offset(newest)
@@ -93,11 +93,11 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _offset(after)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """As many events as maxOffsetsPerTrigger says."""
+        """Limit a batch to the events that maxOffsetsPerTrigger allows."""
         return ReadMaxRows(self.what.most) if self.what.most < ALL else ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """How far the next batch goes. Raises SequenceWentBack where the newest event is older than what was read."""
+        """Give the end of the next batch. Raises SequenceWentBack if the newest event is older than `start`."""
         after = start["seq"]
         newest = self._newest()
         if newest < after:
@@ -110,26 +110,26 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _offset(until)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Read what there is now, and not what comes."""
+        """Read the events that exist now, and no later ones."""
         self.target = self._newest()
 
     def reportLatestOffset(self) -> dict[str, int]:
-        """The newest event, for the progress of the query: what is behind it is its lag."""
+        """Give the newest event for the progress of the query: the distance to it is the lag."""
         return _offset(self._newest())
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Range]:
-        """One range for each task."""
+        """Give one range for each task."""
         return cut(start["seq"], end["seq"], self.what.rows, self.what.min_partitions)
 
     def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
-        """The batches of a range."""
+        """Yield the batches of a range."""
         return read_range(self.what.url, partition, self.schema, fail_on_data_loss=self.what.fail_on_data_loss)
 
     def _newest(self) -> int:
         return self._asked().newest()
 
     def _asked(self) -> Client:
-        """The client of this process. Spark asks some ten times a second; what tasks get of this reader has none."""
+        """Give the client of this process. Spark asks about ten times a second. Tasks get a reader without a client."""
         if self.client is None:
             self.client = Client(self.what.url)
         return self.client

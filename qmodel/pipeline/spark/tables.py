@@ -1,6 +1,6 @@
-"""Jobs, failures, statistics, queues and workers for Spark: `option("table", "jobs")`.
+"""Read jobs, failures, statistics, queues and workers into Spark: `option("table", "jobs")`.
 
-What is promised of these tables is told in `qmodel.pipeline.tables.live`.
+`qmodel.pipeline.tables.live` says what these tables promise.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from qmodel.pipeline.spark.options import Given
 from qmodel.pipeline.tables.live import TABLES, Narrow, Part, read
 
 PUSHED = {"jobs": ("queue", "state", "klass"), "failures": ("group", "queue", "klass"), "stats": ("queue",)}
-"""The columns of which a condition `=` narrows what is read: those that mean the same as an argument of a search."""
+"""The columns with conditions `=` that narrow the read: those that mean the same as an argument of a search."""
 
 ACCEPTS = {one.name: one.kind for one in CATALOGUE["search"].arguments}
 
 
 class Wanted(NamedTuple):
-    """What the options of a read of a table say."""
+    """The options of a read of a table."""
 
     url: str
     table: str
@@ -67,14 +67,14 @@ class TableReader(DataSourceReader):
         self.what = what
 
     def partitions(self) -> Sequence[TablePart]:
-        """One part for each task."""
+        """Give one part for each task."""
         what = self.what
         with Client(what.url) as client:
             parts = TABLES[what.table].parts(client, what.narrow, what.rows)
         return [TablePart(part) for part in parts] or [TablePart(None)]
 
     def read(self, partition: TablePart) -> Iterator[pa.RecordBatch]:
-        """The pages of a part."""
+        """Yield the pages of a part."""
         if partition.part is None:
             return
         with Client(self.what.url) as client:
@@ -82,10 +82,10 @@ class TableReader(DataSourceReader):
 
 
 class PushedTableReader(TableReader):
-    """The same, narrowed by the conditions of a query."""
+    """Reads only what the conditions of a query allow."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Narrow what is read; Spark looks at every condition again, for a job may change while it is read."""
+        """Narrow the read; Spark checks all conditions again, because jobs change meanwhile."""
         narrow = self.what.narrow
         for one in filters:
             for column in PUSHED.get(self.what.table, ()):
@@ -97,7 +97,7 @@ class PushedTableReader(TableReader):
 
 
 def equal_to(one: Filter, column: str) -> str | None:
-    """The one value that a column has by this condition, or None."""
+    """Give the one value that a condition allows for a column, or None."""
     if isinstance(one, EqualTo | EqualNullSafe) and one.attribute == (column,):
         return str(one.value) if one.value is not None else None
     if isinstance(one, In) and one.attribute == (column,) and len(one.value) == 1:

@@ -1,4 +1,4 @@
-"""Tasks on the executors: a function for each of some things, each a task of its own."""
+"""Run a function on the executors for each of some values, in a task of its own."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from qmodel.processes import Run
 
 
 def on(spark: SparkSession) -> Run:
-    """Who performs a function for each of some things on Spark; gives the results, of which the driver keeps all.
+    """Make a runner that calls a function for each of some values on Spark; the driver keeps all results.
 
-    A task that is tried again, or done twice, does the same again. What a function raises on purpose is no reason to
-    try again: it is raised here.
+    A task that is retried or runs twice must do the same again. An error that the function raises on purpose does not
+    retry the task: it is raised here.
     """
 
     def run(function: Callable[[Any], Any], things: Iterable[Any]) -> Iterable[Any]:

@@ -1,4 +1,4 @@
-"""The options of a read of what happened: of events, or of entries of the journal."""
+"""Read the options of a read of events, or of entries of the journal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qmodel.pipeline.spark.stream import ALL
 
 
 class Wanted(NamedTuple):
-    """What the options of a read say."""
+    """The options of a read."""
 
     url: str
     after: int

@@ -1,9 +1,9 @@
-"""Jobs as a sink of Spark: `frame.write.format("qmodel")`, and `frame.writeStream`.
+"""Write jobs from Spark: `frame.write.format("qmodel")`, and `frame.writeStream`.
 
-A task puts the rows of its partition, and the row's id decides whether that was done before
-(`qmodel.pipeline.jobs.write`). So a task may be tried again, run twice at a time, or die after half of its rows: no row
-becomes a second job. Nothing is taken back, for a worker may have a job before the next row is written. What a write
-has left undone when it fails is done when it is tried again.
+A task puts the rows of its partition. The id of a row says whether it is a job already (`qmodel.pipeline.jobs.write`).
+So a task may be retried, run twice at the same time, or die after half of its rows: no row becomes a second job.
+Nothing is rolled back, because a worker may have a job before the next row is written. A failed write is completed by
+writing again.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Target(NamedTuple):
     writing: Writing
     limit: int
     priority: int
-    each_batch: bool  # of a stream is a run of its own, for nothing else names its rows
+    each_batch: bool  # whether each batch of a stream is a run, because nothing else names its rows
 
 
 def target(options: Mapping[str, str], schema: StructType, streaming: bool = False) -> Target:
     """Read the options of a write, and check the columns. Raises ValueError.
 
-    Without `run`, rows that say their ids have the run "", and for others each write is a new one.
+    Without `run`, rows that have their own ids use the run "". For other rows each write is a new run.
     """
     given = Given(options, OPTIONS)
     url = given.url()
@@ -56,19 +56,19 @@ def target(options: Mapping[str, str], schema: StructType, streaming: bool = Fal
     writing = Writing(run or request, given.text("queue"), given.text("klass"), keys, request)
     limit, priority = given.whole("limit", 100), given.whole("priority", 0, low=None)
     if streaming:
-        given.text("checkpointLocation")  # Spark's own, which it shows to everybody
+        given.text("checkpointLocation")  # Spark's own option, which it passes to every source
     given.end()
     for name in ("limit", "priority"):
         if not request and name in {one.lower() for one in options}:
-            raise ValueError(f"{name} is that of a request, and this write is none: say request=... as well.")
+            raise ValueError(f"{name} belongs to a request, and this write has none: give request=... as well.")
     if request and streaming:
-        raise ValueError("A stream has no end, and so is no request: write each batch as one, with foreachBatch.")
+        raise ValueError("A stream has no end, so it is no request: write each batch as one, with foreachBatch.")
     check(to_arrow_schema(schema), writing)
     return Target(url, writing, limit, priority, unnamed and streaming)
 
 
 class Written(WriterCommitMessage):
-    """What a task did."""
+    """The result of a task."""
 
     def __init__(self, sent: Sent) -> None:
         self.rows = sent.rows
@@ -98,7 +98,7 @@ def _send(client: Client, what: Writing, part: int, batches: Iterator[pa.RecordB
 
 
 def opening(where: Target) -> ops.RequestOpen:
-    """What opens the request of a write; done again it changes nothing."""
+    """Make the operation that opens the request of a write; a repeated one changes nothing."""
     return ops.RequestOpen(where.writing.request, where.writing.queue, where.limit, where.priority)
 
 
@@ -113,7 +113,7 @@ class JobsWriter(DataSourceArrowWriter):
         return write(self.where, self.where.writing.run, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Say what there is now, and close the request, where the rows are one."""
+        """Log the number of jobs, and close the request if there is one."""
         rows = sum(one.rows for one in messages if isinstance(one, Written))
         if self.where.writing.request:
             with Client(self.where.url) as client:
@@ -122,7 +122,7 @@ class JobsWriter(DataSourceArrowWriter):
         LOG.info("%d rows are jobs of %s", rows, self.where.writing.queue or "their queues")
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Say what is left: jobs that were put stay."""
+        """Log what is left: jobs that were put stay."""
         LOG.warning(_left(messages, self.where))
 
 
@@ -132,7 +132,7 @@ def _left(messages: list[WriterCommitMessage | None], where: Target) -> str:
     again = f'option("run", "{what.run}")' if what.run and not what.request else "the same rows"
     return (
         f"The write was given up. {sum(one.rows for one in done)} rows of {len(done)} whole partitions, and some of "
-        f"{len(messages) - len(done)} others, are jobs and stay so. Write again with {again}: those are passed over."
+        f"{len(messages) - len(done)} others, are jobs and remain. Write again with {again}: they are skipped."
     )
 
 
@@ -143,14 +143,14 @@ class JobsStreamWriter(DataSourceStreamArrowWriter):
         self.where = where
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """Put the rows of a partition; where nothing names them, their run is the batch of the query."""
+        """Put the rows of a partition; if nothing names them, the batch of the query is their run."""
         return write(self.where, _batch_of_query() if self.where.each_batch else self.where.writing.run, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Nothing is to be done: the rows are jobs."""
+        """Do nothing: the rows are jobs already."""
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Say what is left; the query does the batch again when it is started."""
+        """Log what is left; the query repeats the batch when it is started again."""
         LOG.warning("Batch %d: %s", batchId, _left(messages, self.where))
 
 
@@ -159,5 +159,7 @@ def _batch_of_query() -> str:
     query = context.getLocalProperty("sql.streaming.queryId") if context else None
     batch = context.getLocalProperty("streaming.sql.batchId") if context else None
     if not query or batch is None:
-        raise ValueError("This Spark does not tell which batch is written. Name the columns of ids: idColumns, or jid.")
+        raise ValueError(
+            "This Spark does not say which batch is written. Give the ids of rows: idColumns, or a column jid."
+        )
     return f"{query}-{batch}"

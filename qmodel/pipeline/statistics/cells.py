@@ -1,28 +1,28 @@
-"""How durations are counted: by cells, whose counts and sums are whole numbers, and can be added in any order.
+"""Count durations in cells: counts and sums are whole numbers, which can be added in any order.
 
-A cell is one of the engine's bins (`qmodel.present.histogram`) and one of the fine ones, which percentiles are told
-from. Those are linear up to 64 ms, and then 32 in each power of two (as HdrHistogram has them): a percentile is exact
-below 64 ms, and from there at most 1/64 off, whatever the distribution. What sketches promise is a rank instead, and
-far out in a long tail a small error in rank is a large one in milliseconds.
+A cell is one of the engine's bins (`qmodel.present.histogram`) together with a fine cell, which percentiles are read
+from. Fine cells are linear up to 64 ms, then there are 32 in each power of two, as in HdrHistogram. So a percentile is
+exact below 64 ms and at most 1/64 off above, for any distribution. Sketches bound the error in rank instead, and in a
+long tail a small error in rank is a large one in milliseconds.
 
-Beside its count a cell has the sum of its durations and of their squares, both exact. So mean and variance do not
-depend on who added what first: parts that are merged give what the whole would, to the last bit.
+Beside its count a cell has the sum of its durations and the sum of their squares, both exact. So mean and variance do
+not depend on the order of addition: merged parts give the same bits as the whole.
 """
 
 from __future__ import annotations
 
 FINE = 32
-"""Fine cells in a power of two."""
+"""The number of fine cells in a power of two."""
 
 LONGEST = 2**43
-"""Milliseconds, 278 years: up to there SQL finds the same fine cell."""
+"""The longest duration, in milliseconds (278 years), that SQL sorts into the right fine cell."""
 
 SHIFT = 512
-"""A cell is `fine * SHIFT + bin`; there are fewer bins than that."""
+"""The factor between fine cells: a cell is `fine * SHIFT + bin`, and there are fewer bins than that."""
 
 
 def fine_of(duration: int) -> int:
-    """The fine cell of a duration in milliseconds.
+    """Find the fine cell of a duration in milliseconds.
 
     >>> fine_of(31), fine_of(63), fine_of(64), fine_of(65), fine_of(66)
     (31, 63, 64, 64, 65)
@@ -34,7 +34,7 @@ def fine_of(duration: int) -> int:
 
 
 def fine_range(fine: int) -> tuple[int, int]:
-    """The shortest and the longest duration of a fine cell.
+    """Give the shortest and the longest duration of a fine cell.
 
     >>> fine_range(63), fine_range(64), fine_range(fine_of(10**6))
     ((63, 63), (64, 65), (999424, 1015807))
@@ -47,7 +47,7 @@ def fine_range(fine: int) -> tuple[int, int]:
 
 
 def _bin_sql(ms: str) -> str:
-    """`qmodel.model.state.stats.bin_of`; a comparison of both is in the tests."""
+    """Write `qmodel.model.state.stats.bin_of` as SQL; a test compares the two."""
     return (
         f"case when {ms} < 60000 then floor({ms} / 1000) when {ms} < 3600000 then 59 + floor({ms} / 60000)"
         f" when {ms} < 86400000 then 115 + floor({ms} / 900000) when {ms} < 259200000 then 187 + floor({ms} / 3600000)"
@@ -56,11 +56,11 @@ def _bin_sql(ms: str) -> str:
 
 
 def _fine_sql(ms: str) -> str:
-    """`fine_of`. The half keeps the logarithm off the whole numbers, where it may be rounded to either side."""
+    """Write `fine_of` as SQL. The added half keeps the logarithm away from whole numbers, which rounding may miss."""
     shift = f"(floor(log2({ms} + 0.5e0)) - {FINE.bit_length() - 1})"
     return f"case when {ms} < {FINE} then {ms} else {FINE} * {shift} + floor({ms} / power(2, {shift})) end"
 
 
 def cell_sql(ms: str) -> str:
-    """The cell of a duration, as SQL."""
+    """Write the cell of a duration as SQL."""
     return f"cast(({_fine_sql(ms)}) * {SHIFT} + ({_bin_sql(ms)}) as bigint)"

@@ -1,4 +1,4 @@
-"""Statistics of an archive, on whatever executes SQL: DuckDB here, or Spark."""
+"""Count the events of an archive with an SQL engine: DuckDB or Spark."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from qmodel.pipeline.statistics.runs import CARRIED, CELLS, Range, Runs, Statist
 
 
 class Engine(Protocol):
-    """What executes SQL."""
+    """An SQL engine."""
 
     dialect: sql.Dialect
 
     def events(self, name: str, archive: Archive, files: Sequence[File]) -> None:
-        """Name the events in some files of an archive: their columns and `namespace`."""
+        """Define a view of the events in some files of an archive: their columns and `namespace`."""
 
     def parquet(self, name: str, folders: Sequence[str]) -> None:
-        """Name what stands in the files of some folders."""
+        """Define a view of the Parquet files in some folders."""
 
     def view(self, name: str, select: str) -> None:
-        """Name a select, which is executed whenever it is used."""
+        """Define a view: the select is executed whenever it is used."""
 
     def table(self, name: str, select: str) -> None:
-        """Name a select, and keep what it gives."""
+        """Define a table: the select is executed once and its rows are kept."""
 
     def write(self, select: str, folder: Path) -> None:
-        """Write what a select gives into a new folder, as Parquet."""
+        """Write the rows of a select into a new folder, as Parquet."""
 
     def rows(self, select: str) -> list[tuple[Any, ...]]:
-        """What a select gives."""
+        """Give the rows of a select."""
 
 
-def wanted(archive: Archive, counted: dict[str, int], namespace: str | None = None) -> dict[str, Range]:
-    """Which events of an archive are new. Raises ArchiveError where it is not whole, and StatisticsError where more was
-    counted than it has.
+def new_ranges(archive: Archive, counted: dict[str, int], namespace: str | None = None) -> dict[str, Range]:
+    """Find the new events of an archive, by namespace.
+
+    Raises ArchiveError if the archive has gaps, and StatisticsError if more was counted than it has.
     """
     there = archive.namespaces()
     if not there or namespace not in (None, *there):
@@ -53,7 +54,7 @@ def wanted(archive: Archive, counted: dict[str, int], namespace: str | None = No
         if until < after:
             raise StatisticsError(
                 f"The archive {archive.root} ends with event {until} of {one!r}, and {after} were counted already: it "
-                f"is another one, or an older copy. Take another folder for --out, and all is counted anew."
+                f"is another archive, or an older copy. Use another folder for --out to count everything again."
             )
         if until > after:
             found[one] = Range(after, until)
@@ -61,19 +62,19 @@ def wanted(archive: Archive, counted: dict[str, int], namespace: str | None = No
 
 
 def count(engine: Engine, archive: Archive, out: str | None, namespace: str | None = None) -> dict[str, Range]:
-    """Count what is new, and let the engine know all `cells`, those of before as well; give what was new.
+    """Count the new events, and define the view `cells` over all runs; give the ranges that were new.
 
-    Without `out` all is new, and nothing is kept. Raises ArchiveError and StatisticsError.
+    Without `out` all events are new, and nothing is kept. Raises ArchiveError and StatisticsError.
     """
     if out is None:
-        new = wanted(archive, {}, namespace)
-        engine.table("cells", _cells(engine) if describe(engine, archive, new) else _no_cells())
+        new = new_ranges(archive, {}, namespace)
+        engine.table("cells", _cells(engine) if define_views(engine, archive, new) else _no_cells())
         return new
     runs = Runs(out)
     with runs.alone():
-        new = wanted(archive, runs.counted(), namespace)
+        new = new_ranges(archive, runs.counted(), namespace)
         if new:
-            describe(engine, archive, new, runs.carried())
+            define_views(engine, archive, new, runs.carried())
             _run(engine, runs, new)
     folders = runs.cells()
     engine.parquet("cells", folders) if folders else engine.table("cells", _no_cells())
@@ -81,7 +82,7 @@ def count(engine: Engine, archive: Archive, out: str | None, namespace: str | No
 
 
 def _run(engine: Engine, runs: Runs, new: dict[str, Range]) -> None:
-    """Count what is new, and keep it, or nothing of it."""
+    """Count the new events and keep the result, all or nothing."""
     made = runs.begin()
     try:
         engine.write(_cells(engine), made / CELLS)
@@ -92,11 +93,12 @@ def _run(engine: Engine, runs: Runs, new: dict[str, Range]) -> None:
     runs.commit(made, new)
 
 
-def describe(
+def define_views(
     engine: Engine, archive: Archive, new: dict[str, Range], carried: str | None = None, since: int = 0
 ) -> bool:
-    """Let an engine know the events in some ranges, as `slim` and `counted`; with what was carried from before them,
-    or without those of the days before `since` (ms). False where there are none.
+    """Define the views `slim` and `counted` over the events in some ranges; give False if there are none.
+
+    `carried` are earlier events that these need. Events of the days before `since` (ms) are left out.
     """
     first = date_of(since)
     files = [file for one, (after, until) in new.items() for file in archive.files(one, after=after, last=until)]
@@ -141,8 +143,10 @@ def collect(
     together: bool = False,
     bins: bool = True,
 ) -> dict[Name, Figures]:
-    """The figures of all cells, or of some kinds and days (their starts, ms); with `together`, of all these days as one
-    that begins with the first. The histograms, which are most of the rows, are left out without `bins`.
+    """Read the figures of all cells, or of some kinds and days (their starts, ms).
+
+    With `together`, all these days are one that begins with the first. Without `bins` the histograms are left out,
+    which are most of the rows.
     """
     where = ["1 = 1"]
     if kinds:

@@ -1,4 +1,4 @@
-"""Figures of a queue, klass, worker or tag on a day, from what was added up."""
+"""The figures of a queue, job type, worker or tag on a day."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from qmodel.present.histogram import bin_starts
 
 
 def date_of(day: int) -> str:
-    """A day (ms), as 2026-11-21."""
+    """Write a day (ms) as 2026-11-21."""
     return (datetime(1970, 1, 1) + timedelta(milliseconds=day)).strftime("%Y-%m-%d")
 
 
 class Name(NamedTuple):
-    """What figures are of: a namespace, the start of a UTC day (ms), a kind (queue, klass, worker, tag), and a name."""
+    """The subject of figures: namespace, start of a UTC day (ms), kind (queue, klass, worker, tag) and name."""
 
     namespace: str
     day: int
@@ -36,8 +36,10 @@ class Name(NamedTuple):
 
 @dataclass
 class Durations:
-    """How long jobs waited, or ran, in milliseconds. Count, sums, ends and bins are exact; so are mean and deviations
-    but for the last rounding. Percentiles are exact below 64 ms, and from there at most 1/64 off.
+    """The times that jobs waited or ran, in milliseconds.
+
+    Count, sums, minimum, maximum and bins are exact; mean and deviations are exact but for the last rounding.
+    Percentiles are exact below 64 ms and at most 1/64 off above.
     """
 
     count: int = 0
@@ -50,7 +52,7 @@ class Durations:
 
     @property
     def mean(self) -> float:
-        """The mean, 0 of none."""
+        """The mean; 0 if there are none."""
         return self.total / self.count if self.count else 0.0
 
     @property
@@ -60,7 +62,7 @@ class Durations:
 
     @property
     def variance(self) -> float:
-        """The sample variance, 0 below two values."""
+        """The sample variance; 0 below two values."""
         return self.squares / (self.count - 1) if self.count > 1 else 0.0
 
     @property
@@ -81,10 +83,10 @@ class Durations:
 
 @dataclass
 class Figures:
-    """What became of the jobs of a name on a day.
+    """The outcomes of the jobs of a name on a day.
 
-    `failed` are those of `failures` that are still failed; `hours` says how many were completed in each hour of the
-    day.
+    `failures` counts jobs that failed, and `failed` those that are still failed. `hours` counts completed jobs by the
+    hour of the day.
     """
 
     wait: Durations = field(default_factory=Durations)
@@ -97,11 +99,11 @@ class Figures:
 
     @property
     def busiest(self) -> int:
-        """How many were completed in the hour in which most were."""
+        """The number of jobs completed in the busiest hour."""
         return max(self.hours.values(), default=0)
 
     def shown(self, name: Name) -> dict[str, Any]:
-        """A row of a table: no value in it is a table itself."""
+        """Give a row of a table, with plain values only."""
         head = {**name._asdict(), "day": name.date}
         for what, durations in (("wait", self.wait), ("run", self.run)):
             head |= {f"{what}_{figure}": value for figure, value in durations.shown().items()}
@@ -110,10 +112,10 @@ class Figures:
 
 
 def figures(measured: Iterable[Sequence[Any]], tallied: Iterable[Sequence[Any]]) -> dict[Name, Figures]:
-    """The figures of all names, from the rows of `sql.measured` and `sql.tallied`, in the order of the names."""
+    """Make the figures of all names from the rows of `sql.measured` and `sql.tallied`, sorted by name."""
     found: dict[Name, Figures] = {}
     for *name, measure, count, total, squared, low, high, p50, p90, p95, p99 in measured:
-        told = dict(zip(SHARES, (_told(fine, low, high) for fine in (p50, p90, p95, p99)), strict=True))
+        told = dict(zip(SHARES, (_middle(fine, low, high) for fine in (p50, p90, p95, p99)), strict=True))
         one = Durations(count, int(total), int(squared), low, high, told)
         setattr(found.setdefault(Name(*name), Figures()), measure, one)
     for *name, measure, detail, count in tallied:
@@ -121,8 +123,8 @@ def figures(measured: Iterable[Sequence[Any]], tallied: Iterable[Sequence[Any]])
     return dict(sorted(found.items()))
 
 
-def _told(fine: int, low: int, high: int) -> int:
-    """The duration that stands for a fine cell: its middle, but none that is beyond the shortest and the longest."""
+def _middle(fine: int, low: int, high: int) -> int:
+    """Choose the duration that represents a fine cell: its middle, within the minimum and the maximum."""
     return min(max(sum(fine_range(fine)) // 2, low), high)
 
 
@@ -147,7 +149,7 @@ def add_bins(found: dict[Name, Figures], binned: Iterable[Sequence[Any]]) -> Non
 
 
 def histogram_rows(found: dict[Name, Figures]) -> list[dict[str, Any]]:
-    """The histograms as rows of a table: each bin that is not empty, with the second at which it begins."""
+    """Give the histograms as rows of a table: each bin that is not empty, with its lower bound in seconds."""
     starts = bin_starts()
     return [
         {
@@ -164,7 +166,7 @@ def histogram_rows(found: dict[Name, Figures]) -> list[dict[str, Any]]:
 
 
 def group_rows(found: dict[Name, Figures]) -> list[dict[str, Any]]:
-    """The failures by group as rows of a table."""
+    """Give the failures by group as rows of a table."""
     return [
         {**name._asdict(), "day": name.date, "group": group, "failures": count}
         for name, one in found.items()

@@ -1,18 +1,18 @@
-"""Figures from the events: by day, and by queue, klass, worker and tag.
+"""Compute figures from the events: by day, and by queue, job type (klass), worker and tag.
 
-A fold goes through the events in their order, and can go on at any time. What the engine counts by queue it counts just
-so; by klass, worker and tag the engine counts nothing, and from the events it costs the engine nothing.
+A fold reads the events in order and can continue at any time. By queue it counts exactly what the engine counts. By job
+type, worker and tag the engine counts nothing, so these figures cost the engine nothing.
 
-**Parts.** Parts of the stream can be folded apart, each by a `Fold(after, part=True)`, and merged in their order. A
-part does not know the jobs that were put before it: which klass they have, and which had failed. What is told of those
-it keeps in `pending`; the fold that it is merged into knows them, and counts it.
+**Parts.** Parts of the stream can be folded separately, each by a `Fold(after, part=True)`, and merged in order. A part
+does not know the jobs that were put before it: neither their job type nor whether they had failed. It keeps events of
+such jobs in `pending`, and the fold that it is merged into counts them.
 
-**What no event says.** First, the tags with which a job is put: a fold knows those of the events `tagged` and
-`untagged`, and those that it is told by `know`. Second, which of two things a lock_lost by `timeout` was: a lease that
-reached timeout_ms counts as a retry, one that somebody took away does not. The former is found by a pop, so the next
-that is told of the job is in the same millisecond, and it was ready before that, or is throttled. That errs where all
-happens within a millisecond: where a grace-period of 0 lets a pop come in just that in which timeout_ms is reached, and
-where a job that was taken away is throttled in the same.
+**What the events do not say.** First, the tags that a job is put with: a fold knows the tags of the events `tagged` and
+`untagged`, and those that it is given by `know`. Second, the cause of a `lock_lost` by `timeout`. A lease that reached
+timeout_ms counts as a retry, a lease that was revoked does not. A pop finds the former, so the job's next event has the
+same millisecond, and the job was ready before, or is throttled. This guess fails if everything happens within one
+millisecond: if a grace-period of 0 lets a pop come in the very millisecond of timeout_ms, or if a revoked job is
+throttled in the same millisecond.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from qmodel.pipeline.events.gaps import EventsGone, Gap, prove
 from qmodel.pipeline.statistics.tallies import Tally
 
 KINDS = ("queue", "klass", "worker", "tag")
-"""What figures are by."""
+"""The kinds of names that figures are counted by."""
 
 
 class Key(NamedTuple):
-    """What a tally is of: the start of a UTC day (ms), one of KINDS, and a name."""
+    """The subject of a tally: the start of a UTC day (ms), one of KINDS, and a name."""
 
     day: int
     by: str
@@ -38,7 +38,7 @@ class Key(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """A lease that a job has lost last: by which event, when, why, and where that counts."""
+    """The last lease that a job lost: the event, its moment, the cause, and the keys that it counts for."""
 
     seq: int
     at: int
@@ -47,7 +47,7 @@ class Lost(NamedTuple):
 
 
 class Known:
-    """What a fold knows of a job: klass and tags, where its failure is counted, and the lease that it has just lost."""
+    """What a fold knows of a job: klass and tags, where its failure is counted, and the lease that it lost last."""
 
     __slots__ = ("failed", "klass", "lost", "tags")
 
@@ -62,8 +62,10 @@ class Fold:
     """Figures of the events after a sequence, up to `last`."""
 
     def __init__(self, after: int = 0, *, part: bool = False) -> None:
-        """With `part`, what is told of jobs that were put before is kept for whoever merges it, else counted as of the
-        klass "".
+        """Begin behind a sequence.
+
+        With `part`, events of jobs that were put before it are kept for the fold that it is merged into. Otherwise they
+        count for the klass "".
         """
         self.after = self.last = after
         self.part = part
@@ -71,12 +73,12 @@ class Fold:
         self.tallies: dict[Key, Tally] = {}
         self.jobs: dict[str, Known] = {}
         self.pending: list[Event] = []
-        self.begun: set[str] = set()  # of a part: the jobs that were put in it
+        self.begun: set[str] = set()  # the jobs that were put within a part
 
-    # ---- going through
+    # ---- reading
 
     def add(self, events: Iterable[Event]) -> None:
-        """Count events, which follow the last one. Raises EventsGone where some are missing between."""
+        """Count the next events. Raises EventsGone if some are missing between."""
         for event in events:
             self._follow(event.seq)
             if self.began_at is None:
@@ -85,18 +87,18 @@ class Fold:
             self.last = event.seq
 
     def pass_over(self, gap: Gap) -> None:
-        """Go on behind events that are gone: what they told is not counted, by decision and not by accident."""
+        """Continue behind events that are gone: they are left out by decision, not by accident."""
         self._follow(gap.first)
         self.last = gap.last
 
     def know(self, jid: str, klass: str, tags: Iterable[str] = ()) -> None:
-        """Tell what a job is, from now on: with which tags jobs are put is in no event."""
+        """Set the klass and the tags of a job from now on: no event says which tags a job was put with."""
         job = self.jobs.setdefault(jid, Known(klass))
         job.klass = klass
         job.tags = dict.fromkeys(tags)
 
     def merge(self, later: Fold) -> None:
-        """Count all that the part behind this one has. Raises EventsGone where some are missing between."""
+        """Add the part that follows this one. Raises EventsGone if events are missing between."""
         self._follow(later.after + 1)
         for key, tally in later.tallies.items():
             self._tally(key).merge(tally)
@@ -109,7 +111,7 @@ class Fold:
         self.began_at = later.began_at if self.began_at is None else self.began_at
 
     def tally(self, by: str, name: str, at: int) -> Tally:
-        """The figures of a queue, klass, worker or tag on the day of a moment (ms); empty ones where nothing was."""
+        """Give the figures of a queue, klass, worker or tag on the day of a moment (ms); empty if nothing happened."""
         return self.tallies.get(Key(day_of(at), by, name)) or Tally()
 
     def _follow(self, seq: int) -> None:
@@ -131,7 +133,7 @@ class Fold:
         handler(self, event, *event.facts)
 
     def _begin(self, jid: str) -> None:
-        """A job is put: what was there under its id before is no longer failed."""
+        """Begin a job: an earlier job with its id is no longer failed."""
         old = self.jobs.pop(jid, None)
         if old is not None:
             self._recover(old)
@@ -145,7 +147,7 @@ class Fold:
         return tally
 
     def _keys(self, at: int, job: Known, queue: str, worker: str) -> tuple[Key, ...]:
-        """Where something counts that happens to a job."""
+        """Give the tallies that an event of a job counts for."""
         day = day_of(at)
         keys = [Key(day, "queue", queue), Key(day, "klass", job.klass)]
         if worker:
@@ -181,7 +183,7 @@ class Fold:
         job.lost = None
 
     def _found_overdue(self, event: Event, job: Known) -> None:
-        """A pop that found the lease of a job past timeout_ms, and took it, tried it again."""
+        """Count a retry if a pop found the job's lease past timeout_ms, and took it."""
         if job.lost is not None and job.lost.cause == "timeout" and job.lost.at == event.at:
             self._retried(job.lost.keys)
 
@@ -246,6 +248,6 @@ HANDLERS: dict[str, Callable[..., None]] = {
     "tagged": Fold._tagged,
     "untagged": Fold._untagged,
 }
-"""What counts: of all other events nothing does."""
+"""The events that count, with what counts them."""
 
 assert HANDLERS.keys() <= EVENTS.keys()

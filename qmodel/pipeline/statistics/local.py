@@ -1,4 +1,4 @@
-"""Statistics on one machine, with DuckDB (extra `duckdb`): in less time and memory than Spark, and without Java."""
+"""Compute statistics on one machine with DuckDB (extra `duckdb`): faster than Spark, in less memory, without Java."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from qmodel.pipeline.statistics.sql import DUCKDB
 T = TypeVar("T")
 
 BATCH = 100_000
-"""Rows that are handed on together."""
+"""The number of rows in one batch."""
 
 
 class DuckDB:
-    """DuckDB, as what executes SQL. What does not fit into its memory it writes to a folder that goes with it."""
+    """DuckDB as the SQL engine. Data that do not fit into its memory go to a temporary folder."""
 
     dialect = DUCKDB
 
     def __init__(self, memory: str = "", threads: int = 0) -> None:
-        """`memory`, such as `2GB`, and `threads` are the most that it may use; without them it is DuckDB's choice."""
+        """Limit the `memory`, such as `2GB`, and the `threads`; by default DuckDB decides."""
         self._folder = tempfile.TemporaryDirectory(prefix="qmodel-")
         settings: dict[str, Any] = {"temp_directory": self._folder.name, "preserve_insertion_order": "false"}
         if memory:
@@ -37,7 +37,7 @@ class DuckDB:
         if threads:
             settings["threads"] = threads
         self._at = duckdb.connect(config=settings)
-        self._at.execute("set enable_progress_bar = false")  # it goes to the standard output, where the answer goes
+        self._at.execute("set enable_progress_bar = false")  # it would be mixed with the answer
         self._tables = 0
 
     def __enter__(self) -> DuckDB:
@@ -50,7 +50,7 @@ class DuckDB:
         self._folder.cleanup()
 
     def events(self, name: str, archive: Archive, files: Sequence[File]) -> None:
-        """Name the events in some files of an archive, which is a folder. Raises StatisticsError for a URL."""
+        """Define a view of the events in some files of an archive in a folder. Raises StatisticsError for a URL."""
         if "://" in archive.root:
             raise StatisticsError(
                 f"On one machine statistics are of an archive that is a folder, and this is {archive.root}. Mount it, "
@@ -65,7 +65,7 @@ class DuckDB:
         )
 
     def parquet(self, name: str, folders: Sequence[str]) -> None:
-        """Name what stands in the files of some folders."""
+        """Define a view of the Parquet files in some folders."""
         paths = [str(path) for folder in folders for path in sorted(Path(folder).glob("*.parquet"))]
         self._read(name, paths, "*", "hive_partitioning = false")
 
@@ -74,23 +74,23 @@ class DuckDB:
         self.view(name, f"select {columns} from read_parquet([{texts}], union_by_name = true, {option})")
 
     def view(self, name: str, select: str) -> None:
-        """Name a select."""
+        """Define a view."""
         self._do(f"create or replace temporary view {name} as {select}")
 
     def table(self, name: str, select: str) -> None:
-        """Name a select, and keep what it gives."""
+        """Define a table: the select is executed once and its rows are kept."""
         self._tables += 1
         self._do(f"create temporary table kept{self._tables} as {select}")
         self.view(name, f"select * from kept{self._tables}")
 
     def write(self, select: str, folder: Path) -> None:
-        """Write what a select gives into a new folder, as Parquet."""
+        """Write the rows of a select into a new folder, as Parquet."""
         folder.mkdir()
         path = str(folder / "part.parquet").replace("'", "''")
         self._do(f"copy ({select}) to '{path}' (format parquet, compression zstd)")
 
     def rows(self, select: str) -> list[tuple[Any, ...]]:
-        """What a select gives."""
+        """Give the rows of a select."""
         return self._do(select).fetchall()
 
     def ordered(
@@ -111,5 +111,5 @@ class DuckDB:
         except duckdb.OutOfMemoryException as error:
             said = str(error).partition("\n")[0]
             raise StatisticsError(
-                f"DuckDB says: {said} Give it more by --memory, or less to do by --threads 1."
+                f"DuckDB says: {said} Give it more with --memory, or use less with --threads 1."
             ) from None

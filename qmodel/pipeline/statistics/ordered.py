@@ -1,10 +1,9 @@
-"""A fold of an archive by SQL, to be compared with the engine's statistics to the last bit.
+"""Fold an archive with SQL, in the engine's order: the result equals its statistics to the last bit.
 
-Sums that are added up in any order are not what the engine has: it adds one duration after the other, and rounds each
-time. So here the durations of each queue and day are brought into the order of their events, and added as it does it;
-days and queues beside one another, wherever they are. What counts by whole numbers is counted by SQL. What comes of it
-is a `Fold` that can go on with the events behind the archive: it knows what is failed still, and which leases were lost
-last.
+Sums added in any order differ from the engine's, which adds one duration after the other and rounds each time. So the
+durations of each queue and day are sorted by their events and added in that order, different days and queues in
+parallel. Whole numbers are counted by SQL. The result is a `Fold` that can continue with the events behind the archive:
+it knows which jobs are still failed, and which leases were lost last.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from qmodel.model.state.stats import BINS
 from qmodel.pipeline.archive.layout import Archive
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.statistics import sql
-from qmodel.pipeline.statistics.count import Engine, describe
+from qmodel.pipeline.statistics.count import Engine, define_views
 from qmodel.pipeline.statistics.fold import Fold, Key, Known, Lost
 from qmodel.pipeline.statistics.runs import Range, StatisticsError
 from qmodel.pipeline.statistics.tallies import Sample, Tally
@@ -38,18 +37,16 @@ SAMPLES = pa.schema(
 
 
 class OrderedEngine(Engine, Protocol):
-    """What executes SQL, and gives what comes of it to Python in an order."""
+    """An SQL engine that can give rows to Python in order."""
 
     def ordered(
         self, select: str, keys: Sequence[str], order: str, kernel: Kernel, schema: pa.Schema
     ) -> list[tuple[Any, ...]]:
-        """What a kernel makes of the rows of a select: all rows of equal keys go to one call, one after the other, in
-        the order of a column.
-        """
+        """Call a kernel with the rows of a select, sorted by a column: one call for all rows with equal keys."""
 
 
 def samples(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of durations by KEYS, in the order of their events, a row for each sample."""
+    """Add up durations by KEYS in the order of their events; give a row for each sample."""
     found: dict[tuple[str, int, str], Sample] = {}
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in (*KEYS, "ms"))
@@ -68,20 +65,20 @@ def _row(sample: Sample) -> dict[str, Any]:
 
 
 def fold_of(engine: OrderedEngine, archive: Archive, namespace: str, since: int = 0) -> Fold:
-    """The figures by queue of the days from `since` (ms) on, as a fold up to the last event of an archive.
+    """Fold the figures by queue of the days from `since` (ms) on, up to the last event of an archive.
 
-    Where events were lost on the way into the archive, it is as one that began behind them. Raises ArchiveError where
-    the archive is not whole, and StatisticsError where it does not have the namespace.
+    If events were lost on their way into the archive, the fold begins behind them. Raises ArchiveError if the archive
+    has gaps, and StatisticsError if it does not have the namespace.
     """
     if namespace not in archive.namespaces():
         raise StatisticsError(
-            f"The archive {archive.root} has nothing of {namespace!r}; it has {archive.namespaces()}. Say which it "
-            f"is by --namespace, or archive first: qmodel spark archive --to {archive.root}"
+            f"The archive {archive.root} has nothing of {namespace!r}; it has {archive.namespaces()}. Name it "
+            f"with --namespace, or archive first: qmodel spark archive --to {archive.root}"
         )
     last, holes = archive.last(namespace), archive.holes(namespace)
     fold = Fold(holes[-1].last if holes else 0)
     fold.last = last
-    if describe(engine, archive, {namespace: Range(0, last)}, since=since):
+    if define_views(engine, archive, {namespace: Range(0, last)}, since=since):
         _count(engine, fold)
         for seq, at, jid, event, queue, cause in engine.rows(_still("slim")):
             fold.jobs[jid] = _known(seq, at, event, queue, cause)

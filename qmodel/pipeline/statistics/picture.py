@@ -1,4 +1,4 @@
-"""How long jobs waited and ran, as a picture: a line for each name, on a logarithmic scale of time."""
+"""Draw how long jobs waited and ran: a line for each name, on a logarithmic scale of time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEFT, WIDTH, ROW, TOP, RIGHT = 190, 620, 44, 52, 90
 
 
 def svg(found: Sequence[tuple[Name, Figures]], title: str) -> str:
-    """Draw figures: a bar from the 50th to the 95th percentile, a line to the 99th, a dot for the longest."""
+    """Draw figures: a bar from the 50th to the 95th percentile, a line to the 99th, a dot for the maximum."""
     longest = max((one.high for _, figures in found for one in (figures.wait, figures.run)), default=1)
     ticks = TICKS[: sum(tick < longest for tick in TICKS) + 1]
     height = TOP + ROW * len(found) + 30

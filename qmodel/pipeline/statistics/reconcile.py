@@ -1,13 +1,13 @@
-"""The engine's own statistics beside those folded from the events.
+"""Compare the engine's own statistics with figures folded from the events.
 
-Both come of the same transitions by different ways: the engine counts as it goes, in the store, and the fold counts
-what the events tell. Where they differ, one of them is wrong, or events were lost.
+The engine counts in the store as jobs change. The fold counts the events of the same changes. If the two differ, one of
+them is wrong, or events were lost.
 
-A fold that went through all events in their order is compared to the last bit. One that was merged of parts has means
-and squares that are rounded otherwise: give it a `tolerance`, such as 1e-9. Counts and bins are exact in either case.
+A fold over all events in order is compared to the last bit. A fold merged from parts rounds means and squares in
+another way: give it a `tolerance`, such as 1e-9. Counts and bins are exact in both cases.
 
-The engine does not stand still meanwhile. So the fold is brought up to the newest event before and after the engine is
-asked; what changed between is asked again, and what never holds still is told as such, and is no difference.
+The engine keeps running meanwhile. So the fold is brought up to the newest event before and after the engine is asked.
+Queues that changed between are asked again. Queues that change every time are reported as moving, not as different.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from qmodel.pipeline.statistics.fold import Fold, Key
 from qmodel.present.durations import format_moment
 
 TOGETHER = 100
-"""How many days of queues are asked for in one round trip: 1,000 numbers each."""
+"""The number of queues and days in one round trip: each has 1,000 numbers."""
 
 TRIES = 5
 
 
 class Difference(NamedTuple):
-    """One figure of a queue and a day (its start, ms) that the engine and the fold do not have alike."""
+    """A figure of a queue on a day (its start, ms) that differs between the engine and the fold."""
 
     queue: str
     day: int
@@ -41,12 +41,12 @@ class Difference(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What was compared, and what differs; where no comparison was possible, and why."""
+    """What was compared, what differs, and what could not be compared, with the reason."""
 
     compared: tuple[Key, ...]
     differences: tuple[Difference, ...]
-    gone: tuple[Key, ...]  # older than stats-history: the engine keeps them no longer
-    begun: tuple[Key, ...]  # of the day on which the fold began: it has not seen all of it
+    gone: tuple[Key, ...]  # older than stats-history: no longer kept by the engine
+    begun: tuple[Key, ...]  # of the day on which the fold began: seen only in part
     moving: tuple[Key, ...]  # changed whenever they were asked for
 
     def __str__(self) -> str:
@@ -64,9 +64,9 @@ class Report(NamedTuple):
 
 
 def reconcile(client: Client, fold: Fold, *, tolerance: float = 0.0) -> Report:
-    """Compare a fold with the engine's statistics, after bringing it up to the newest event.
+    """Bring a fold up to the newest event, then compare it with the engine's statistics.
 
-    `tolerance` is relative, and for means and squares alone. Raises EventsGone where the fold cannot be brought up.
+    `tolerance` is relative and applies to means and squares only. Raises EventsGone if the fold cannot be brought up.
     """
     _bring_up(client, fold)
     gone, begun, wanted = _sorted(client, fold)
@@ -87,7 +87,7 @@ def reconcile(client: Client, fold: Fold, *, tolerance: float = 0.0) -> Report:
 
 
 def kept_since(client: Client) -> int:
-    """The start (ms) of the first day whose statistics the engine still has."""
+    """Give the start (ms) of the first day with statistics that the engine still keeps."""
     today: int = client.execute(ops.Stats("any")).day
     days: int = client.execute(ops.ConfigGet("stats-history"))
     return max(today - days * DAY_MS, 0)
@@ -99,7 +99,7 @@ def _bring_up(client: Client, fold: Fold) -> None:
 
 
 def _sorted(client: Client, fold: Fold) -> tuple[tuple[Key, ...], tuple[Key, ...], list[Key]]:
-    """The days of queues that the engine keeps no longer, those of which the fold has seen a part, and the others."""
+    """Split the days of queues: no longer kept by the engine, seen only in part by the fold, and comparable."""
     keys = sorted(key for key in fold.tallies if key.by == "queue")
     if not keys:
         return (), (), []
@@ -119,7 +119,7 @@ def _ask(client: Client, keys: Sequence[Key]) -> dict[Key, Stats]:
 
 
 def _folded(fold: Fold, key: Key) -> Stats:
-    """What a fold has of a queue and a day, as the engine would show it."""
+    """Give the fold's figures of a queue and a day in the engine's form."""
     tally = fold.tally("queue", key.name, key.day)
     wait, run = tally.wait.shown(), tally.run.shown()
     return Stats(key.name, key.day, wait, run, tally.failures, tally.failed, tally.retries)
@@ -137,7 +137,7 @@ def _differences(engine: Stats, folded: Stats, tolerance: float) -> Iterator[Dif
 
 
 def _rounded(name: str, one: Sample, other: Sample, tolerance: float) -> Iterator[tuple[str, float, float]]:
-    """The figures that rounding may touch, unless they are as near as it was said."""
+    """Name the figures that rounding may change, unless they are within the tolerance."""
     for figure in ("mean", "squares"):
         here, there = getattr(one, figure), getattr(other, figure)
         if not math.isclose(here, there, rel_tol=tolerance):

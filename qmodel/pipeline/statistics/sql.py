@@ -1,20 +1,20 @@
-"""From events to cells, in SQL that DuckDB and Spark both understand.
+"""Turn events into cells, in SQL that both DuckDB and Spark understand.
 
     events -> slim -> counted: a row for each thing that counts -> cells: added up by day and queue, klass, worker
-                   -> tagged: of the jobs that ever had a tag alone -> counted -> cells, by tag
-                   -> carried: the events that those after them will need
+                   -> tagged: only of jobs that ever had a tag -> counted -> cells, by tag
+                   -> carried: the events that a later run needs
 
-It counts what `qmodel.pipeline.statistics.fold.Fold` counts, which is the definition; tests compare them on histories.
-A fold keeps in memory what it knows of each job. Here the same is found by looking back, from an event to those of its
-job before it: the `put` tells the klass, and the last one tells what this one takes back. A job that is put anew,
-recovers, or is gone is failed no more, on the day and under the names where its failure was counted; what a fold says
-of leases that were lost holds here, too. So an event may count in three ways, and has a `turn` for each.
+The definition of what counts is `qmodel.pipeline.statistics.fold.Fold`; tests compare the two on histories. A fold
+remembers the state of each job. Here the state is found by looking back from an event to earlier ones of its job: the
+`put` has the klass, and the last one says what this one revokes. A job that is put again, recovers, or is gone is no
+longer failed, on the day and under the names that its failure counted for. What a fold says about lost leases holds
+here, too. So an event may count in three ways, and has a `turn` for each.
 
-Windows are by `jid, namespace`, and not the other way round: Spark compares the first bytes of the first column, which
-few jobs share, before it looks at anything else.
+Windows are partitioned by `jid, namespace`, in this order: Spark compares the first bytes of the first column before
+anything else, and few jobs share those.
 
-What an event needs of those before is little: the `put` of its job, the tags since, and the last event. `carried` are
-these. Whoever goes on later puts them before what is new, and has what he would have from the beginning.
+An event needs little from before: the `put` of its job, the tags since, and the last event. `carried` keeps these. A
+later run reads them before the new events, and so counts as if it had read everything.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from qmodel.pipeline.statistics.cells import SHIFT, cell_sql
 from qmodel.pipeline.statistics.fold import HANDLERS
 
 COLUMNS = ("namespace", "seq", "moment", "event", "jid", "queue", "klass", "worker", "tag", "failure", "cause", "ms")
-"""Those of the events that count, and of what is carried."""
+"""The columns of counted events and of carried ones."""
 
 CELLS = ("namespace", "day", "kind", "name", "measure", "detail", "cell", "n", "total", "squares", "low", "high")
 """Those of the cells. `kind` is queue, klass, worker or tag. `measure` is wait or run, with a cell for each length;
@@ -33,7 +33,7 @@ failed, by group; recovered; retries; and hour: how many were completed in the h
 """
 
 LIVES = "('put', 'canceled', 'retired')"
-"""What begins or ends the life of a job: what is known of it from before holds no longer."""
+"""The events that begin or end the life of a job: earlier knowledge of the job no longer applies."""
 
 RECOVERS = "('put', 'unfailed', 'canceled', 'retired')"
 FINISHES = "('completed', 'advanced')"
@@ -42,18 +42,18 @@ DAY = 86_400_000
 
 
 class Dialect(NamedTuple):
-    """What the two do not write alike."""
+    """The parts of SQL that DuckDB and Spark write in different ways."""
 
-    quote: str  # around a name that is a word of SQL
-    last: str  # the last value that is there
-    escape: str  # what stands before a quote in a text, and before itself
+    quote: str  # the quote around names
+    last: str  # the last value that is not null
+    escape: str  # what escapes a quote in a text, and itself
 
     def name(self, name: str) -> str:
-        """A name, quoted."""
+        """Quote a name."""
         return f"{self.quote}{name}{self.quote}"
 
     def text(self, value: str) -> str:
-        """A text, quoted."""
+        """Quote a text."""
         doubled = value.replace(self.escape, self.escape * 2)
         return "'" + (doubled if self.escape == "'" else doubled.replace("'", f"{self.escape}'")) + "'"
 
@@ -63,7 +63,7 @@ SPARK = Dialect("`", "last_value({0}) ignore nulls", "\\")
 
 
 def slim(relation: str, ranges: str, dialect: Dialect) -> str:
-    """Of events with their `namespace`, those that count and are in its range, and the columns that do."""
+    """Select the events that count and are in the range of their `namespace`, with the columns that count."""
     kinds = ", ".join(f"'{kind}'" for kind in sorted(HANDLERS))
     at, event, group = map(dialect.name, ("at", "event", "group"))
     return f"""
@@ -75,9 +75,9 @@ def slim(relation: str, ranges: str, dialect: Dialect) -> str:
 
 
 def _seen(relation: str, dialect: Dialect) -> str:
-    """Each event but those of tags, with what is known of its job by those before.
+    """Select all events but those of tags, each with what earlier events say about its job.
 
-    `life` is the sequence of the event that began the life of the job, and `klass_of` what it said.
+    `life` is the sequence of the event that began the job's life, and `klass_of` the klass that it said.
     """
     of_job = "over (partition by jid, namespace order by seq)"
     before = "over (partition by jid, namespace order by seq rows between unbounded preceding and 1 preceding)"
@@ -102,7 +102,7 @@ TURNS = f"""
         or was_cause = 'timeout' and was_moment = moment and (event = 'throttled' or event = 'popped' and ms > 0)))
     or turn = 2 and event in {FINISHES}
     """
-"""What counts: an event itself, what it says of the one before, and that something was completed in an hour."""
+"""The ways to count: the event itself, what it says about the one before, and a completion in an hour."""
 
 MEASURE = f"""case
     when turn = 2 then 'hour'
@@ -112,7 +112,7 @@ MEASURE = f"""case
 
 
 def counted(relation: str, ranges: str, dialect: Dialect) -> str:
-    """A row for each thing that counts, of the events behind `after` of their namespace in `ranges`."""
+    """Select a row for each thing that counts, from the events behind `after` of their namespace in `ranges`."""
     own = {name: f"case when turn = 1 then was_{name} else {name} end" for name in ("seq", "moment", "queue", "worker")}
     return f"""
     select seen.namespace, jid, life, {own["seq"]} as seq, {own["queue"]} as queue, klass_of as klass,
@@ -130,13 +130,13 @@ def counted(relation: str, ranges: str, dialect: Dialect) -> str:
 
 
 MEASURED = f"""{cell_sql("ms")} as cell, cast(ms as decimal(19, 0)) * cast(ms as decimal(19, 0)) as square"""
-"""Told of each duration once, before it is added up by each kind."""
+"""The cell and the square of a duration, computed once before the rows are added up by each kind."""
 
 SUMS = "sum(n) as n, sum(ms) as total, sum(square) as squares, min(ms) as low, max(ms) as high"
 
 
 def tagged(relation: str) -> str:
-    """The events of those jobs that ever had a tag, which mostly are few: tags are looked for nowhere else."""
+    """Select the events of jobs that ever had a tag: usually few, and tags are looked for nowhere else."""
     columns = ", ".join(f"one.{name}" for name in COLUMNS)
     return f"""
     select {columns} from {relation} as one
@@ -146,7 +146,7 @@ def tagged(relation: str) -> str:
 
 
 def cells(relation: str) -> str:
-    """The rows of `counted`, added up by queue, by klass, and by worker, where there is one."""
+    """Add up the rows of `counted` by queue, by klass, and by worker if there is one."""
     kinds = ("queue", "klass", "worker")
     sets = ", ".join(f"(namespace, day, measure, detail, cell, {kind})" for kind in kinds)
     by = " ".join(f"when grouping({kind}) = 0 then '{kind}'" for kind in kinds)
@@ -160,7 +160,7 @@ def cells(relation: str) -> str:
 
 
 def _whole(kind: str, name: str, relation: str) -> str:
-    """The columns of CELLS, in types that both write alike: what is null for its measure is 0, and no cell is -1."""
+    """Select the columns of CELLS with types common to both dialects: a null is written as 0, and no cell as -1."""
     sums = ", ".join(f"cast(coalesce({one}, 0) as bigint) as {one}" for one in ("n", "total"))
     ends = ", ".join(f"cast(coalesce({one}, 0) as bigint) as {one}" for one in ("low", "high"))
     return (
@@ -170,7 +170,7 @@ def _whole(kind: str, name: str, relation: str) -> str:
 
 
 def spans(relation: str) -> str:
-    """For which sequences a job had a tag: of which life, and behind which event, up to which."""
+    """Select the ranges of sequences in which a job had a tag, by life."""
     before = "over (partition by jid, namespace order by seq rows between unbounded preceding and 1 preceding)"
     return f"""
     select namespace, jid, life, tag, since, until from (
@@ -186,7 +186,7 @@ def spans(relation: str) -> str:
 
 
 def tag_cells(relation: str, spans_relation: str) -> str:
-    """The rows of `counted`, added up by tag."""
+    """Add up the rows of `counted` by tag."""
     added = f"""
     select namespace, day, tag, measure, detail, cell, {SUMS} from (
       select counted.*, tag, {MEASURED} from {relation} as counted
@@ -199,7 +199,7 @@ def tag_cells(relation: str, spans_relation: str) -> str:
 
 
 def carried(relation: str) -> str:
-    """Of the events that count, those which what comes after may need."""
+    """Select the events that a later run may need."""
     job = "over (partition by jid, namespace)"
     return f"""
     select {", ".join(COLUMNS)} from (
@@ -212,13 +212,13 @@ def carried(relation: str) -> str:
 
 GROUP = "namespace, day, kind, name"
 SHARES = (50, 90, 95, 99)
-"""The percentiles that are told."""
+"""The percentiles that are reported."""
 
 
 def measured(relation: str) -> str:
-    """Of cells, a row for the waits and one for the runs of each day and name, with the fine cells of percentiles.
+    """Select a row for the waits and one for the runs of each day and name, with the fine cells of percentiles.
 
-    A percentile is the shortest duration that so many of a hundred do not exceed (the nearest rank).
+    A percentile is the shortest duration that so many of a hundred do not exceed (nearest rank).
     """
     shares = ", ".join(f"min(case when 100 * upto >= {share} * every then fine end) as p{share}" for share in SHARES)
     whole = f"over (partition by {GROUP}, measure"
@@ -239,7 +239,7 @@ def measured(relation: str) -> str:
 
 
 def tallied(relation: str) -> str:
-    """Of cells, the failures by group, what recovered, the retries, and what was completed in each hour."""
+    """Select failures by group, recoveries, retries, and completions by hour, from cells."""
     return (
         f"select {GROUP}, measure, detail, cast(sum(n) as bigint) as n from {relation}"
         f" where measure not in ('wait', 'run') group by {GROUP}, measure, detail"
@@ -247,7 +247,7 @@ def tallied(relation: str) -> str:
 
 
 def binned(relation: str) -> str:
-    """Of cells, the engine's histograms: a row for each bin that is not empty."""
+    """Select the engine's histograms from cells: a row for each bin that is not empty."""
     return (
         f"select {GROUP}, measure, cast(cell % {SHIFT} as bigint) as bin, cast(sum(n) as bigint) as n from {relation}"
         f" where measure in ('wait', 'run') group by {GROUP}, measure, cast(cell % {SHIFT} as bigint)"

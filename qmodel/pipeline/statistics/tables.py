@@ -1,8 +1,8 @@
-"""Figures as tables, for other tools.
+"""Publish figures as tables for other tools.
 
-A night counts one day, and a folder may have a thousand: so a table is written anew with the figures of those days
-alone to which a run has added since, and what it has of all others is copied. Each says up to which run it has all; one
-that a process left behind when it was killed is made up for by the next.
+A nightly run counts one day, and a folder may have a thousand. So a table is rewritten with new figures for the days
+that runs have added to, and the other days are copied. Each file names the last run that it contains; if a process is
+killed between, the next one makes up for it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from qmodel.pipeline.statistics.figures import Figures, Name, date_of, group_row
 from qmodel.pipeline.statistics.runs import Busy, Runs
 
 RUN = b"qmodel.run"
-"""In the metadata of a file: the mark of the last run whose figures are in it."""
+"""The key in a file's metadata for the mark of the last run that the file contains."""
 
 COPIED = 100_000
-"""Rows that are copied together."""
+"""The number of rows that are copied at a time."""
 
 HEAD = [("namespace", pa.string()), ("day", pa.string()), ("kind", pa.string()), ("name", pa.string())]
 BINS = pa.schema([*HEAD, ("measure", pa.string()), ("from_s", pa.int64()), ("count", pa.int64())])
@@ -31,14 +31,14 @@ GROUPS = pa.schema([*HEAD, ("group", pa.string()), ("failures", pa.int64())])
 
 
 def figures_schema() -> pa.Schema:
-    """Of the table `statistics`."""
+    """The columns of the table `statistics`."""
     row = Figures().shown(Name("", 0, "", ""))
     rest = [(name, pa.float64() if isinstance(value, float) else pa.int64()) for name, value in row.items()]
     return pa.schema([*HEAD, *rest[len(HEAD) :]])
 
 
 def tables(found: dict[Name, Figures]) -> dict[str, pa.Table]:
-    """The tables `statistics`, `histograms` (bins that are not empty, in seconds) and `failures` (by group)."""
+    """Make the tables `statistics`, `histograms` (bins that are not empty, in seconds) and `failures` (by group)."""
     rows = [one.shown(name) for name, one in found.items()]
     return {
         "statistics": pa.Table.from_pylist(rows, schema=figures_schema()),
@@ -48,9 +48,7 @@ def tables(found: dict[Name, Figures]) -> dict[str, pa.Table]:
 
 
 def publish(engine: Engine, out: str) -> None:
-    """Write the tables of all runs into the folder of the runs, each by one rename; where another process counts into
-    it just now, leave that to it.
-    """
+    """Write the tables of all runs into their folder, each by one rename, unless another process counts into it."""
     runs = Runs(out)
     try:
         with runs.alone():
@@ -77,7 +75,7 @@ def _publish(engine: Engine, runs: Runs) -> None:
 
 
 def _known(runs: Runs, place: Path, schema: pa.Schema) -> int:
-    """Up to which run a file has all, 0 where it has to be written anew."""
+    """Read the last run that a file contains; 0 if it must be written from scratch."""
     if not place.exists():
         return 0
     found = pq.read_schema(place)
@@ -87,7 +85,7 @@ def _known(runs: Runs, place: Path, schema: pa.Schema) -> int:
 
 
 def _write(table: pa.Table, made: Path, before: Path | None, days: Collection[str]) -> None:
-    """Write a file with what another has of other days than these, and then a table."""
+    """Write a file from another one, without some days, and then a table."""
     with pq.ParquetWriter(made, table.schema, compression="zstd") as writer:
         if before:
             for batch in pq.ParquetFile(before).iter_batches(COPIED):

@@ -1,8 +1,8 @@
-"""Figures of durations and endings that can be added to, and merged.
+"""Figures of durations and outcomes that can be added to, and merged.
 
-Folded in the order of the events, mean and squares are the engine's to the last bit, for it is the same recurrence
-(Welford, Technometrics 4, 1962) over the same numbers. Merged of parts (Chan, Golub and LeVeque, COMPSTAT 1982) they
-are equal but for rounding; all counts and bins are exact either way.
+Folded in the order of the events, mean and squares equal the engine's to the last bit: it is the same recurrence
+(Welford, Technometrics 4, 1962) over the same numbers. Merged from parts (Chan, Golub and LeVeque, COMPSTAT 1982), they
+are equal but for rounding. Counts and bins are exact in both cases.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Sample(records.Sample):
         stats.fold(self, duration)
 
     def merge(self, other: Sample) -> None:
-        """Count all that another one has."""
+        """Add another sample."""
         count = self.count + other.count
         if self.count and other.count:
             delta = other.mean - self.mean
@@ -40,14 +40,14 @@ class Sample(records.Sample):
         self.bins.update(other.bins)
 
     def shown(self) -> Shown:
-        """As the engine shows it, with each bin (qmodel.present.histogram.bin_starts)."""
+        """Give the sample in the engine's form, with each bin (qmodel.present.histogram.bin_starts)."""
         return Shown(self.count, self.mean, self.squares, tuple(self.bins[index] for index in range(stats.BINS)))
 
 
 class Tally:
-    """What became of the jobs of one queue, klass, worker or tag on one day.
+    """The outcomes of the jobs of a queue, klass, worker or tag on a day.
 
-    `failures` counts what failed that day, also by group, and `failed` those of them that are still failed.
+    `failures` counts jobs that failed that day, also by group, and `failed` those that are still failed.
     """
 
     __slots__ = ("failed", "failures", "groups", "retries", "run", "wait")
@@ -59,7 +59,7 @@ class Tally:
         self.groups: Counter[str] = Counter()
 
     def count(self, measure: str, group: str, count: int) -> None:
-        """Count some that failed, of a group, that recovered, or retries."""
+        """Count failures of a group, recoveries, or retries."""
         if measure == "failed":
             self.failures += count
             self.failed += count
@@ -70,7 +70,7 @@ class Tally:
             self.retries += count
 
     def merge(self, other: Tally) -> None:
-        """Count all that another one has."""
+        """Add another tally."""
         self.wait.merge(other.wait)
         self.run.merge(other.run)
         self.failures += other.failures

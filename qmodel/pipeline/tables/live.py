@@ -1,11 +1,11 @@
-"""Tables of what there is now: jobs, failures, statistics, queues, workers; read page by page, in parts.
+"""Read the present state as tables: jobs, failures, statistics, queues, workers; page by page, in parts.
 
-Each page is true at its moment, and the moments differ. A job that stays in its list while that is read is found once;
-one that moves meanwhile may be found twice, or not at all. So these tables show how things stand; what happened is told
-by the events.
+Each page is consistent, but pages are read at different moments. A job that stays in its list is found once. A job that
+moves during the read may be found twice, or not at all. So these tables show the present state; the events tell what
+happened.
 
-No page takes the server longer than any other operation: a search looks at 1000 jobs at most, and nobody waits for a
-whole table. What a row has not is null, also a moment that has not been.
+No page takes the server longer than any other operation: a search looks at no more than 1000 jobs, and no client waits
+for a whole table. Missing values are null, and so is a moment that has not come.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from qmodel.contract.lifecycle import STATES
 from qmodel.pipeline.arrow import pa
 
 PAGE = 500
-"""How many jobs a page has at most: each comes with its data."""
+"""The most jobs in one page; each comes with its data."""
 
 DAY_MS = 86_400_000
 
 PLACES = tuple(state for state in STATES if state not in ("complete", "failed"))
-"""The states whose jobs stand in lists of their queue."""
+"""The states that have a list in each queue."""
 
 
 class Narrow(NamedTuple):
-    """Which jobs are wanted, as `jobs.search` has it."""
+    """Conditions on the jobs to read, as in `jobs.search`."""
 
     queue: str | None = None
     state: str | None = None
@@ -41,7 +41,7 @@ class Narrow(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What is read at a stretch: some queues, or the jobs in a state, or some groups; or all."""
+    """A unit of reading: some queues, the jobs in a state, some groups, or everything."""
 
     queues: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Part(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table: its columns, how it is cut into parts of about so many rows, how a part is read, what narrows it."""
+    """A table: its columns, how to cut it into parts of about equal size and read one, which conditions apply."""
 
     schema: pa.Schema
     parts: Callable[[Client, Narrow, int], list[Part]]
@@ -58,7 +58,7 @@ class Table(NamedTuple):
 
 
 def read(client: Client, name: str, narrow: Narrow, part: Part, days: int = 7) -> Iterator[pa.RecordBatch]:
-    """The rows of a part, page by page."""
+    """Yield the rows of a part, page by page."""
     table = TABLES[name]
     for page in table.rows(client, narrow, part, days):
         columns = zip(*page, strict=True)
@@ -67,7 +67,7 @@ def read(client: Client, name: str, narrow: Narrow, part: Part, days: int = 7) -
 
 
 def _pack(named: Iterable[tuple[str, int]], rows: int) -> list[tuple[str, ...]]:
-    """Names in packs of about so many rows."""
+    """Group names into packs of about so many rows."""
     packs: list[tuple[str, ...]] = []
     pack: list[str] = []
     held = 0
@@ -122,7 +122,7 @@ JOBS: dict[str, tuple[pa.DataType, Callable[[replies.Job], Any]]] = {
     "dependencies": (_texts, lambda job: job.dependencies),
     "options": (pa.map_(pa.string(), pa.string()), lambda job: job.options),
 }
-"""The columns of jobs, and how a job has them."""
+"""The columns of jobs, and how to read each from a job."""
 
 FAILURES = ("group", "jid", "klass", "queue", "message", "failed_at", "failed_on", "data", "retries", "tags", "put_at")
 
@@ -147,7 +147,7 @@ def _counts(one: replies.QueueCounts) -> tuple[int, ...]:
 
 
 def _searches(narrow: Narrow, part: Part) -> Iterator[Narrow]:
-    """What is to be asked for a part: one list after the other."""
+    """Give the searches for a part, one for each list."""
     if part.groups:
         yield from (narrow._replace(group=group) for group in part.groups)
     elif not part.states:
@@ -263,4 +263,4 @@ TABLES: dict[str, Table] = {
     "queues": Table(QUEUES, _whole, _queue_rows, ("queue",)),
     "workers": Table(WORKERS, _whole, _worker_rows, ("worker",)),
 }
-"""The tables, by name."""
+"""The tables by name."""

@@ -1,7 +1,7 @@
-"""Capacity planning on executors: the runs of all points are the data, and each task simulates some.
+"""Plan capacity on executors: the runs of all points are the data, and each task simulates some of them.
 
-Those that take longest are neighbours in the list of what is to be done, and a task has neighbours. So the list is
-shuffled, always alike, lest one task has all of them.
+The slowest runs are neighbours in the list, and a task gets neighbours. So the list is shuffled, in the same way every
+time, to spread them over the tasks.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from qmodel.planning.capacity import Measured, Outcome
 from qmodel.planning.grids import Grid
 
 SCHEMA: pa.Schema = pa.schema([("point", pa.int64()), ("run", pa.int64()), ("measured", pa.string())])
-"""A run: of which point, its number, and what was measured, as JSON of `planning.Measured`."""
+"""A run: its point, its number, and its measures as JSON of `qmodel.planning.capacity.Measured`."""
 
 
 def measurements(spark: SparkSession, grid: Grid, *, tasks: int | None = None) -> DataFrame:
-    """All runs of all points, a row each, by so many tasks; without that by as many as Spark has cores for."""
+    """Simulate all runs of all points, a row each, in so many tasks; by default one for each of Spark's cores."""
     todo = capacity.tasks(grid)
     Random(0).shuffle(todo)
 
@@ -40,7 +40,7 @@ def measurements(spark: SparkSession, grid: Grid, *, tasks: int | None = None) -
 
 
 def outcomes(grid: Grid, found: DataFrame) -> list[Outcome]:
-    """The points, from a table of all their runs, on the driver."""
+    """Combine a table of all runs into points, on the driver."""
     told = (json.loads(row.measured) for row in found.collect())
     return capacity.outcomes(grid, (_measured(*one) for one in told))
 

@@ -1,7 +1,8 @@
-"""Calls and outcomes of the journal as `qmodel.wire.as_json` writes them, read and compared by the million.
+"""Read and compare the calls and outcomes of the journal, which `qmodel.wire.as_json` writes, by the million.
 
-With `msgspec` (the extra of that name, and part of `spark`) that takes a fifth of the time. It writes a few things
-otherwise, such as fractions: so what it says is equal is equal, and what it says is not is written once more.
+`msgspec` (the extra of that name, and part of `spark`) takes a fifth of the time of `json`. It writes a few values,
+such as fractions, in another way. So an equal text proves an equal outcome; mismatches are re-encoded before they are
+compared.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _BEGIN, _END = '{"reply":', "}"
 
 
 def _codec() -> tuple[Callable[[str], Any], Callable[[Any], bytes] | None]:
-    """What reads JSON, and what writes it quickly."""
+    """Choose the JSON decoder, and a fast encoder if there is one."""
     try:
         import msgspec
     except ImportError:
@@ -30,23 +31,23 @@ def _codec() -> tuple[Callable[[str], Any], Callable[[Any], bytes] | None]:
 _decode, _encode = _codec()
 
 
-def read(call: str) -> tuple[int, Operation]:
-    """The moment and the operation of a call; raises ValueError for what is none."""
+def read_call(call: str) -> tuple[int, Operation]:
+    """Read the moment and the operation of a call. Raises ValueError for anything else."""
     try:
         return as_json.made(_decode(call))
     except Exception:
-        return as_json.read(call)  # which says what is wrong with it
+        return as_json.read(call)  # its error says what is wrong
 
 
-def equal(found: Any, outcome: str) -> bool:
-    """Whether a reply, or a Refusal, is the outcome that was written."""
+def matches(found: Any, outcome: str) -> bool:
+    """Say whether a reply or a Refusal is the recorded outcome."""
     kind = type(found)
-    if _encode is not None and kind is not str and kind is not Refusal:  # those are written quickly anyway
+    if _encode is not None and kind is not str and kind is not Refusal:  # json writes those quickly
         try:
             if f"{_BEGIN}{_encode(_plain(found, kind)).decode()}{_END}" == outcome:
                 return True
         except (TypeError, ValueError):
-            pass  # a text that UTF-8 cannot have
+            pass  # a text that is not valid in UTF-8
     return as_json.outcome(found) == outcome
 
 
@@ -54,7 +55,7 @@ _HISTORY = Job._fields.index("history")
 
 
 def _plain(found: Any, kind: type) -> Any:
-    """A reply with jobs as what msgspec writes as it is: of a history it would see how that is kept."""
+    """Convert a reply with jobs for msgspec, which would otherwise write the inner form of a history."""
     if kind is tuple:
         return [_job(job) for job in found] if found and type(found[0]) is Job else found
     if kind is CompletedAndPopped:

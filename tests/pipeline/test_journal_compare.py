@@ -1,4 +1,4 @@
-"""What is read and compared quickly is what `qmodel.wire.as_json` reads and writes."""
+"""The quick ways to read and compare calls agree with `qmodel.wire.as_json`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Recorded
 from qmodel.model import engine
 from qmodel.model.state.store import Store
-from qmodel.pipeline.journal import texts
+from qmodel.pipeline.journal import compare
 from qmodel.pipeline.journal.pages import head
 from qmodel.wire import as_json, journal
 
 
 @pytest.fixture(params=["with msgspec", "without"])
 def both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the extra, and without it."""
+    """Run with msgspec, and without it."""
     if request.param == "without":
-        monkeypatch.setattr(texts, "_decode", json.loads)
-        monkeypatch.setattr(texts, "_encode", None)
+        monkeypatch.setattr(compare, "_decode", json.loads)
+        monkeypatch.setattr(compare, "_encode", None)
     else:
         pytest.importorskip("msgspec")
 
@@ -36,9 +36,9 @@ def test_every_call_and_every_outcome_is_read_and_equal(both: None) -> None:
             if isinstance(found, Refusal) and found.code == "BAD_ARGUMENT":
                 continue  # no journal has those
             call, outcome = as_json.call(now, op), as_json.outcome(found)
-            assert texts.read(call) == (now, op)
-            assert texts.equal(found, outcome)
-            assert not texts.equal(found, outcome[:-1] + " }")
+            assert compare.read_call(call) == (now, op)
+            assert compare.matches(found, outcome)
+            assert not compare.matches(found, outcome[:-1] + " }")
             assert head(Recorded(1, 1, call, outcome)) == (now, op.spec.name)
 
 
@@ -46,19 +46,19 @@ def test_every_call_and_every_outcome_is_read_and_equal(both: None) -> None:
     "found", [Refusal("JOB_NOT_FOUND", ("a",)), 1e16, 0.1, '\x00\x1f\x7f\u2028é😀"\\/\n', ("\ud800",), (), (None, True)]
 )
 def test_what_is_written_otherwise_is_equal_all_the_same(both: None, found: object) -> None:
-    assert texts.equal(found, as_json.outcome(found))
-    assert not texts.equal(found, '{"reply":"other"}')
+    assert compare.matches(found, as_json.outcome(found))
+    assert not compare.matches(found, '{"reply":"other"}')
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"op":"put"}', '{"op":"none","now":1}', '{"op":"get","now":1} x'])
 def test_what_is_no_call_is_refused(both: None, text: str) -> None:
     with pytest.raises(ValueError):
-        texts.read(text)
+        compare.read_call(text)
 
 
 def test_lists_of_operations_are_read(both: None) -> None:
     call = '{"op":"put_many","now":1,"jobs":[{"queue":"q","jid":"a","klass":"k","data":"","tags":["x"]}]}'
-    assert texts.read(call)[1].jobs == (Put("q", "a", "k", "", tags=("x",)),)  # type: ignore[attr-defined]
+    assert compare.read_call(call)[1].jobs == (Put("q", "a", "k", "", tags=("x",)),)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_jobs_are_compared_without_being_written_anew(monkeypatch: pytest.Monkey
         reply = engine.step(store, 2, op)
         found.append((reply, as_json.outcome(reply)))
     monkeypatch.delattr(as_json, "outcome")
-    assert [texts.equal(*one) for one in found] == [True] * 3
+    assert [compare.matches(*one) for one in found] == [True] * 3
