@@ -15,6 +15,7 @@ the catalogue.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from qmodel.contract.arguments import Operations
@@ -53,6 +54,21 @@ def not_installed(error: ImportError, needs: str, packages: str, extra: str) -> 
     return LocalError(
         f"{needs} the package {error.name}, which is not installed.", f"Run: pip install {packages}{checkout}"
     )
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Find the known word closest to an unknown one; empty if none is close."""
+    import difflib  # it is needed only when something is wrong
+
+    close = difflib.get_close_matches(word, list(known), 1)
+    return close[0] if close else ""
+
+
+def hint(word: str, known: Iterable[str], what: str) -> str:
+    """Say what to write instead of an unknown word: the closest known word, or else all of them after `what`."""
+    names = list(known)
+    close = did_you_mean(word, names)
+    return f"Did you mean {close!r}?" if close else f"{what} {', '.join(names) or 'none'}."
 
 
 class DataError(QmodelError, ValueError):

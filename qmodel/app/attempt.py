@@ -27,15 +27,15 @@ from qmodel.app.errors import (
     Release,
     Retry,
     WaitFor,
-    did_you_mean,
 )
 from qmodel.app.loops import run
 from qmodel.app.outcome import UNKNOWN_MS, Completed, Failed, Outcome, Released, Retried, Unknown
 from qmodel.client import flows
-from qmodel.client.fields import MESSAGE_BYTES, Fields
+from qmodel.client.failure import MESSAGE_BYTES
+from qmodel.client.fields import Fields
 from qmodel.contract import replies
 from qmodel.contract.operations import PutMany
-from qmodel.errors import DataError
+from qmodel.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     from qmodel.app.application import App

@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from qmodel.app.errors import DeclarationError, hint
-from qmodel.client.fields import Duration, seconds_of
+from qmodel.app.errors import DeclarationError
+from qmodel.client.convert import Duration, seconds_of
 from qmodel.contract.arguments import LONGEST_MS
+from qmodel.errors import hint
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from qmodel.app.errors import Cancelled, DeclarationError, Release, WaitFor
-from qmodel.client.fields import DependencyResults, Duration, HasJid, jid_of
+from qmodel.client.convert import Duration, HasJid, jid_of
 from qmodel.client.flows import Flow
+from qmodel.client.values import DependencyResults
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST

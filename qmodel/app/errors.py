@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from qmodel.client.fields import Duration, milliseconds
+from qmodel.client.convert import Duration, milliseconds
 from qmodel.contract.arguments import LONGEST_MS, Edge
 from qmodel.errors import QmodelError
 
@@ -33,19 +32,6 @@ class BadArguments(QmodelError, TypeError):
 
 class BadResult(QmodelError, ValueError):
     """What a job gave, where it cannot be stored."""
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The known word that is closest to another one, or nothing."""
-    close = difflib.get_close_matches(word, list(known), 1)
-    return close[0] if close else ""
-
-
-def hint(word: str, known: Iterable[str], what: str) -> str:
-    """The next step for who wrote a word that nobody knows."""
-    names = list(known)
-    close = did_you_mean(word, names)
-    return f"Did you mean {close!r}?" if close else f"{what} {', '.join(names) or 'none'}."
 
 
 # ---- raised by a job

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from qmodel.app.errors import DeclarationError, hint
+from qmodel.app.errors import DeclarationError
+from qmodel.errors import hint
 
 if TYPE_CHECKING:
     from logging import Logger

@@ -15,7 +15,7 @@ from qmodel.app.errors import BadArguments, BadResult, DeclarationError
 from qmodel.app.schedules import recur
 from qmodel.app.signature import HEADERS, Binding, check_function
 from qmodel.app.typed_jobs import TypedJob
-from qmodel.client.fields import Duration
+from qmodel.client.convert import Duration
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import TEXT_BYTES
 from qmodel.errors import DataError
@@ -44,13 +44,13 @@ class Puts(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._kind.klass} in {self._kind.queue}>"
 
-    def options(self, **options: Unpack[opts.PutOptions]) -> Puts[P, R]:
-        """The same with other options, the arguments of `Queue.put`: `send.options(delay=60).put("a@b")`.
+    def options(self, **options: Unpack[opts.CallOptions]) -> Puts[P, R]:
+        """Give jobs other options (`qmodel.app.options.CallOptions`): `send.options(delay=60).put("a@b")`.
 
         Raises DeclarationError for an option that there is not, or that cannot work.
         """
         klass, names = self._kind.klass, self._kind.binding.names
-        opts.check_names(options, opts.PUT, f"A job of {klass}")
+        opts.check_names(options, opts.CALL, f"A job of {klass}")
         static, makers = opts.apart(klass, options, names, templates=False)
         kept = {name: one for name, one in self.makers.items() if options.get(name) is None}
         given = {name: one for name, one in self.given.items() if name not in makers}

@@ -9,8 +9,9 @@ import sys
 from typing import Any
 
 from qmodel.app.application import App
-from qmodel.app.errors import LoadError, did_you_mean, hint
+from qmodel.app.errors import LoadError
 from qmodel.app.jobtype import JobType
+from qmodel.errors import did_you_mean, hint
 
 
 def load(where: str) -> App:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from qmodel.app import options as opts
 from qmodel.app.context import Context
 from qmodel.app.errors import DeclarationError
-from qmodel.client.fields import new_recurring
+from qmodel.client.build import new_recurring
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Recur
 from qmodel.contract.refusals import Refusal

@@ -13,7 +13,7 @@ import json
 import zlib
 from typing import Any, Final, Protocol
 
-from qmodel.client.fields import encode
+from qmodel.client.convert import encode
 from qmodel.errors import DataError
 
 MARK: Final = "$zlib"

@@ -21,8 +21,9 @@ from collections.abc import Callable, Container, Mapping
 from inspect import Parameter
 from typing import Any, Final
 
-from qmodel.app.errors import BadArguments, DeclarationError, hint
+from qmodel.app.errors import BadArguments, DeclarationError
 from qmodel.app.values import Converter, converter
+from qmodel.errors import hint
 
 HEADERS: Final = "$headers"
 """The name under which what is no argument travels with a job: the trace that it belongs to, say. No argument can have

@@ -6,7 +6,7 @@ import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from qmodel.client.fields import Duration
+from qmodel.client.convert import Duration
 from qmodel.client.sync import Job
 from qmodel.contract import operations as ops
 from qmodel.errors import DataError

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from qmodel.client.aio import AsyncJob
-from qmodel.client.fields import Duration
+from qmodel.client.convert import Duration
 from qmodel.contract import operations as ops
 from qmodel.errors import DataError
 

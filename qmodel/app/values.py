@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from qmodel.app.errors import DeclarationError
-from qmodel.client.fields import encode
+from qmodel.client.convert import encode
 
 
 class Converter(NamedTuple):

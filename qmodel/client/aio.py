@@ -1,8 +1,7 @@
 """The asynchronous client: the catalogue as Python objects.
 
-This is the hand-written one of the two clients; `qmodel/client/sync.py` is made from it by
-`tests/client/derive_sync.py`, which takes the `await`s out. What needs none stands in
-`qmodel/client/fields.py` and serves both.
+The synchronous client, `qmodel/client/sync.py`, is generated from this file by `./dev docs`, which removes each
+`await`. Code without one stands in modules of its own and serves both.
 """
 
 from __future__ import annotations
@@ -13,51 +12,41 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self, overload
+from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
 from qmodel.backends import AsyncBackend, open_async_backend
 from qmodel.client import flows, remote
 from qmodel.client.aio_requests import AsyncRequest, AsyncRequests
 from qmodel.client.aio_results import AsyncResults
-from qmodel.client.fields import (
-    BY_HAND,
-    KEEP,
-    LONGEST_SLEEP,
-    NOTHING,
-    PART,
-    AsyncJobFields,
-    AsyncOptions,
+from qmodel.client.build import new_job, new_message, new_recurring, new_subscription
+from qmodel.client.convert import (
     Day,
-    DependencyResults,
     Duration,
     HasJid,
-    Listing,
-    RecurringFields,
-    SubscriptionFields,
-    default_worker,
     edges_of,
     encode,
     encode_result,
     encode_unless_kept,
-    failure_of,
-    from_setting,
     instant,
     jid_of,
     jids_of,
     milliseconds,
-    new_job,
-    new_message,
-    new_recurring,
-    new_subscription,
-    note_lost,
     seconds_of,
-    shuffled,
-    to_setting,
-    with_request,
 )
+from qmodel.client.defaults import BY_HAND, KEEP, LONGEST_SLEEP, SEARCH_PAGE
+from qmodel.client.failure import failure_of, note_lost
+from qmodel.client.fields import AsyncJobFields
 from qmodel.client.flow_graph import Graph
 from qmodel.client.flows import Flow
+from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, SubscribeOptions
 from qmodel.client.outcomes import result_of
+from qmodel.client.queue_order import shuffled
+from qmodel.client.recurring_fields import RecurringFields
+from qmodel.client.request_ids import with_request
+from qmodel.client.settings import AsyncConfigItems, from_setting, to_setting
+from qmodel.client.subscription_fields import SubscriptionFields
+from qmodel.client.values import DependencyResults, Listing
+from qmodel.client.worker_name import default_worker
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
@@ -261,7 +250,7 @@ class AsyncClient:
 
         def ordered() -> list[str]:
             if order == "weighted":
-                return shuffled(names, weights or NOTHING)
+                return shuffled(names, weights or {})
             if order == "ordered" or not names:
                 return names
             turn = self._turn % len(names)
@@ -512,207 +501,36 @@ class AsyncQueue:
         """The throttle that all its jobs pass without naming it."""
         return AsyncThrottle(self.client, "queue/" + self.name)
 
-    def new(
-        self,
-        klass: str,
-        data: object = None,
-        *,
-        text: str | None = None,
-        priority: int | None = None,
-        delay: Duration = 0,
-        retries: int | None = None,
-        tags: Iterable[str] | None = None,
-        depends: Iterable[HasJid | str] | HasJid | str | None = None,
-        jid: str | None = None,
-        lifo: bool = False,
-        lease: Duration | None = None,
-        timeout: Duration | None = None,
-        ttl: Duration | None = None,
-        ordered: str | None = None,
-        throttles: Iterable[str] | str = (),
-        cost: int | None = None,
-        dead_queue: str | None = None,
-        keep_complete: Duration | None = None,
-        keep_failed: Duration | None = None,
-        unique: str | None = None,
-        unique_mode: str | None = None,
-        unique_for: Duration | None = None,
-        unique_max: Duration | None = None,
-    ) -> ops.Put:
+    def new(self, klass: str, data: object = None, **options: Unpack[PutOptions]) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known at once."""
-        return new_job(
-            self.name,
-            klass,
-            data,
-            text=text,
-            priority=priority,
-            delay=delay,
-            retries=retries,
-            tags=tags,
-            depends=depends,
-            jid=jid,
-            lifo=lifo,
-            lease=lease,
-            timeout=timeout,
-            ttl=ttl,
-            ordered=ordered,
-            throttles=throttles,
-            cost=cost,
-            dead_queue=dead_queue,
-            keep_complete=keep_complete,
-            keep_failed=keep_failed,
-            unique=unique,
-            unique_mode=unique_mode,
-            unique_for=unique_for,
-            unique_max=unique_max,
-        )
+        return new_job(self.name, klass, data, **options)
 
-    async def put(
-        self,
-        klass: str,
-        data: object = None,
-        *,
-        text: str | None = None,
-        priority: int | None = None,
-        delay: Duration = 0,
-        retries: int | None = None,
-        tags: Iterable[str] | None = None,
-        depends: Iterable[HasJid | str] | HasJid | str | None = None,
-        jid: str | None = None,
-        lifo: bool = False,
-        lease: Duration | None = None,
-        timeout: Duration | None = None,
-        ttl: Duration | None = None,
-        ordered: str | None = None,
-        throttles: Iterable[str] | str = (),
-        cost: int | None = None,
-        dead_queue: str | None = None,
-        keep_complete: Duration | None = None,
-        keep_failed: Duration | None = None,
-        unique: str | None = None,
-        unique_mode: str | None = None,
-        unique_for: Duration | None = None,
-        unique_max: Duration | None = None,
-    ) -> AsyncJob:
-        """Put a job here: a new one, or with the `jid` of an existing one, that one, which moves
-        here.
+    async def put(self, klass: str, data: object = None, **options: Unpack[PutOptions]) -> AsyncJob:
+        """Put a job into this queue: a new one, or with the `jid` of an existing job, that job, which moves here.
 
-        `klass` names the code that performs it. `data` is stored as JSON; `text` is stored as it is
-        instead. `priority`: lower runs sooner, 0 by default. `delay`: seconds or timedelta until it
-        is ready. `retries`: how often it may be tried again, 5 by default. `depends`: jobs, or
-        their ids, that must be complete before it; an `Edge` says what the failure of one does, and
-        may name its result. `jid`: by default a new random one. What is not
-        given keeps its value on an existing job.
+        `klass` names the code that performs the job, and `data` is stored as JSON. The other arguments are the options
+        of `qmodel.client.options.PutOptions`. On an existing job `priority`, `retries`, `tags` and `depends` keep their
+        values if they are not given; all other options are set anew by each put.
 
-        How this stage is to be run is said anew by each put. `lifo`: it stands before the others of its
-        priority, newest first. `lease`: how long a lease on it lasts, instead of the queue's heartbeat.
-        `timeout`: how long it may run at most from its claim, however often its lease is renewed.
-        `ttl`: how long from now it may begin; after that it fails instead. `ordered`: of the jobs with
-        this key one after the other starts, whatever their queues; each holds the key from when it is
-        ready until it ends. `throttles`: the names of up to 8 throttles that it passes whenever it is
-        claimed. `cost`: the tokens that it takes from their buckets, 1 by default. `dead_queue`: where
-        a dead letter of it is put when it fails in the end. `keep_complete`, `keep_failed`: how long it is
-        kept at most once it is complete, or has failed; 0: it is deleted at once.
-
-        `unique`: a key (`qmodel.fingerprint` makes one of klass and data). Where another job stands for this
-        one under that key, nothing is put, and the job given is that other one, with `deduplicated` True. It
-        does so until it has ended, or for `unique_for`. `unique_mode`: `pending`, that; `window`, for
-        `unique_for` from its put whatever becomes of it; `debounce`, while it has not begun its data become
-        these and its delay starts again, until `unique_max` from its put; `again`, the same without a delay,
-        and when it has begun this job is put and kept until it has ended. See docs/semantics.md.
-
-        Refused with DependencyNotFound, DependencyCycle, DependencyLimit or OverCapacity.
+        Refused with DependencyNotFound, DependencyCycle, DependencyLimit or OverCapacity. Raises TypeError for an
+        unknown option.
         """
-        op = self.new(
-            klass,
-            data,
-            text=text,
-            priority=priority,
-            delay=delay,
-            retries=retries,
-            tags=tags,
-            depends=depends,
-            jid=jid,
-            lifo=lifo,
-            lease=lease,
-            timeout=timeout,
-            ttl=ttl,
-            ordered=ordered,
-            throttles=throttles,
-            cost=cost,
-            dead_queue=dead_queue,
-            keep_complete=keep_complete,
-            keep_failed=keep_failed,
-            unique=unique,
-            unique_mode=unique_mode,
-            unique_for=unique_for,
-            unique_max=unique_max,
-        )
+        op = self.new(klass, data, **options)
         return self.client._put(op, await self.client.execute(op))
 
-    async def recur(
-        self,
-        klass: str,
-        data: object = None,
-        *,
-        interval: Duration | None = None,
-        cron: str | None = None,
-        tz: str = "UTC",
-        after: Duration | None = None,
-        jid: str | None = None,
-        text: str | None = None,
-        offset: Duration = 0,
-        start: Day | None = None,
-        end: Day | None = None,
-        limit: int = 0,
-        priority: int = 0,
-        retries: int = 5,
-        tags: Iterable[str] = (),
-        backlog: int = 0,
-        missed: Literal["all", "one", "none"] = "all",
-        catchup: Duration = 60,
-        overlap: Literal["allow", "skip"] = "allow",
-        restart: bool = False,
-    ) -> AsyncRecurringJob:
-        """Let a job recur here: runs of it are put every `interval`, the first one after `offset`; or at
-        the moments of a `cron` expression in a time zone; or each so long `after` the end of the one before.
+    async def recur(self, klass: str, data: object = None, **options: Unpack[RecurOptions]) -> AsyncRecurringJob:
+        """Let a job recur in this queue: put a run of it every `interval`, at the moments of a `cron` expression, or
+        each time `after` the end of the run before. Exactly one of the three is given.
 
-        The runs are jobs `<jid>-1`, `<jid>-2` and so on, due at exact multiples of the interval; `data`,
-        `priority`, `retries` and `tags` are theirs, as for `put`. None is due before `start` or after
-        `end`, and no more than `limit` are made.
+        The runs are jobs `<jid>-1`, `<jid>-2` and so on, with `klass` and `data`. The other arguments are the options
+        of `qmodel.client.options.RecurOptions`.
 
-        `missed`: of several that are due all are made, the last `one`, or `none` that is later than
-        `catchup`; `backlog`: at most how many of them, 0 for all. `overlap="skip"`: none is due while one
-        is unfinished.
-
-        With the `jid` of a recurring job that exists everything of it is replaced but the number of its
-        last run. If its times are the same it goes on as it was, unless `restart` is set: so a program
-        can say at its start what recurs. Refused with ScheduleOver if it would have no run. Raises
-        ValueError for what is no cron expression or time zone.
+        With the `jid` of an existing recurring job everything of it is replaced but the number of its last run. If its
+        times are the same it goes on as it was, unless `restart` is set: so a program can declare its recurring jobs
+        each time it starts. Refused with ScheduleOver if no run would ever be due. Raises ValueError for an invalid
+        cron expression or time zone, and TypeError for an unknown option.
         """
-        op = new_recurring(
-            self.name,
-            klass,
-            data,
-            interval=interval,
-            cron=cron,
-            tz=tz,
-            after=after,
-            jid=jid,
-            text=text,
-            offset=offset,
-            start=start,
-            end=end,
-            limit=limit,
-            priority=priority,
-            retries=retries,
-            tags=tags,
-            backlog=backlog,
-            missed=missed,
-            catchup=catchup,
-            overlap=overlap,
-            restart=restart,
-        )
+        op = new_recurring(self.name, klass, data, **options)
         await self.client.execute(op)
         made = await self.client.recurring[op.jid]
         return made if made.kind != "cron" or made.raw.due_at else await made.advance()
@@ -1145,11 +963,12 @@ class AsyncJob(AsyncJobFields):
         """Make it ready now. Refused with WrongState unless it is scheduled."""
         self._now_is(state=await self.client.execute(ops.Promote(self.jid)))
 
-    async def move(self, queue: str, *, priority: int | None = None, delay: Duration = 0) -> AsyncJob:
-        """Put it anew, into another queue, with its klass and data; its worker loses it."""
-        return await self.client.queues[queue].put(
-            self.klass, text=self.text, priority=priority, delay=delay, jid=self.jid
-        )
+    async def move(self, queue: str, **options: Unpack[MoveOptions]) -> AsyncJob:
+        """Put the job anew into another queue, with its klass and data. A worker that holds the job loses it.
+
+        The options are those of `put`: `priority` and `delay`, say.
+        """
+        return await self.client.queues[queue].put(self.klass, text=self.text, jid=self.jid, **options)
 
     async def cancel(self, *, cascade: bool = False) -> tuple[str, ...]:
         """Delete it, unless it is complete; a worker that holds it loses it. Gives the ids of the
@@ -1256,7 +1075,7 @@ class AsyncJobs:
         """
         cursor = ""
         while True:
-            op = ops.Search(queue, state, klass, tag, worker, group, cursor, PART)
+            op = ops.Search(queue, state, klass, tag, worker, group, cursor, SEARCH_PAGE)
             found: replies.Found = await self._client.execute(op)
             for known in found.jobs:
                 yield AsyncJob(self._client, known.jid, known)
@@ -1685,46 +1504,16 @@ class AsyncSubscriptions:
         patterns: Iterable[str] | str,
         queue: str,
         klass: str,
-        *,
-        priority: int = 0,
-        delay: Duration = 0,
-        retries: int = 5,
-        tags: Iterable[str] = (),
-        lifo: bool = False,
-        lease: Duration | None = None,
-        timeout: Duration | None = None,
-        ttl: Duration | None = None,
-        dead_queue: str | None = None,
-        ordered: str | None = None,
-        after: int | None = None,
-        since: Day | None = None,
+        **options: Unpack[SubscribeOptions],
     ) -> AsyncSubscription:
-        """Let each message that fits a pattern become a job of a queue; or change a subscription.
+        """Add a subscription: each message that fits a pattern becomes a job of a queue. Change it if it exists.
 
-        In a pattern a segment `*` stands for any one, and `>` at the end for one or more. What the
-        jobs are like is said as for `put`. A new subscription gets what is published from now on; with
-        `after` or `since` also the messages that are kept after that number (0 for all), or not before
-        that moment. One that exists goes on where it is: so a program can subscribe at each start.
-        Refused with BadPattern and LimitReached.
+        In a pattern the segment `*` stands for any one segment, and `>` at the end for one or more. The other arguments
+        are the options of `qmodel.client.options.SubscribeOptions`. A new subscription gets the messages published from
+        now on; with `after` or `since` also kept ones. An existing subscription goes on where it is: so a program can
+        subscribe each time it starts. Refused with BadPattern and LimitReached.
         """
-        op = new_subscription(
-            name,
-            patterns,
-            queue,
-            klass,
-            priority=priority,
-            delay=delay,
-            retries=retries,
-            tags=tags,
-            lifo=lifo,
-            lease=lease,
-            timeout=timeout,
-            ttl=ttl,
-            dead_queue=dead_queue,
-            ordered=ordered,
-            after=after,
-            since=since,
-        )
+        op = new_subscription(name, patterns, queue, klass, **options)
         left = await self._client.execute(op)
         subscription = await self[name]
         if left:
@@ -1778,7 +1567,7 @@ class AsyncTracked:
         return bool(await self._client.execute(ops.Untrack(jid_of(job))))
 
 
-class AsyncConfig(AsyncOptions):
+class AsyncConfig(AsyncConfigItems):
     """The options of the namespace. Durations are seconds, and may be set as timedeltas; the rest
     are whole numbers.
 

@@ -9,7 +9,10 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from qmodel.client.fields import LONGEST_SLEEP, Duration, HasJid, Listing, new_job, seconds_of
+from qmodel.client.build import new_job
+from qmodel.client.convert import Duration, HasJid, seconds_of
+from qmodel.client.defaults import LONGEST_SLEEP
+from qmodel.client.values import Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST

@@ -1,8 +1,4 @@
-"""Waiting for results in an event loop. `qmodel/client/outcomes.py` says how it works.
-
-This is the hand-written one; `qmodel/client/sync_results.py` is made from it, as `qmodel/client/sync.py` is made from
-`qmodel/client/aio.py`.
-"""
+"""Waiting for results in an event loop. `qmodel/client/outcomes.py` explains how it works."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from qmodel.client.fields import LONGEST_SLEEP
+from qmodel.client.defaults import LONGEST_SLEEP
 from qmodel.client.outcomes import AsyncBell, Ended, Waiter, Watch, check
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST

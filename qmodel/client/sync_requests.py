@@ -1,7 +1,6 @@
-"""Requests: sets of jobs of which only so many run at a time.
+"""Requests: sets of jobs with a limit on how many run at a time.
 
-Made from `qmodel/client/aio_requests.py` by `tests/client/derive_sync.py`, which takes the
-`await`s out. Edit that file, not this one.
+Generated from `qmodel/client/aio_requests.py` by `./dev docs` (tools/sync_client.py). Edit that file, not this one.
 """
 
 from __future__ import annotations
@@ -13,7 +12,10 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from qmodel.client.fields import LONGEST_SLEEP, Duration, HasJid, Listing, new_job, seconds_of
+from qmodel.client.build import new_job
+from qmodel.client.convert import Duration, HasJid, seconds_of
+from qmodel.client.defaults import LONGEST_SLEEP
+from qmodel.client.values import Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST

@@ -1,7 +1,6 @@
-"""Waiting for results in a thread. `qmodel/client/outcomes.py` says how it works.
+"""Waiting for results in a thread. `qmodel/client/outcomes.py` explains how it works.
 
-Made from `qmodel/client/aio_results.py` by `tests/client/derive_sync.py`, which takes the
-`await`s out. Edit that file, not this one.
+Generated from `qmodel/client/aio_results.py` by `./dev docs` (tools/sync_client.py). Edit that file, not this one.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from qmodel.client.fields import LONGEST_SLEEP
+from qmodel.client.defaults import LONGEST_SLEEP
 from qmodel.client.outcomes import Bell, Ended, Waiter, Watch, check
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST

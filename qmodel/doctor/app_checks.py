@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qmodel.app import App
-from qmodel.app.errors import LoadError, did_you_mean
+from qmodel.app.errors import LoadError
 from qmodel.app.load import load
 from qmodel.contract import operations as ops
 from qmodel.contract import replies

@@ -24,9 +24,9 @@ from qmodel.app import (
     aperform,
     perform,
 )
-from qmodel.app.errors import hint
 from qmodel.client.sync import Job
 from qmodel.contract.replies import Job as Raw
+from qmodel.errors import hint
 from qmodel.testing.attempts import Ending, EndKind, Function, Functions, NobodyPerforms
 from qmodel.testing.steps import Attempt
 

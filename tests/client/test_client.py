@@ -12,7 +12,8 @@ import pytest
 
 import qmodel
 from qmodel.client import cron, fields, sync, sync_requests
-from qmodel.client.fields import KEEP, milliseconds
+from qmodel.client.convert import milliseconds
+from qmodel.client.defaults import KEEP
 from qmodel.contract import operations
 from qmodel.errors import (
     BadArgument,
