@@ -109,11 +109,11 @@ def new_recurring(queue: str, klass: str, data: object = None, **options: Unpack
     """Build the operation that lets a job recur. See `Queue.recur`."""
     jid, text = options.pop("jid", None), options.pop("text", None)
     times = _times(options.pop("interval", None), options.pop("cron", None), options.pop("after", None))
-    zone = options.pop("tz", None) or "UTC"
+    zone = options.pop("tz", None)
     if "cron" in times:
         from qmodel.client.cron import spec  # it needs a package of its own
 
-        times["cron"] = spec(times["cron"], zone)
+        times["cron"] = spec(times["cron"], "UTC" if zone is None else zone)
     arguments = times | _arguments("recur", RECUR, options)
     return Recur(queue, _random_jid() if jid is None else jid, klass, encode_data(data, text), **arguments)
 
