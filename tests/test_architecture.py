@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 """From the bottom to the top: what stands in a layer imports only from its own and those before it."""
 
-EVERYWHERE = {"", "__version__"}
+EVERYWHERE = {""}
 """`qmodel` itself, which imports nothing before it is asked."""
 
 LONGEST_FILE, LONGEST_FUNCTION = 400, 30
@@ -38,7 +38,6 @@ LONG_FILES = {
     "lua/state/queues.lua": "what is kept of a queue from call to call, and its four sorted sets",
     "qmodel/client/aio.py": "the client has a method for each operation",
     "qmodel/client/sync.py": "generated from aio.py",
-    "qmodel/client/fields.py": "the fields of a job, a property each",
     "qmodel/cli/demo.py": "a program of its own",
     "qmodel/cli/show.py": "a printer for each shape of reply",
     "qmodel/contract/replies.py": "a record for each shape of reply",

@@ -18,6 +18,7 @@ FOLDER = "qmodel/client"
 
 TITLES = {
     "aio.py": "The synchronous client: the catalogue as Python objects.",
+    "aio_executor.py": "The part of the synchronous client that executes operations and reads events.",
     "aio_requests.py": "Requests: sets of jobs with a limit on how many run at a time.",
     "aio_results.py": "Waiting for results in a thread. `qmodel/client/outcomes.py` explains how it works.",
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from qmodel.app.base import BaseApp
 from qmodel.app.errors import Cancelled, DeclarationError, Release, WaitFor
 from qmodel.client.convert import Duration, HasJid, jid_of
 from qmodel.client.flows import Flow
@@ -17,7 +18,6 @@ from qmodel.contract.arguments import MOST
 from qmodel.errors import JobNotFound, LockLost, QmodelError
 
 if TYPE_CHECKING:
-    from qmodel.app.application import App
     from qmodel.client.sync import Job
 
 STEP, WAITED = "step", "waited"
@@ -40,7 +40,7 @@ class Context:
     server has a twin for `async` functions, which is awaited: `alog`, `aprogress`, `aheartbeat`, `aresults`.
     """
 
-    def __init__(self, app: App, job: replies.Job) -> None:
+    def __init__(self, app: BaseApp, job: replies.Job) -> None:
         self.app = app
         self.raw = job
         self.headers: Mapping[str, str] = {}

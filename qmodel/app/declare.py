@@ -6,17 +6,14 @@ whether it is one: such a call is checked when it is made, and not by a type che
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from qmodel.app import options as opts
+from qmodel.app.base import BaseApp
 from qmodel.app.context import Context
 from qmodel.app.errors import DeclarationError
 from qmodel.app.jobtype import JobType
-
-if TYPE_CHECKING:
-    from qmodel.app.application import App
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,7 +36,7 @@ class PerformsInContext(Protocol[P, R_co]):
 class Declaring:
     """Makes job types of functions and classes: `@app.job`, `@app.job(queue="emails", retries=3)`."""
 
-    def __init__(self, app: App, options: opts.JobOptions) -> None:
+    def __init__(self, app: BaseApp, options: opts.JobOptions) -> None:
         self._app = app
         self._options = options
 
@@ -98,15 +95,3 @@ class Declaring:
         if isinstance(target, str):
             raise DeclarationError(f"{target!r} is no function.", f"A name is given as @app.job(name={target!r}).")
         return self._app.enter(JobType(self._app, target, {**self._options, **options}))
-
-
-def may_replace(before: JobType[Any, Any, Any, Any], after: JobType[Any, Any, Any, Any]) -> bool:
-    """Whether a declaration is the same one once more, as when a cell of a notebook is run again."""
-    one, other = before.target, after.target
-    same = (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
-    return same and one.__module__ == "__main__" and hasattr(sys, "ps1")
-
-
-def place(target: Any) -> str:
-    """Where something is defined, for a person."""
-    return f"{target.__module__}.{target.__qualname__}"

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
 from qmodel.app import options as opts
 from qmodel.app.backoff import delay_of
+from qmodel.app.base import BaseApp
 from qmodel.app.context import Context
 from qmodel.app.errors import BadArguments, BadResult, DeclarationError
-from qmodel.app.schedules import recur
+from qmodel.app.schedules import PREFIX, WAITS, recur
 from qmodel.app.signature import HEADERS, Binding, check_function
 from qmodel.app.typed_jobs import TypedJob
 from qmodel.client.convert import Duration
@@ -21,7 +22,6 @@ from qmodel.contract.arguments import TEXT_BYTES
 from qmodel.errors import DataError
 
 if TYPE_CHECKING:
-    from qmodel.app.application import App
     from qmodel.app.typed_jobs_aio import AsyncTypedJob
 
 P = ParamSpec("P")
@@ -154,7 +154,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
     `klass` is its name in the registry, `queue` where its jobs go.
     """
 
-    def __init__(self, app: App, target: Any, options: Mapping[str, Any]) -> None:
+    def __init__(self, app: BaseApp, target: Any, options: Mapping[str, Any]) -> None:
         given = opts.given_only(options)
         opts.check_names(given, opts.DECLARED, "A job type")
         self.app = app
@@ -209,6 +209,29 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         """
         opts.check_names(times, opts.SCHEDULE, f"A schedule of {self.klass}")
         self.app.add_schedule(recur(self, jid, arguments or {}, opts.given_only(times)))
+
+    def call_text(self, arguments: Mapping[str, Any]) -> str:
+        """The data of a call with these arguments by name, as the text that is stored. Raises TypeError, DataError."""
+        return self.data_text(self.binding.given((), arguments), {})
+
+    def relay(self, waits: bool) -> str:
+        """Declare the job type that recurs in place of this one; give its name.
+
+        Its jobs put the jobs of this type. If `waits` they end after those have ended.
+        """
+
+        def put(context: Context, **arguments: Any) -> None:
+            if context.waited:
+                return
+            made = self.made((), arguments)
+            if waits:
+                context.wait_for(made, on_failure="ignore")
+            context.spawn(made)
+
+        name = PREFIX + self.klass + (WAITS if waits else "")
+        if name not in self.app.jobs:
+            self.app.enter(JobType(self.app, put, {"name": name, "queue": self.queue, "serializer": self.serializer}))
+        return name
 
     # ---- data and results, as text
 

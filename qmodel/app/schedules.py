@@ -10,28 +10,36 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from qmodel.app import options as opts
-from qmodel.app.context import Context
 from qmodel.app.errors import DeclarationError
 from qmodel.client.build import new_recurring
-from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Recur
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import DataError, error_of
 
-if TYPE_CHECKING:
-    from qmodel.app.application import App
-    from qmodel.app.jobtype import JobType
-    from qmodel.client.sync import RecurringJob
+
+class Recurs(Protocol):
+    """What a schedule needs of its job type."""
+
+    klass: str
+    queue: str
+    given: dict[str, Any]
+    makers: dict[str, opts.Made]
+
+    def call_text(self, arguments: Mapping[str, Any]) -> str:
+        """The data of a call with these arguments by name."""
+
+    def relay(self, waits: bool) -> str:
+        """The job type whose jobs put those of this one."""
 
 
-def recur(kind: JobType[Any, Any, Any, Any], jid: str | None, arguments: Mapping[str, Any], times: Any) -> Recur:
+def recur(kind: Recurs, jid: str | None, arguments: Mapping[str, Any], times: Any) -> Recur:
     """The operation that lets a job type recur with some arguments. Raises DeclarationError for what cannot work."""
     try:
-        data = kind.data_text(kind.binding.given((), arguments), {})
+        data = kind.call_text(arguments)
     except (TypeError, DataError) as error:
         raise DeclarationError(f"The schedule of {kind.klass} cannot be: {error}.", "Give arguments={...}.") from None
     own = {name: value for name, value in kind.given.items() if name in opts.RECURS and name != "queue"}
@@ -41,7 +49,7 @@ def recur(kind: JobType[Any, Any, Any, Any], jid: str | None, arguments: Mapping
     return _recur(kind, klass, data, {"jid": jid or schedule_id(kind.klass), **times, **own})
 
 
-def _recur(kind: JobType[Any, Any, Any, Any], klass: str, data: str, options: Mapping[str, Any]) -> Recur:
+def _recur(kind: Recurs, klass: str, data: str, options: Mapping[str, Any]) -> Recur:
     from qmodel.model.engine import step
     from qmodel.model.state.store import Store
 
@@ -61,27 +69,15 @@ def _recur(kind: JobType[Any, Any, Any, Any], klass: str, data: str, options: Ma
     return op
 
 
-def _relay(kind: JobType[Any, Any, Any, Any], times: Mapping[str, Any]) -> str:
-    """The job type whose jobs put those of another one, declared if it is not there."""
+def _relay(kind: Recurs, times: Mapping[str, Any]) -> str:
+    """The klass of the jobs that recur in place of those of a job type. Raises DeclarationError."""
     waits = times.get("after") is not None or times.get("overlap") == "skip"
     if waits and ("unique" in kind.given or "unique" in kind.makers):
         raise DeclarationError(
             f"The schedule of {kind.klass} cannot wait for its jobs, which are unique: another one may stand for them.",
             "Leave out unique, or after and overlap: a unique job does not overlap.",
         )
-
-    def put(context: Context, **arguments: Any) -> None:
-        if context.waited:
-            return
-        made = kind.made((), arguments)
-        if waits:
-            context.wait_for(made, on_failure="ignore")
-        context.spawn(made)
-
-    name = PREFIX + kind.klass + (WAITS if waits else "")
-    if name not in kind.app.jobs:
-        kind.app.job(name=name, queue=kind.queue, serializer=kind.serializer)(put)
-    return name
+    return kind.relay(waits)
 
 
 PREFIX, WAITS = "schedule:", ":waits"
@@ -90,17 +86,6 @@ PREFIX, WAITS = "schedule:", ":waits"
 def kind_of(klass: str) -> str:
     """The job type of which jobs are made by those of another one, or itself."""
     return klass.removeprefix(PREFIX).removesuffix(WAITS)
-
-
-def left_over(app: App) -> Iterator[RecurringJob]:
-    """The schedules that job types of an app once declared and no longer do. Nobody ends them for that: an older
-    program may still be at work.
-    """
-    for queue in app.queues:
-        for known in app.client.queues[queue].recurring(0, MOST):
-            klass = kind_of(known.klass)
-            if klass in app.jobs and known.jid == schedule_id(klass) and known.jid not in app.schedules:
-                yield known
 
 
 _VISIBLE = re.compile(r"[!-~]{1,100}")

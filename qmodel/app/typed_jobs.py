@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
+from qmodel.app.base import BaseApp
 from qmodel.client.convert import Duration
 from qmodel.client.sync import Job
 from qmodel.contract import operations as ops
 from qmodel.errors import DataError
 
-if TYPE_CHECKING:
-    from qmodel.app.jobtype import JobType
-
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class ResultReader(Protocol[R_co]):
+    """What a job needs of its job type."""
+
+    @property
+    def app(self) -> BaseApp: ...
+
+    def result_of(self, text: str) -> R_co:
+        """The result that a stored text means. Raises DataError."""
 
 
 class TypedJob(Job, Generic[R]):
     """A job of a job type: `wait` gives what the function gave, as its annotation says."""
 
-    def __init__(self, kind: JobType[Any, R, Any, Any], jid: str, given: ops.Put | None = None) -> None:
+    def __init__(self, kind: ResultReader[R], jid: str, given: ops.Put | None = None) -> None:
         super().__init__(kind.app.client, jid, given=given)
         self._kind = kind
 

@@ -1,18 +1,16 @@
-"""The same as typedjobs.py for event loops."""
+"""Jobs of a job type, for event loops."""
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from qmodel.app.typed_jobs import ResultReader
 from qmodel.client.aio import AsyncJob
 from qmodel.client.convert import Duration
 from qmodel.contract import operations as ops
 from qmodel.errors import DataError
-
-if TYPE_CHECKING:
-    from qmodel.app.jobtype import JobType
 
 R = TypeVar("R")
 
@@ -20,7 +18,7 @@ R = TypeVar("R")
 class AsyncTypedJob(AsyncJob, Generic[R]):
     """The same for an event loop."""
 
-    def __init__(self, kind: JobType[Any, R, Any, Any], jid: str, given: ops.Put | None = None) -> None:
+    def __init__(self, kind: ResultReader[R], jid: str, given: ops.Put | None = None) -> None:
         super().__init__(kind.app.aclient, jid, given=given)
         self._kind = kind
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from qmodel import __version__
 from qmodel.backends import without_password
 from qmodel.cli.commands import Commands
 from qmodel.cli.session import Session, common, session
 from qmodel.errors import ConnectError, LocalError, QmodelError, RefusedError
+from qmodel.version import __version__
 
 EX_UNAVAILABLE = 69
 

@@ -149,6 +149,7 @@ def _performing(kind: JobType[..., Any, ..., Any], queue: str | None) -> Iterato
     """Run a worker in a thread of this process."""
     from qmodel.worker import Worker
 
+    assert isinstance(kind.app, App)
     worker = Worker(kind.app, (queue or kind.queue,))
     thread = threading.Thread(target=worker.run, daemon=True)
     thread.start()

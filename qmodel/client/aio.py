@@ -14,8 +14,9 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
-from qmodel.backends import AsyncBackend, open_async_backend
+from qmodel.backends import AsyncBackend
 from qmodel.client import flows, remote
+from qmodel.client.aio_executor import AsyncExecutor
 from qmodel.client.aio_requests import AsyncRequest, AsyncRequests
 from qmodel.client.aio_results import AsyncResults
 from qmodel.client.build import new_job, new_message, new_recurring, new_subscription
@@ -42,11 +43,9 @@ from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, Subscri
 from qmodel.client.outcomes import result_of
 from qmodel.client.queue_order import shuffled
 from qmodel.client.recurring_fields import RecurringFields
-from qmodel.client.request_ids import with_request
 from qmodel.client.settings import AsyncConfigItems, from_setting, to_setting
 from qmodel.client.subscription_fields import SubscriptionFields
 from qmodel.client.values import DependencyResults, Listing
-from qmodel.client.worker_name import default_worker
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
@@ -65,7 +64,7 @@ from qmodel.errors import (
 )
 
 
-class AsyncClient:
+class AsyncClient(AsyncExecutor):
     """A connection to the jobs of one namespace.
 
     `backend` is a URL (`memory://`, `memory://name`, `redis://localhost:6379/0`) or an open
@@ -83,8 +82,7 @@ class AsyncClient:
     """
 
     def __init__(self, backend: str | AsyncBackend = "memory://", *, worker: str | None = None) -> None:
-        self.backend = open_async_backend(backend) if isinstance(backend, str) else backend
-        self._worker = worker
+        super().__init__(backend, worker=worker)
         self._turn = 0
         self.queues = AsyncQueues(self)
         self.jobs = AsyncJobs(self)
@@ -100,32 +98,6 @@ class AsyncClient:
         self.config = AsyncConfig(self)
         self.metadata = AsyncKlasses(self)
         self._results = AsyncResults(self)
-
-    @property
-    def worker(self) -> str:
-        """The name under which this client takes jobs in this thread."""
-        return self._worker or default_worker()
-
-    async def execute(self, op: ops.Operation, *, now: int | None = None) -> Any:
-        """Execute any operation of the catalogue; give its reply (`qmodel.contract.replies`), or raise its
-        refusal.
-
-        It gets a fresh request id if it takes one and has none, so that a resend after a lost reply
-        is recognised. `now` is the moment in milliseconds; by default the backend's clock says it.
-        """
-        reply = await self.backend.execute(with_request(op), now)
-        if type(reply) is Refusal:
-            raise error_of(reply)
-        return reply
-
-    async def execute_many(self, operations: Iterable[ops.Operation]) -> list[Any]:
-        """Execute operations in order, in one round trip where there is one.
-
-        Each is a step of its own: a refused one does not stop the others, and its place in the list
-        holds its RefusedError.
-        """
-        sent = await self.backend.execute_many([with_request(op) for op in operations])
-        return [error_of(reply) if type(reply) is Refusal else reply for reply in sent]
 
     async def publish(self, subject: str, data: object = None, *, text: str | None = None, delay: Duration = 0) -> int:
         """Publish a message; give its number.
@@ -301,11 +273,6 @@ class AsyncClient:
             return LONGEST_SLEEP
         return max(at - await self._now(), 0) / 1000 + 0.001 * 2.0 ** min(tries, 10)
 
-    async def _now(self) -> int:
-        """The time by the backend's clock where it shows one, else by this machine's, in milliseconds."""
-        clock = getattr(self.backend, "now", None)
-        return await clock() if clock else time.time_ns() // 1_000_000
-
     @overload
     async def peek(self, queue: str, count: None = None) -> AsyncJob | None: ...
 
@@ -329,19 +296,6 @@ class AsyncClient:
         for (job, _), op, state in zip(pairs, done, states, strict=True):
             job._ended(state, result=op.result)
 
-    async def events(self, after: int = 0) -> AsyncIterator[Event]:
-        """Go through the events after a sequence number, oldest first, up to the newest.
-
-        Sequences have no gaps: a jump means that older events are no longer kept (option
-        max-events). To go on later, pass the sequence of the last event seen.
-        """
-        while page := await self.execute(ops.Events(after, MOST)):
-            for event in page:
-                after = event.seq
-                yield event
-            if len(page) < MOST:
-                return
-
     async def journal(self, after: int = 0, page: int = MOST) -> AsyncIterator[replies.Recorded]:
         """Go through the entries of the journal after a number, oldest first, up to the newest, so many at a time.
 
@@ -354,10 +308,6 @@ class AsyncClient:
                 yield entry
             if len(found) < page:
                 return
-
-    async def newest(self) -> int:
-        """The sequence of the newest event; who follows from there sees only what comes."""
-        return int(await self.execute(ops.Newest()))
 
     async def advance_schedules(self, ahead: Duration = 3600) -> int:
         """Tell the next moments of the recurring jobs whose cron expression needs them within `ahead`;
@@ -417,24 +367,6 @@ class AsyncClient:
     def request(self, id: str, queue: str, *, limit: int, priority: int = 0) -> AsyncRequest:
         """A request that a `with` block opens and closes: jobs of a queue, at most `limit` of which run at a time."""
         return AsyncRequest(self, id, ops.RequestOpen(id, queue, limit, priority))
-
-    async def close(self) -> None:
-        """Give back the connection."""
-        await self.backend.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {type(self.backend).__name__}>"
 
     def _jobs(self, found: Iterable[replies.Job]) -> list[AsyncJob]:
         return [AsyncJob(self, job.jid, job) for job in found]

@@ -7,8 +7,9 @@ import os
 import time
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from qmodel.client.aio_executor import AsyncExecutor
 from qmodel.client.build import new_job
 from qmodel.client.convert import Duration, HasJid, seconds_of
 from qmodel.client.defaults import LONGEST_SLEEP
@@ -18,9 +19,6 @@ from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import RequestNotEnded, RequestNotFound
-
-if TYPE_CHECKING:
-    from qmodel.client.aio import AsyncClient
 
 
 class AsyncRequest:
@@ -35,7 +33,7 @@ class AsyncRequest:
         print((await request.wait()).done)
     """
 
-    def __init__(self, client: AsyncClient, id: str, opening: ops.RequestOpen | None = None) -> None:
+    def __init__(self, client: AsyncExecutor, id: str, opening: ops.RequestOpen | None = None) -> None:
         self.client = client
         self.id = id
         self._opening = opening
@@ -151,7 +149,7 @@ class AsyncRequest:
 class AsyncRequests:
     """The requests, by id: `client.requests["album-7"]`."""
 
-    def __init__(self, client: AsyncClient) -> None:
+    def __init__(self, client: AsyncExecutor) -> None:
         self._client = client
 
     def __getitem__(self, id: str) -> AsyncRequest:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from qmodel.client.aio_executor import AsyncExecutor
 from qmodel.client.defaults import LONGEST_SLEEP
 from qmodel.client.outcomes import AsyncBell, Ended, Waiter, Watch, check
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
-
-if TYPE_CHECKING:
-    from qmodel.client.aio import AsyncClient
 
 LOOK = 100
 """Jobs that are looked at in one operation: each comes with its data and its result."""
@@ -22,7 +19,7 @@ LOOK = 100
 class AsyncResults:
     """Those who wait for results by one client."""
 
-    def __init__(self, client: AsyncClient) -> None:
+    def __init__(self, client: AsyncExecutor) -> None:
         self._client = client
         self._watch, self._process = Watch(), os.getpid()
 

@@ -12,7 +12,7 @@ from html import escape
 from itertools import pairwise
 from typing import NamedTuple
 
-from qmodel.client.flow_graph import COLOURS, DASHES, Graph, Node, label
+from qmodel.client.flow_jobs import COLOURS, DASHES, FlowJobs, Node, label
 from qmodel.contract.arguments import Edge
 
 WIDTH, HEIGHT, GAP, ROOM, LANE = 168, 54, 84, 22, 8
@@ -38,7 +38,7 @@ class Slot(NamedTuple):
 class _Layout:
     """Where everything stands."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: FlowJobs) -> None:
         layers = graph.layers()
         depth = {jid: level for level, layer in enumerate(layers) for jid in layer}
         self.ways: dict[tuple[str, str], list[Slot]] = {}
@@ -75,7 +75,7 @@ def _order(slots: list[list[Slot]], ways: dict[tuple[str, str], list[Slot]]) -> 
         place |= {slot: at for at, slot in enumerate(layer)}
 
 
-def draw(graph: Graph, link: Callable[[str], str] | None = None) -> str:
+def draw(graph: FlowJobs, link: Callable[[str], str] | None = None) -> str:
     """The whole picture; each box leads to what `link` gives for its job."""
     at = _Layout(graph)
     parts = [

@@ -13,7 +13,7 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
-from qmodel.backends import Backend, open_backend
+from qmodel.backends import Backend
 from qmodel.client import flows, remote
 from qmodel.client.build import new_job, new_message, new_recurring, new_subscription
 from qmodel.client.convert import (
@@ -39,13 +39,12 @@ from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, Subscri
 from qmodel.client.outcomes import result_of
 from qmodel.client.queue_order import shuffled
 from qmodel.client.recurring_fields import RecurringFields
-from qmodel.client.request_ids import with_request
 from qmodel.client.settings import ConfigItems, from_setting, to_setting
 from qmodel.client.subscription_fields import SubscriptionFields
+from qmodel.client.sync_executor import Executor
 from qmodel.client.sync_requests import Request, Requests
 from qmodel.client.sync_results import Results
 from qmodel.client.values import DependencyResults, Listing
-from qmodel.client.worker_name import default_worker
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
@@ -64,7 +63,7 @@ from qmodel.errors import (
 )
 
 
-class Client:
+class Client(Executor):
     """A connection to the jobs of one namespace.
 
     `backend` is a URL (`memory://`, `memory://name`, `redis://localhost:6379/0`) or an open
@@ -82,8 +81,7 @@ class Client:
     """
 
     def __init__(self, backend: str | Backend = "memory://", *, worker: str | None = None) -> None:
-        self.backend = open_backend(backend) if isinstance(backend, str) else backend
-        self._worker = worker
+        super().__init__(backend, worker=worker)
         self._turn = 0
         self.queues = Queues(self)
         self.jobs = Jobs(self)
@@ -99,32 +97,6 @@ class Client:
         self.config = Config(self)
         self.metadata = Klasses(self)
         self._results = Results(self)
-
-    @property
-    def worker(self) -> str:
-        """The name under which this client takes jobs in this thread."""
-        return self._worker or default_worker()
-
-    def execute(self, op: ops.Operation, *, now: int | None = None) -> Any:
-        """Execute any operation of the catalogue; give its reply (`qmodel.contract.replies`), or raise its
-        refusal.
-
-        It gets a fresh request id if it takes one and has none, so that a resend after a lost reply
-        is recognised. `now` is the moment in milliseconds; by default the backend's clock says it.
-        """
-        reply = self.backend.execute(with_request(op), now)
-        if type(reply) is Refusal:
-            raise error_of(reply)
-        return reply
-
-    def execute_many(self, operations: Iterable[ops.Operation]) -> list[Any]:
-        """Execute operations in order, in one round trip where there is one.
-
-        Each is a step of its own: a refused one does not stop the others, and its place in the list
-        holds its RefusedError.
-        """
-        sent = self.backend.execute_many([with_request(op) for op in operations])
-        return [error_of(reply) if type(reply) is Refusal else reply for reply in sent]
 
     def publish(self, subject: str, data: object = None, *, text: str | None = None, delay: Duration = 0) -> int:
         """Publish a message; give its number.
@@ -300,11 +272,6 @@ class Client:
             return LONGEST_SLEEP
         return max(at - self._now(), 0) / 1000 + 0.001 * 2.0 ** min(tries, 10)
 
-    def _now(self) -> int:
-        """The time by the backend's clock where it shows one, else by this machine's, in milliseconds."""
-        clock = getattr(self.backend, "now", None)
-        return clock() if clock else time.time_ns() // 1_000_000
-
     @overload
     def peek(self, queue: str, count: None = None) -> Job | None: ...
 
@@ -328,19 +295,6 @@ class Client:
         for (job, _), op, state in zip(pairs, done, states, strict=True):
             job._ended(state, result=op.result)
 
-    def events(self, after: int = 0) -> Iterator[Event]:
-        """Go through the events after a sequence number, oldest first, up to the newest.
-
-        Sequences have no gaps: a jump means that older events are no longer kept (option
-        max-events). To go on later, pass the sequence of the last event seen.
-        """
-        while page := self.execute(ops.Events(after, MOST)):
-            for event in page:
-                after = event.seq
-                yield event
-            if len(page) < MOST:
-                return
-
     def journal(self, after: int = 0, page: int = MOST) -> Iterator[replies.Recorded]:
         """Go through the entries of the journal after a number, oldest first, up to the newest, so many at a time.
 
@@ -353,10 +307,6 @@ class Client:
                 yield entry
             if len(found) < page:
                 return
-
-    def newest(self) -> int:
-        """The sequence of the newest event; who follows from there sees only what comes."""
-        return int(self.execute(ops.Newest()))
 
     def advance_schedules(self, ahead: Duration = 3600) -> int:
         """Tell the next moments of the recurring jobs whose cron expression needs them within `ahead`;
@@ -416,24 +366,6 @@ class Client:
     def request(self, id: str, queue: str, *, limit: int, priority: int = 0) -> Request:
         """A request that a `with` block opens and closes: jobs of a queue, at most `limit` of which run at a time."""
         return Request(self, id, ops.RequestOpen(id, queue, limit, priority))
-
-    def close(self) -> None:
-        """Give back the connection."""
-        self.backend.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {type(self.backend).__name__}>"
 
     def _jobs(self, found: Iterable[replies.Job]) -> list[Job]:
         return [Job(self, job.jid, job) for job in found]

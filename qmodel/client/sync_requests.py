@@ -10,20 +10,18 @@ import os
 import time
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from qmodel.client.build import new_job
 from qmodel.client.convert import Duration, HasJid, seconds_of
 from qmodel.client.defaults import LONGEST_SLEEP
+from qmodel.client.sync_executor import Executor
 from qmodel.client.values import Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import RequestNotEnded, RequestNotFound
-
-if TYPE_CHECKING:
-    from qmodel.client.sync import Client
 
 
 class Request:
@@ -38,7 +36,7 @@ class Request:
         print((request.wait()).done)
     """
 
-    def __init__(self, client: Client, id: str, opening: ops.RequestOpen | None = None) -> None:
+    def __init__(self, client: Executor, id: str, opening: ops.RequestOpen | None = None) -> None:
         self.client = client
         self.id = id
         self._opening = opening
@@ -154,7 +152,7 @@ class Request:
 class Requests:
     """The requests, by id: `client.requests["album-7"]`."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Executor) -> None:
         self._client = client
 
     def __getitem__(self, id: str) -> Request:

@@ -8,15 +8,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from qmodel.client.defaults import LONGEST_SLEEP
 from qmodel.client.outcomes import Bell, Ended, Waiter, Watch, check
+from qmodel.client.sync_executor import Executor
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
-
-if TYPE_CHECKING:
-    from qmodel.client.sync import Client
 
 LOOK = 100
 """Jobs that are looked at in one operation: each comes with its data and its result."""
@@ -25,7 +22,7 @@ LOOK = 100
 class Results:
     """Those who wait for results by one client."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Executor) -> None:
         self._client = client
         self._watch, self._process = Watch(), os.getpid()
 

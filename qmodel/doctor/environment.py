@@ -24,7 +24,7 @@ def python(at: Asked) -> Iterator[Finding]:
 def packages(at: Asked) -> Iterator[Finding]:
     """Check that the required packages are installed; show the optional ones."""
     where = Path(qmodel.__file__).parent
-    yield Finding(OK, f"qmodel {qmodel.__version__} in {where}")
+    yield Finding(OK, f"qmodel {__version__} in {where}")
     for name in ("click", "rich", "sortedcontainers"):
         yield _package(name, None)
     for name, extra in EXTRAS:

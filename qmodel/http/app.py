@@ -13,7 +13,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from qmodel import __version__
 from qmodel.contract import operations as ops
 from qmodel.http import operations
 from qmodel.http.api import Answer, Api, Call, Endpoint, Limits, as_json, respond_to
@@ -21,6 +20,7 @@ from qmodel.http.guard import Guard
 from qmodel.http.openapi import document
 from qmodel.http.routes import RESOURCES, describe
 from qmodel.http.schedules import keep_going
+from qmodel.version import __version__
 
 
 def application(

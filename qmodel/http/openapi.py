@@ -6,11 +6,11 @@ import re
 from functools import cache
 from typing import Any
 
-from qmodel import __version__
 from qmodel.contract.operations import CATALOGUE
 from qmodel.http.problems import MEDIA_TYPE, OWN, STATUS
 from qmodel.http.routes import RESOURCES, Resource, by_operation
 from qmodel.http.schemas import Schema, components, of_kind, operation_id, ref
+from qmodel.version import __version__
 
 _IDEMPOTENCY_KEY: Schema = {
     "name": "Idempotency-Key",

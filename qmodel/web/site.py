@@ -14,7 +14,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from qmodel import __version__
 from qmodel.contract.lifecycle import STATES
 from qmodel.http.guard import FIELD, Denied, Guard
 from qmodel.present.actions import ACTIONS

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from qmodel import __version__
 from qmodel.backends import bundle
 from qmodel.contract import lifecycle, operations, replies
 from qmodel.contract.arguments import (
@@ -33,6 +32,7 @@ from qmodel.contract.refusals import REASONS, Refusal
 from qmodel.contract.settings import OPTIONS
 from qmodel.model.engine import step
 from qmodel.model.state.store import Store
+from qmodel.version import __version__
 
 FORMAT = 1
 """The version of the layout of catalogue.json."""

@@ -22,12 +22,12 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import IO, Any, NamedTuple
 
-from qmodel import __version__
 from qmodel.conformance.histories import json_lines
 from qmodel.conformance.kit import protocol
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import Operation
 from qmodel.errors import QmodelError
+from qmodel.version import __version__
 
 LONGEST_LINE = 1 << 28
 """In bytes. A thousand jobs with data of 100 KB fit; a driver that writes without end does not."""

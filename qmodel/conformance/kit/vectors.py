@@ -23,7 +23,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from qmodel import __version__
 from qmodel.conformance.histories import json_lines
 from qmodel.conformance.kit import protocol
 from qmodel.conformance.kit.requirements import of_step
@@ -34,6 +33,7 @@ from qmodel.contract.refusals import Refusal
 from qmodel.contract.schema import Schema, record
 from qmodel.model import engine
 from qmodel.model.state.store import Store
+from qmodel.version import __version__
 
 VERSION = 2
 """The version of the format."""

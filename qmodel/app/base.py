@@ -1,0 +1,228 @@
+"""What job types, contexts and schedules need of their app."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+from qmodel.app.connections import Connection
+from qmodel.app.errors import DeclarationError
+from qmodel.app.hooks import Event, Hook, Hooks, Middleware, logger
+from qmodel.app.schedules import kind_of, schedule_id
+from qmodel.app.serializers import Json, Serializer
+from qmodel.client.sync import Client, Job, RecurringJob
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import MOST
+from qmodel.errors import ScheduleOver
+
+if TYPE_CHECKING:
+    from qmodel.client.aio import AsyncClient, AsyncJob
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class AnyJobType(Protocol):
+    """What an app needs of its job types."""
+
+    klass: str
+    queue: str
+    target: Any
+    recurs: ops.Recur | None
+
+
+K = TypeVar("K", bound=AnyJobType)
+
+
+class BaseApp:
+    """An app without its decorator: its job types and schedules, its hooks, and the connection to its jobs."""
+
+    def __init__(
+        self, url: str | None = None, *, imports: Iterable[str] = (), serializer: Serializer | None = None
+    ) -> None:
+        self.connection = Connection(url)
+        self.imports = (imports,) if isinstance(imports, str) else tuple(imports)
+        self.serializer: Serializer = Json() if serializer is None else serializer
+        self.hooks = Hooks()
+        self.middlewares: list[Middleware] = []
+        self.has_asynchronous_middleware = False
+        self._jobs: dict[str, AnyJobType] = {}
+        self._schedules: dict[str, ops.Recur] = {}
+        self.jobs: Mapping[str, AnyJobType] = MappingProxyType(self._jobs)
+        self.schedules: Mapping[str, ops.Recur] = MappingProxyType(self._schedules)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url}: {', '.join(self.jobs) or 'no job types'}>"
+
+    # ---- declaring
+
+    def enter(self, kind: K) -> K:
+        """Add a job type to the registry."""
+        before = self._jobs.get(kind.klass)
+        if before is not None and not may_replace(before, kind):
+            raise DeclarationError(
+                f"There is a job type {kind.klass!r} already: {place(before.target)}.",
+                f"Give one of them another name: @app.job(name={kind.klass + '2'!r}).",
+            )
+        if kind.recurs is not None:
+            self.add_schedule(kind.recurs)
+        self._jobs[kind.klass] = kind
+        return kind
+
+    def add_schedule(self, schedule: ops.Recur) -> None:
+        """Let workers tell the engine of a schedule when they start."""
+        if schedule.jid in self._schedules and self._schedules[schedule.jid].klass != schedule.klass:
+            raise DeclarationError(f"There is a schedule {schedule.jid!r} already.", "Give one of them another jid.")
+        self._schedules[schedule.jid] = schedule
+
+    def middleware(self, function: F) -> F:
+        """Call a function around each attempt: it gets the context, and yields once, where the job is performed.
+
+        What the job raises is raised there. A function that gives a context manager will do as well.
+        """
+        made = Middleware(function)
+        self.middlewares.append(made)
+        self.has_asynchronous_middleware |= made.asynchronous
+        return function
+
+    def on(self, event: Event) -> Callable[[Hook], Hook]:
+        """Tell a function of an event (`qmodel.app.hooks.EVENTS`). Raises DeclarationError for an unknown one."""
+
+        def add(hook: Hook) -> Hook:
+            self.hooks.add(event, hook)
+            return hook
+
+        return add
+
+    # ---- where its jobs are
+
+    @property
+    def url(self) -> str:
+        """Where its jobs are."""
+        return self.connection.url
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues of its job types, in the order of their declaration; `default` where there are none."""
+        return tuple(dict.fromkeys(kind.queue for kind in self.jobs.values())) or ("default",)
+
+    @property
+    def client(self) -> Client:
+        """The client of this process, opened at its first use; a forked child gets its own."""
+        return self.connection.client
+
+    @property
+    def aclient(self) -> AsyncClient:
+        """The asynchronous client of the event loop that runs. Raises RuntimeError where none does."""
+        return self.connection.aclient
+
+    @contextmanager
+    def using(
+        self, client: Client | None = None, aclient: AsyncClient | None = None, url: str | None = None
+    ) -> Iterator[Self]:
+        """Use other clients within a block, for tests: with a clock of their own, say.
+
+        With their `url` the app is there, and nowhere else: closing it does not close them, and a process that is
+        forked within the block is refused (NotHere) rather than sent to the app's own URL.
+        """
+        with self.connection.lent(client, aclient, url):
+            yield self
+
+    def close(self) -> None:
+        """Give back the connection of this process; it is opened again when it is needed."""
+        self.connection.close()
+
+    async def aclose(self) -> None:
+        """Give back the connections of the event loop that runs."""
+        await self.connection.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    # ---- putting
+
+    def put_many(self, jobs: Iterable[ops.Put]) -> list[Job]:
+        """Put jobs that `make` gave, of any job types, a thousand in a step; each step puts all of its jobs or none."""
+        puts = list(jobs)
+        return [self.client._put(op, jid) for op, jid in zip(puts, self.execute_puts(puts), strict=True)]
+
+    async def aput_many(self, jobs: Iterable[ops.Put]) -> list[AsyncJob]:
+        """The same in an event loop."""
+        puts = list(jobs)
+        return [self.aclient._put(op, jid) for op, jid in zip(puts, await self.aexecute_puts(puts), strict=True)]
+
+    def execute_puts(self, puts: list[ops.Put]) -> list[str]:
+        """Put jobs, a thousand in a step; give the ids of those that stand for them."""
+        jids: list[str] = []
+        for start in range(0, len(puts), MOST):
+            jids += self.client.execute(ops.PutMany(tuple(puts[start : start + MOST])))
+        return jids
+
+    async def aexecute_puts(self, puts: list[ops.Put]) -> list[str]:
+        """The same in an event loop."""
+        jids: list[str] = []
+        for start in range(0, len(puts), MOST):
+            jids += await self.aclient.execute(ops.PutMany(tuple(puts[start : start + MOST])))
+        return jids
+
+    # ---- schedules
+
+    def tell_schedules(self) -> list[str]:
+        """Tell the engine of the schedules that are declared; give their ids. Workers do so when they start.
+
+        One that is known and has the same times goes on as it is. One that would have no run any more is logged.
+        """
+        told = []
+        for schedule in self._schedules.values():
+            try:
+                self.client.execute(schedule)
+            except ScheduleOver as over:
+                logger().warning("%s", over)
+                continue
+            told.append(schedule.jid)
+            if schedule.kind == "cron":
+                self.client.recurring[schedule.jid].advance()
+        for stale in self._left_over():
+            logger().warning(
+                "Job type %s no longer declares the schedule %s, which goes on. To end it: qmodel unrecur %s",
+                *(kind_of(stale.klass), stale.jid, stale.jid),
+            )
+        return told
+
+    def _left_over(self) -> Iterator[RecurringJob]:
+        """The schedules that job types of this app once declared and no longer do.
+
+        They are reported and not ended: an older program may still be at work.
+        """
+        for queue in self.queues:
+            for known in self.client.queues[queue].recurring(0, MOST):
+                klass = kind_of(known.klass)
+                if klass in self.jobs and known.jid == schedule_id(klass) and known.jid not in self.schedules:
+                    yield known
+
+
+def may_replace(before: AnyJobType, after: AnyJobType) -> bool:
+    """Whether a declaration is the same one once more, as when a cell of a notebook is run again."""
+    one, other = before.target, after.target
+    same = (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
+    return same and one.__module__ == "__main__" and hasattr(sys, "ps1")
+
+
+def place(target: Any) -> str:
+    """Where something is defined, for a person."""
+    return f"{target.__module__}.{target.__qualname__}"
