@@ -49,7 +49,7 @@ LONG_FILES = {
     "qmodel/conformance/histories/matrix_probes.py": "a list of probes",
     "tools/mutation/replay.py": "the harness of a replay, on either side",
     "backends/embedded/keyspace.py": "the commands of Redis, a method each",
-    "backends/embedded/host.py": "what Redis is to Lua, in Lua, and its host",
+    "backends/embedded/prelude.lua": "what Redis is to a Lua library, in one chunk",
     "backends/redis/backend.py": "a connection's whole life",
     "backends/redis/setup.py": "a check for each thing that can be wrong with a server",
 }
