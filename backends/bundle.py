@@ -14,9 +14,9 @@ import re
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from qmodel import __version__
 from qmodel.backends.embedded.keyspace import COMMANDS
 from qmodel.contract.operations import CATALOGUE
+from qmodel.version import __version__
 
 LIBRARY = "qmodel_v1"
 """The library's name holds the version of the wire protocol and of the keys: two versions can stand side by side."""

@@ -11,7 +11,7 @@ class Graph(FlowJobs):
     """The jobs of a flow and the edges between them, with pictures."""
 
     def mermaid(self) -> str:
-        """The picture as text for mermaid, which GitHub and others draw."""
+        """Draw the flow as text for mermaid, which GitHub and other tools render."""
         names = {jid: f"j{at}" for at, jid in enumerate(self.nodes)}
         lines = ["flowchart LR"]
         for jid, node in self.nodes.items():
@@ -26,8 +26,9 @@ class Graph(FlowJobs):
         return "\n".join(lines) + "\n"
 
     def svg(self, link: Callable[[str], str] | None = None) -> str:
-        """The picture as SVG: boxes from left to right, an arrow from each job to those that wait for it. `link` gives
-        where the box of a job leads to.
+        """Draw the flow as SVG: boxes from left to right, an arrow from each job to the jobs that wait for it.
+
+        `link` gives the address that the box of a job links to.
         """
         from qmodel.client.flow_graph_svg import draw
 
@@ -35,5 +36,5 @@ class Graph(FlowJobs):
 
 
 def _mermaid(text: str) -> str:
-    """Text within quotes of mermaid, which knows the entities of HTML, with a # where that has an &."""
+    """Escape text for quotes of mermaid, which writes HTML's entities with # in place of &."""
     return "".join(one if one.isalnum() or one in " -_.:()" else f"#{ord(one)};" for one in text)

@@ -17,14 +17,14 @@ COLOURS = {
     "scheduled": "#dbe4ff", "depends": "#e9ecef", "waiting": "#fff3bf", "throttled": "#ffe8cc", "running": "#a5d8ff",
     "stalled": "#ffc9c9", "complete": "#b2f2bb", "failed": "#ffa8a8", "gone": "#ffffff",
 }  # fmt: skip
-"""What the box of a job is filled with, by its state; the state is written in it as well."""
+"""The fill colour of a job's box by its state. The state is also written in the box."""
 
 DASHES = {"block": "", "fail": "", "ignore": "5 4", "cancel": "2 3"}
-"""How the line of an edge is drawn, by its policy."""
+"""The dashes of an edge's line by its policy."""
 
 
 class Node(NamedTuple):
-    """A job of a flow, as it is; `gone` is the state of one that does not exist."""
+    """A job of a flow. A job that does not exist has the state `gone`."""
 
     jid: str
     klass: str
@@ -42,7 +42,7 @@ class FlowJobs:
         self._wanted: dict[str, None] = {jid: None}
 
     def wanted(self) -> tuple[str, ...]:
-        """The ids of the next jobs to be looked at; none when the walk is done, or long enough."""
+        """Give the ids of the next jobs to fetch; none when the walk is complete or has reached its limit."""
         room = self._most - len(self.nodes)
         if self._wanted and room <= 0:
             self.is_whole = False
@@ -50,7 +50,7 @@ class FlowJobs:
         return tuple(self._wanted)[: min(MOST, room)]
 
     def add(self, wanted: Iterable[str], found: Iterable[replies.Job]) -> None:
-        """Take in jobs that were looked at; those that were not found are gone."""
+        """Add fetched jobs. Those of the wanted ids that were not found are gone."""
         there = {job.jid: job for job in found}
         for jid in wanted:
             del self._wanted[jid]
@@ -70,7 +70,7 @@ class FlowJobs:
                 self._wanted[jid] = None
 
     def layers(self) -> list[list[str]]:
-        """The jobs by the longest way that leads to each; within a layer as they were found."""
+        """Group the jobs into layers by the longest path to each; within a layer in the order of finding."""
         depth = self._depths()
         found: list[list[str]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
         for jid, level in depth.items():
@@ -78,7 +78,7 @@ class FlowJobs:
         return found
 
     def known(self) -> dict[tuple[str, str], Edge]:
-        """The edges between jobs that were looked at."""
+        """Give the edges between fetched jobs."""
         return {pair: edge for pair, edge in self.edges.items() if pair[0] in self.nodes and pair[1] in self.nodes}
 
     def _depths(self) -> dict[str, int]:
@@ -92,7 +92,7 @@ class FlowJobs:
 
 
 def _measure(start: str, before: dict[str, list[str]], depth: dict[str, int]) -> None:
-    """Find the length of the longest way to a job, and to those before it. A flow has no cycle."""
+    """Find the length of the longest path to a job, and to the jobs before it. A flow has no cycle."""
     ahead = [start]
     while ahead:
         jid = ahead[-1]
@@ -105,5 +105,5 @@ def _measure(start: str, before: dict[str, list[str]], depth: dict[str, int]) ->
 
 
 def label(edge: Edge) -> str:
-    """What is written on an edge: its name, and its policy where it has one."""
+    """Write the label of an edge: its name, and its policy unless that is the default."""
     return " ".join(one for one in (edge.name, f"({edge.on_failure})" if edge.on_failure != "block" else "") if one)
