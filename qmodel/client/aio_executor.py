@@ -26,15 +26,14 @@ class AsyncExecutor:
 
     @property
     def worker(self) -> str:
-        """The name under which this client takes jobs in this thread."""
+        """The worker name of this client in this thread."""
         return self._worker or default_worker()
 
     async def execute(self, op: ops.Operation, *, now: int | None = None) -> Any:
-        """Execute any operation of the catalogue; give its reply (`qmodel.contract.replies`), or raise its
-        refusal.
+        """Execute any operation of the catalogue; give its reply (`qmodel.contract.replies`), or raise its refusal.
 
-        It gets a fresh request id if it takes one and has none, so that a resend after a lost reply
-        is recognised. `now` is the moment in milliseconds; by default the backend's clock says it.
+        An operation that takes a request id and has none gets a fresh one, so that the engine recognises a resend after
+        a lost reply. `now` is the time in milliseconds; by default the backend's clock gives it.
         """
         reply = await self.backend.execute(with_request(op), now)
         if type(reply) is Refusal:
@@ -42,19 +41,19 @@ class AsyncExecutor:
         return reply
 
     async def execute_many(self, operations: Iterable[ops.Operation]) -> list[Any]:
-        """Execute operations in order, in one round trip where there is one.
+        """Execute operations in order, with a server in one round trip.
 
-        Each is a step of its own: a refused one does not stop the others, and its place in the list
-        holds its RefusedError.
+        Each operation is a step of its own: a refused one does not stop the others, and the list holds its RefusedError
+        at its position.
         """
         sent = await self.backend.execute_many([with_request(op) for op in operations])
         return [error_of(reply) if type(reply) is Refusal else reply for reply in sent]
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
-        """Go through the events after a sequence number, oldest first, up to the newest.
+        """Iterate over the events after a sequence number, oldest first, up to the newest.
 
-        Sequences have no gaps: a jump means that older events are no longer kept (option
-        max-events). To go on later, pass the sequence of the last event seen.
+        Sequence numbers have no gaps: a jump means that older events are no longer kept (option max-events). To go on
+        later, pass the sequence number of the last event seen.
         """
         while page := await self.execute(ops.Events(after, MOST)):
             for event in page:
@@ -64,16 +63,16 @@ class AsyncExecutor:
                 return
 
     async def newest(self) -> int:
-        """The sequence of the newest event; who follows from there sees only what comes."""
+        """Give the sequence number of the newest event. `follow` from there gives only later events."""
         return int(await self.execute(ops.Newest()))
 
     async def _now(self) -> int:
-        """The time by the backend's clock where it shows one, else by this machine's, in milliseconds."""
+        """Give the time in milliseconds by the backend's clock if it has one, else by this machine's."""
         clock = getattr(self.backend, "now", None)
         return await clock() if clock else time.time_ns() // 1_000_000
 
     async def close(self) -> None:
-        """Give back the connection."""
+        """Close the connection."""
         await self.backend.close()
 
     async def __aenter__(self) -> Self:
