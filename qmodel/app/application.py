@@ -13,12 +13,12 @@ from qmodel.app.serializers import Serializer
 
 
 class App(BaseApp):
-    """Job types, and the place where their jobs are.
+    """Job types, and the connection to their jobs.
 
-    `url` says where: `redis://localhost:6379/0`, or `memory://` for this process alone; without one the environment
-    variable QMODEL_URL says it, and else it is `memory://`. It connects at the first use, and starts no threads, so it
-    costs a short-lived process nothing. `imports`: the modules whose job types workers are to know, which import the
-    app themselves. `serializer` makes text of data and results; by default it is JSON (`qmodel.app.Json`).
+    `url` is the backend: `redis://localhost:6379/0`, or `memory://` for this process alone. Without one the environment
+    variable QMODEL_URL is used, else `memory://`. The app connects at first use and starts no threads, so it costs a
+    short-lived process nothing. `imports` lists modules with more job types, which import the app themselves; workers
+    load them. `serializer` makes text of data and results; by default it is JSON (`qmodel.app.Json`).
 
     >>> app = App("memory://")
     >>> @app.job(queue="sums")
@@ -41,16 +41,16 @@ class App(BaseApp):
 
     @staticmethod
     def known() -> list[App]:
-        """All apps of this process that somebody holds, for tests."""
+        """List all living apps of this process, for tests."""
         return list(_KNOWN)
 
     @property
     def job(self) -> Declaring:
         """Make a job type of a function or class: `@app.job`, `@app.job(queue="emails", retries=3)`.
 
-        The options are the arguments of `Queue.put`, and `name`, `backoff`, `fail_on`, `serializer`; and to let it
-        recur those of `Queue.recur`, with `every` for its interval, and the `arguments`. Raises DeclarationError for
-        what cannot work, and for two job types of one name.
+        The options are those of `Queue.put`, and `name`, `backoff`, `fail_on`, `serializer`. For a recurring job type
+        there are also those of `Queue.recur`, with `every` for its interval, and the `arguments`. Raises
+        DeclarationError for options that cannot work, and for two job types of one name.
         """
         return Declaring(self, {})
 

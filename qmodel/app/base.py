@@ -1,4 +1,4 @@
-"""What job types, contexts and schedules need of their app."""
+"""The base of an app: everything that job types, contexts and schedules use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class AnyJobType(Protocol):
-    """What an app needs of its job types."""
+    """The part of a job type that an app uses."""
 
     klass: str
     queue: str
@@ -72,15 +72,15 @@ class BaseApp:
         return kind
 
     def add_schedule(self, schedule: ops.Recur) -> None:
-        """Let workers tell the engine of a schedule when they start."""
+        """Register a schedule. Workers send it to the engine when they start."""
         if schedule.jid in self._schedules and self._schedules[schedule.jid].klass != schedule.klass:
             raise DeclarationError(f"There is a schedule {schedule.jid!r} already.", "Give one of them another jid.")
         self._schedules[schedule.jid] = schedule
 
     def middleware(self, function: F) -> F:
-        """Call a function around each attempt: it gets the context, and yields once, where the job is performed.
+        """Run a function around each attempt. It gets the context and yields once; there the job is performed.
 
-        What the job raises is raised there. A function that gives a context manager will do as well.
+        An exception of the job is raised at the `yield`. A function that returns a context manager works too.
         """
         made = Middleware(function)
         self.middlewares.append(made)
@@ -88,7 +88,7 @@ class BaseApp:
         return function
 
     def on(self, event: Event) -> Callable[[Hook], Hook]:
-        """Tell a function of an event (`qmodel.app.hooks.EVENTS`). Raises DeclarationError for an unknown one."""
+        """Call a function at an event (`qmodel.app.hooks.EVENTS`). Raises DeclarationError for an unknown event."""
 
         def add(hook: Hook) -> Hook:
             self.hooks.add(event, hook)
@@ -100,7 +100,7 @@ class BaseApp:
 
     @property
     def url(self) -> str:
-        """Where its jobs are."""
+        """The URL of its backend."""
         return self.connection.url
 
     @property
@@ -115,27 +115,27 @@ class BaseApp:
 
     @property
     def aclient(self) -> AsyncClient:
-        """The asynchronous client of the event loop that runs. Raises RuntimeError where none does."""
+        """The asynchronous client of the running event loop. Raises RuntimeError if none runs."""
         return self.connection.aclient
 
     @contextmanager
     def using(
         self, client: Client | None = None, aclient: AsyncClient | None = None, url: str | None = None
     ) -> Iterator[Self]:
-        """Use other clients within a block, for tests: with a clock of their own, say.
+        """Use other clients within a block, for tests; for example clients with a clock of their own.
 
-        With their `url` the app is there, and nowhere else: closing it does not close them, and a process that is
-        forked within the block is refused (NotHere) rather than sent to the app's own URL.
+        With a `url` the app uses only that backend: closing the app does not close the clients, and a process forked
+        within the block gets NotHere instead of a connection to the app's own URL.
         """
         with self.connection.lent(client, aclient, url):
             yield self
 
     def close(self) -> None:
-        """Give back the connection of this process; it is opened again when it is needed."""
+        """Close the connection of this process. It is opened again when it is needed."""
         self.connection.close()
 
     async def aclose(self) -> None:
-        """Give back the connections of the event loop that runs."""
+        """Close the connections of the running event loop."""
         await self.connection.aclose()
 
     def __enter__(self) -> Self:
@@ -157,24 +157,24 @@ class BaseApp:
     # ---- putting
 
     def put_many(self, jobs: Iterable[ops.Put]) -> list[Job]:
-        """Put jobs that `make` gave, of any job types, a thousand in a step; each step puts all of its jobs or none."""
+        """Put jobs from `make`, of any job types, a thousand per step. Each step puts all of its jobs or none."""
         puts = list(jobs)
         return [self.client._put(op, jid) for op, jid in zip(puts, self.execute_puts(puts), strict=True)]
 
     async def aput_many(self, jobs: Iterable[ops.Put]) -> list[AsyncJob]:
-        """The same in an event loop."""
+        """Do the same in an event loop."""
         puts = list(jobs)
         return [self.aclient._put(op, jid) for op, jid in zip(puts, await self.aexecute_puts(puts), strict=True)]
 
     def execute_puts(self, puts: list[ops.Put]) -> list[str]:
-        """Put jobs, a thousand in a step; give the ids of those that stand for them."""
+        """Put jobs, a thousand per step; give for each the id of the job that stands for it."""
         jids: list[str] = []
         for start in range(0, len(puts), MOST):
             jids += self.client.execute(ops.PutMany(tuple(puts[start : start + MOST])))
         return jids
 
     async def aexecute_puts(self, puts: list[ops.Put]) -> list[str]:
-        """The same in an event loop."""
+        """Do the same in an event loop."""
         jids: list[str] = []
         for start in range(0, len(puts), MOST):
             jids += await self.aclient.execute(ops.PutMany(tuple(puts[start : start + MOST])))
@@ -183,9 +183,9 @@ class BaseApp:
     # ---- schedules
 
     def tell_schedules(self) -> list[str]:
-        """Tell the engine of the schedules that are declared; give their ids. Workers do so when they start.
+        """Send the declared schedules to the engine; give their ids. Workers do so when they start.
 
-        One that is known and has the same times goes on as it is. One that would have no run any more is logged.
+        A known schedule with the same times goes on unchanged. A schedule without any future run is logged.
         """
         told = []
         for schedule in self._schedules.values():
@@ -217,12 +217,12 @@ class BaseApp:
 
 
 def may_replace(before: AnyJobType, after: AnyJobType) -> bool:
-    """Whether a declaration is the same one once more, as when a cell of a notebook is run again."""
+    """Whether a declaration repeats an earlier one, as when a notebook's cell is run again."""
     one, other = before.target, after.target
     same = (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
     return same and one.__module__ == "__main__" and hasattr(sys, "ps1")
 
 
 def place(target: Any) -> str:
-    """Where something is defined, for a person."""
+    """Name the place of a definition, for messages."""
     return f"{target.__module__}.{target.__qualname__}"

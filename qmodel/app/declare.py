@@ -1,7 +1,7 @@
-"""`app.job`: how a function or a class becomes a job type, and what type checkers know of it.
+"""`app.job`: makes a job type of a function or a class, with types for type checkers.
 
-A first parameter that is a `Context` is no argument of `put`. Where the first parameter takes anything, nobody can tell
-whether it is one: such a call is checked when it is made, and not by a type checker.
+A first parameter annotated as `Context` is not an argument of `put`. If the first parameter takes any type, a type
+checker cannot know whether it is a context, so such a call is checked only at run time.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Awaited = Coroutine[Any, Any, R]
 
 
 class Performs(Protocol[P, R_co]):
-    """A class of which jobs can be put."""
+    """A class that can be a job type."""
 
     def perform(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
 class PerformsInContext(Protocol[P, R_co]):
-    """The same, with the job at hand as its first argument."""
+    """A class that can be a job type and takes the context as its first argument."""
 
     def perform(self, context: Context, /, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
@@ -88,7 +88,7 @@ class Declaring:
     def __call__(self, target: Callable[P, R], /) -> JobType[P, R, P, R]: ...
 
     def __call__(self, target: Any = None, /, **options: Any) -> Any:
-        """Declare a job type, or the options of one; those given last count. Raises DeclarationError."""
+        """Declare a job type, or collect its options; later options replace earlier ones. Raises DeclarationError."""
         if target is None:
             opts.check_names(options, opts.DECLARED, "A job type")
             return Declaring(self._app, {**self._options, **options})  # type: ignore[typeddict-item]

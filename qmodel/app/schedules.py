@@ -1,9 +1,9 @@
-"""Schedules of job types: the operation that lets one recur.
+"""Schedules of job types: the operation that lets a job type recur.
 
-A run of a recurring job has a queue, a priority, retries and tags, and nothing else that may be said of a job. Where a
-job type has more, what recurs is a job type of its own, `schedule:<klass>`, whose jobs put those that are meant. Their
-ids are made of the run's, so that there is one for each run, however often it is tried. Where the next run depends on
-the end of this one (`after`, `overlap="skip"`), it waits for what it put.
+A run of a recurring job has a queue, a priority, retries and tags, and no other options. If a job type has more
+options, a relay job type `schedule:<klass>` recurs instead, and its jobs put the actual jobs. Their ids are made from
+the run's id, so there is one for each run, however often the run is tried. If the next run depends on the end of this
+one (`after`, `overlap="skip"`), the relay job waits for the job that it put.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from qmodel.errors import DataError, error_of
 
 
 class Recurs(Protocol):
-    """What a schedule needs of its job type."""
+    """The part of a job type that its schedule uses."""
 
     klass: str
     queue: str
@@ -37,7 +37,7 @@ class Recurs(Protocol):
 
 
 def recur(kind: Recurs, jid: str | None, arguments: Mapping[str, Any], times: Any) -> Recur:
-    """The operation that lets a job type recur with some arguments. Raises DeclarationError for what cannot work."""
+    """Build the operation that lets a job type recur with some arguments. Raises DeclarationError."""
     try:
         data = kind.call_text(arguments)
     except (TypeError, DataError) as error:
@@ -70,7 +70,7 @@ def _recur(kind: Recurs, klass: str, data: str, options: Mapping[str, Any]) -> R
 
 
 def _relay(kind: Recurs, times: Mapping[str, Any]) -> str:
-    """The klass of the jobs that recur in place of those of a job type. Raises DeclarationError."""
+    """Give the klass of the relay job type, which recurs in place of a job type. Raises DeclarationError."""
     waits = times.get("after") is not None or times.get("overlap") == "skip"
     if waits and ("unique" in kind.given or "unique" in kind.makers):
         raise DeclarationError(
@@ -84,7 +84,7 @@ PREFIX, WAITS = "schedule:", ":waits"
 
 
 def kind_of(klass: str) -> str:
-    """The job type of which jobs are made by those of another one, or itself."""
+    """Find the actual job type of a relay job type; any other klass is returned as it is."""
     return klass.removeprefix(PREFIX).removesuffix(WAITS)
 
 
@@ -92,6 +92,6 @@ _VISIBLE = re.compile(r"[!-~]{1,100}")
 
 
 def schedule_id(klass: str) -> str:
-    """The id of the schedule of a job type: the same whenever a program is started."""
+    """Give the id of a job type's schedule. It is the same each time the program starts."""
     word = klass if _VISIBLE.fullmatch(klass) else hashlib.sha256(klass.encode()).hexdigest()[:32]
     return f"schedule.{word}"

@@ -16,20 +16,20 @@ R = TypeVar("R")
 
 
 class AsyncTypedJob(AsyncJob, Generic[R]):
-    """The same for an event loop."""
+    """A job of a job type, for an event loop."""
 
     def __init__(self, kind: ResultReader[R], jid: str, given: ops.Put | None = None) -> None:
         super().__init__(kind.app.aclient, jid, given=given)
         self._kind = kind
 
     async def wait(self, timeout: Duration = math.inf) -> R:
-        """Sleep until it has ended, and give what its function gave. Raises what `AsyncJob.wait` raises."""
+        """Sleep until the job has ended, and give the function's result. Raises the errors of `AsyncJob.wait`."""
         with suppress(DataError):
             await super().wait(timeout)
         return self._kind.result_of(self._load().result)
 
     @property
     def result(self) -> R | None:
-        """What its function gave; None for a job without a result."""
+        """The function's result; None for a job without a result."""
         text = self._load().result
         return self._kind.result_of(text) if text else None

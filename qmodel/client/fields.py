@@ -16,14 +16,13 @@ _NO_CHANGES: Final[dict[str, Any]] = {}
 
 
 class Fields:
-    """What is known of a job, true at the moment when it was fetched.
+    """The properties of a job as they were when it was fetched.
 
-    Times are aware datetimes in UTC, or None for never; the same names with `_ms` give the stored
-    milliseconds.
+    Times are aware datetimes in UTC, or None for never; the same names with `_ms` give the stored milliseconds.
     """
 
     deduplicated = False
-    """Whether it stands for the job that was put, which was not put because of it."""
+    """Whether this job already stood for the job that was to be put, so that nothing was put."""
 
     def __init__(self, jid: str, known: replies.Job | None = None, given: Put | None = None) -> None:
         self.jid: Final = jid
@@ -33,7 +32,7 @@ class Fields:
 
     @property
     def _known(self) -> replies.Job | None:
-        """The job as it was fetched, and as what was done since has made it; put together when somebody asks."""
+        """The job as it was fetched, with the changes that this object made since."""
         if self._changed and self._reply is not None:
             self._reply, self._changed = self._reply._replace(**self._changed), _NO_CHANGES
         return self._reply
@@ -43,7 +42,7 @@ class Fields:
         self._reply, self._changed = known, _NO_CHANGES
 
     def _load(self) -> replies.Job:
-        """What is known of the job, fetched if need be and possible."""
+        """Give the job's record; fetch it first if that is needed and possible."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -71,7 +70,7 @@ class Fields:
 
     @property
     def klass(self) -> str:
-        """Its type: which code performs it."""
+        """Its klass, which names the code that performs it."""
         return self._basic().klass
 
     @property
@@ -101,12 +100,12 @@ class Fields:
 
     @property
     def retries(self) -> int:
-        """How often it may be tried again."""
+        """How many retries it was put with."""
         return self._load().retries
 
     @property
     def remaining(self) -> int:
-        """How often it may still be tried again."""
+        """How many retries are left."""
         return self._load().remaining
 
     @property
@@ -116,12 +115,12 @@ class Fields:
 
     @property
     def worker(self) -> str:
-        """Who holds it, or the empty string."""
+        """The worker that holds it, or the empty string."""
         return self._load().worker
 
     @property
     def token(self) -> int:
-        """The token of its lease; each claim makes a new one, and only its holder may finish."""
+        """The token of its lease. Each claim makes a new one, and only its holder may finish the job."""
         return self._load().token
 
     @property
@@ -136,18 +135,18 @@ class Fields:
 
     @property
     def progress_text(self) -> str:
-        """How far it has come, as its worker last said with `progress`."""
+        """The last progress that its worker reported."""
         return self._load().progress
 
     @property
     def failure(self) -> Failure | None:
-        """Why it last failed, if it did and has not been completed since."""
+        """Its last failure, if it has failed and has not been completed since."""
         failure = self._load().failure
         return failure and Failure(failure.group, failure.message, utc(failure.at), failure.worker)
 
     @property
     def subject(self) -> str | None:
-        """What the message was about that became this job; None for one that was put."""
+        """The subject of the message that this job was made from; None for a job that was put."""
         return self._load().subject
 
     @property
@@ -157,12 +156,12 @@ class Fields:
 
     @property
     def lease(self) -> timedelta | None:
-        """How long a lease on it lasts, where that is not the queue's heartbeat."""
+        """How long a lease on it lasts, if it differs from the queue's heartbeat."""
         return duration_of(self._load().lease_ms)
 
     @property
     def throttles(self) -> tuple[str, ...]:
-        """The throttles that it passes whenever it is claimed."""
+        """The throttles that each claim of it must pass."""
         return self._load().throttles
 
     @property
@@ -177,57 +176,57 @@ class Fields:
 
     @property
     def origin(self) -> str | None:
-        """The id of the job of which it is a dead letter."""
+        """The id of the original job, if this is a dead letter."""
         return self._load().origin
 
     @property
     def origin_queue(self) -> str | None:
-        """The queue in which that job failed."""
+        """The queue in which the original job failed, if this is a dead letter."""
         return self._load().origin_queue
 
     @property
     def revoked(self) -> bool:
-        """Whether it was called off while it was running: its worker should stop."""
+        """Whether it was revoked while it was running: its worker should stop."""
         return self._load().revoked
 
     @property
     def ttl(self) -> timedelta | None:
-        """How long from its put it may begin; None also for a job that has begun."""
+        """How long from its put a worker may begin it; None also for a job that has begun."""
         return duration_of(self._load().ttl_ms)
 
     @property
     def keep_complete(self) -> timedelta | None:
-        """How long it is kept at most once it is complete, if its put said so."""
+        """How long it is kept at most after it is complete, if its put set that."""
         return duration_of(self._load().keep_complete_ms)
 
     @property
     def keep_failed(self) -> timedelta | None:
-        """How long it is kept at most once it has failed, if its put said so."""
+        """How long it is kept at most after it has failed, if its put set that."""
         return duration_of(self._load().keep_failed_ms)
 
     @property
     def longest(self) -> timedelta | None:
-        """How long it may run at most from its claim: the `timeout` it was put with."""
+        """How long an attempt may run at most from its claim: the `timeout` of its put."""
         return duration_of(self._load().timeout_ms)
 
     @property
     def ordered(self) -> str | None:
-        """The key of which one job after the other starts, if it has one."""
+        """Its concurrency key, if it has one: jobs with the same key start one after the other."""
         return self._load().ordered
 
     @property
     def unique(self) -> str:
-        """The key with which it was put, or empty."""
+        """Its uniqueness key, or empty."""
         return self._load().unique
 
     @property
     def holder(self) -> str:
-        """The id of the job that holds its key, where it is kept until that one has ended; or empty."""
+        """The id of the job that holds its key, if this job is kept back until that one has ended; or empty."""
         return self._load().holder
 
     @property
     def spawned_from(self) -> str:
-        """The id of the recurring job of which it is a run, or empty."""
+        """The id of its recurring job, if it is a run of one; or empty."""
         return self._load().spawned_from
 
     @property
@@ -257,7 +256,7 @@ class Fields:
 
     @property
     def expires_at_ms(self) -> int:
-        """The same in milliseconds since the epoch, 0 without a lease."""
+        """The end of its lease in milliseconds since the epoch, 0 without a lease."""
         return self._load().expires_at
 
     @property
@@ -282,12 +281,12 @@ class Fields:
 
     @property
     def popped_at(self) -> datetime | None:
-        """When it was last handed to a worker."""
+        """When it was last leased to a worker."""
         return moment(self.popped_at_ms)
 
     @property
     def popped_at_ms(self) -> int:
-        """The same in milliseconds since the epoch, 0 for never."""
+        """When it was last leased, in milliseconds since the epoch, 0 for never."""
         return self._load().popped_at
 
     @property
@@ -297,7 +296,7 @@ class Fields:
 
     @property
     def ended_at_ms(self) -> int:
-        """The same in milliseconds since the epoch, 0 for not yet."""
+        """When it ended, in milliseconds since the epoch, 0 for not yet."""
         return self._load().ended_at
 
     def _decode(self, text: str, what: str, raw: str) -> Any:
@@ -308,11 +307,11 @@ class Fields:
             raise DataError(message) from error
 
     def _now_is(self, **changed: Any) -> None:
-        """Note what an operation has made of the job."""
+        """Record changes that an operation made to the job."""
         self._changed = {**self._changed, **changed}
 
     def _ended(self, state: str, **changed: Any) -> None:
-        """Note that the lease has ended, and how."""
+        """Record that the lease has ended, and the new state."""
         self._finished = True
         self._now_is(state=state, worker="", expires_at=0, **changed)
 
@@ -320,7 +319,7 @@ class Fields:
 
 
 class AsyncJobFields(Fields):
-    """The fields of an AsyncJob: what is not known yet has to be awaited."""
+    """The properties of an AsyncJob. Unknown ones must be fetched with `await job.refresh()` first."""
 
     def _load(self) -> replies.Job:
         if self._known is None:
@@ -329,7 +328,7 @@ class AsyncJobFields(Fields):
 
 
 class JobFields(Fields):
-    """The fields of a Job: what is not known yet is fetched."""
+    """The properties of a Job. Unknown ones are fetched at first use."""
 
     def _load(self) -> replies.Job:
         if self._known is None:
@@ -338,5 +337,5 @@ class JobFields(Fields):
         return self._known
 
     def refresh(self) -> Any:
-        """Fetch the job anew."""
+        """Fetch the job again."""
         raise NotImplementedError

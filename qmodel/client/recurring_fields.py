@@ -12,7 +12,7 @@ from qmodel.errors import DataError
 
 
 class RecurringFields:
-    """The fields of a recurring job, as they were when it was read."""
+    """The properties of a recurring job as they were when it was fetched."""
 
     def __init__(self, raw: replies.Schedule) -> None:
         self.raw = raw
@@ -51,7 +51,7 @@ class RecurringFields:
 
     @property
     def interval(self) -> timedelta:
-        """The time from one run to the next: from when each is due or, of the kind `after`, from the end of each."""
+        """The time from one due run to the next; for the kind `after`, from the end of a run to the next."""
         return timedelta(milliseconds=self.raw.interval_ms)
 
     @property
@@ -86,12 +86,12 @@ class RecurringFields:
 
     @property
     def made(self) -> int:
-        """How many runs were made since it began to recur at these times."""
+        """How many runs were made since its times were last set."""
         return self.raw.made
 
     @property
     def missed(self) -> str:
-        """Which runs are made of several that are due: `all`, `one` or `none`."""
+        """Which of several due runs are made: `all`, `one` or `none`."""
         return self.raw.missed
 
     @property
@@ -101,7 +101,7 @@ class RecurringFields:
 
     @property
     def unfinished(self) -> int:
-        """For how many of its runs it waits before another one is due."""
+        """How many unfinished runs must end before another run is due."""
         return self.raw.open
 
     @property
@@ -116,7 +116,7 @@ class RecurringFields:
 
     @property
     def retries(self) -> int:
-        """How often each of its runs may be tried again."""
+        """How many retries each of its runs has."""
         return self.raw.retries
 
     @property
@@ -136,7 +136,7 @@ class RecurringFields:
 
     @property
     def next_at(self) -> datetime | None:
-        """When its next run is due; None while it is paused, waits for the end of a run, or nobody told the next moment
-        of its cron expression.
+        """When its next run is due. None while it is paused, while it waits for the end of a run, or if the engine does
+        not know the next moment of its cron expression.
         """
         return moment(self.raw.next_at)

@@ -6,7 +6,7 @@ from qmodel.contract import replies
 
 
 class SubscriptionFields:
-    """The fields of a subscription, as they were when it was read."""
+    """The properties of a subscription as they were when it was fetched."""
 
     def __init__(self, raw: replies.Subscription) -> None:
         self.raw = raw
@@ -21,7 +21,7 @@ class SubscriptionFields:
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """What it wants."""
+        """The patterns of its subjects."""
         return self.raw.patterns
 
     @property
@@ -36,5 +36,5 @@ class SubscriptionFields:
 
     @property
     def behind(self) -> int:
-        """How many messages of the past it has not been given yet."""
+        """How many kept messages it has not got yet."""
         return self.raw.behind
