@@ -81,18 +81,18 @@ DECLARED: Final = frozenset(JobOptions.__annotations__)
 SHARED: Final = frozenset(SharedOptions.__annotations__)
 
 RECURS: Final = frozenset({"queue", "priority", "retries", "tags"})
-"""What a run of a recurring job has of its job type's options."""
+"""The options of a job type that the runs of a recurring job can have."""
 
 
 def check_names(given: Iterable[str], known: frozenset[str], where: str) -> None:
-    """Refuse an option that nobody knows."""
+    """Refuse unknown options. Raises DeclarationError."""
     for name in given:
         if name not in known:
             raise DeclarationError(f"{where} has no option {name!r}.", hint(name, sorted(known), "There are"))
 
 
 def given_only(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that say something: None stands for what is not said."""
+    """Remove the options that are None, which means not given."""
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -100,7 +100,7 @@ def given_only(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check(klass: str, queue: str, options: Mapping[str, Any]) -> Put:
-    """The put of a job with these options and no data; or refuse what the model would, whatever it holds."""
+    """Build the put of a job with these options and no data. Refuse what the model would refuse in any state."""
     from qmodel.model.engine import fault
     from qmodel.model.rules import deduplication
 
@@ -118,7 +118,7 @@ def check(klass: str, queue: str, options: Mapping[str, Any]) -> Put:
 
 
 def try_out(klass: str, put: Put) -> None:
-    """Put a job into an empty model, and refuse what it refuses."""
+    """Put a job into an empty model. Raises DeclarationError if the model refuses it."""
     from qmodel.model.engine import step
     from qmodel.model.state.store import Store
 
@@ -156,12 +156,13 @@ _TOGETHER: Final = {
 # ---- what is made of the arguments
 
 Maker = Callable[[dict[str, Any]], Any]
-"""Makes a value of the arguments of a call, by name, with the defaults of those left out."""
+"""Makes the value of an option from the arguments of a call by name, with defaults filled in."""
 
 
 class Made(NamedTuple):
-    """An option whose value is another one for each job, a value of it to be tried, and whether it is made of the
-    arguments as JSON has them."""
+    """An option with a different value for each job; a value to try; and whether it is made from the arguments
+    converted to JSON's types.
+    """
 
     make: Maker
     tried: Any
@@ -174,9 +175,9 @@ class Made(NamedTuple):
 def apart(
     klass: str, options: Mapping[str, Any], names: Iterable[str], *, templates: bool
 ) -> tuple[dict[str, Any], dict[str, Made]]:
-    """The options that are the same for each job, and what makes the others.
+    """Divide options into those with the same value for each job, and makers of the others.
 
-    Where `templates` are meant, text such as `customer-{customer}` is filled in; else it is taken as it is.
+    With `templates`, texts such as `customer-{customer}` are filled in; otherwise they are taken as they are.
     """
     static = given_only(options)
     makers: dict[str, Made] = {}
@@ -212,7 +213,7 @@ def _made(klass: str, option: str, value: Any, names: list[str], templates: bool
 
 
 def _unique(klass: str, chosen: list[str] | None, names: list[str]) -> Made:
-    """What makes a key of some arguments, or of all."""
+    """Make the maker of a uniqueness key from some arguments, or from all."""
     for word in chosen or ():
         if word not in names:
             raise DeclarationError(
@@ -229,7 +230,7 @@ _FIELD = re.compile(r"\A\w+")
 
 
 def _template(klass: str, option: str, text: str, names: list[str]) -> Maker | None:
-    """What fills the arguments into a text; None for one without places for them."""
+    """Make the function that fills arguments into a text; None for a text without placeholders."""
     wrong = f"{klass} cannot have {option} = {text!r}"
     try:
         places = [place for _, place, _, _ in string.Formatter().parse(text) if place is not None]
