@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import cast
 
 from qmodel.client.convert import Duration, milliseconds
-from qmodel.model.state.config import OPTIONS, PER_QUEUE
+from qmodel.contract.settings import OPTIONS, PER_QUEUE
 
 
 def is_duration(option: str) -> bool:

@@ -10,6 +10,7 @@ from qmodel.app.load import load
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Check, Finding, first
+from qmodel.errors import did_you_mean
 from qmodel.present.numbers import counted
 
 QUEUES, JOBS = 100, 10

@@ -14,6 +14,7 @@ from qmodel.backends import BUILT_IN, without_password
 from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Finding
 from qmodel.present.durations import format_duration
 from qmodel.present.numbers import format_size
+from qmodel.version import __version__
 
 
 def python(at: Asked) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from qmodel.contract.lifecycle import STATES
 from qmodel.http.guard import FIELD, Denied, Guard
 from qmodel.present.actions import ACTIONS
 from qmodel.present.durations import relative
+from qmodel.version import __version__
 from qmodel.web import flash
 from qmodel.web.filters import FILTERS
 from qmodel.web.source import Source
