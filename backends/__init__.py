@@ -1,9 +1,8 @@
-"""Backends: what can execute operations.
+"""Backends execute operations.
 
-A backend takes an operation of the catalogue and gives its reply, or a Refusal; it decides nothing.
-`open_backend` finds it by the URL's scheme among the entry points `qmodel.backends`, so that others
-can plug in their own: an entry point names a function `connect(url: str) -> Backend`, and may name
-`connect_async(url: str) -> AsyncBackend` beside it.
+A backend takes an operation of the catalogue and returns its reply or a Refusal; it decides nothing. `open_backend`
+finds it by the URL's scheme. Other packages plug in backends by entry points of the group `qmodel.backends`. The entry
+point's module has a function `connect(url: str) -> Backend`, and may have `connect_async(url: str) -> AsyncBackend`.
 """
 
 from __future__ import annotations
@@ -21,31 +20,29 @@ if TYPE_CHECKING:
 
 
 class Backend(Protocol):
-    """Executes operations, and lets idle workers wait."""
+    """Executes operations, and lets idle workers sleep until there is work."""
 
     def execute(self, op: Operation, now: int | None = None) -> Any:
-        """Execute one operation at `now` (ms; else by its own clock); give its reply or Refusal."""
+        """Execute one operation at `now` (ms; default: the backend's clock); give its reply or Refusal."""
 
     def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
-        """Execute operations in order, each a step of its own; in one round trip, if any."""
+        """Execute operations in order, each as a step of its own; with a server, in one round trip."""
 
     def wait(self, queues: Sequence[str], timeout: float) -> bool:
-        """Sleep until a job becomes ready in one of the queues (True), or `timeout` seconds have
-        passed (False).
+        """Sleep until a job becomes ready in one of the queues (True), or `timeout` seconds have passed (False).
 
-        The caller has just popped each of them with `wait` and got nothing.
+        The caller has just popped each of these queues with `wait` and got nothing.
         """
 
     def wait_events(self, after: int, timeout: float) -> bool:
-        """Sleep until there is an event after a sequence number (True), or `timeout` seconds have
-        passed (False)."""
+        """Sleep until there is an event after a sequence number (True), or `timeout` seconds have passed (False)."""
 
     def close(self) -> None:
-        """Give back what the backend holds."""
+        """Release the backend's connections."""
 
 
 class AsyncBackend(Protocol):
-    """The same, asynchronous."""
+    """A backend for an event loop."""
 
     async def execute(self, op: Operation, now: int | None = None) -> Any: ...
 
@@ -69,19 +66,17 @@ BUILT_IN: dict[str, tuple[str, str]] = {
 }
 """Scheme: the module that connects, and the extra that it needs.
 
-They are the entry points of pyproject.toml once more, so that a checkout on PYTHONPATH works, which
-has no metadata, and so that `memory://` opens without reading the metadata of everything installed.
-Nobody can plug in over them.
+pyproject.toml has the same list as entry points. The copy is here because a checkout on PYTHONPATH has no metadata, and
+because `memory://` should open without reading the metadata of all installed packages. No plug-in can replace these.
 """
 
 ENTRY_POINTS = "qmodel.backends"
 
 
 def open_backend(url: str) -> Backend:
-    """Open the backend of a URL: `memory://`, `redis://host:6379/0`, or a scheme that an installed
-    package adds.
+    """Open the backend of a URL: `memory://`, `redis://host:6379/0`, or a scheme of an installed package.
 
-    Raises ConnectError when the URL is bad, or nothing here can open it.
+    Raises ConnectError if the URL is bad or its scheme is unknown.
     """
     connect: Callable[[str], Backend] = _find(url, "connect")
     return connect(url)
@@ -94,7 +89,7 @@ def open_async_backend(url: str) -> AsyncBackend:
 
 
 def schemes() -> list[str]:
-    """Every scheme that can be opened here, the built-in ones first."""
+    """List every scheme that can be opened here, the built-in ones first."""
     return list(dict.fromkeys((*BUILT_IN, *(point.name for point in _plugged_in()))))
 
 
@@ -105,7 +100,7 @@ def _plugged_in() -> Iterable[EntryPoint]:
 
 
 def _find(url: str, function: str) -> Any:
-    """The function that opens a URL."""
+    """Find the function that opens a URL."""
     scheme, separator, _ = url.partition("://")
     if not separator:
         raise _not_a_url(url)
@@ -159,7 +154,7 @@ def _listed(known: list[str]) -> str:
 
 
 def without_password(url: str) -> str:
-    """A URL as it may be shown.
+    """Hide the password of a URL, so that it may be shown.
 
     >>> without_password("redis://user:secret@host:6379/0")
     'redis://user:***@host:6379/0'

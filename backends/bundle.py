@@ -125,7 +125,7 @@ def body(texts: dict[str, str] | None = None, names: tuple[str, ...] = FILES) ->
 
 
 def _assigning(name: str, text: str) -> str:
-    """A file whose table is declared already; the line count stays."""
+    """Drop the declaration of the file's table, which the bundle declares; the number of lines stays."""
     own = f"local {module(name)} = {{}}"
     assert own in text, f"lua/{name}.lua must make its table with `{own}`"
     return "do " + text.replace(own, own.removeprefix("local "), 1) + "end\n"
@@ -185,7 +185,7 @@ def commands() -> tuple[str, ...]:
 
 
 def _denied() -> str:
-    """A function that replies which of those the caller may not run on keys under the prefix, as far as it knows."""
+    """Write the function that replies the commands which the caller may not run on keys under the prefix."""
     names = ", ".join(f"'{name}'" for name in commands())
     return (
         f"register_function{{function_name = '{LIBRARY}_denied', flags = {{'no-writes'}}, "

@@ -1,13 +1,12 @@
-"""`memory://`: the model itself, in this process. Not a mock: the definition.
+"""`memory://`: the reference model itself, in this process. It is not a mock but the definition.
 
-`memory://` is a namespace of its own for each that connects; `memory://name` is the same one for
-all in this process, for as long as the process lives. One lock per namespace makes it safe for
-threads; an event loop may use it as well, for no operation takes longer than its step.
+Each connection to `memory://` gets a namespace of its own. `memory://name` is the same namespace for the whole process,
+as long as the process lives. One lock per namespace makes it safe for threads. An event loop may use it too, because no
+operation takes longer than its step.
 
-Idle workers sleep, each in a waiter of its own. The store counts, per queue, how many are idle and
-how many wake-ups are left for them (`qmodel.model.state.queues`); a wake-up is handed to exactly one
-waiter, the longest waiting, in the step that made it. That decrement is all that this file touches,
-and stands for the BLPOP that Redis does.
+Each idle worker sleeps in a `Waiter`. For each queue the store counts the idle workers and the wake-ups left for them
+(`qmodel.model.state.queues`). A wake-up goes to exactly one waiter, the one that waits longest, in the step that made
+the wake-up. This file changes nothing in the store but that count; it stands for the BLPOP of a client of Redis.
 """
 
 from __future__ import annotations
@@ -18,33 +17,33 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from qmodel.backends.wait import AsyncWaits, Followers, Waiter, Waits
+from qmodel.backends.wait import AsyncWaits, EventWaiters, Waiter, Waits
 from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError
 from qmodel.model.engine import step
 from qmodel.model.state.store import Store
 
 Clock = Callable[[], int]
-"""Gives the time in milliseconds since the epoch."""
+"""Returns the time in milliseconds since the epoch."""
 
 
 def system_clock() -> int:
-    """The time in milliseconds since the epoch."""
+    """Return the time in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 class Namespace:
-    """A store, the lock that makes its steps one at a time, and those who wait for its queues."""
+    """A store, a lock so that its steps happen one at a time, and the waiters for its queues and events."""
 
     def __init__(self, clock: Clock) -> None:
         self.store = Store()
         self.clock = clock
         self.lock = threading.Lock()
         self._waiting: dict[str, dict[Waiter, None]] = {}
-        self._following = Followers()
+        self._following = EventWaiters()
 
     def execute(self, op: Operation, now: int | None) -> Any:
-        """Make one step, and wake those for whom it left a wake-up."""
+        """Make one step, and wake the waiters that it left wake-ups for."""
         with self.lock:
             before = self.store.seq
             reply = step(self.store, self.clock() if now is None else now, op)
@@ -56,29 +55,29 @@ class Namespace:
             return reply
 
     def enter(self, waiter: Waiter) -> None:
-        """Let someone wait; he may be woken at once."""
+        """Add a waiter for its queues. It may be woken at once."""
         with self.lock:
             for name in waiter.queues:
                 self._waiting.setdefault(name, {})[waiter] = None
             self._hand_out()
 
     def follow(self, waiter: Waiter, after: int) -> None:
-        """Let someone wait for an event after a sequence number; he may be woken at once."""
+        """Add a waiter for an event after a sequence number. It may be woken at once."""
         with self.lock:
-            self._following.enter(waiter)
+            self._following.add(waiter)
             if self.store.seq > after:
                 self._following.wake()
 
     def leave(self, waiter: Waiter) -> bool:
-        """Let someone wait no more; say whether he was woken."""
+        """Remove a waiter; say whether it was woken."""
         with self.lock:
             if waiter.handed is None:
-                self._strike(waiter)
-                self._following.strike(waiter)
+                self._remove(waiter)
+                self._following.remove(waiter)
             return waiter.handed is not None
 
     def give_back(self, waiter: Waiter) -> None:
-        """Leave to others the wake-up of someone who was interrupted and will not use it."""
+        """Pass on the wake-up of a waiter that was interrupted and will not use it."""
         if self.leave(waiter):
             with self.lock:
                 queue = self.store.queues.get(str(waiter.handed))
@@ -91,12 +90,12 @@ class Namespace:
             queue = self.store.queues.get(name)
             while queue is not None and queue.wakes and name in self._waiting:
                 waiter = next(iter(self._waiting[name]))
-                self._strike(waiter)
+                self._remove(waiter)
                 if waiter.wake():
                     waiter.handed = name
                     queue.wakes -= 1
 
-    def _strike(self, waiter: Waiter) -> None:
+    def _remove(self, waiter: Waiter) -> None:
         for name in waiter.queues:
             waiting = self._waiting.get(name, {})
             waiting.pop(waiter, None)
@@ -107,8 +106,8 @@ class Namespace:
 class MemoryBackend(Waits[Namespace]):
     """Executes operations on the model.
 
-    Two backends of the same `namespace` share their jobs. `clock` gives the time in milliseconds; a
-    test can pass one that it moves by hand.
+    Two backends of the same `namespace` share their jobs. `clock` returns the time in milliseconds; a test can pass a
+    clock that it moves by hand.
     """
 
     def __init__(self, namespace: Namespace | None = None, clock: Clock = system_clock) -> None:
@@ -116,11 +115,11 @@ class MemoryBackend(Waits[Namespace]):
 
     @property
     def store(self) -> Store:
-        """All that the namespace holds; to be looked at, not to be touched."""
+        """The namespace's contents, for reading only."""
         return self.namespace.store
 
     def now(self) -> int:
-        """The time of this backend's clock, in milliseconds since the epoch."""
+        """Return the time of this backend's clock, in milliseconds since the epoch."""
         return self.namespace.clock()
 
     def execute(self, op: Operation, now: int | None = None) -> Any:
@@ -132,22 +131,22 @@ class MemoryBackend(Waits[Namespace]):
         return [self.namespace.execute(op, now) for op in ops]
 
     def close(self) -> None:
-        """Do nothing: a private namespace goes with its last user, a named one stays."""
+        """Do nothing. A private namespace ends with its last user; a named one stays."""
 
 
 class AsyncMemoryBackend(AsyncWaits[Namespace]):
-    """The same for an event loop, on the same namespaces."""
+    """Executes operations on the model, for an event loop. It shares the namespaces with MemoryBackend."""
 
     def __init__(self, namespace: Namespace | None = None, clock: Clock = system_clock) -> None:
         self.namespace = Namespace(clock) if namespace is None else namespace
 
     @property
     def store(self) -> Store:
-        """All that the namespace holds; to be looked at, not to be touched."""
+        """The namespace's contents, for reading only."""
         return self.namespace.store
 
     async def now(self) -> int:
-        """The time of this backend's clock, in milliseconds since the epoch."""
+        """Return the time of this backend's clock, in milliseconds since the epoch."""
         return self.namespace.clock()
 
     async def execute(self, op: Operation, now: int | None = None) -> Any:
@@ -159,7 +158,7 @@ class AsyncMemoryBackend(AsyncWaits[Namespace]):
         return [self.namespace.execute(op, now) for op in ops]
 
     async def close(self) -> None:
-        """Do nothing: a private namespace goes with its last user, a named one stays."""
+        """Do nothing. A private namespace ends with its last user; a named one stays."""
 
 
 _NAMED: dict[str, Namespace] = {}
@@ -168,7 +167,7 @@ _URL = re.compile(r"memory://([\w.-]*)/?\Z")
 
 
 def namespace(url: str) -> Namespace:
-    """The namespace of a URL: a new one for `memory://`, always the same for `memory://name`."""
+    """Find the namespace of a URL: a new one for `memory://`, always the same for `memory://name`."""
     found = _URL.match(url)
     if found is None:
         raise ConnectError(

@@ -1,7 +1,7 @@
-"""Waiting in this process, for work or for events: what `memory://` and `embedded://` share.
+"""Waiting in this process for work or for events, shared by `memory://` and `embedded://`.
 
-Each who waits sleeps in a waiter of his own. A wake-up of a queue is handed to exactly one waiter, the longest waiting;
-an event wakes all who follow the events. What a namespace must be for that says `Namespace`.
+Each sleeping thread or task has a `Waiter`. A wake-up of a queue goes to exactly one waiter, the one that waits
+longest; an event wakes all waiters for events. `Namespace` is what a namespace must offer for that.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Waiter:
-    """One who sleeps until `wake` is called, once: he was handed a wake-up of one of some queues, or an event came."""
+    """A thread or task that sleeps until `wake` is called once: a wake-up of one of its queues, or an event."""
 
     __slots__ = ("_wake", "handed", "queues")
 
@@ -22,7 +22,7 @@ class Waiter:
         self.handed: str | None = None
 
     def wake(self) -> bool:
-        """Wake him; say whether he was there, for his event loop may have been closed under him."""
+        """Wake the waiter; say whether that worked. It fails if the waiter's event loop was closed meanwhile."""
         try:
             self._wake()
         except RuntimeError:
@@ -30,8 +30,8 @@ class Waiter:
         return True
 
 
-class Followers:
-    """Those who wait for the next event. The namespace holds its lock whenever it calls this."""
+class EventWaiters:
+    """The waiters for the next event. The namespace holds its lock whenever it calls this."""
 
     def __init__(self) -> None:
         self._waiting: dict[Waiter, None] = {}
@@ -39,16 +39,16 @@ class Followers:
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def enter(self, waiter: Waiter) -> None:
-        """Let someone wait."""
+    def add(self, waiter: Waiter) -> None:
+        """Add a waiter."""
         self._waiting[waiter] = None
 
-    def strike(self, waiter: Waiter) -> None:
-        """Let someone wait no more."""
+    def remove(self, waiter: Waiter) -> None:
+        """Remove a waiter."""
         self._waiting.pop(waiter, None)
 
     def wake(self) -> None:
-        """An event has come: wake them all."""
+        """Wake all waiters, because there is an event."""
         waiting, self._waiting = self._waiting, {}
         for waiter in waiting:
             waiter.handed = ""
@@ -56,19 +56,19 @@ class Followers:
 
 
 class Namespace(Protocol):
-    """Where one waits."""
+    """The part of a namespace that waiting needs."""
 
     def enter(self, waiter: Waiter) -> None:
-        """Let someone wait for his queues; he may be woken at once."""
+        """Add a waiter for its queues. It may be woken at once."""
 
     def follow(self, waiter: Waiter, after: int) -> None:
-        """Let someone wait for an event after a sequence number; he may be woken at once."""
+        """Add a waiter for an event after a sequence number. It may be woken at once."""
 
     def leave(self, waiter: Waiter) -> bool:
-        """Let someone wait no more; say whether he was woken."""
+        """Remove a waiter; say whether it was woken."""
 
     def give_back(self, waiter: Waiter) -> None:
-        """Leave to others the wake-up of someone who was interrupted and will not use it."""
+        """Pass on the wake-up of a waiter that was interrupted and will not use it."""
 
 
 N = TypeVar("N", bound=Namespace)
@@ -122,7 +122,7 @@ class AsyncWaits(Generic[N]):
         return await self._sleep((), lambda waiter: self.namespace.follow(waiter, after), timeout)
 
     async def _sleep(self, queues: Sequence[str], enter: Callable[[Waiter], None], timeout: float) -> bool:
-        import asyncio  # 15 ms that only an event loop has paid already
+        import asyncio  # costs 15 ms, which an event loop has paid already
 
         loop = asyncio.get_running_loop()
         woken = asyncio.Event()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from qmodel.client.aio import AsyncClient as AsyncClient
     from qmodel.client.aio import AsyncJob as AsyncJob
     from qmodel.client.aio import AsyncQueue as AsyncQueue
-    from qmodel.client.fields import fingerprint as fingerprint
+    from qmodel.client.build import fingerprint as fingerprint
     from qmodel.client.sync import Client as Client
     from qmodel.client.sync import Job as Job
     from qmodel.client.sync import Queue as Queue
@@ -99,7 +99,7 @@ _HOME = {
     "RequestNotEnded RequestNotFound ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound "
     "TooWide UnknownOption RequestState WorkerNotSeen WrongState",
     "contract.events": "Event",
-    "client.fields": "fingerprint",
+    "client.build": "fingerprint",
     "version": "__version__",
     "worker": "Worker",
 }

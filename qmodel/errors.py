@@ -1,20 +1,19 @@
-"""What goes wrong, as exceptions.
+"""The exceptions of qmodel.
 
-`QmodelError` is the base of all. `ConnectError` says that a backend could not be had. Every refusal
-of the catalogue (`qmodel.contract.refusals`) has an exception of its own under `RefusedError`, with the
-facts as attributes:
+`QmodelError` is the base of all. `ConnectError` means that a backend could not be reached. Every refusal of the
+catalogue (`qmodel.contract.refusals`) has a subclass of `RefusedError`, with the facts as attributes:
 
     try:
         job.complete()
     except LockLost as lost:
         print(f"{lost.worker} has job {lost.jid} now")
 
-The classes are written out, so that editors and type checkers know them; a test compares them with
-the catalogue.
+The classes are written out so that editors and type checkers know them; a test compares them with the catalogue.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from qmodel.contract.arguments import Operations
@@ -23,11 +22,11 @@ from qmodel.contract.refusals import BESIDE_OTHERS, REASONS, Refusal
 
 
 class QmodelError(Exception):
-    """Base of everything that qmodel raises on purpose."""
+    """Base class of all exceptions that qmodel raises on purpose."""
 
 
 class ConnectError(QmodelError):
-    """No backend could be had: what went wrong in a sentence, and what to do next in another."""
+    """A backend could not be reached: one sentence for the problem, another for the next step."""
 
     def __init__(self, sentence: str, next_step: str) -> None:
         super().__init__(sentence, next_step)
@@ -39,13 +38,15 @@ class ConnectError(QmodelError):
 
 
 class LocalError(ConnectError):
-    """What is wrong is here, and another URL would not help: a package is absent, a port is taken, options quarrel."""
+    """A problem of this machine that another URL would not solve: a missing package, a used port, conflicting
+    options.
+    """
 
 
 def not_installed(error: ImportError, needs: str, packages: str, extra: str) -> LocalError:
-    """What to raise where an import failed: which package is absent, and how to install it. `needs`: "HTTP needs".
+    """Make the error for a failed import: the missing package, and how to install it. `needs`: "HTTP needs".
 
-    A module of qmodel itself is in no package that could be installed: that error is raised as it is.
+    If the missing module is part of qmodel, the import error is raised as it is: no package could be installed for it.
     """
     if (error.name or "").startswith("qmodel"):
         raise error
@@ -55,12 +56,27 @@ def not_installed(error: ImportError, needs: str, packages: str, extra: str) -> 
     )
 
 
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Find the known word closest to an unknown one; empty if none is close."""
+    import difflib  # it is needed only when something is wrong
+
+    close = difflib.get_close_matches(word, list(known), 1)
+    return close[0] if close else ""
+
+
+def hint(word: str, known: Iterable[str], what: str) -> str:
+    """Say what to write instead of an unknown word: the closest known word, or else all of them after `what`."""
+    names = list(known)
+    close = did_you_mean(word, names)
+    return f"Did you mean {close!r}?" if close else f"{what} {', '.join(names) or 'none'}."
+
+
 class DataError(QmodelError, ValueError):
-    """Data or a result that is not JSON, or cannot become JSON; `text` is for any other text."""
+    """Data or a result is not JSON, or cannot become JSON. Use `text` for other text."""
 
 
 class FlowError(QmodelError, ValueError):
-    """Jobs that cannot be put together: what is wrong in a sentence, and what to do next in another."""
+    """A flow that cannot be built: one sentence for the problem, another for the next step."""
 
     def __init__(self, sentence: str, next_step: str) -> None:
         super().__init__(sentence, next_step)
@@ -76,7 +92,7 @@ class NotLoadedError(QmodelError, AttributeError):
 
 
 class WorkerNotSeen(QmodelError, LookupError):
-    """A worker that is to be told something is not on the list of workers."""
+    """A signal was meant for a worker that is not on the list of workers."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -89,7 +105,7 @@ class WorkerNotSeen(QmodelError, LookupError):
 
 
 class RequestNotEnded(QmodelError, TimeoutError):
-    """A request that was waited for has not ended in time. It goes on."""
+    """A wait for a request timed out. The request goes on."""
 
     def __init__(self, id: str, timeout: float) -> None:
         super().__init__(id, timeout)
@@ -101,7 +117,7 @@ class RequestNotEnded(QmodelError, TimeoutError):
 
 
 class NotEnded(QmodelError, TimeoutError):
-    """A job that was waited for has not ended in time. It goes on."""
+    """A wait for a job timed out. The job goes on."""
 
     def __init__(self, jid: str, timeout: float) -> None:
         super().__init__(jid, timeout)
@@ -113,7 +129,7 @@ class NotEnded(QmodelError, TimeoutError):
 
 
 class JobFailed(QmodelError):
-    """A job that was waited for has failed: into which group, and with which message."""
+    """The awaited job has failed, with a group and a message."""
 
     def __init__(self, jid: str, group: str, message: str) -> None:
         super().__init__(jid, group, message)
@@ -126,15 +142,15 @@ class JobFailed(QmodelError):
 
 
 class JobRevoked(JobFailed):
-    """A job that was waited for was revoked."""
+    """The awaited job was revoked."""
 
 
 class JobExpired(JobFailed):
-    """A job that was waited for did not begin within its time to live."""
+    """The awaited job did not begin within its time to live."""
 
 
 class JobCanceled(QmodelError):
-    """A job that was waited for was canceled."""
+    """The awaited job was canceled."""
 
     def __init__(self, jid: str) -> None:
         super().__init__(jid)
@@ -145,7 +161,7 @@ class JobCanceled(QmodelError):
 
 
 class ResultNotKept(QmodelError):
-    """A job that was waited for has ended and was deleted at once, and its result with it."""
+    """The awaited job has ended and was deleted at once, with its result."""
 
     def __init__(self, jid: str) -> None:
         super().__init__(jid)
@@ -161,8 +177,8 @@ class ResultNotKept(QmodelError):
 class RefusedError(QmodelError):
     """An operation was refused, and changed nothing.
 
-    `code` is its code in the catalogue, `facts` its facts by name, `sentence` says what went wrong,
-    and `next_step` what to do.
+    `code` is the refusal's code in the catalogue, `facts` are its facts by name, `sentence` describes the problem, and
+    `next_step` the remedy.
     """
 
     code: ClassVar[str] = ""
@@ -195,7 +211,7 @@ class BadArgument(RefusedError):
 
     @property
     def next_step(self) -> str:
-        """What the argument must be, where the catalogue can tell."""
+        """What the argument must be, if the catalogue knows it."""
         expected = _expected(self.operation, self.argument)
         if expected is None:
             return super().next_step
@@ -364,16 +380,16 @@ class BadValue(RefusedError):
 
 
 BY_CODE: dict[str, type[RefusedError]] = {cls.code: cls for cls in RefusedError.__subclasses__()}
-"""The exception of each code of the refusal catalogue."""
+"""The exception class of each refusal code."""
 
 
 def error_of(refusal: Refusal) -> RefusedError:
-    """The exception that a refusal is, to be raised."""
+    """Make the exception of a refusal."""
     return BY_CODE[refusal.code](refusal)
 
 
 def _expected(operation: str, argument: str) -> str | None:
-    """What an argument of an operation, or of the operations inside it, must be."""
+    """Describe the valid values of an argument of an operation, or of the operations inside it."""
     if argument == "now":
         return "a moment in whole milliseconds since the epoch, before the year 5138"
     for known in CATALOGUE[operation].arguments:

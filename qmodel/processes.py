@@ -1,8 +1,8 @@
 """Work in several processes of this machine.
 
-They are started anew (spawn), not forked: a fork copies locks that threads hold, those of a progress bar say. So a work
-is an importable function, and the program that asks for it must not begin anew when it is imported. They end with the
-one that started them, however that ends.
+The processes are spawned, not forked: a fork copies locks that threads hold, for example those of a progress bar. So
+the work must be an importable function, and importing the main program must not start it again. The processes end with
+their parent, however that ends.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-"""Who performs a function for each of some things, such as `map`, a pool of processes, or Spark; gives the results in
-any order.
+"""Calls a function for each of some items, such as `map`, a pool of processes, or Spark. The results come in any order.
 """
 
 _SET_DEATH_SIGNAL: Final = 1
@@ -35,7 +34,7 @@ _SET_DEATH_SIGNAL: Final = 1
 
 
 def die_with_parent(parent: int, by: int = signal.SIGKILL) -> None:
-    """Let this process be sent a signal when the one that started it is gone, where the system can do that."""
+    """Have the system send this process a signal when its parent ends, where the system can do that."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_SET_DEATH_SIGNAL, int(by), 0, 0, 0)
     if os.getppid() != parent:
@@ -43,10 +42,10 @@ def die_with_parent(parent: int, by: int = signal.SIGKILL) -> None:
 
 
 def spread(work: Callable[[T], R], items: Iterable[T], count: int) -> Iterator[R]:
-    """What `work` gives for each of the items, in the order in which it is done; with one process it is done here.
+    """Yield the result of `work` for each item, as each is done. With a count of 1 the work is done in this process.
 
-    An item is begun only when a process is free, so whoever stops asking stops the work. Raises what `work` raises, and
-    QmodelError where a process ends in the middle.
+    An item is started only when a process is free, so the work stops when the caller stops reading. Raises the
+    exceptions of `work`, and QmodelError if a process dies.
     """
     with processes(count, signal.SIG_DFL) as run:
         yield from run(work, items)
@@ -54,10 +53,10 @@ def spread(work: Callable[[T], R], items: Iterable[T], count: int) -> Iterator[R
 
 @contextmanager
 def processes(count: int, interrupted: signal.Handlers = signal.SIG_IGN, consequence: str = "") -> Iterator[Run]:
-    """So many processes, until the block ends; they perform what `spread` does, as often as one likes.
+    """Keep `count` processes until the block ends; they do the work of any number of `spread`s.
 
-    `interrupted` is what Ctrl-C does to them: nothing, where the one that waits for them brings to an end what was
-    begun, or SIG_DFL, and they end without a word. `consequence` is said where one of them ends in the middle.
+    `interrupted` is what Ctrl-C does to them: SIG_IGN if the parent finishes the started work, or SIG_DFL, which ends
+    them without a message. `consequence` is added to the message if one of them dies.
     """
     if count == 1:
         yield map

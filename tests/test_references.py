@@ -117,7 +117,7 @@ def test_what_texts_mention_is_there() -> None:
 
 def test_a_dead_reference_is_noticed() -> None:
     gone = ["qmodel/gone.py", "docs/gone.md", "lua/ops/gone", "references/qless.md", "ops/gone.lua", "gone.py"]
-    gone += ["qmodel.gone", "qmodel.model.engine.gone", "qmodel.client.sync.Client.gone"]
+    gone += ["qmodel.gone", "qmodel.model.engine.gone", "qmodel.model.state.store.Store.gone"]
     there = ["qmodel/errors.py", "docs/", "lua/ops/put.lua", "ops/put.lua", "aio.py", "backends/*/gone.py"]
     there += ["qmodel.client", "qmodel.Client", "qmodel.model.engine.step", "qmodel.client.sync.Client.close"]
     text = "\n".join(f"See `{name}`." for name in (*gone, *there))

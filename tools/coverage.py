@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from qmodel.backends.bundle import FILES, LIBRARY, function_name, library, read
-from qmodel.backends.embedded.host import LuaHost, active_lines
+from qmodel.backends.embedded.bytecode import active_lines
+from qmodel.backends.embedded.host import LuaHost
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import wire as calls
 from qmodel.wire import codec

@@ -1,13 +1,12 @@
 """`embedded://`: the Lua library in this process, on a keyspace in memory, without a server.
 
-It executes what a server would, the very same text, and so serves to test the library, bindings, and
-whatever else should meet Lua without a server; `memory://`, the model, is faster. `embedded://` is
-a namespace of its own for each that connects; `embedded://name` is the same one for all in this process.
+It executes the same text as a server would. It serves to test the library, bindings and other code against Lua without
+a server; `memory://`, the model, is faster. Each connection to `embedded://` gets a namespace of its own;
+`embedded://name` is the same namespace for the whole process.
 
-The library is loaded once in a process. A namespace is a keyspace, which is put under the library
-for each step, so one lock serves all namespaces. Idle workers sleep each in a waiter of his own, as
-in memory.py; a wake-up left in a queue's list by a step goes to the longest waiting, which stands
-for the BLPOP that a client of a server does.
+The library is loaded once in a process. A namespace is a keyspace; each step gives its keyspace to the library, so one
+lock serves all namespaces. Each idle worker sleeps in a `Waiter`, as in memory.py. A wake-up that a step left in a
+queue's list goes to the waiter that waits longest; this stands for the BLPOP of a client of a server.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any, Final
 from qmodel.backends import bundle
 from qmodel.backends.embedded.host import LuaHost
 from qmodel.backends.embedded.keyspace import Keyspace
-from qmodel.backends.wait import AsyncWaits, Followers, Waiter, Waits
+from qmodel.backends.wait import AsyncWaits, EventWaiters, Waiter, Waits
 from qmodel.contract.arguments import TIME
 from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.refusals import Refusal
@@ -44,15 +43,15 @@ def _host() -> LuaHost:
 
 
 class Namespace:
-    """A keyspace, and those who wait for its queues."""
+    """A keyspace, and the waiters for its queues and events."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.keyspace = Keyspace(clock)
         self._waiting: dict[Waiter, None] = {}
-        self._following = Followers()
+        self._following = EventWaiters()
 
     def call(self, function: str, args: list[str]) -> Any:
-        """Make one step, and wake those for whom it left a wake-up."""
+        """Make one step, and wake the waiters that it left wake-ups for."""
         with _LOCK:
             host = _host()
             if host.keyspace is not self.keyspace:
@@ -66,27 +65,27 @@ class Namespace:
             return raw
 
     def enter(self, waiter: Waiter) -> None:
-        """Let someone wait; he may be woken at once."""
+        """Add a waiter for its queues. It may be woken at once."""
         with _LOCK:
             self._waiting[waiter] = None
             self._hand_out()
 
     def follow(self, waiter: Waiter, after: int) -> None:
-        """Let someone wait for an event after a sequence number; he may be woken at once."""
+        """Add a waiter for an event after a sequence number. It may be woken at once."""
         with _LOCK:
-            self._following.enter(waiter)
+            self._following.add(waiter)
             if self.keyspace.execute("XRANGE", _EVENTS, f"{after + 1}-0".encode(), b"+", b"COUNT", b"1"):
                 self._following.wake()
 
     def leave(self, waiter: Waiter) -> bool:
-        """Let someone wait no more; say whether he was woken."""
+        """Remove a waiter; say whether it was woken."""
         with _LOCK:
             self._waiting.pop(waiter, None)
-            self._following.strike(waiter)
+            self._following.remove(waiter)
             return waiter.handed is not None
 
     def give_back(self, waiter: Waiter) -> None:
-        """Leave to others the wake-up of someone who was interrupted and will not use it."""
+        """Pass on the wake-up of a waiter that was interrupted and will not use it."""
         if self.leave(waiter) and waiter.handed:
             with _LOCK:
                 self.keyspace.execute("RPUSH", bundle.wake_key(PREFIX, waiter.handed).encode(), b"1")
@@ -104,7 +103,7 @@ class Namespace:
 
 
 class EmbeddedBackend(Waits[Namespace]):
-    """Executes operations by the Lua library in this process; any number of threads may use it."""
+    """Executes operations with the Lua library in this process. Any number of threads may use it."""
 
     def __init__(self, namespace: Namespace | None = None) -> None:
         self.namespace = Namespace() if namespace is None else namespace
@@ -118,11 +117,11 @@ class EmbeddedBackend(Waits[Namespace]):
         return [_execute(self.namespace, op, now) for op in ops]
 
     def close(self) -> None:
-        """Do nothing: a private namespace goes with its last user, a named one stays."""
+        """Do nothing. A private namespace ends with its last user; a named one stays."""
 
 
 class AsyncEmbeddedBackend(AsyncWaits[Namespace]):
-    """The same for an event loop, on the same namespaces. No operation takes longer than its step."""
+    """Executes operations with the Lua library, for an event loop. It shares the namespaces with EmbeddedBackend."""
 
     def __init__(self, namespace: Namespace | None = None) -> None:
         self.namespace = Namespace() if namespace is None else namespace
@@ -136,7 +135,7 @@ class AsyncEmbeddedBackend(AsyncWaits[Namespace]):
         return [_execute(self.namespace, op, now) for op in ops]
 
     async def close(self) -> None:
-        """Do nothing: a private namespace goes with its last user, a named one stays."""
+        """Do nothing. A private namespace ends with its last user; a named one stays."""
 
 
 def _execute(namespace: Namespace, op: Operation, now: int | None) -> Any:
@@ -154,7 +153,7 @@ _URL: Final = re.compile(r"embedded://([\w.-]*)/?\Z")
 
 
 def namespace(url: str) -> Namespace:
-    """The namespace of a URL: a new one for `embedded://`, always the same for `embedded://name`."""
+    """Find the namespace of a URL: a new one for `embedded://`, always the same for `embedded://name`."""
     found = _URL.match(url)
     if found is None:
         raise ConnectError(

@@ -1,27 +1,24 @@
 """Run a Redis function library inside this process, on lupa's Lua 5.1 and a `Keyspace`.
 
-Theory of operation. Every loaded library, and every script, has a Lua state of its own: one costs
-about 0.4 ms, which buys that no library sees what another left behind. In each state runs the
-prelude below first. It takes what it needs of Lua's libraries and then builds what Redis shows of
-them: while a library loads, only the `redis` table with `register_function`; while a function runs,
-`redis.call` and the libraries that Redis has. Both are read-only, and reading a global that does
-not exist is an error, as on the server.
+Theory of operation. Each loaded library and each script has a Lua state of its own. A state costs about 0.4 ms; in
+return no library sees the leftovers of another. Each state first runs prelude.lua. The prelude takes what it needs of
+Lua's libraries and then builds what Redis shows of them: while a library loads, only the `redis` table with
+`register_function`; while a function runs, `redis.call` and the libraries that Redis has. Both are read-only, and
+reading an undefined global is an error, as on the server.
 
-What crosses between the languages is chosen for its price. A call from Python passes all keys and
-arguments flat, and an answer comes back as a flat sequence of values: a tree is written out as
-`true, length, items...`, an error as `false, text`. lupa turns such a sequence into a tuple in one
-go, where reading a Lua table from Python costs a microsecond for each item. Nothing on the Python
-side that Lua holds points back at the Lua state, or the state would never be freed: Python's
-collector cannot look into it.
+The form of calls and replies between the languages is chosen for speed. A call from Python passes all keys and
+arguments flat, and a reply comes back as a flat sequence of values: a tree is written as `true, length, items...`, an
+error as `false, text`. lupa turns such a sequence into a tuple in one step; reading a Lua table from Python costs a
+microsecond for each item. No Python object that Lua holds may refer to the Lua state: Python's garbage collector cannot
+look into Lua, so the state would never be freed.
 
-The prelude stands on one line when it is compiled. So the line hook, which cannot afford to ask in
-whose code it was called, sees the prelude as line 1, and line 1 of a library is its `#!lua` line,
-which holds no code.
+The prelude is compiled as a single line. So the line hook, which has no time to find out whose code runs, sees the
+prelude as line 1. Line 1 of a library is its `#!lua` line, which holds no code.
 
-Where servers differ the host does as Redis 7.0 does: a number becomes text by `%.17g` (Valkey 9
-writes -0 as "0" and 0.1 as "0.1"), `pcall` gives the text of an error table and not the table, and
-there is no `os`. It has no `cjson`, `cmsgpack`, `struct` and `bit`: our library does without them.
-Never import another of lupa's Lua versions into the same process; some of them crash it.
+Where servers differ the host does as Redis 7.0 does: a number becomes text by `%.17g` (Valkey 9 writes -0 as "0" and
+0.1 as "0.1"), `pcall` gives the text of an error table and not the table, and there is no `os`. The host has no
+`cjson`, `cmsgpack`, `struct` and `bit`: our library does not use them. Never import another of lupa's Lua versions into
+the same process; some of them crash it.
 """
 
 from __future__ import annotations
@@ -30,6 +27,7 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from importlib.resources import files
 from typing import Any, Final
 
 import lupa.lua51 as lua51
@@ -38,433 +36,31 @@ from qmodel.backends.embedded.keyspace import COMMANDS, Clock, Keyspace
 
 Text = str | bytes
 
-PRELUDE: Final = r"""
-local bind, take, sha1 = ...
-local sethook, getinfo = debug.sethook, debug.getinfo
-local type, select, tostring, unpack, error = type, select, tostring, unpack, error
-local rawget, rawset, setmetatable, setfenv = rawget, rawset, setmetatable, setfenv
-local raw_pcall, raw_xpcall, raw_loadstring, raw_load = pcall, xpcall, loadstring, load
-local format, upper, gsub, find = string.format, string.upper, string.gsub, string.find
-local concat = table.concat
-
--- Read-only tables. Redis has them in its C; here a proxy stands before the table.
-local protected = setmetatable({}, {__mode = 'k'})
-local function refuse() error('Attempt to modify a readonly table', 2) end
-local function readonly(t)
-  local proxy = setmetatable({}, {__index = t, __newindex = refuse})
-  protected[proxy] = true
-  return proxy
-end
-local function missing(_, name)
-  error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
-end
-
--- redis.call. Commands are bound to the keyspace when they are first used.
-local closures, readonly_closures, active
-local shapes = {SHAPES}
-local function texts(...)
-  local out, n = {...}, select('#', ...)
-  for i = 1, n do
-    local kind = type(out[i])
-    if kind == 'number' then out[i] = format('%.17g', out[i])
-    elseif kind ~= 'string' then
-      error({err = 'ERR Lua redis lib command arguments must be strings or integers'})
-    end
-  end
-  return unpack(out, 1, n)
-end
-local function fetch()
-  local words, n = {}, 0
-  repeat
-    local part = {take(n)}
-    for i = 1, #part do words[n + i] = part[i] end
-    n = n + #part
-  until #part < 1000
-  local at = 0
-  local function read()
-    at = at + 1
-    local word = words[at]
-    if word ~= true then return word end
-    at = at + 1
-    local out = {}
-    for i = 1, words[at] do out[i] = read() end
-    return out
-  end
-  return read()
-end
-local function slow(what, again, ...)
-  if what == true then return again(texts(...)) end
-  if what == false then return fetch() end
-  error({err = what})
-end
-local make = {}
-function make.value(f)
-  local function run(...)
-    local a, b = f(...)
-    if a == nil then return slow(b, run, ...) end
-    if a == true then return {ok = 'OK'} end
-    return a
-  end
-  return run
-end
-function make.status(f)
-  local function run(...)
-    local a, b = f(...)
-    if a == nil then return slow(b, run, ...) end
-    return {ok = a}
-  end
-  return run
-end
-function make.list(f)
-  local function run(...)
-    local t = {f(...)}
-    if t[1] == nil and t[2] ~= nil then return slow(t[2], run, ...) end
-    return t
-  end
-  return run
-end
-make.tree = make.value
-local function closures_for(read_only)
-  return setmetatable({}, {__index = function(t, name)
-    if type(name) == 'number' then name = format('%.17g', name) end
-    if name == nil then
-      error({err = 'ERR Please specify at least one argument for this redis lib call'})
-    end
-    if type(name) ~= 'string' then
-      error({err = 'ERR Lua redis lib command arguments must be strings or integers'})
-    end
-    local known = upper(name)
-    local run = make[shapes[known] or 'value'](bind(known, read_only))
-    rawset(t, name, run)
-    return run
-  end})
-end
-local function rebind(new_bind, new_take)
-  bind, take = new_bind, new_take
-  closures, readonly_closures = closures_for(false), closures_for(true)
-  active = closures
-end
-rebind(bind, take)
-local function call(name, ...)
-  return active[name](...)
-end
-local function unwrap_table(_, ...) return ... end
-local function redis_pcall(...) return unwrap_table(raw_pcall(call, ...)) end
-
--- What Redis has in `redis`.
-local function field_reply(field)
-  return function(...)
-    if select('#', ...) ~= 1 or type((...)) ~= 'string' then
-      return {err = 'ERR wrong number or type of arguments'}
-    end
-    return {[field] = (...)}
-  end
-end
-local status_reply, plain_error = field_reply('ok'), field_reply('err')
-local function error_reply(...)
-  local reply = plain_error(...)
-  if find(reply.err, '^%-') then reply.err = reply.err:sub(2)
-  elseif not find(reply.err, ' ', 1, true) then reply.err = 'ERR ' .. reply.err end
-  return reply
-end
-local function log(...)
-  if select('#', ...) < 2 then error({err = 'ERR redis.log() requires two arguments or more.'}) end
-  local level = (...)
-  if type(level) ~= 'number' then
-    error({err = 'ERR First argument must be a number (log level).'})
-  end
-  if level < 0 or level > 3 then error({err = 'ERR Invalid debug level.'}) end
-end
-local function sha1hex(...)
-  if select('#', ...) ~= 1 then error({err = 'ERR wrong number of arguments'}) end
-  local value = (...)
-  if type(value) == 'number' then value = tostring(value) end
-  return sha1(type(value) == 'string' and value or '')
-end
-local constants = {LOG_DEBUG = 0, LOG_VERBOSE = 1, LOG_NOTICE = 2, LOG_WARNING = 3,
-                   REDIS_VERSION = '7.0.15', REDIS_VERSION_NUM = 0x0007000F}
-local function with_constants(t)
-  for k, v in pairs(constants) do t[k] = v end
-  t.log = log
-  return t
-end
-
--- Redis' pcall unwraps error tables; its loadstring sees the sandbox, not Lua's own globals.
-local env_meta, env = {}, {}
-local function unwrap(ok, ...)
-  if ok then return ok, ... end
-  local e = ...
-  if type(e) == 'table' and e.err ~= nil then return false, e.err end
-  return false, e
-end
-local function sandbox_pcall(...) return unwrap(raw_pcall(...)) end
-local function confined(compile)
-  return function(...)
-    local f, message = compile(...)
-    if f then return setfenv(f, env) end
-    return nil, message
-  end
-end
-local run_globals = {
-  _G = env, _VERSION = _VERSION, assert = assert, collectgarbage = collectgarbage, error = error,
-  gcinfo = gcinfo, getmetatable = getmetatable, ipairs = ipairs, next = next, pairs = pairs,
-  pcall = sandbox_pcall, rawequal = rawequal, rawget = rawget, select = select,
-  tonumber = tonumber, tostring = tostring, type = type, unpack = unpack, xpcall = raw_xpcall,
-  load = confined(raw_load), loadstring = confined(raw_loadstring), coroutine = readonly(coroutine),
-  math = readonly(math), string = readonly(string), table = readonly(table),
-  redis = readonly(with_constants({call = call, pcall = redis_pcall, error_reply = error_reply,
-    status_reply = status_reply, sha1hex = sha1hex}))}
-function run_globals.rawset(t, k, v)
-  if protected[t] then error({err = 'ERR Attempt to modify a readonly table'}) end
-  return rawset(t, k, v)
-end
-function run_globals.setmetatable(t, meta)
-  if protected[t] then error({err = 'ERR Attempt to modify a readonly table'}) end
-  return setmetatable(t, meta)
-end
-setmetatable(run_globals, {__index = missing})
-protected[env] = true
-env_meta.__newindex = refuse
-setmetatable(env, env_meta)
-
--- Loading.
-local functions, flags_of, found = {}, {}, 0
-local known_flags = {['no-writes'] = true, ['allow-oom'] = true, ['allow-stale'] = true,
-                     ['no-cluster'] = true, ['allow-cross-slot-keys'] = true}
-local function fail(message) error({err = 'ERR ' .. message}) end
-local function add(name, callback, flags)
-  if not find(name, '^[%w_]+$') then
-    fail('Library names can only contain letters, numbers, or underscores(_)'
-      .. ' and must be at least one character long')
-  end
-  if functions[name] then fail('Function already exists in the library') end
-  functions[name], flags_of[name], found = callback, flags, found + 1
-end
-local function flags_from(given)
-  local flags = {}
-  if type(given) ~= 'table' then
-    fail('flags argument to redis.register_function must be a table representing function flags')
-  end
-  for _, flag in ipairs(given) do
-    if not known_flags[flag] then fail('unknown flag given') end
-    flags[flag] = true
-  end
-  return flags
-end
-local function register_named(t)
-  local name, callback, flags
-  for key, value in pairs(t) do
-    if key == 'function_name' then
-      if type(value) == 'number' then value = tostring(value) end
-      if type(value) ~= 'string' then
-        fail('function_name argument given to redis.register_function must be a string')
-      end
-      name = value
-    elseif key == 'callback' then
-      if type(value) ~= 'function' then
-        fail('callback argument given to redis.register_function must be a function')
-      end
-      callback = value
-    elseif key == 'flags' then flags = flags_from(value)
-    elseif key ~= 'description' then fail('unknown argument given to redis.register_function') end
-  end
-  if not name then fail('redis.register_function must get a function name argument') end
-  if not callback then fail('redis.register_function must get a callback argument') end
-  add(name, callback, flags or {})
-end
-local function register_function(...)
-  local count, first, second = select('#', ...), ...
-  if count == 1 then
-    if type(first) == 'table' then return register_named(first) end
-    fail('calling redis.register_function with a single argument is only applicable to Lua table'
-      .. ' (representing named arguments).')
-  end
-  if count ~= 2 then fail('wrong number of arguments to redis.register_function') end
-  if type(first) == 'number' then first = tostring(first) end
-  if type(first) ~= 'string' then
-    fail('first argument to redis.register_function must be a string')
-  end
-  if type(second) ~= 'function' then
-    fail('second argument to redis.register_function must be a function')
-  end
-  add(first, second, {})
-end
-local load_redis = with_constants({register_function = register_function})
-setmetatable(load_redis, {__index = missing})
-local load_globals = setmetatable({redis = readonly(load_redis)}, {__index = missing})
-
--- The guard against endless loops, and line coverage: one hook does both.
-local step, ticks, budget, lines = 100000, 0, 0, {}
-local function overrun() error('instruction limit exceeded', 0) end
-local function hook(event, line)
-  if event == 'line' then
-    lines[line] = true
-    return
-  end
-  ticks = ticks + 1
-  if ticks * step >= budget then
-    sethook(overrun, '', 1)
-    overrun()
-  end
-end
-local function watch(limit, by_line)
-  budget = limit
-  step = limit > 0 and limit < 100000 and limit or 100000
-  ticks = 0
-  if limit > 0 then sethook(hook, by_line and 'l' or '', step)
-  elseif by_line then sethook(hook, 'l')
-  else sethook() end
-end
-local function visited()
-  local out = {}
-  for line in pairs(lines) do out[#out + 1] = line end
-  return concat(out, ' ')
-end
-local function forget() lines = {} end
-
--- Errors as Redis words them: the place is that of the nearest frame in the library.
-local chunk_name
-local function described(err)
-  if type(err) ~= 'table' then err = {err = 'ERR ' .. tostring(err)} end
-  local text = err.err
-  if type(text) == 'number' then text = tostring(text) end
-  if type(text) ~= 'string' then text = 'ERR unknown error' end
-  for level = 2, 1000000 do
-    local info = getinfo(level, 'Sl')
-    if not info then return text, nil end
-    if info.source == chunk_name then return text, info.currentline end
-  end
-end
-local label
-local function explain(err)
-  local text, line = described(err)
-  if not line then return text end
-  return text .. ' script: ' .. label .. ', on ' .. chunk_name .. ':' .. line .. '.'
-end
-local function explain_load(err)
-  if type(err) == 'table' and type(err.err) == 'string' then return err.err end
-  return 'ERR ' .. tostring(err)
-end
-
--- Replies.
-local function one_line(text) return (gsub(text, '[\r\n]', ' ')) end
-local function flatten(value, out, n)
-  local kind = type(value)
-  if kind ~= 'table' then
-    if value == true then value = 1 end
-    if kind == 'string' or kind == 'number' or kind == 'boolean' then out[n + 1] = value or nil end
-    return n + 1
-  end
-  local failed = rawget(value, 'err')
-  if type(failed) == 'string' then
-    out[n + 1], out[n + 2] = false, one_line(failed)
-    return n + 2
-  end
-  local fine = rawget(value, 'ok')
-  if type(fine) == 'string' then
-    out[n + 1] = one_line(fine)
-    return n + 1
-  end
-  local at, i = n + 2, 1
-  out[n + 1], n = true, n + 2
-  local item = rawget(value, 1)
-  while item ~= nil do
-    n = flatten(item, out, n)
-    i = i + 1
-    item = rawget(value, i)
-  end
-  out[at] = i - 1
-  return n
-end
-local words
-local function part(from, to) return unpack(words, from, to) end
-local function finish(ok, value)
-  ticks = 0
-  if not ok then return false, one_line(value) end
-  local kind = type(value)
-  if kind == 'string' or kind == 'number' then return value end
-  if value == true then return 1 end
-  if kind ~= 'table' then return end
-  local out = {}
-  local n = flatten(value, out, 0)
-  if n <= 4000 then return unpack(out, 1, n) end
-  words = out
-  return true, false, n
-end
-local function invoke(name, f, read_only, keys, args)
-  label, ticks = name, 0
-  active = read_only and readonly_closures or closures
-  return finish(raw_xpcall(function() return f(keys, args) end, explain))
-end
-
-local function fcall(name, count, ...)
-  local read_only, f = flags_of[name]['no-writes'], functions[name]
-  if count == 1 then
-    local key = ...
-    return invoke(name, f, read_only, {key}, {select(2, ...)})
-  end
-  local words = {...}
-  return invoke(name, f, read_only, {unpack(words, 1, count)}, {unpack(words, count + 1)})
-end
-local function fcall_tables(name, keys, args)
-  return invoke(name, functions[name], flags_of[name]['no-writes'], keys, args)
-end
-local script, script_meta
-local function run_script(name, read_only, keys, args)
-  rawset(env, 'KEYS', keys)
-  rawset(env, 'ARGV', args)
-  return invoke(name, script, read_only, {}, {})
-end
-local function compile(source, name)
-  chunk_name = name
-  env_meta.__index = load_globals
-  local f, message = raw_loadstring(source, name)
-  if not f then return false, message end
-  script = setfenv(f, env)
-  return true, ''
-end
-local function load_library()
-  local ok, message = raw_xpcall(script, explain_load)
-  if not ok then return false, message end
-  env_meta.__index = run_globals
-  local names = {}
-  for name in pairs(functions) do
-    names[#names + 1] = name
-    local flags = {}
-    for flag in pairs(flags_of[name]) do flags[#flags + 1] = flag end
-    names[#names + 1] = concat(flags, ' ')
-  end
-  return true, concat(names, '\n')
-end
-local function open_script() env_meta.__index = run_globals end
-return sethook, rebind, watch, visited, forget, part,
-  fcall, fcall_tables, run_script, compile, load_library, open_script
-"""
-
 _SHAPES: Final = ", ".join(
     f"{name} = '{command.reply}'" for name, command in COMMANDS.items() if command.reply != "value"
 )
-_PRELUDE_LINE: Final = re.sub(r"(?m)^\s*--.*$", "", PRELUDE).replace("SHAPES", _SHAPES).replace("\n", " ")
+_PRELUDE: Final = files("qmodel.backends.embedded").joinpath("prelude.lua").read_text(encoding="utf-8")
+_PRELUDE_LINE: Final = re.sub(r"(?m)^\s*--.*$", "", _PRELUDE).replace("SHAPES", _SHAPES).replace("\n", " ")
 _SHEBANG: Final = re.compile(r"#!([^ \n]*)([^\n]*)")
 _LIBRARY_NAME: Final = re.compile(r"[A-Za-z0-9_]+\Z")
 
-# More arguments than this go into Lua as tables, because the Lua stack is not endless.
+# Longer argument lists go into Lua as tables, because the Lua stack is limited.
 _MOST_ON_STACK: Final = 200
 _PART: Final = 4000
 _LOWEST: Final = -(2**63)
 
 
 class ReplyError(Exception):
-    """An error reply, or an error raised in Lua, as the server would word it."""
+    """An error reply, or an error raised in Lua, with the server's wording."""
 
     @property
     def code(self) -> str:
-        """The first word, by which a client tells errors apart."""
+        """The first word. Clients distinguish errors by it."""
         return str(self).split(" ", 1)[0]
 
 
 class LuaTimeout(ReplyError):
-    """The instruction limit was exceeded; what was written before stays written."""
+    """The instruction limit was exceeded. Writes made before that stay."""
 
 
 class _State:
@@ -497,7 +93,7 @@ class _State:
         self.rebind(_binder(keyspace), keyspace.take)
 
     def lines(self) -> set[int]:
-        """The lines that ran, without line 1, on which the prelude stands."""
+        """Return the lines that ran, without line 1, which is the prelude."""
         return {int(line) for line in self.visited().split()} - {1}
 
 
@@ -519,8 +115,8 @@ def _encoded(words: Sequence[Text]) -> list[bytes]:
 class LuaHost:
     """Load function libraries and call their functions, as FUNCTION LOAD, FCALL and EVAL do.
 
-    The clock gives seconds as a float and is what TIME replies with. The limit is in Lua
-    instructions for one call; 0 switches it off.
+    `clock` returns seconds as a float; TIME replies with it. `limit` is the number of Lua instructions that one call
+    may take; 0 means no limit.
 
     >>> host = LuaHost()
     >>> host.load('''#!lua name=greet
@@ -549,7 +145,7 @@ class LuaHost:
 
     @property
     def keyspace(self) -> Keyspace:
-        """The keys that the functions work on; assign another, or `clear` it, in constant time."""
+        """The keys that the functions work on. Assigning another keyspace, and `clear`, take constant time."""
         return self._keyspace
 
     @keyspace.setter
@@ -559,7 +155,7 @@ class LuaHost:
             state.use(keyspace)
 
     def fresh(self) -> Keyspace:
-        """Replace the keyspace by an empty one with the same clock, and return it."""
+        """Replace the keyspace by an empty one with the same clock, and return the new one."""
         self.keyspace = Keyspace(self._clock)
         return self._keyspace
 
@@ -570,10 +166,9 @@ class LuaHost:
     # ---- loading
 
     def load(self, source: str, name: str = "user_function") -> str:
-        """Load a library, replacing one of the same name, and return its name.
+        """Load a library, replace a loaded one of the same name, and return its name.
 
-        `name` is what errors call the chunk. A library that the server would refuse raises
-        `ReplyError`.
+        `name` is the name of the chunk in error messages. Raises ReplyError for a library that the server would refuse.
         """
         library = _library_name(source)
         state = self._compiled(source, name, "ERR Error compiling function: ")
@@ -598,7 +193,7 @@ class LuaHost:
             self.functions[function] = frozenset(flags.split())
 
     def unload(self, library: str) -> None:
-        """Forget a library and its functions, if it is there."""
+        """Remove a library and its functions, if it is loaded."""
         state = self._libraries.pop(library, None)
         for function, (owner, _) in list(self._owners.items()):
             if owner is state:
@@ -616,7 +211,7 @@ class LuaHost:
     # ---- calling
 
     def fcall(self, name: str, keys: Sequence[Text] = (), args: Sequence[Text] = ()) -> Any:
-        """Call a function and return its reply; an error reply raises `ReplyError`."""
+        """Call a function and return its reply. Raises ReplyError for an error reply."""
         owner = self._owners.get(name) or self._owner(name)
         state, known = owner
         if len(keys) + len(args) > _MOST_ON_STACK:
@@ -631,14 +226,14 @@ class LuaHost:
         return self._reply(state, reply)
 
     def _owner(self, name: str) -> tuple[_State, bytes]:
-        """Find a function by its name in another case, as Redis does."""
+        """Find a function whose name differs only in case, as Redis does."""
         for known, owner in self._owners.items():
             if known.lower() == name.lower():
                 return owner
         raise ReplyError("ERR Function not found")
 
     def eval(self, source: str, keys: Sequence[Text] = (), args: Sequence[Text] = ()) -> Any:
-        """Run a script; it is compiled once."""
+        """Run a script. The same text is compiled only once."""
         state = self._scripts.get(source)
         if state is None:
             refusal = "ERR Error compiling script (new function): "
@@ -657,7 +252,10 @@ class LuaHost:
             raise self._timeout(state, error) from None
 
     def _timeout(self, state: _State, error: Exception) -> ReplyError:
-        """Wind the guard up again: it still stops each instruction, so first from C, then Lua."""
+        """Reset the instruction limit, and make the error.
+
+        The hook still stops each instruction, so it is removed from C before Lua sets it anew.
+        """
         state.unhook()
         self._watch(state)
         if self._limit and "instruction limit" in str(error):
@@ -681,20 +279,20 @@ class LuaHost:
     # ---- the guard and line coverage
 
     def limit(self, instructions: int) -> None:
-        """Set how many Lua instructions one call may take; 0 for any number."""
+        """Set how many Lua instructions one call may take; 0 means no limit."""
         self._limit = instructions
         for state in self._states():
             self._watch(state)
 
     def coverage(self, on: bool) -> None:
-        """Record from now on which lines run, or stop recording; either way begin with none."""
+        """Start or stop recording the lines that run. Lines recorded before are discarded."""
         self._by_line = on
         for state in self._states():
             state.forget()
             self._watch(state)
 
     def lines(self) -> dict[str, set[int]]:
-        """Return the lines that ran, by the name of the library, or by the text of the script."""
+        """Return the lines that ran, by the name of the library or the text of the script."""
         named = [*self._libraries.items(), *self._scripts.items()]
         return {name: state.lines() for name, state in named}
 
@@ -730,12 +328,12 @@ def _decoded(raw: bytes) -> str:
 
 
 def _whole(number: float) -> int:
-    """Cut a number as C casts a double to 64 bits on the machines Redis runs on."""
+    """Cut a number to 64 bits as a C cast of a double does on the machines that Redis runs on."""
     return int(number) if -(2.0**63) <= number < 2.0**63 else _LOWEST
 
 
 def _gathered(state: _State, count: int) -> tuple[Any, ...]:
-    """Fetch a long reply in parts; one that is a single value comes without a tuple."""
+    """Fetch a long reply in parts. A part of a single value comes without a tuple."""
     words: list[Any] = []
     for start in range(1, count + 1, _PART):
         found = state.part(start, min(start + _PART - 1, count))
@@ -750,101 +348,3 @@ def _tree(words: Iterator[Any]) -> Any:
     if word is False:
         return ReplyError(_decoded(next(words)))
     return _whole(word) if word.__class__ is float else word
-
-
-# --------------------------------------------------------------------------------- executable lines
-
-
-def active_lines(source: str) -> frozenset[int]:
-    """Return the lines of a chunk that hold code which can run.
-
-    The chunk is compiled, not run, and read from its bytecode: `debug.getinfo` with `L` tells only
-    of functions that exist already. The `return` that Lua adds at the end of each function counts
-    only where it is reached.
-    """
-    runtime: Any = lua51.LuaRuntime(encoding=None)
-    dump = runtime.eval("function(s) return string.dump(assert(loadstring(s))) end")
-    body = re.sub(r"\A#![^\n]*", "", source)
-    return frozenset(_Bytecode(dump(body.encode())).lines)
-
-
-class _Bytecode:
-    """A reader of Lua 5.1 bytecode of 64 bits, little endian: what `string.dump` gives here."""
-
-    def __init__(self, raw: bytes) -> None:
-        self.raw, self.at = raw, 12
-        self.lines: set[int] = set()
-        self._function()
-
-    def _int(self) -> int:
-        self.at += 4
-        return int.from_bytes(self.raw[self.at - 4 : self.at], "little")
-
-    def _skip_string(self) -> None:
-        self.at += 8 + int.from_bytes(self.raw[self.at : self.at + 8], "little")
-
-    def _ints(self) -> list[int]:
-        return [self._int() for _ in range(self._int())]
-
-    def _function(self) -> None:
-        self._skip_string()
-        self.at += 8 + 4
-        code = self._ints()
-        self._skip_constants()
-        for _ in range(self._int()):
-            self._function()
-        line_of = self._ints()
-        for _ in range(self._int()):
-            self._skip_string()
-            self.at += 8
-        for _ in range(self._int()):
-            self._skip_string()
-        self.lines |= {line_of[pc] for pc in _reached(code)}
-
-    def _skip_constants(self) -> None:
-        for _ in range(self._int()):
-            kind = self.raw[self.at]
-            self.at += 1
-            if kind == 4:
-                self._skip_string()
-            else:
-                self.at += {0: 0, 1: 1, 3: 8}[kind]
-
-
-_JUMP: Final = 22
-_LOADBOOL: Final = 2
-_RETURN: Final = 30
-_FORLOOP: Final = 31
-_FORPREP: Final = 32
-_SETLIST: Final = 34
-# EQ, LT, LE, TEST, TESTSET, TFORLOOP: the next instruction is skipped or not.
-_TESTS: Final = frozenset((23, 24, 25, 26, 27, 33))
-
-
-def _reached(code: list[int]) -> set[int]:
-    """Return the positions that control can reach from the first one."""
-    reached: set[int] = set()
-    left = [0]
-    while left:
-        pc = left.pop()
-        if pc not in reached:
-            reached.add(pc)
-            left.extend(_successors(code, pc))
-    return reached
-
-
-def _successors(code: list[int], pc: int) -> list[int]:
-    word = code[pc]
-    operation, target = word & 0x3F, pc + 1 + (word >> 14) - 131071
-    if operation == _RETURN:
-        return []
-    if operation in (_JUMP, _FORPREP):
-        return [target]
-    if operation == _FORLOOP:
-        return [pc + 1, target]
-    if operation in _TESTS:
-        return [pc + 1, pc + 2]
-    if operation == _LOADBOOL and word >> 14 & 0x1FF:
-        return [pc + 2]
-    # A long list keeps its count in the word after the instruction.
-    return [pc + 2 if operation == _SETLIST and not word >> 14 & 0x1FF else pc + 1]

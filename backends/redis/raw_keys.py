@@ -1,10 +1,10 @@
-"""From the raw keys of a namespace to a snapshot.
+"""Reads the raw keys of a namespace as a snapshot.
 
-This reads what `lua/state/keys.lua` describes, and is written on its own, not with the Lua that wrote it: a fault in
-how the library packs or unpacks would otherwise hide itself. Every key under the prefix must be accounted for, so that
-whatever an operation leaves behind is seen. It only reads; it builds no key.
+`lua/state/keys.lua` describes the keys. This reader is written independently of the Lua library: otherwise a bug in how
+the library packs and unpacks would hide itself. Every key under the prefix must be accounted for, so that leftovers of
+operations are found. It only reads.
 
-The raw form of a key is `(type, content)`, as `Keyspace.dump` and `redis_dump` give it.
+The raw form of a key is `(type, content)`, as `Keyspace.dump` and `dump.py` give it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Raw = Mapping[bytes, tuple[str, Any]]
 
 
 UNTRIMMED = 99 + 15
-"""Events that the stream may hold beyond those that are kept: the rest of a node, and those since the last look."""
+"""How many events the stream may hold beyond the kept ones: the rest of a node, and those since the last trim."""
 FOLD = 128
-"""So many durations are folded in when they have come together (lua/state/stats.lua)."""
+"""The number of pending durations that are folded in together (lua/state/stats.lua)."""
 
 
 class Corrupt(ValueError):
-    """A key that no part of the schema accounts for, or whose content contradicts itself."""
+    """A key is not part of the schema, or its content contradicts itself."""
 
 
 def decode(raw: Raw, prefix: str = "ql:") -> Snapshot:
@@ -152,7 +152,7 @@ class _Reader:
         return min(seq - first_event + 1, kept, seq)
 
     def journal(self, last: int, config: dict[str, int]) -> tuple[tuple[int, int, str, str], ...]:
-        """Those that are kept; the stream may hold a few more."""
+        """Read the kept entries; the stream may hold a few more."""
         entries, _ = self.take("journal", "stream", ([], b"0-0"))
         ids = [_id(entry[0]) for entry in entries]
         kept = config.get("max-journal", OPTIONS["max-journal"].default)
@@ -342,7 +342,7 @@ class _Reader:
         return found
 
     def minutes(self, member: str) -> dict[int, tuple[int, ...]]:
-        """What was counted in each minute, of the runs that are pending as well."""
+        """Read the counts of each minute, including pending runs."""
         counts: dict[int, list[int]] = {}
         for field, value in self.fields(f"s:minutes:{member}").items():
             counts.setdefault(int(field[:-1]), [0, 0, 0, 0])["cfrm".index(field[-1])] = int(value)
@@ -353,7 +353,7 @@ class _Reader:
         return {minute: tuple(count) for minute, count in counts.items()}
 
     def durations(self, kind: str, member: str) -> list[int]:
-        """Those that are pending; of runs, their minutes are noted."""
+        """Read the pending durations; for runs, keep their minutes."""
         pending = [tuple(map(int, item.split())) for item in self.take(f"s:{kind}-new:{member}", "list", [])]
         if len(pending) >= FOLD:
             raise Corrupt(f"{len(pending)} durations of {member} are pending")
@@ -443,7 +443,7 @@ class _Reader:
 
 
 def _check_expected(name: str, state: list[str], recur: Places, expires: Places, gates: list[tuple[int, str]]) -> None:
-    """Compare what a queue's state expects with what comes first of each."""
+    """Check the bounds in a queue's state against the first entry of each sorted set."""
     expected, ends, looked_at = (*state[4:], "", "", "")[:3]
     first_run, first_gate = "".join(str(at) for at, *_ in recur[:1]), "".join(str(at) for at, _ in gates[:1])
     if (expected, looked_at) != (first_run, first_gate):
@@ -464,11 +464,11 @@ MORE = {
     "apart": b"0", "result_size": b"0", "progress_size": b"0", "message_size": b"0",
     "options": b"",
 }  # fmt: skip
-"""What few jobs have, and what it is for the others."""
+"""Fields that few jobs have, with their values for other jobs."""
 
 
 def _more(jid: str, raw: bytes) -> tuple[dict[str, bytes], list[str]]:
-    """What few jobs have: the fields; and result, progress, message."""
+    """Read the rare fields of a job, and its result, progress and message."""
     head, _, rest = raw.partition(b"\n")
     more = dict(zip(MORE, head.split(b"\t"), strict=True)) if raw else MORE
     if raw and more == MORE:
@@ -503,7 +503,7 @@ def _list(raw: bytes) -> tuple[str, ...]:
 
 
 def _ready(member: str) -> tuple[int, int, str]:
-    """What orders a ready job among those of its priority; of lifo jobs both numbers are below zero."""
+    """Read the position of a ready job among those of its priority. For lifo jobs both numbers are negative."""
     if member[0] >= "0":
         return int(member[:14]), int(member[14:28]), member[28:]
     ready_at = int(chr(ord(member[0]) + 15) + member[1:14])

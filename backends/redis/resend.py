@@ -1,13 +1,12 @@
-"""Sending again: what a failed send means, and when to send the same strings once more.
+"""Resending: what a failed send means, and when to send the same strings again.
 
-Without input and output, so that the blocking backend and the asynchronous one share it.
+This module does no input and output, so the blocking backend and the asynchronous one share it.
 
-redis-py's own retries are off. It would resend a pop that has no request id, and hand out two jobs;
-here every operation may be sent any number of times (law 4), because a request id is made once,
-outside the loop, finishing is keyed by token, and everything else sets the same value again. So any
-failure that may pass is answered by sending again: with exponential backoff, because a server that
-is coming up should not be hammered; with full jitter, so that a thousand clients of a restarted
-server do not return together; and up to a deadline for the whole call, because the caller has one.
+redis-py's own retries are off. It would resend a pop without a request id and lease two jobs. Here every operation may
+be sent any number of times (law 4): a request id is made once, outside the loop; finishing is keyed by the lease's
+token; and all other operations set the same value again. So every temporary failure is answered by a resend: with
+exponential backoff, to spare a server that is starting; with full jitter, so that a thousand clients of a restarted
+server do not return together; and up to a deadline for the whole call.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from redis import exceptions as raised
 from qmodel.errors import ConnectError
 
 FAILURES: Final = (raised.RedisError, OSError)
-"""What a send raises; everything else is a fault of ours."""
+"""The exceptions of a failed send. Any other exception is a bug here."""
 
 FIRST_DELAY: Final = 0.02
 LONGEST_DELAY: Final = 3.0
@@ -32,7 +31,7 @@ _PASSING: Final = frozenset(("LOADING", "BUSY", "MASTERDOWN", "READONLY", "TRYAG
     "NOSCRIPT",
     "NOFUNCTION",
 }
-"""What a server answers while it starts, fails over, or is held up; nothing was executed then."""
+"""Error codes of a server that starts, fails over, or is busy. It executed nothing."""
 
 _CODES: Final[dict[type[BaseException], str]] = {
     raised.AuthenticationError: "NOAUTH",
@@ -47,7 +46,7 @@ _CODES: Final[dict[type[BaseException], str]] = {
     raised.ReadOnlyError: "READONLY",
     raised.TryAgainError: "TRYAGAIN",
 }
-"""The errors whose code redis-py takes off their text."""
+"""Error classes for codes that redis-py removes from the text."""
 
 _NEXT: Final = {
     "OOM": (
@@ -62,7 +61,7 @@ _NEXT: Final = {
 
 
 class ServerError(ConnectError):
-    """The server answered an operation with an error, and sending it again would not help.
+    """The server answered an operation with an error that a resend would not cure.
 
     `code` is the error's first word, such as OOM, NOPERM or MISCONF.
     """
@@ -73,8 +72,8 @@ class ServerError(ConnectError):
 
 
 def code_of(error: BaseException) -> str:
-    """The code of an error reply; empty when there was no reply."""
-    for one in (error, error.__cause__):  # the asynchronous client wraps what its handshake met
+    """Give the code of an error reply; empty if there was no reply."""
+    for one in (error, error.__cause__):  # the asynchronous client wraps errors of its handshake
         for known, code in _CODES.items():
             if isinstance(one, known):
                 return code
@@ -93,7 +92,7 @@ def is_unloaded(error: BaseException) -> bool:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether sending again may help."""
+    """Whether a resend may help."""
     code = code_of(error)
     if code:
         return code in _PASSING
@@ -101,7 +100,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def server_error(error: BaseException, where: str) -> ServerError:
-    """An error reply as what the caller gets."""
+    """Make the caller's exception from an error reply."""
     code = code_of(error)
     next_step, sentence = _NEXT.get(code, ("", ""))
     return ServerError(
@@ -112,11 +111,11 @@ def server_error(error: BaseException, where: str) -> ServerError:
 
 
 NO_DATABASE: Final = "DB index is out of range"
-"""What a server says of a database that it has not; the asynchronous client of redis-py wraps it."""
+"""The server's message for an unknown database. The asynchronous client of redis-py wraps it."""
 
 
 def no_database(where: str) -> ServerError:
-    """What to do where the URL names a database that is not there."""
+    """Make the error for a URL with an unknown database."""
     return ServerError(
         "ERR",
         f"{where} has no database of that number.",
@@ -126,7 +125,7 @@ def no_database(where: str) -> ServerError:
 
 
 def said_by(error: BaseException) -> str:
-    """What an error says, as one sentence."""
+    """Give an error's message as one sentence."""
     text = str(error).strip() or type(error).__name__
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
@@ -142,7 +141,9 @@ class Attempts:
         self._loaded = False
 
     def delay(self, error: BaseException) -> float:
-        """How many seconds to sleep before sending again; raises when that would not help."""
+        """Give the seconds to sleep before the resend. Raises if a resend would not help, or the deadline has
+        passed.
+        """
         if not may_pass(error):
             raise server_error(error, self._where) from error
         if is_unloaded(error) and not self._loaded:

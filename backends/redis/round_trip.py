@@ -1,9 +1,9 @@
-"""One round trip on a connection of redis-py, without its detours.
+"""A fast round trip on a connection of redis-py.
 
-For a call of some tens of microseconds redis-py spends three on each reply: it asks for the address for an error that
-does not come, for the protocol, and four times what kind of thing the reply is. Where the reply is read by hiredis, in
-the protocol's second version, we write to the socket and ask hiredis ourselves. That rests on what is inside redis-py,
-so it is done only with versions whose inside is known, and the public way is taken with all others.
+For a call of some tens of microseconds redis-py spends three on each reply: it formats the address for an error that
+does not happen, checks the protocol, and checks the type of the reply four times. If hiredis reads the replies in
+version 2 of the protocol, this module writes to the socket and calls hiredis itself. This depends on internals of
+redis-py, so it is done only for known versions; all others use the public way.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import redis
 from redis import exceptions as raised
 
 KNOWN: Final = ("5.", "6.", "7.", "8.")
-"""The versions of redis-py of which it is known."""
+"""The versions of redis-py with known internals."""
 
 _SIZE: Final = 65_536
 
 _parser: Any = None
-"""The class that reads by hiredis."""
+"""redis-py's class that reads with hiredis."""
 
 _more: Any = None
-"""What hiredis gives, by redis-py's wish, while a reply is not yet whole."""
+"""The object that hiredis returns, as redis-py configured it, while a reply is incomplete."""
 
 if redis.__version__.startswith(KNOWN):
     with contextlib.suppress(ImportError, AttributeError):
@@ -33,7 +33,7 @@ if redis.__version__.startswith(KNOWN):
 
 
 def exchange(connection: Any, packed: bytes) -> Any:
-    """Send a packed call and read its reply; raises what redis-py raises, or the OSError that it would hide."""
+    """Send a packed call and read its reply. Raises the errors of redis-py, or the OSError that it would hide."""
     line = getattr(connection, "_sock", None)
     if line is None or type(connection._parser) is not _parser or connection.protocol not in (2, "2"):
         connection.send_packed_command((packed,), check_health=False)

@@ -1,21 +1,20 @@
-"""Connecting to a server: what a URL may say, what the server must be, and loading the library.
+"""Connecting to a server: the URL's options, the checks of the server, and loading the library.
 
-Without input and output: `setup` is a generator that yields commands and is sent their replies, an
-error reply as an exception object. The blocking backend and the asynchronous one drive it.
+This module does no input and output: `setup` is a generator that yields commands and is sent their replies, an error
+reply as an exception object. The blocking backend and the asynchronous one drive it.
 
-Who loads. At connect a client asks `<library>_digest`, which replies `<revision>:<digest>`. It
-loads when there is no library, or when that of the server has a lower revision, or the same
-revision and another digest (somebody works on the library: the last one to connect wins). A library
-of a higher revision stays: it serves older clients, since whatever would not has another name
-(`bundle.LIBRARY`). So clients of different versions settle on the newest, whatever the order in
-which they come. The revision is that of the package, so nobody has to remember to raise it. To go
-back to an older library after a bad release, connect once with `load=always`.
+Loading. At connect a client calls `<library>_digest`, which replies `<revision>:<digest>`. The client loads its library
+if the server has none, if the server's has a lower revision, or if it has the same revision and another digest (someone
+works on the library: the last client to connect wins). A library of a higher revision stays, because it serves older
+clients: an incompatible library has another name (`bundle.LIBRARY`). So clients of different versions settle on the
+newest library in any order of connecting. The revision is the package's version, so it need not be raised by hand. To
+return to an older library after a bad release, connect once with `load=always`.
 
-A library that is absent is loaded without REPLACE: of many clients that find none, one loads, and
-the others are told that it is there. Loading with REPLACE is atomic, and no call fails meanwhile.
+A missing library is loaded without REPLACE: of many clients that find none, one loads it, and the others get the error
+that it exists. Loading with REPLACE is atomic, and no call fails meanwhile.
 
-Servers without functions (Redis 6, and all with `functions=no`) get the same bundle as a script,
-which is found by the digest of its text: there every version has its own.
+Servers without functions (Redis 6, and all with `functions=no`) get the same bundle as a script, which is found by the
+digest of its text: there each version has its own.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ from qmodel.errors import ConnectError
 Command = tuple[str, ...]
 
 _pack: Callable[[Command], bytes] | None = None
-with contextlib.suppress(ImportError):  # redis-py works without it, and so do we
+with contextlib.suppress(ImportError):  # hiredis is optional, as it is for redis-py
     from hiredis import pack_command
 
     _pack = cast(Any, pack_command)
 T = TypeVar("T")
 Talk = Generator[Command, Any, T]
-"""A conversation with a server: yields commands, is sent replies, returns what it found."""
+"""A dialogue with a server: a generator that yields commands, is sent replies, and returns its findings."""
 
 OLDEST: Final = (6, 0)
 _PREFIX: Final = re.compile(r"[\w.:-]*(\{[\w.:-]+\})?[\w.:-]*:\Z", re.ASCII)
@@ -55,7 +54,7 @@ _REFUSED: Final = ("decode_responses", "encoding", "encoding_errors", "retry", "
 
 
 class Warned(NamedTuple):
-    """Something about the server that is not refused and should be known."""
+    """A warning about the server, which does not prevent connecting."""
 
     code: str
     sentence: str
@@ -70,7 +69,7 @@ class Warned(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a URL says; `connection` is for redis-py."""
+    """The options of a URL; `connection` is for redis-py."""
 
     where: str
     prefix: str = "ql:"
@@ -84,7 +83,7 @@ class Options:
 
 
 def options_of(url: str) -> Options:
-    """Read a URL; raises ConnectError when it is bad."""
+    """Read a URL. Raises ConnectError if it is bad."""
     parts = urlsplit(url)
     where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     own: dict[str, Any] = {}
@@ -158,14 +157,14 @@ _OWN: Final[dict[str, tuple[str, Any, str]]] = {
 }
 
 OWN: Final = frozenset(_OWN)
-"""The options in a URL that are ours; all others go to redis-py."""
+"""The URL options of this backend; all others go to redis-py."""
 
 
 # ---- how an operation is sent
 
 
 class Dialect:
-    """How operations are written for one server: as FCALL, or as EVALSHA."""
+    """Writes operations for one server: as FCALL, or as EVALSHA."""
 
     def __init__(self, prefix: str, functions: bool) -> None:
         self.functions = functions
@@ -179,7 +178,7 @@ class Dialect:
             self._heads[spec.cls] = len(words), "".join(map(_word, words))
 
     def pack(self, cls: type[Operation], args: list[str]) -> bytes:
-        """What goes over the line for an operation with encoded arguments."""
+        """Write the bytes to send for an operation with encoded arguments."""
         if _pack is not None:
             return _pack((*self._words[cls], *args))
         count, head = self._heads[cls]
@@ -187,7 +186,7 @@ class Dialect:
         return text.encode() if text.isascii() else self._pack_wide(count, head, args)
 
     def _pack_wide(self, count: int, head: str, args: list[str]) -> bytes:
-        """The same where characters are not bytes."""
+        """Write the bytes for arguments with non-ASCII characters."""
         parts = [f"*{count + len(args)}\r\n{head}".encode()]
         for arg in args:
             raw = arg.encode()
@@ -201,7 +200,7 @@ def _word(text: str) -> str:
 
 @cache
 def script_digest() -> str:
-    """What EVALSHA calls the script."""
+    """Compute the digest by which EVALSHA finds the script."""
     return hashlib.sha1(bundle.script().encode()).hexdigest()
 
 
@@ -209,7 +208,7 @@ def script_digest() -> str:
 
 
 def loading(functions: bool, options: Options) -> Talk[list[Warned]]:
-    """See to it that the server has the library, or the script."""
+    """Make sure that the server has the library, or the script."""
     if not functions:
         return (yield from _loading_script(options))
     there = yield ("FCALL", f"{bundle.LIBRARY}_digest", "0")
@@ -277,14 +276,14 @@ def _refuse_unloadable(error: Exception, options: Options) -> None:
 
 
 class Found(NamedTuple):
-    """What connecting found."""
+    """The result of connecting."""
 
     functions: bool
     warnings: tuple[Warned, ...]
 
 
 def setup(options: Options) -> Talk[Found]:
-    """Check what the server is, load the library, and check what the user may do."""
+    """Check the server, load the library, and check the user's permissions."""
     warnings: list[Warned] = []
     info = yield ("INFO",)
     functions = options.functions
@@ -310,7 +309,7 @@ def _facts(info: Any) -> dict[str, str]:
 
 
 def _version(facts: dict[str, str]) -> tuple[int, ...]:
-    """The version of Redis that the server is, or, for Valkey, says to be compatible with."""
+    """Read the server's Redis version; for Valkey, the version that it is compatible with."""
     found = re.match(r"(\d+)\.(\d+)", facts.get("redis_version", ""))
     return (int(found[1]), int(found[2])) if found else (7, 0)
 
@@ -364,7 +363,7 @@ def _warnings(facts: dict[str, str], options: Options, functions: bool) -> Itera
 
 
 def _persistence(facts: dict[str, str]) -> Talk[list[Warned]]:
-    """What a restart of the server would lose; managed servers often forbid CONFIG."""
+    """Warn if a restart of the server would lose data. Managed servers often forbid CONFIG."""
     if facts.get("aof_enabled") == "1":
         said = yield ("CONFIG", "GET", "appendfsync")
         if _setting(said) == b"no":
@@ -401,7 +400,7 @@ def _setting(said: Any) -> Any:
 
 
 def _check_permissions(options: Options) -> Talk[None]:
-    """Refuse a user under whom an operation would stop in the middle, with what it wrote kept."""
+    """Refuse a user without all permissions: an operation would stop in the middle, and its writes would stay."""
     denied = yield ("FCALL", f"{bundle.LIBRARY}_denied", "1", options.prefix)
     if code_of_reply(denied) == "NOFUNCTION":  # an older library, which load=never left there
         return
@@ -418,7 +417,7 @@ def _check_permissions(options: Options) -> Talk[None]:
 
 
 def code_of_reply(reply: Any) -> str:
-    """The code of an error reply; empty for any other reply."""
+    """Give the code of an error reply; empty for any other reply."""
     return code_of(reply) if isinstance(reply, Exception) else ""
 
 
@@ -439,7 +438,7 @@ def _needed() -> str:
 
 
 def diagnose(error: BaseException, options: Options) -> ConnectError:
-    """Why a server could not be had, and what to do."""
+    """Explain why a server could not be reached, and what to do."""
     where, text = options.where, said_by(error)
     if any(NO_DATABASE in str(one) for one in _chain(error)):
         return no_database(where)
@@ -488,6 +487,6 @@ def _is_tls(error: BaseException) -> bool:
 
 
 def _looks_like_tls(error: BaseException, options: Options) -> bool:
-    """A TLS port closes the connection of a client that does not speak TLS."""
+    """Guess whether this is a TLS port: it closes the connection of a client without TLS."""
     plain = options.connection.get("connection_class") is None
     return plain and bool(re.search("closed by server|reset by peer|104|broken pipe|lost", str(error), re.I))

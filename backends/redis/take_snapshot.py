@@ -1,7 +1,7 @@
-"""Taking a snapshot of a namespace in production, in one step: all its keys, read by one script.
+"""Taking a snapshot of a namespace in production in one step: one script reads all its keys.
 
-The server does nothing else meanwhile: about a second for 100,000 jobs. Take it from a replica where that is too long.
-The journal's own entries are left out; of the events it is enough to know how many there are.
+The server does nothing else meanwhile: about a second for 100,000 jobs. Use a replica if that is too long. The
+journal's entries are left out, and of the events only the number is kept.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from qmodel.model import restore, snapshot
 from qmodel.model.snapshot import Snapshot
 
 MOST = 5_000_000
-"""Of more keys than these no snapshot is taken."""
+"""The most keys of a snapshot; with more keys none is taken."""
 
 
 def taken(url: str) -> Snapshot:
-    """Take a snapshot of the namespace at a URL. Raises QmodelError where it cannot be read."""
+    """Take a snapshot of the namespace at a URL. Raises QmodelError if it cannot be read."""
     if url.startswith("memory:"):
         with contextlib.closing(open_backend(url)) as backend:
             assert isinstance(backend, MemoryBackend)

@@ -17,7 +17,7 @@ import redis
 
 import qmodel
 from qmodel.backends.bundle import function_name
-from qmodel.backends.redis.backend import unencodable
+from qmodel.backends.redis.common import unencodable
 from qmodel.conformance.kit.protocol import FEATURES, PROTOCOL
 from qmodel.contract.arguments import Operations
 from qmodel.contract.operations import CATALOGUE, Operation

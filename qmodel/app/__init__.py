@@ -1,4 +1,4 @@
-"""Apps: functions as job types, what puts their jobs, and how one attempt is performed.
+"""Apps: functions as job types, putting their jobs, and performing one attempt.
 
     from qmodel import App
 

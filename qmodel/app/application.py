@@ -1,38 +1,24 @@
-"""An app: its job types, and where their jobs are."""
+"""An app: its job types, and the place where their jobs are."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from qmodel.app.connections import Connection
-from qmodel.app.declare import Declaring, may_replace, place
-from qmodel.app.errors import DeclarationError
-from qmodel.app.hooks import Event, Hook, Hooks, Middleware, logger
+from qmodel.app.base import BaseApp
+from qmodel.app.declare import Declaring
 from qmodel.app.jobtype import JobType
-from qmodel.app.schedules import kind_of, left_over
-from qmodel.app.serializers import Json, Serializer
-from qmodel.client.sync import Client, Job
-from qmodel.contract import operations as ops
-from qmodel.contract.arguments import MOST
-from qmodel.errors import ScheduleOver
-
-if TYPE_CHECKING:
-    from qmodel.client.aio import AsyncClient, AsyncJob
-
-F = TypeVar("F", bound=Callable[..., Any])
+from qmodel.app.serializers import Serializer
 
 
-class App:
-    """Job types, and the place where their jobs are.
+class App(BaseApp):
+    """Job types, and the connection to their jobs.
 
-    `url` says where: `redis://localhost:6379/0`, or `memory://` for this process alone; without one the environment
-    variable QMODEL_URL says it, and else it is `memory://`. It connects at the first use, and starts no threads, so it
-    costs a short-lived process nothing. `imports`: the modules whose job types workers are to know, which import the
-    app themselves. `serializer` makes text of data and results; by default it is JSON (`qmodel.app.Json`).
+    `url` is the backend: `redis://localhost:6379/0`, or `memory://` for this process alone. Without one the environment
+    variable QMODEL_URL is used, else `memory://`. The app connects at first use and starts no threads, so it costs a
+    short-lived process nothing. `imports` lists modules with more job types, which import the app themselves; workers
+    load them. `serializer` makes text of data and results; by default it is JSON (`qmodel.app.Json`).
 
     >>> app = App("memory://")
     >>> @app.job(queue="sums")
@@ -44,186 +30,29 @@ class App:
     {'x': 1, 'y': 2}
     """
 
+    jobs: Mapping[str, JobType[Any, Any, Any, Any]]
+    """The job types by name."""
+
     def __init__(
         self, url: str | None = None, *, imports: Iterable[str] = (), serializer: Serializer | None = None
     ) -> None:
-        self.connection = Connection(url)
-        self.imports = (imports,) if isinstance(imports, str) else tuple(imports)
-        self.serializer: Serializer = Json() if serializer is None else serializer
-        self.hooks = Hooks()
-        self.middlewares: list[Middleware] = []
-        self.has_asynchronous_middleware = False
-        self._jobs: dict[str, JobType[Any, Any, Any, Any]] = {}
-        self._schedules: dict[str, ops.Recur] = {}
-        self.jobs: Mapping[str, JobType[Any, Any, Any, Any]] = MappingProxyType(self._jobs)
-        self.schedules: Mapping[str, ops.Recur] = MappingProxyType(self._schedules)
+        super().__init__(url, imports=imports, serializer=serializer)
         _KNOWN.add(self)
 
     @staticmethod
     def known() -> list[App]:
-        """All apps of this process that somebody holds, for tests."""
+        """List all living apps of this process, for tests."""
         return list(_KNOWN)
-
-    def __repr__(self) -> str:
-        return f"<App {self.url}: {', '.join(self.jobs) or 'no job types'}>"
-
-    # ---- declaring
 
     @property
     def job(self) -> Declaring:
         """Make a job type of a function or class: `@app.job`, `@app.job(queue="emails", retries=3)`.
 
-        The options are the arguments of `Queue.put`, and `name`, `backoff`, `fail_on`, `serializer`; and to let it
-        recur those of `Queue.recur`, with `every` for its interval, and the `arguments`. Raises DeclarationError for
-        what cannot work, and for two job types of one name.
+        The options are those of `Queue.put`, and `name`, `backoff`, `fail_on`, `serializer`. For a recurring job type
+        there are also those of `Queue.recur`, with `every` for its interval, and the `arguments`. Raises
+        DeclarationError for options that cannot work, and for two job types of one name.
         """
         return Declaring(self, {})
-
-    def enter(self, kind: JobType[Any, Any, Any, Any]) -> JobType[Any, Any, Any, Any]:
-        """Add a job type to the registry."""
-        before = self._jobs.get(kind.klass)
-        if before is not None and not may_replace(before, kind):
-            raise DeclarationError(
-                f"There is a job type {kind.klass!r} already: {place(before.target)}.",
-                f"Give one of them another name: @app.job(name={kind.klass + '2'!r}).",
-            )
-        if kind.recurs is not None:
-            self.add_schedule(kind.recurs)
-        self._jobs[kind.klass] = kind
-        return kind
-
-    def add_schedule(self, schedule: ops.Recur) -> None:
-        """Let workers tell the engine of a schedule when they start."""
-        if schedule.jid in self._schedules and self._schedules[schedule.jid].klass != schedule.klass:
-            raise DeclarationError(f"There is a schedule {schedule.jid!r} already.", "Give one of them another jid.")
-        self._schedules[schedule.jid] = schedule
-
-    def middleware(self, function: F) -> F:
-        """Call a function around each attempt: it gets the context, and yields once, where the job is performed.
-
-        What the job raises is raised there. A function that gives a context manager will do as well.
-        """
-        made = Middleware(function)
-        self.middlewares.append(made)
-        self.has_asynchronous_middleware |= made.asynchronous
-        return function
-
-    def on(self, event: Event) -> Callable[[Hook], Hook]:
-        """Tell a function of an event (`qmodel.app.hooks.EVENTS`). Raises DeclarationError for an unknown one."""
-
-        def add(hook: Hook) -> Hook:
-            self.hooks.add(event, hook)
-            return hook
-
-        return add
-
-    # ---- where its jobs are
-
-    @property
-    def url(self) -> str:
-        """Where its jobs are."""
-        return self.connection.url
-
-    @property
-    def queues(self) -> tuple[str, ...]:
-        """The queues of its job types, in the order of their declaration; `default` where there are none."""
-        return tuple(dict.fromkeys(kind.queue for kind in self.jobs.values())) or ("default",)
-
-    @property
-    def client(self) -> Client:
-        """The client of this process, opened at its first use; a forked child gets its own."""
-        return self.connection.client
-
-    @property
-    def aclient(self) -> AsyncClient:
-        """The asynchronous client of the event loop that runs. Raises RuntimeError where none does."""
-        return self.connection.aclient
-
-    @contextmanager
-    def using(
-        self, client: Client | None = None, aclient: AsyncClient | None = None, url: str | None = None
-    ) -> Iterator[Self]:
-        """Use other clients within a block, for tests: with a clock of their own, say.
-
-        With their `url` the app is there, and nowhere else: closing it does not close them, and a process that is
-        forked within the block is refused (NotHere) rather than sent to the app's own URL.
-        """
-        with self.connection.lent(client, aclient, url):
-            yield self
-
-    def close(self) -> None:
-        """Give back the connection of this process; it is opened again when it is needed."""
-        self.connection.close()
-
-    async def aclose(self) -> None:
-        """Give back the connections of the event loop that runs."""
-        await self.connection.aclose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    # ---- putting
-
-    def put_many(self, jobs: Iterable[ops.Put]) -> list[Job]:
-        """Put jobs that `make` gave, of any job types, a thousand in a step; each step puts all of its jobs or none."""
-        puts = list(jobs)
-        return [self.client._put(op, jid) for op, jid in zip(puts, self.execute_puts(puts), strict=True)]
-
-    async def aput_many(self, jobs: Iterable[ops.Put]) -> list[AsyncJob]:
-        """The same in an event loop."""
-        puts = list(jobs)
-        return [self.aclient._put(op, jid) for op, jid in zip(puts, await self.aexecute_puts(puts), strict=True)]
-
-    def execute_puts(self, puts: list[ops.Put]) -> list[str]:
-        """Put jobs, a thousand in a step; give the ids of those that stand for them."""
-        jids: list[str] = []
-        for start in range(0, len(puts), MOST):
-            jids += self.client.execute(ops.PutMany(tuple(puts[start : start + MOST])))
-        return jids
-
-    async def aexecute_puts(self, puts: list[ops.Put]) -> list[str]:
-        """The same in an event loop."""
-        jids: list[str] = []
-        for start in range(0, len(puts), MOST):
-            jids += await self.aclient.execute(ops.PutMany(tuple(puts[start : start + MOST])))
-        return jids
-
-    # ---- schedules
-
-    def tell_schedules(self) -> list[str]:
-        """Tell the engine of the schedules that are declared; give their ids. Workers do so when they start.
-
-        One that is known and has the same times goes on as it is. One that would have no run any more is logged.
-        """
-        told = []
-        for schedule in self._schedules.values():
-            try:
-                self.client.execute(schedule)
-            except ScheduleOver as over:
-                logger().warning("%s", over)
-                continue
-            told.append(schedule.jid)
-            if schedule.kind == "cron":
-                self.client.recurring[schedule.jid].advance()
-        for stale in left_over(self):
-            logger().warning(
-                "Job type %s no longer declares the schedule %s, which goes on. To end it: qmodel op unrecur %s",
-                *(kind_of(stale.klass), stale.jid, stale.jid),
-            )
-        return told
 
 
 _KNOWN: weakref.WeakSet[App] = weakref.WeakSet()

@@ -1,8 +1,8 @@
-"""One attempt: from a leased job to what became of it. Workers and tests both perform by this, so it has one meaning.
+"""One attempt: from a leased job to its outcome. Workers and tests both use this code.
 
-`perform` and `aperform` tell the engine nothing of the job; the children that it spawned they put. They raise nothing
-for a mistake of a job: that is what the outcome is for. What goes through is what is meant for the worker:
-KeyboardInterrupt, and the cancellation of the task that performs.
+`perform` and `aperform` do not report the outcome to the engine, but they put the children that the job spawned. An
+exception of the job becomes the outcome and is not raised. Only exceptions meant for the worker are raised:
+KeyboardInterrupt, and the cancellation of the performing task.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from qmodel.app.errors import (
     Release,
     Retry,
     WaitFor,
-    did_you_mean,
 )
 from qmodel.app.loops import run
 from qmodel.app.outcome import UNKNOWN_MS, Completed, Failed, Outcome, Released, Retried, Unknown
 from qmodel.client import flows
-from qmodel.client.fields import MESSAGE_BYTES, Fields
+from qmodel.client.failure import MESSAGE_BYTES
+from qmodel.client.fields import Fields
 from qmodel.contract import replies
 from qmodel.contract.operations import PutMany
-from qmodel.errors import DataError
+from qmodel.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     from qmodel.app.application import App
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 Job = replies.Job | Fields
 
 FINAL = (BadArguments, BadResult, DeclarationError)
-"""What another attempt would not help."""
+"""Exceptions after which another attempt is useless."""
 
 
 def perform(app: App, job: Job, context: Context | None = None) -> Outcome:
-    """Perform one attempt of a leased job; give what became of it.
+    """Perform one attempt of a leased job; give its outcome.
 
-    What has to be awaited is run in an event loop of this thread.
+    Asynchronous functions and middleware run in an event loop of this thread.
     """
     raw = job.raw if isinstance(job, Fields) else job
     here = Context(app, raw) if context is None else context
@@ -128,7 +128,7 @@ def _perform(app: App, kind: JobType[Any, Any, Any, Any], context: Context) -> O
 
 
 def _final(kind: JobType[Any, Any, Any, Any], result: Any) -> Any:
-    """A result; or refuse one that somebody forgot to await."""
+    """Return a result. Raises BadResult for a coroutine that was not awaited."""
     if inspect.iscoroutine(result):
         result.close()
         raise BadResult(f"{kind.klass} gave what has to be awaited. Declare it with `async def`.")
@@ -136,14 +136,14 @@ def _final(kind: JobType[Any, Any, Any, Any], result: Any) -> Any:
 
 
 def _children(context: Context) -> Iterator[PutMany]:
-    """What puts the children that were spawned, as `Client.put_flow` does, each of them once."""
+    """Make the operations that put the spawned children, as `Client.put_flow` does, each child once."""
     if context.spawned:
         for number, part in enumerate(flows.in_parts(flows.named(context.spawned, context.flow))):
             yield PutMany(part, f"{context.flow}-{number}")
 
 
 def _put(app: App, context: Context) -> dict[str, str]:
-    """Put the children that were spawned; give the ids of those that stand for them."""
+    """Put the spawned children; give for each the id of the job that stands for it."""
     stand: dict[str, str] = {}
     for op in _children(context):
         stand |= zip((put.jid for put in op.jobs), app.client.execute(op), strict=True)
@@ -186,7 +186,7 @@ async def _aperform(app: App, kind: JobType[Any, Any, Any, Any], context: Contex
 
 
 class _Stopped:
-    """A StopIteration that a plain function raised: no future takes it, so whoever awaits one would wait for ever."""
+    """A StopIteration that a plain function raised. A future cannot hold it, so its awaiter would wait for ever."""
 
     def __init__(self, error: StopIteration) -> None:
         self.error = error
@@ -213,7 +213,7 @@ async def _aput(app: App, context: Context) -> dict[str, str]:
 
 
 def _cancelled(kind: JobType[Any, Any, Any, Any], context: Context, error: asyncio.CancelledError) -> Outcome:
-    """What a cancellation means: the worker's to stop goes on; one from inside is the job's own."""
+    """Make the outcome of a cancellation. The worker's own cancellation is raised again."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         if not context.cancelled:
@@ -226,7 +226,7 @@ def _cancelled(kind: JobType[Any, Any, Any, Any], context: Context, error: async
 
 
 def outcome_of(kind: JobType[Any, Any, Any, Any], context: Context, error: BaseException) -> Outcome:
-    """What becomes of a job that raised. Raises again what is meant for the worker."""
+    """Make the outcome of a job that raised an exception. Exceptions meant for the worker are raised again."""
     if isinstance(error, KeyboardInterrupt | GeneratorExit):
         raise error
     if isinstance(error, Cancelled) or (isinstance(error, asyncio.CancelledError) and context.cancelled):
@@ -247,7 +247,7 @@ def outcome_of(kind: JobType[Any, Any, Any, Any], context: Context, error: BaseE
 
 
 def delay_after(kind: JobType[Any, Any, Any, Any], attempt: int, error: BaseException) -> int:
-    """How many milliseconds after this failure it is tried again; a backoff that raises is noted with the error."""
+    """Compute the delay of the next try in milliseconds. If the backoff raises, the error gets a note about it."""
     try:
         return kind.delay(attempt, error)
     except Exception as wrong:
@@ -270,7 +270,7 @@ _HERE = str(Path(__file__).parent)
 
 
 def _told(error: BaseException) -> str:
-    """An exception as a person wants to read it: its traceback from the job's own function on."""
+    """Format an exception with its traceback, which starts at the job's own function."""
     if isinstance(error, FINAL) and error.__cause__ is None:
         return str(error)
     text = "".join(traceback.format_exception(type(error), error, _own(error.__traceback__)))
@@ -278,7 +278,7 @@ def _told(error: BaseException) -> str:
 
 
 def _own(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames that perform."""
+    """Remove the frames of this package from the start of a traceback."""
     first = trace
     while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next

@@ -1,8 +1,7 @@
-"""How long a job waits before it is tried again. The worker works it out, and the operation carries it.
+"""Backoff: the delay before a job is tried again. The worker computes it and sends it with the operation.
 
-A backoff is called with the number of failures so far, from 1, and gives seconds. `jitter` is the part of the delay
-that chance decides: with 0.2 a delay of 10 seconds is one of 8 to 12, so that jobs that failed together do not come
-back together.
+A backoff is called with the number of failures so far, from 1, and returns seconds. `jitter` is the random part of the
+delay: with 0.2 a delay of 10 seconds becomes 8 to 12, so that jobs that failed together are not tried again together.
 """
 
 from __future__ import annotations
@@ -13,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from qmodel.app.errors import DeclarationError, hint
-from qmodel.client.fields import Duration, seconds_of
+from qmodel.app.errors import DeclarationError
+from qmodel.client.convert import Duration, seconds_of
 from qmodel.contract.arguments import LONGEST_MS
+from qmodel.errors import hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Exponential:
 
 @dataclass(frozen=True, slots=True)
 class Polynomial:
-    """`first` seconds and the `power` of the failures, up to `longest`: 16, 31, 96, 271, 640 seconds."""
+    """`first` seconds plus the number of failures to the `power`, up to `longest`: 16, 31, 96, 271, 640 seconds."""
 
     first: float = 15.0
     power: float = 4.0
@@ -61,7 +61,7 @@ class Polynomial:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """One delay after the other; the last one from then on."""
+    """A list of delays, one after the other. The last one is repeated."""
 
     seconds: tuple[float, ...]
     jitter: float = 0.0
@@ -79,15 +79,16 @@ NAMED: dict[str, Callable[[int], float]] = {
 }
 Named = Literal["fixed", "exponential", "polynomial", "none"]
 Backoff = Named | Duration | Sequence[Duration] | Callable[[int], Duration] | Callable[[int, BaseException], Duration]
-"""How a backoff is declared: by name, as a delay, as several, or as a function of the failures so far (from 1), and of
-the exception if it takes two arguments."""
+"""The ways to declare a backoff: a name, a delay, a list of delays, or a function of the failures so far (from 1) and,
+if it takes two arguments, of the exception.
+"""
 
 Delay = Callable[[int, BaseException | None], int]
-"""Gives milliseconds, for the number of failures so far and the exception."""
+"""Returns milliseconds for the number of failures so far and the exception."""
 
 
 def delay_of(declared: Any) -> Delay:
-    """What a declared backoff means. Raises DeclarationError where it is none.
+    """Make the function for a declared backoff. Raises DeclarationError if it is not a backoff.
 
     >>> [delay_of([1, 10])(failures, None) for failures in (1, 2, 3)]
     [1000, 10000, 10000]
@@ -110,7 +111,7 @@ def delay_of(declared: Any) -> Delay:
 
 
 def _of_two(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the failures and the exception, from one that may take the failures alone."""
+    """Make a function of failures and exception from one that may take the failures alone."""
     try:
         inspect.signature(function).bind(1, None)
     except (TypeError, ValueError):

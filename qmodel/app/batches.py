@@ -1,4 +1,4 @@
-"""Jobs that are performed many at once: one call of a function for all that are at hand, and for each job its own end.
+"""Batches: one call of a function performs many jobs, and each job has its own outcome.
 
     @app.job(queue="index")
     @batched(100, wait=0.05)
@@ -7,10 +7,11 @@
 
     index.put("a document")
 
-Each job has one argument, and stays a job like any other: it has its own retries, result, lease and history. Those that
-a worker has at hand at the same time meet here, up to so many, or until the first of them has waited for so long; then
-one of them calls the function with the list of all. So a worker needs a concurrency of as many, which costs least in an
-event loop (`--runner async`); where each job has a process of its own, none meets another.
+Each job has one argument and is a job like any other, with its own retries, result, lease and history. Jobs that a
+worker runs at the same time are collected up to the given size, or until the first of them has waited for the given
+time; then one of them calls the function with the list of all arguments. So the worker needs a concurrency of at least
+the size, which costs least in an event loop (`--runner async`). If each job runs in its own process, there are no
+batches.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ R = TypeVar("R")
 
 
 class BatchError(RuntimeError):
-    """The call for all of a batch ended without anything for this job."""
+    """The call for a batch ended without a result for this job."""
 
 
 class _Declaring:
-    """What `batched` gives: it takes the function for all, and gives the one for each."""
+    """The decorator that `batched` returns: it makes a function for one job from a function for a list."""
 
     def __init__(self, size: int, wait: float, item: str | None) -> None:
         self._size, self._wait, self._item = size, wait, item
@@ -57,7 +58,7 @@ class _Declaring:
     def __call__(self, function: Callable[[list[A]], None]) -> Callable[[A], None]: ...
 
     def __call__(self, function: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
-        """Make of a function for a list one for each of its items."""
+        """Make a function for one item from a function for a list of them."""
         parameters = list(inspect.signature(function).parameters.values())
         if len(parameters) != 1:
             raise DeclarationError(
@@ -68,11 +69,11 @@ class _Declaring:
 
 
 def batched(size: int, *, wait: float = 0.05, item: str | None = None) -> _Declaring:
-    """Let a function that takes a list perform up to `size` jobs at once; the first waits up to `wait` seconds for
+    """Let a function that takes a list perform up to `size` jobs at once. The first job waits up to `wait` seconds for
     others.
 
-    It gives as many results, in the same order, or None; a result that is an exception is raised in the job of its
-    place, and what the function raises, in all of them. `item` is the name of the argument of each job, by default that
+    The function returns as many results in the same order, or None. A result that is an exception is raised in its job;
+    an exception of the function is raised in all jobs. `item` is the name of each job's argument, by default the name
     of the list without its last s.
     """
     if size < 1 or wait < 0:
@@ -87,15 +88,15 @@ def _singular(name: str) -> str:
 
 
 def _made(function: Callable[[list[Any]], Any], name: str, size: int, wait: float) -> Callable[..., Any]:
-    """The function for each; its argument is called as it should be by who calls it by name."""
+    """Make the function for one job. Its argument may also be given by name."""
     if inspect.iscoroutinefunction(function):
-        meeting = _AsyncMeeting(function, size, wait)
+        meeting = _AsyncCollector(function, size, wait)
 
         async def aone(*args: Any, **kwargs: Any) -> Any:
             return await meeting.one(*args, **_renamed(kwargs, name))
 
         return aone
-    waiting = _Meeting(function, size, wait)
+    waiting = _Collector(function, size, wait)
     return lambda *args, **kwargs: waiting.one(*args, **_renamed(kwargs, name))
 
 
@@ -104,11 +105,11 @@ def _renamed(kwargs: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _described(function: Callable[..., Any], name: str, made: Callable[..., Any]) -> Callable[..., Any]:
-    """Let the function for each look like one that takes an item and gives a result."""
+    """Give the function for one job the signature and annotations for one item and one result."""
     functools.update_wrapper(made, function)
     try:
         hints = typing.get_type_hints(function)
-    except NameError:  # a name that is to come: then nobody knows the types
+    except NameError:  # an annotation names something defined later, so the types are unknown
         hints = {}
     of = hints.get(next(iter(inspect.signature(function).parameters)), Any)
     notes = {name: _inside(of), "return": _inside(hints.get("return", Any))}
@@ -120,7 +121,7 @@ def _described(function: Callable[..., Any], name: str, made: Callable[..., Any]
 
 
 def _inside(annotation: Any) -> Any:
-    """What a list is of; anything, where that is not known. An exception in the place of a result is none."""
+    """Find the item type of a list annotation; Any if it is unknown. Exceptions among the item types do not count."""
     found = typing.get_args(annotation)
     if annotation is type(None) or not found:
         return None if annotation in (None, type(None)) else Any
@@ -129,7 +130,7 @@ def _inside(annotation: Any) -> Any:
 
 
 class _Batch(Generic[A]):
-    """Jobs that met, and what became of them."""
+    """The jobs of one call, and their results."""
 
     def __init__(self) -> None:
         self.items: list[A] = []
@@ -137,7 +138,7 @@ class _Batch(Generic[A]):
         self.error: BaseException | None = BatchError("The job that called for all of the batch was ended. Try again.")
 
     def give(self, results: Any, name: str) -> None:
-        """Keep what the function gave."""
+        """Store the function's results."""
         self.results, self.error = results, None
         if results is not None and (not isinstance(results, Sequence) or len(results) != len(self.items)):
             count = len(results) if isinstance(results, Sequence) else f"a {type(results).__name__}"
@@ -146,7 +147,9 @@ class _Batch(Generic[A]):
             )
 
     def result(self, place: int) -> Any:
-        """The result for one, or what it should raise: one of its own, for a traceback belongs to one job."""
+        """Give the result of one job, or raise its exception. Each job gets its own exception object with its
+        traceback.
+        """
         if self.error is not None:
             raise BatchError(f"{type(self.error).__name__}: {self.error}") from self.error
         found = None if self.results is None else self.results[place]
@@ -155,8 +158,8 @@ class _Batch(Generic[A]):
         return found
 
 
-class _Meeting:
-    """Where the jobs of a function meet, in threads."""
+class _Collector:
+    """Collects the jobs of a function into batches, in threads."""
 
     def __init__(self, function: Callable[[list[Any]], Any], size: int, wait: float) -> None:
         self._function, self._size, self._wait = function, size, wait
@@ -164,7 +167,7 @@ class _Meeting:
         self._open: tuple[_Batch[Any], threading.Event, threading.Event] | None = None
 
     def one(self, item: Any) -> Any:
-        """Be performed with others."""
+        """Perform one job as part of a batch."""
         with self._lock:
             batch, full, done = self._open = self._open or (_Batch(), threading.Event(), threading.Event())
             place = len(batch.items)
@@ -173,7 +176,7 @@ class _Meeting:
                 self._open = None
                 full.set()
         if place:
-            while not done.wait(0.5):  # now and then in Python, so that it can be told to stop
+            while not done.wait(0.5):  # return to Python now and then, so that the job can be told to stop
                 pass
             return batch.result(place)
         try:
@@ -194,16 +197,16 @@ class _Meeting:
                 self._open = None
 
 
-class _AsyncMeeting:
-    """Where the jobs of a function meet, in an event loop."""
+class _AsyncCollector:
+    """Collects the jobs of a function into batches, in an event loop."""
 
     def __init__(self, function: Callable[[list[Any]], Any], size: int, wait: float) -> None:
         self._function, self._size, self._wait = function, size, wait
         self._open: tuple[_Batch[Any], asyncio.Event, asyncio.Event] | None = None
 
     async def one(self, item: Any) -> Any:
-        """Be performed with others."""
-        import asyncio  # 15 ms that only an event loop has paid already
+        """Perform one job as part of a batch."""
+        import asyncio  # costs 15 ms, which an event loop has paid already
 
         batch, full, done = self._open = self._open or (_Batch(), asyncio.Event(), asyncio.Event())
         place = len(batch.items)

@@ -1,8 +1,8 @@
-"""Where an app is connected to: one client per process, one asynchronous client per event loop, each at its first use.
+"""The connections of an app: one client per process and one asynchronous client per event loop, each made at first use.
 
-After a fork the child makes clients of its own. Both sorts share one namespace, also on `memory://`, whose URL would
-give each a new one. What only an event loop needs is imported when one asks: a process that puts a job and ends should
-not wait for it.
+After a fork the child makes its own clients. Both kinds of client share one namespace, also on `memory://`, which would
+otherwise give each client a new one. Modules for event loops are imported only when they are needed, because a process
+that puts a job and ends should not wait for them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _PRIVATE: Final = {"memory://": "memory", "embedded://": "embedded"}
 
 
 class NoLoop(QmodelError, RuntimeError):
-    """An asynchronous client was asked for where no event loop runs."""
+    """An asynchronous client was requested without a running event loop."""
 
     def __init__(self) -> None:
         super().__init__("app.aclient needs a running event loop. Use app.client here, or put instead of aput.")
 
 
 class NotHere(QmodelError, RuntimeError):
-    """A client that was lent for a while, in a process that was forked meanwhile."""
+    """A lent client was requested in a process that was forked meanwhile."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -44,7 +44,7 @@ class NotHere(QmodelError, RuntimeError):
 
 
 class Connection:
-    """The clients of an app; or those that a test lends it, which are not closed here, and not left by mistake."""
+    """The clients of an app. A test may lend it others; those are not closed here, and the app cannot leave them."""
 
     def __init__(self, url: str | None) -> None:
         self._given = url
@@ -63,7 +63,7 @@ class Connection:
 
     @property
     def _shared(self) -> str:
-        """The same, with a name where each connection would have a namespace of its own."""
+        """The URL, with a name added if each connection would otherwise have a namespace of its own."""
         return self.url + self._name if self.url in _PRIVATE else self.url
 
     @property
@@ -82,7 +82,7 @@ class Connection:
 
     @property
     def aclient(self) -> AsyncClient:
-        """The client of the event loop that runs. Raises NoLoop where none does."""
+        """The client of the running event loop. Raises NoLoop if none runs."""
         if self._instead is not None:
             return self._instead
         if self._lent:
@@ -98,18 +98,19 @@ class Connection:
         found = self._by_loop.get(loop)
         if found is None:
             with self._lock:
-                # A client knows its loop, so the two would keep each other.
+                # A client refers to its loop, so clients of closed loops are dropped here; the two would keep each
+                # other alive.
                 self._warn()
                 self._by_loop = {one: client for one, client in self._by_loop.items() if not one.is_closed()}
                 found = self._by_loop[loop] = AsyncClient(self._shared)
         return found
 
     def told(self) -> None:
-        """Note that somebody was told where the jobs are, and needs no warning."""
+        """Suppress the warning about a missing URL: the user knows where the jobs are."""
         self._warned = True
 
     def _warn(self) -> None:
-        """Say once that nobody said where the jobs are: a server whose setting was forgotten would lose them all."""
+        """Warn once if no URL is set: if a server's setting was forgotten, all jobs would be lost."""
         if self._given is None and not os.environ.get(VARIABLE) and not self._warned:
             self._warned = True
             logger().warning(
@@ -119,8 +120,8 @@ class Connection:
 
     @contextmanager
     def lent(self, client: Client | None, aclient: AsyncClient | None, url: str | None) -> Iterator[None]:
-        """Use other clients for a while. Those of another URL are not closed here; and the app's own URL is not asked
-        then by whoever has none of them.
+        """Use other clients within a block. With a `url` they are not closed here, and the app's own URL is not used as
+        long as the block runs.
         """
         before = self._client, self._instead, self._given, self._lent
         self._client, self._instead, self._lent = client, aclient, url is not None
@@ -131,7 +132,7 @@ class Connection:
             self._client, self._instead, self._given, self._lent = before
 
     def close(self) -> None:
-        """Give back the connection of this process; it is opened again when it is needed."""
+        """Close the connection of this process. It is opened again when it is needed."""
         if self._lent:
             return
         found, self._client = self._client, None
@@ -139,7 +140,7 @@ class Connection:
             found.close()
 
     async def aclose(self) -> None:
-        """Give back the connections of the event loop that runs."""
+        """Close the connections of the running event loop."""
         import asyncio
 
         found = self._by_loop.pop(asyncio.get_running_loop(), None)
@@ -147,7 +148,7 @@ class Connection:
             await found.close()
 
     def forget(self) -> None:
-        """Leave the clients to somebody else."""
+        """Drop the clients without closing them."""
         self._lock = threading.Lock()
         self._client = self._instead = None
         self._by_loop = {}
@@ -157,7 +158,9 @@ _OPEN: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    """Leave the clients to the parent; a lock that was held there would be held here for ever."""
+    """Leave the clients to the parent process, and make new locks: a lock that was held there would never be
+    released.
+    """
     for connection in list(_OPEN):
         connection.forget()
 

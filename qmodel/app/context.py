@@ -1,4 +1,4 @@
-"""The job at hand, for the function that performs it."""
+"""The context of an attempt: the current job, for the function that performs it."""
 
 from __future__ import annotations
 
@@ -7,39 +7,40 @@ from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from qmodel.app.base import BaseApp
 from qmodel.app.errors import Cancelled, DeclarationError, Release, WaitFor
-from qmodel.client.fields import DependencyResults, Duration, HasJid, jid_of
+from qmodel.client.convert import Duration, HasJid, jid_of
 from qmodel.client.flows import Flow
+from qmodel.client.values import DependencyResults
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.errors import JobNotFound, LockLost, QmodelError
 
 if TYPE_CHECKING:
-    from qmodel.app.application import App
     from qmodel.client.sync import Job
 
 STEP, WAITED = "step", "waited"
-"""The headers that tell the steps of a job apart which have children, and how often it has waited for others."""
+"""The headers with the number of the step (of steps with children), and how often the job has waited for others."""
 
 BETWEEN = 0.1
-"""Seconds between two numbers that a job tells of its progress."""
+"""The least time between two progress reports with numbers, in seconds."""
 
 LINE_BYTES = 1024
 """The longest line of a job's log, and the longest progress."""
 
 FLOW_CHARACTERS = 48
-"""The longest id of a job from which those of children are made as it is: what they begin with is a request id too."""
+"""Longer job ids are hashed before ids of children are made from them: the start of those is also a request id."""
 
 
 class Context:
-    """The job at hand: what it is, what may be said of it, and whether it should stop.
+    """The current job: its properties, reports about it, and whether it should stop.
 
-    A parameter annotated `Context` gets it, and `qmodel.app.current()` gives it anywhere in the attempt. What asks the
-    server has a twin for `async` functions, which is awaited: `alog`, `aprogress`, `aheartbeat`, `aresults`.
+    A parameter annotated `Context` gets it, and `qmodel.app.current()` returns it anywhere in the attempt. Methods that
+    call the server have an awaitable form for `async` functions: `alog`, `aprogress`, `aheartbeat`, `aresults`.
     """
 
-    def __init__(self, app: App, job: replies.Job) -> None:
+    def __init__(self, app: BaseApp, job: replies.Job) -> None:
         self.app = app
         self.raw = job
         self.headers: Mapping[str, str] = {}
@@ -56,7 +57,7 @@ class Context:
 
     @property
     def job(self) -> Job:
-        """The job, as the client has it."""
+        """The job as an object of the client."""
         if self._job is None:
             from qmodel.client.sync import Job
 
@@ -85,30 +86,30 @@ class Context:
 
     @property
     def attempt(self) -> int:
-        """Which attempt this is, from 1; what does not count as a retry does not count here."""
+        """The number of this attempt, from 1. Only retries count."""
         return self.raw.retries - self.raw.remaining + 1
 
     # ---- what may be said of it
 
     def log(self, text: str) -> None:
-        """Add a line to its history; what is beyond 1024 bytes is cut off."""
+        """Add a line to the job's history. It is cut to 1024 bytes."""
         self.app.client.execute(ops.Log(self.jid, _line(text)))
 
     async def alog(self, text: str) -> None:
-        """Add a line to its history, in an event loop."""
+        """Add a line to the job's history, in an event loop."""
         await self.app.aclient.execute(ops.Log(self.jid, _line(text)))
 
     def progress(self, done: float | str, total: float | None = None) -> None:
-        """Say how far it has come: a number, alone or of a total, or a text. Raises Cancelled when the lock is lost.
+        """Report progress: a number, alone or of a total, or a text. Raises Cancelled if the lease is lost.
 
-        Numbers are told ten times a second at most, the last one of a total always: so a loop may tell each.
+        Numbers are sent at most ten times a second, and always when the total is reached. So a loop may report each.
         """
         with _Held(self):
             if self._is_time(done, total):
                 self.app.client.execute(self._progress(done, total))
 
     async def aprogress(self, done: float | str, total: float | None = None) -> None:
-        """Say how far it has come, in an event loop."""
+        """Report progress, in an event loop."""
         with _Held(self):
             if self._is_time(done, total):
                 await self.app.aclient.execute(self._progress(done, total))
@@ -124,12 +125,12 @@ class Context:
         return ops.Progress(self.jid, self.raw.token, _line(f"{done}" if total is None else f"{done}/{total}"))
 
     def heartbeat(self) -> None:
-        """Renew its lease now, which its worker does by itself too. Raises Cancelled when it should stop."""
+        """Renew the lease now; the worker also does so by itself. Raises Cancelled if the job should stop."""
         with _Held(self):
             self._heard(self.app.client.execute(ops.Heartbeat(self.jid, self.raw.token)))
 
     async def aheartbeat(self) -> None:
-        """Renew its lease now, in an event loop."""
+        """Renew the lease now, in an event loop."""
         with _Held(self):
             self._heard(await self.app.aclient.execute(ops.Heartbeat(self.jid, self.raw.token)))
 
@@ -141,16 +142,16 @@ class Context:
     # ---- going on later
 
     def release(self, delay: Duration = 0, **arguments: Any) -> NoReturn:
-        """End this attempt; it is run again after a delay, which does not count as a failure.
+        """End this attempt and run the job again after a delay. This does not count as a failure.
 
-        `arguments` replace those of the same names: where the next step begins.
+        `arguments` replace the job's arguments of the same names for the next step.
         """
         raise Release(delay, arguments)
 
     def spawn(self, *children: ops.Put | Flow) -> tuple[str, ...]:
         """Put jobs, made by `make` or `qmodel.client.flows`, when this attempt ends or waits for them; give their ids.
 
-        The ids are made of this job's, so that an attempt that is repeated puts none of them twice.
+        The ids are made from this job's id, so a repeated attempt puts none of them twice.
         """
         jids = []
         for child in children:
@@ -160,10 +161,10 @@ class Context:
         return tuple(jids)
 
     def wait_for(self, *others: ops.Put | Flow | HasJid | str, on_failure: str = "fail") -> NoReturn:
-        """End this attempt, and run the job again when others are complete; by default those that it spawned.
+        """End this attempt, and run the job again when other jobs are complete; by default the spawned ones.
 
-        Jobs that `make` gave are put as `spawn` does. `on_failure`: what the failure of one does to this job (block,
-        fail, ignore, cancel). Then `results` has what they gave, by their places: "0", "1" and so on.
+        Jobs from `make` are put as with `spawn`. `on_failure`: what the failure of one does to this job (block, fail,
+        ignore, cancel). Afterwards `results` has their results by position: "0", "1" and so on.
         """
         known = []
         for other in others:
@@ -186,8 +187,8 @@ class Context:
 
     @property
     def flow(self) -> str:
-        """What the ids of the children of this attempt begin with: the job's own, for how many it has waited, and the
-        step, if steps before it had children.
+        """The start of the ids of this attempt's children: the job's id, the number of jobs that it has waited for, and
+        the step, if earlier steps had children.
         """
         jid = self.jid
         if len(jid) > FLOW_CHARACTERS:
@@ -198,11 +199,11 @@ class Context:
 
     @property
     def step(self) -> str:
-        """Which step this is, where steps before it had children: `.1` and so on."""
+        """The number of this step if earlier steps had children: `.1` and so on."""
         return self.headers.get(STEP, "")
 
     def next_headers(self, waits: bool) -> Mapping[str, str]:
-        """The headers of the next step, whose children are to have other ids than those of this one."""
+        """Make the headers of the next step, so that its children get other ids than those of this step."""
         if waits:
             return {**self.headers, WAITED: str(self.waited + 1)}
         if self.spawned:
@@ -211,21 +212,21 @@ class Context:
 
     @property
     def waited(self) -> int:
-        """How often it has waited for others by `wait_for`: 0 the first time. It asks nobody."""
+        """How often the job has waited with `wait_for` before: 0 the first time. It makes no call."""
         return int(self.headers.get(WAITED, 0))
 
     @property
     def _named(self) -> int:
-        """How many results it has been promised: of dependencies that it was put with, too."""
+        """How many named results it has, including those of the dependencies of its put."""
         return int(self.raw.option("results") or 0)
 
     @property
     def results(self) -> DependencyResults:
-        """The results of the jobs that it waited for, by name; `all` tells of those that failed too."""
+        """The results of the jobs that it waited for, by name; `all` includes failed jobs."""
         return self._results(self.app.client.execute(ops.Results(self.jid)))
 
     async def aresults(self) -> DependencyResults:
-        """The same, in an event loop."""
+        """Read the results of the jobs that it waited for, in an event loop."""
         return self._results(await self.app.aclient.execute(ops.Results(self.jid)))
 
     def _results(self, raw: Iterable[replies.Result]) -> DependencyResults:
@@ -238,12 +239,12 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """Whether it should stop: it was revoked, its lock is lost, or its worker stops. It asks nobody."""
+        """Whether the job should stop: it was revoked, its lease is lost, or its worker stops. It makes no call."""
         return self._reason is not None
 
     @property
     def reason(self) -> str:
-        """Why it should stop, or empty."""
+        """Why the job should stop, or empty."""
         return self._reason or ""
 
     def check(self) -> None:
@@ -252,13 +253,13 @@ class Context:
             raise Cancelled(self._reason)
 
     def cancel(self, reason: str) -> None:
-        """Let it stop: for the worker, which learns it first. The first reason stays."""
+        """Mark the job as to be stopped; for the worker, which learns of it first. The first reason is kept."""
         if self._reason is None:
             self._reason = reason
 
 
 class _Held:
-    """What is said while the lock is held; when it is not, the job is told to stop."""
+    """A block that needs the lease. If the lease is lost, the job is told to stop."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -273,7 +274,7 @@ class _Held:
 
 
 def _line(text: str) -> str:
-    """A text as a line that may be stored."""
+    """Cut a text to a line that may be stored."""
     encoded = text.encode(errors="backslashreplace")
     if len(encoded) <= LINE_BYTES:
         return encoded.decode()
@@ -284,14 +285,14 @@ _CURRENT: ContextVar[Context] = ContextVar("qmodel_job")
 
 
 class NoJob(QmodelError, RuntimeError):
-    """Nobody performs a job here."""
+    """The code does not run inside an attempt."""
 
     def __init__(self) -> None:
         super().__init__("No job is performed here. Ask for the current one inside a job, or use app.client.")
 
 
 def current() -> Context:
-    """The job that is performed here. Raises NoJob outside of an attempt."""
+    """Give the context of the current attempt. Raises NoJob outside of one."""
     found = _CURRENT.get(None)
     if found is None:
         raise NoJob

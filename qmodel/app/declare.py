@@ -1,22 +1,19 @@
-"""`app.job`: how a function or a class becomes a job type, and what type checkers know of it.
+"""`app.job`: makes a job type of a function or a class, with types for type checkers.
 
-A first parameter that is a `Context` is no argument of `put`. Where the first parameter takes anything, nobody can tell
-whether it is one: such a call is checked when it is made, and not by a type checker.
+A first parameter annotated as `Context` is not an argument of `put`. If the first parameter takes any type, a type
+checker cannot know whether it is a context, so such a call is checked only at run time.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from qmodel.app import options as opts
+from qmodel.app.base import BaseApp
 from qmodel.app.context import Context
 from qmodel.app.errors import DeclarationError
 from qmodel.app.jobtype import JobType
-
-if TYPE_CHECKING:
-    from qmodel.app.application import App
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,13 +22,13 @@ Awaited = Coroutine[Any, Any, R]
 
 
 class Performs(Protocol[P, R_co]):
-    """A class of which jobs can be put."""
+    """A class that can be a job type."""
 
     def perform(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
 class PerformsInContext(Protocol[P, R_co]):
-    """The same, with the job at hand as its first argument."""
+    """A class that can be a job type and takes the context as its first argument."""
 
     def perform(self, context: Context, /, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
@@ -39,7 +36,7 @@ class PerformsInContext(Protocol[P, R_co]):
 class Declaring:
     """Makes job types of functions and classes: `@app.job`, `@app.job(queue="emails", retries=3)`."""
 
-    def __init__(self, app: App, options: opts.JobOptions) -> None:
+    def __init__(self, app: BaseApp, options: opts.JobOptions) -> None:
         self._app = app
         self._options = options
 
@@ -91,22 +88,10 @@ class Declaring:
     def __call__(self, target: Callable[P, R], /) -> JobType[P, R, P, R]: ...
 
     def __call__(self, target: Any = None, /, **options: Any) -> Any:
-        """Declare a job type, or the options of one; those given last count. Raises DeclarationError."""
+        """Declare a job type, or collect its options; later options replace earlier ones. Raises DeclarationError."""
         if target is None:
             opts.check_names(options, opts.DECLARED, "A job type")
             return Declaring(self._app, {**self._options, **options})  # type: ignore[typeddict-item]
         if isinstance(target, str):
             raise DeclarationError(f"{target!r} is no function.", f"A name is given as @app.job(name={target!r}).")
         return self._app.enter(JobType(self._app, target, {**self._options, **options}))
-
-
-def may_replace(before: JobType[Any, Any, Any, Any], after: JobType[Any, Any, Any, Any]) -> bool:
-    """Whether a declaration is the same one once more, as when a cell of a notebook is run again."""
-    one, other = before.target, after.target
-    same = (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
-    return same and one.__module__ == "__main__" and hasattr(sys, "ps1")
-
-
-def place(target: Any) -> str:
-    """Where something is defined, for a person."""
-    return f"{target.__module__}.{target.__qualname__}"

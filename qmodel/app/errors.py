@@ -1,18 +1,17 @@
-"""What goes wrong with an app, and what a job raises to say how it goes on."""
+"""Errors of apps, and exceptions with which a job ends its attempt."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from qmodel.client.fields import Duration, milliseconds
+from qmodel.client.convert import Duration, milliseconds
 from qmodel.contract.arguments import LONGEST_MS, Edge
 from qmodel.errors import QmodelError
 
 
 class DeclarationError(QmodelError, ValueError):
-    """A job type, hook or schedule that cannot work: what is wrong in a sentence, and what to do in another."""
+    """A job type, hook or schedule cannot work: one sentence for the problem, another for the next step."""
 
     def __init__(self, sentence: str, next_step: str) -> None:
         super().__init__(sentence, next_step)
@@ -24,35 +23,22 @@ class DeclarationError(QmodelError, ValueError):
 
 
 class LoadError(DeclarationError):
-    """An app that could not be loaded from `module:name`."""
+    """An app could not be loaded from `module:name`."""
 
 
 class BadArguments(QmodelError, TypeError):
-    """The data of a job that are not what its job type takes."""
+    """The data of a job do not fit the arguments of its job type."""
 
 
 class BadResult(QmodelError, ValueError):
-    """What a job gave, where it cannot be stored."""
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The known word that is closest to another one, or nothing."""
-    close = difflib.get_close_matches(word, list(known), 1)
-    return close[0] if close else ""
-
-
-def hint(word: str, known: Iterable[str], what: str) -> str:
-    """The next step for who wrote a word that nobody knows."""
-    names = list(known)
-    close = did_you_mean(word, names)
-    return f"Did you mean {close!r}?" if close else f"{what} {', '.join(names) or 'none'}."
+    """The result of a job cannot be stored."""
 
 
 # ---- raised by a job
 
 
 def _bounded(delay: Duration) -> int:
-    """A delay in milliseconds that the engine takes: who computes one may come out below zero."""
+    """Limit a delay to what the engine takes, in milliseconds. A computed delay may be below zero."""
     return min(max(milliseconds(delay), 0), LONGEST_MS)
 
 
@@ -87,15 +73,15 @@ class WaitFor(Release):
         self.first = first
 
     def edges(self, stand: Mapping[str, str]) -> tuple[str, ...]:
-        """What the job is to wait for, where others may stand for those that were put."""
+        """Make the dependencies of the job. `stand` maps a put job's id to the job that stands for it."""
         jids = (stand.get(jid, jid) for jid in self.jids)
         return tuple(Edge(jid, self.on_failure, str(place)).text for place, jid in enumerate(jids, self.first))
 
 
 class Fail(Exception):
-    """Raised by a job: it has failed, in a group, and is not tried again.
+    """Raised by a job: it has failed for good, in a group.
 
-    Of one without a group the group is "Fail"; of one without both, the traceback is the message.
+    Without a group the group is "Fail"; without both, the traceback is the message.
     """
 
     def __init__(self, group: str = "Fail", message: str = "") -> None:
@@ -108,7 +94,7 @@ class Fail(Exception):
 
 
 class Cancelled(BaseException):
-    """Raised in a job that should stop: it was revoked, its lock is lost, or its worker stops.
+    """Raised in a job that should stop: it was revoked, its lease is lost, or its worker stops.
 
-    No Exception, so that no `except Exception` of the job holds it up.
+    It is not an Exception, so `except Exception` in the job does not catch it.
     """

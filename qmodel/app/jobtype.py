@@ -1,4 +1,4 @@
-"""Job types: functions and classes that jobs can be put for, and what is said of all their jobs."""
+"""Job types: functions and classes with the options of their jobs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
 from qmodel.app import options as opts
 from qmodel.app.backoff import delay_of
+from qmodel.app.base import BaseApp
 from qmodel.app.context import Context
 from qmodel.app.errors import BadArguments, BadResult, DeclarationError
-from qmodel.app.schedules import recur
+from qmodel.app.schedules import PREFIX, WAITS, recur
 from qmodel.app.signature import HEADERS, Binding, check_function
 from qmodel.app.typed_jobs import TypedJob
-from qmodel.client.fields import Duration
+from qmodel.client.convert import Duration
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import TEXT_BYTES
 from qmodel.errors import DataError
 
 if TYPE_CHECKING:
-    from qmodel.app.application import App
     from qmodel.app.typed_jobs_aio import AsyncTypedJob
 
 P = ParamSpec("P")
@@ -29,11 +29,11 @@ C = ParamSpec("C")
 R = TypeVar("R")
 T = TypeVar("T")
 Call = Sequence[Any] | Mapping[str, Any]
-"""The arguments of one call: by place, or by name."""
+"""The arguments of one call: a sequence by position, or a mapping by name."""
 
 
 class Puts(Generic[P, R]):
-    """What puts jobs of a job type, with options of its own."""
+    """Puts jobs of a job type with certain options."""
 
     def __init__(self, kind: JobType[P, R, ..., Any], given: dict[str, Any], makers: dict[str, opts.Made]) -> None:
         self._kind = kind
@@ -44,29 +44,29 @@ class Puts(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._kind.klass} in {self._kind.queue}>"
 
-    def options(self, **options: Unpack[opts.PutOptions]) -> Puts[P, R]:
-        """The same with other options, the arguments of `Queue.put`: `send.options(delay=60).put("a@b")`.
+    def options(self, **options: Unpack[opts.CallOptions]) -> Puts[P, R]:
+        """Give jobs other options (`qmodel.app.options.CallOptions`): `send.options(delay=60).put("a@b")`.
 
-        Raises DeclarationError for an option that there is not, or that cannot work.
+        Raises DeclarationError for an unknown option, or a value that cannot work.
         """
         klass, names = self._kind.klass, self._kind.binding.names
-        opts.check_names(options, opts.PUT, f"A job of {klass}")
+        opts.check_names(options, opts.CALL, f"A job of {klass}")
         static, makers = opts.apart(klass, options, names, templates=False)
         kept = {name: one for name, one in self.makers.items() if options.get(name) is None}
         given = {name: one for name, one in self.given.items() if name not in makers}
         made = Puts(self._kind, {**given, **static}, {**kept, **makers})
-        made._put  # noqa: B018 (what cannot work is refused here, and not by the first put)
+        made._put  # noqa: B018 (refuse wrong options here and not at the first put)
         return made
 
     def make(self, /, *args: P.args, **kwargs: P.kwargs) -> ops.Put:
-        """The job of a call, not put yet: for `app.put_many`, `qmodel.client.flows` and requests.
+        """Make the job of a call without putting it, for `app.put_many`, `qmodel.client.flows` and requests.
 
-        Raises TypeError for arguments that the function does not take, and DataError for those that cannot be stored.
+        Raises TypeError for arguments that the function does not take, and DataError for values that cannot be stored.
         """
         return self.made(args, kwargs)
 
     def put(self, /, *args: P.args, **kwargs: P.kwargs) -> TypedJob[R]:
-        """Put a job that calls the function with these arguments. Raises what `make` and `Queue.put` raise."""
+        """Put a job that calls the function with these arguments. Raises the errors of `make` and `Queue.put`."""
         op = self.made(args, kwargs)
         return self._job(op, self._kind.app.client.execute(op))
 
@@ -76,9 +76,9 @@ class Puts(Generic[P, R]):
         return self._ajob(op, await self._kind.app.aclient.execute(op))
 
     def put_many(self, calls: Iterable[Call]) -> list[TypedJob[R]]:
-        """Put a job for each call, a tuple of its arguments or a dictionary by name: a thousand in a step.
+        """Put a job for each call, a tuple of arguments or a dictionary by name, a thousand per step.
 
-        All are checked before the first is put. Each step puts all of its jobs or none.
+        All calls are checked before the first is put. Each step puts all of its jobs or none.
         """
         made = self._made_many(calls)
         return [self._job(op, jid) for op, jid in zip(made, self._kind.app.execute_puts(made), strict=True)]
@@ -100,7 +100,7 @@ class Puts(Generic[P, R]):
         return made
 
     def made(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ops.Put:
-        """The put of a call, whose arguments stand in a tuple and a dictionary."""
+        """Make the put of a call with these positional and named arguments."""
         kind = self._kind
         given = kind.binding.given(args, kwargs)
         put = _copy(self._template or self._put, os.urandom(16).hex(), kind.data_text(given, kind.headers()))
@@ -128,7 +128,7 @@ class Puts(Generic[P, R]):
 
     @property
     def _put(self) -> ops.Put:
-        """What is the same for each of its jobs; without an id where each has one of its own."""
+        """The template of all puts. Its id is empty unless the options give one."""
         if self._template is None:
             tried = {**self.given, **{name: make.tried for name, make in self.makers.items()}}
             put = opts.check(self._kind.klass, tried.pop("queue", None) or self._kind.queue, tried)
@@ -138,7 +138,7 @@ class Puts(Generic[P, R]):
 
 
 def _copier() -> Callable[[ops.Put, str, str], ops.Put]:
-    """What copies a put with data of its own, and an id if it has none; `dataclasses.replace` takes much longer."""
+    """Make a function that copies a put with new data, and a new id if it has none. `dataclasses.replace` is slower."""
     own = {"jid": "given.jid or jid", "data": "data"}
     fields = ", ".join(own.get(a.name, f"given.{a.name}") for a in ops.Put.spec.arguments)
     made: Callable[[ops.Put, str, str], ops.Put] = eval(f"lambda given, jid, data: cls({fields})", {"cls": ops.Put})
@@ -149,12 +149,12 @@ _copy = _copier()
 
 
 class JobType(Puts[P, R], Generic[P, R, C, T]):
-    """A function, or a class with `perform`, that jobs can be put for. Called, it is the function: nothing is queued.
+    """A function, or a class with `perform`, as a type of jobs. Calling it calls the function and queues nothing.
 
-    `klass` is its name in the registry, `queue` where its jobs go.
+    `klass` is its name in the registry, `queue` the queue of its jobs.
     """
 
-    def __init__(self, app: App, target: Any, options: Mapping[str, Any]) -> None:
+    def __init__(self, app: BaseApp, target: Any, options: Mapping[str, Any]) -> None:
         given = opts.given_only(options)
         opts.check_names(given, opts.DECLARED, "A job type")
         self.app = app
@@ -183,55 +183,78 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         return result
 
     def job(self, jid: str) -> TypedJob[R]:
-        """A job of this type by its id; nothing is asked yet."""
+        """Refer to a job of this type by its id, without fetching it."""
         return TypedJob(self, jid)
 
     def ajob(self, jid: str) -> AsyncTypedJob[R]:
-        """The same for an event loop."""
+        """Refer to a job of this type by its id, for an event loop."""
         from qmodel.app.typed_jobs_aio import AsyncTypedJob
 
         return AsyncTypedJob(self, jid)
 
     def result(self, jid: str, timeout: Duration = 0) -> R:
-        """The result of a job, waited for up to `timeout` (seconds or timedelta). Raises what `Job.wait` raises."""
+        """Wait up to `timeout` (seconds or timedelta) for a job's result. Raises the errors of `Job.wait`."""
         return self.job(jid).wait(timeout)
 
     async def aresult(self, jid: str, timeout: Duration = 0) -> R:
-        """The same in an event loop."""
+        """Wait for a job's result in an event loop."""
         return await self.ajob(jid).wait(timeout)
 
     def schedule(
         self, jid: str | None = None, arguments: Mapping[str, Any] | None = None, **times: Unpack[opts.ScheduleOptions]
     ) -> None:
-        """Let jobs of this type recur, with these arguments by name: workers tell the engine when they start.
+        """Let jobs of this type recur with these arguments by name. Workers send the schedule when they start.
 
-        `jid`: the id of the schedule, by default made of the job type's name. Raises DeclarationError.
+        `jid`: the id of the schedule, by default made from the job type's name. Raises DeclarationError.
         """
         opts.check_names(times, opts.SCHEDULE, f"A schedule of {self.klass}")
         self.app.add_schedule(recur(self, jid, arguments or {}, opts.given_only(times)))
 
+    def call_text(self, arguments: Mapping[str, Any]) -> str:
+        """Encode the data of a call with these arguments by name. Raises TypeError, DataError."""
+        return self.data_text(self.binding.given((), arguments), {})
+
+    def relay(self, waits: bool) -> str:
+        """Declare the job type that recurs in place of this one; give its name.
+
+        Its jobs put the jobs of this type. If `waits` they end after those have ended.
+        """
+
+        def put(context: Context, **arguments: Any) -> None:
+            if context.waited:
+                return
+            made = self.made((), arguments)
+            if waits:
+                context.wait_for(made, on_failure="ignore")
+            context.spawn(made)
+
+        name = PREFIX + self.klass + (WAITS if waits else "")
+        if name not in self.app.jobs:
+            self.app.enter(JobType(self.app, put, {"name": name, "queue": self.queue, "serializer": self.serializer}))
+        return name
+
     # ---- data and results, as text
 
     def headers(self) -> dict[str, str]:
-        """What travels with a job besides its arguments, as hooks of `put` say."""
+        """Collect the headers of a job from the hooks of `put`: data that travel with it besides its arguments."""
         found: dict[str, str] = {}
         if "put" in self.app.hooks:
             self.app.hooks.fire("put", self, found)
         return found
 
     def data_text(self, given: dict[str, Any], headers: Mapping[str, str]) -> str:
-        """Arguments by name as the text that is stored. Raises DataError."""
+        """Encode arguments by name as the stored text. Raises DataError."""
         return self.plain_text(self.binding.plain(given), headers)
 
     def plain_text(self, plain: dict[str, Any], headers: Mapping[str, str]) -> str:
-        """Arguments as JSON has them as the text that is stored. Raises DataError."""
+        """Encode arguments, already converted to JSON's types, as the stored text. Raises DataError."""
         try:
             return self.serializer.dumps({**plain, HEADERS: dict(headers)} if headers else plain)
         except DataError as error:
             raise self._culprit(plain, error) from None
 
     def _culprit(self, plain: Mapping[str, Any], error: DataError) -> DataError:
-        """The same error, with the name of the argument that cannot be stored."""
+        """Add to an error the name of the argument that cannot be stored."""
         for name, value in plain.items():
             try:
                 self.serializer.dumps(value)
@@ -243,7 +266,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         return error
 
     def take(self, context: Context) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments of the function for a job; the context is told of them. Raises BadArguments."""
+        """Decode the function's arguments from a job, and note them in the context. Raises BadArguments."""
         try:
             data = self.serializer.loads(context.raw.data)
         except ValueError as error:
@@ -255,7 +278,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         return self.binding.call(given, context)
 
     def next_data(self, context: Context, changed: Mapping[str, Any], waits: bool) -> str:
-        """The data of a job's next step: what it was put with, with some arguments changed. Raises what `take` does."""
+        """Encode the data of a job's next step: its data with some arguments changed. Raises the errors of `take`."""
         data = self.serializer.loads(context.raw.data)
         given = self.binding.by_name(data) | self.binding.plain(dict(changed))
         given.pop(HEADERS, None)
@@ -263,7 +286,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         return self.plain_text(given, context.next_headers(waits))
 
     def result_text(self, result: Any) -> str:
-        """A result as the text that is stored; none is no text. Raises BadResult."""
+        """Encode a result as the stored text; None gives the empty text. Raises BadResult."""
         if result is None:
             return ""
         made = self.binding.result
@@ -276,7 +299,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         return text
 
     def result_of(self, text: str) -> R:
-        """The result that a text means, as the annotation says. Raises DataError."""
+        """Decode a result from stored text, by the annotation. Raises DataError."""
         value = self.serializer.loads(text)
         made = self.binding.result
         if value is None or made is None:
@@ -288,7 +311,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
 
 
 def _function(klass: str, target: Any) -> Callable[..., Any]:
-    """What is called for a job. A class gets a new object for each."""
+    """Give the function to call for a job. For a class, each job gets a new object."""
     check = target
     if isinstance(target, type):
         perform = getattr(target, "perform", None)

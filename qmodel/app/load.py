@@ -1,4 +1,4 @@
-"""Finding an app by `module:name`, as workers and tools do."""
+"""Finding an app by `module:name`, for workers and tools."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import sys
 from typing import Any
 
 from qmodel.app.application import App
-from qmodel.app.errors import LoadError, did_you_mean, hint
+from qmodel.app.errors import LoadError
 from qmodel.app.jobtype import JobType
+from qmodel.errors import did_you_mean, hint
 
 
 def load(where: str) -> App:
-    """Find the app of `module:name`, or of `module`, where it is called `app` or is the only one.
+    """Find the app `module:name`; for `module` alone, the app that is called `app` or is the only one.
 
-    The working directory is put on the path. Raises LoadError, with one sentence and the next step; what the module
-    itself raises goes through.
+    The working directory is added to the path. Raises LoadError with one sentence and the next step. Exceptions of the
+    module itself are raised as they are.
     """
     name, _, attribute = where.partition(":")
     found = _named(_imported(where, name), name, attribute)
@@ -46,7 +47,7 @@ def load_job(where: str) -> JobType[..., Any, ..., Any]:
 
 
 def _whole(app: App) -> App:
-    """An app with the job types of all modules that it names."""
+    """Import all modules that an app names, so that it has all its job types."""
     for name in app.imports:
         try:
             importlib.import_module(name)
@@ -60,7 +61,7 @@ def _whole(app: App) -> App:
 
 
 def _imported(where: str, name: str) -> Any:
-    """The module of a name, with the working directory on the path."""
+    """Import a module by name, with the working directory on the path."""
     _check(where, name)
     folder = os.getcwd()
     if folder not in sys.path:
@@ -90,7 +91,7 @@ def _module(where: str, name: str, folder: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if missing != name and not name.startswith(f"{missing}."):
-            raise  # something that the module imports
+            raise  # a module that this one imports is missing
         near = [one.removesuffix(".py") for one in sorted(os.listdir(folder)) if one.endswith(".py")]
         raise LoadError(
             f"There is no module {missing!r} in {folder}, nor on the path.", hint(name, near, "Here are")

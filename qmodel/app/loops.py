@@ -1,7 +1,8 @@
-"""An event loop for each thread that performs what has to be awaited, kept from one attempt to the next.
+"""An event loop for each thread that performs asynchronous jobs, kept from one attempt to the next.
 
-Opening a loop for each attempt would cost more than most of them, and the connections of `app.aclient`, which belong to
-a loop, would be opened anew each time. What an attempt leaves running is cancelled at its end, as `asyncio.run` does.
+Opening a loop for each attempt would cost more than most attempts, and the connections of `app.aclient`, which belong
+to a loop, would be reopened each time. Tasks that an attempt leaves running are cancelled at its end, as `asyncio.run`
+does.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ T = TypeVar("T")
 
 
 class _Kept:
-    """The loop of one thread; it is closed with the thread."""
+    """The loop of one thread. It is closed when the thread ends."""
 
     def __init__(self) -> None:
         self.runner = asyncio.Runner()
         self.process = os.getpid()
 
     def __del__(self) -> None:
-        if self.process == os.getpid():  # a child must not close what its parent has
+        if self.process == os.getpid():  # a forked child must not close its parent's loop
             with contextlib.suppress(Exception):
                 self.runner.close()
 
@@ -33,7 +34,7 @@ _OWN = threading.local()
 
 
 def run(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine in the loop of this thread; beside one that runs already, in another thread."""
+    """Run a coroutine in the loop of this thread. If a loop is running here already, use a new thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -68,7 +69,7 @@ def _run(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 async def _end(tasks: set[asyncio.Task[Any]]) -> None:
-    """Cancel tasks that nobody waits for any more."""
+    """Cancel leftover tasks, and wait for their end."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,7 +1,7 @@
-"""What may be said of a job type when it is declared, and of a job when it is put.
+"""The options of job types, and of one job of a type.
 
-The names, and what they mean, are those of `Queue.put` and `Queue.recur`; a test compares them. Whether the values can
-work is not asked here twice: a declared job type is put once into an empty model, which refuses what it refuses.
+They extend the options of `Queue.put` and `Queue.recur` (`qmodel/client/options.py`). Their values are checked by the
+model: each declared job type is put once into an empty model, and what the model refuses is refused here.
 """
 
 from __future__ import annotations
@@ -11,96 +11,88 @@ import re
 import string
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from typing import Any, Final, Literal, NamedTuple, TypedDict
+from typing import Any, Final, NamedTuple
 
 from qmodel.app.backoff import Backoff
-from qmodel.app.errors import DeclarationError, hint
+from qmodel.app.errors import DeclarationError
 from qmodel.app.serializers import Serializer
-from qmodel.client.fields import Day, Duration, HasJid, fingerprint, new_job
+from qmodel.client.build import OPTION_OF, fingerprint, new_job
+from qmodel.client.convert import Duration, HasJid
+from qmodel.client.options import DeclarableOptions, RecurrenceOptions
 from qmodel.contract.operations import Put
 from qmodel.contract.refusals import Refusal, Refused
-from qmodel.errors import BadArgument, error_of
+from qmodel.errors import BadArgument, error_of, hint
 
 Key = bool | str | Iterable[str] | Callable[..., str]
 
 
-class SharedOptions(TypedDict, total=False):
-    """What may be said in both places."""
+class SharedOptions(DeclarableOptions, total=False):
+    """Options of a job type, and of one job of it."""
 
     queue: str | None
-    priority: int | None
-    delay: Duration
-    retries: int | None
-    tags: Iterable[str] | str | None
-    lifo: bool
-    lease: Duration | None
-    timeout: Duration | None
-    ttl: Duration | None
-    throttles: Iterable[str] | str
-    cost: int | None
-    dead_queue: str | None
-    keep_complete: Duration | None
-    keep_failed: Duration | None
+    """The queue of the jobs. Default: `default`."""
+
     ordered: str | Callable[..., str] | None
+    """Concurrency key: jobs with the same key start one after the other. A function makes it of the arguments."""
+
     unique: Key | None
-    unique_mode: Literal["pending", "window", "debounce", "again"] | None
-    unique_for: Duration | None
-    unique_max: Duration | None
+    """Uniqueness key. True makes it of all arguments, several names of these arguments, a function of what it gets."""
 
 
-class PutOptions(SharedOptions, total=False):
-    """What may be said of one job: the arguments of `Queue.put`."""
+class CallOptions(SharedOptions, total=False):
+    """Options of one job of a job type: those of `Queue.put` without `text`, and `queue`."""
 
     jid: str | None
+    """The job's id. Default: a new random one."""
+
     depends: Iterable[HasJid | str] | HasJid | str | None
+    """Jobs, or their ids, that must be complete before this job is ready."""
 
 
-class ScheduleOptions(TypedDict, total=False):
-    """When jobs of a type recur: the arguments of `Queue.recur`, but `every` for its `interval`."""
+class ScheduleOptions(RecurrenceOptions, total=False):
+    """When jobs of a type recur: the options of `Queue.recur`, with `every` for its `interval`."""
 
     every: Duration | None
-    cron: str | None
-    tz: str
-    after: Duration | None
-    offset: Duration
-    start: Day | None
-    end: Day | None
-    limit: int
-    backlog: int
-    missed: Literal["all", "one", "none"]
-    catchup: Duration
-    overlap: Literal["allow", "skip"]
-    restart: bool
+    """Time from one due run to the next."""
 
 
 class JobOptions(SharedOptions, ScheduleOptions, total=False):
-    """What may be said of a job type."""
+    """Options of a job type."""
 
     name: str | None
+    """The klass of the jobs. Default: the name of the function or class."""
+
     backoff: Backoff
+    """The delay before each retry. Default: exponential."""
+
     fail_on: type[BaseException] | tuple[type[BaseException], ...]
+    """Exceptions after which a job fails at once and is not tried again."""
+
     arguments: Mapping[str, Any]
+    """The arguments of the runs of a recurring job, by name."""
+
     serializer: Serializer | None
+    """Makes text of data and results. Default: the app's."""
 
 
-PUT: Final = frozenset(PutOptions.__annotations__)
+CALL: Final = frozenset(CallOptions.__annotations__)
 SCHEDULE: Final = frozenset(ScheduleOptions.__annotations__)
 DECLARED: Final = frozenset(JobOptions.__annotations__)
 SHARED: Final = frozenset(SharedOptions.__annotations__)
 
 RECURS: Final = frozenset({"queue", "priority", "retries", "tags"})
-"""What a run of a recurring job has of its job type's options."""
+"""The options of a job type that the runs of a recurring job can have."""
 
 
 def check_names(given: Iterable[str], known: frozenset[str], where: str) -> None:
-    """Refuse an option that nobody knows."""
+    """Refuse unknown options. Raises DeclarationError."""
     for name in given:
         if name not in known:
             raise DeclarationError(f"{where} has no option {name!r}.", hint(name, sorted(known), "There are"))
 
 
 def given_only(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that say something: None stands for what is not said."""
+    """Remove the options that are None, which means not given."""
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -108,7 +100,7 @@ def given_only(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check(klass: str, queue: str, options: Mapping[str, Any]) -> Put:
-    """The put of a job with these options and no data; or refuse what the model would, whatever it holds."""
+    """Build the put of a job with these options and no data. Refuse what the model would refuse in any state."""
     from qmodel.model.engine import fault
     from qmodel.model.rules import deduplication
 
@@ -126,7 +118,7 @@ def check(klass: str, queue: str, options: Mapping[str, Any]) -> Put:
 
 
 def try_out(klass: str, put: Put) -> None:
-    """Put a job into an empty model, and refuse what it refuses."""
+    """Put a job into an empty model. Raises DeclarationError if the model refuses it."""
     from qmodel.model.engine import step
     from qmodel.model.state.store import Store
 
@@ -141,7 +133,7 @@ def _refused(klass: str, put: Put, options: Mapping[str, Any], refusal: Refusal)
     if not isinstance(error, BadArgument):
         return DeclarationError(f"{klass} could never be put: {error.sentence}", error.next_step)
     value = getattr(put, error.argument)
-    option = _OPTION.get(error.argument, error.argument)
+    option = OPTION_OF.get(error.argument, error.argument)
     if option == "klass":
         return DeclarationError(f"A job type cannot be called {value!r}.", error.next_step)
     if (together := _TOGETHER.get(option)) is not None and (value is None or _fits(error.argument, value)):
@@ -154,9 +146,6 @@ def _fits(argument: str, value: Any) -> bool:
     return next(a.kind.accepts(value) for a in Put.spec.arguments if a.name == argument)
 
 
-_OPTION: Final = {
-    f"{name}_ms": name for name in ("delay", "lease", "timeout", "ttl", "keep_complete", "keep_failed")
-} | {"unique_ms": "unique_for", "unique_max_ms": "unique_max"}
 _TOGETHER: Final = {
     "unique_mode": "unique_mode says what happens under a key: give unique=True, names of arguments, or a key.",
     "unique_for": "unique_for goes with unique, in the mode pending, or in the mode window, which needs it.",
@@ -167,12 +156,13 @@ _TOGETHER: Final = {
 # ---- what is made of the arguments
 
 Maker = Callable[[dict[str, Any]], Any]
-"""Makes a value of the arguments of a call, by name, with the defaults of those left out."""
+"""Makes the value of an option from the arguments of a call by name, with defaults filled in."""
 
 
 class Made(NamedTuple):
-    """An option whose value is another one for each job, a value of it to be tried, and whether it is made of the
-    arguments as JSON has them."""
+    """An option with a different value for each job; a value to try; and whether it is made from the arguments
+    converted to JSON's types.
+    """
 
     make: Maker
     tried: Any
@@ -185,9 +175,9 @@ class Made(NamedTuple):
 def apart(
     klass: str, options: Mapping[str, Any], names: Iterable[str], *, templates: bool
 ) -> tuple[dict[str, Any], dict[str, Made]]:
-    """The options that are the same for each job, and what makes the others.
+    """Divide options into those with the same value for each job, and makers of the others.
 
-    Where `templates` are meant, text such as `customer-{customer}` is filled in; else it is taken as it is.
+    With `templates`, texts such as `customer-{customer}` are filled in; otherwise they are taken as they are.
     """
     static = given_only(options)
     makers: dict[str, Made] = {}
@@ -223,7 +213,7 @@ def _made(klass: str, option: str, value: Any, names: list[str], templates: bool
 
 
 def _unique(klass: str, chosen: list[str] | None, names: list[str]) -> Made:
-    """What makes a key of some arguments, or of all."""
+    """Make the maker of a uniqueness key from some arguments, or from all."""
     for word in chosen or ():
         if word not in names:
             raise DeclarationError(
@@ -240,7 +230,7 @@ _FIELD = re.compile(r"\A\w+")
 
 
 def _template(klass: str, option: str, text: str, names: list[str]) -> Maker | None:
-    """What fills the arguments into a text; None for one without places for them."""
+    """Make the function that fills arguments into a text; None for a text without placeholders."""
     wrong = f"{klass} cannot have {option} = {text!r}"
     try:
         places = [place for _, place, _, _ in string.Formatter().parse(text) if place is not None]

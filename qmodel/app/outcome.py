@@ -1,4 +1,4 @@
-"""What became of an attempt, and the operation that tells the engine so: one meaning for workers and for tests."""
+"""The outcomes of attempts, and the operation that reports each to the engine. Workers and tests use the same."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from typing import Any, Final, Protocol
 from qmodel.contract import operations as ops
 
 UNKNOWN_MS: Final = (10_000, 600_000)
-"""After how long a job comes back whose job type nobody knew: time for a worker that does to come. As long again as it
-has waited already, within these bounds, so that many such jobs keep nobody from work."""
+"""Bounds of the delay before a job of an unknown type is ready again, in milliseconds. Within them the delay is the
+time that the job has waited already. A worker that knows the type may start meanwhile, and many such jobs block no
+worker.
+"""
 
-_ODD = re.compile("[\x00-\x1f\x7f]")
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
 GROUP_BYTES, MESSAGE_BYTES = 160, 1 << 16
 
 
 class Held(Protocol):
-    """A job under a lease: as the engine replies it, or as either client has it."""
+    """A leased job: the engine's reply, or an object of either client."""
 
     @property
     def jid(self) -> str: ...
@@ -35,25 +37,25 @@ class Held(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an attempt."""
+    """The outcome of an attempt."""
 
     def operation(self, job: Held, **pop: Any) -> ops.Operation:
-        """The operation that says so for a leased job.
+        """Make the operation that reports the outcome of a leased job.
 
-        With arguments of CompleteAndPop (`queue`, `worker`, `count`, `wait`, `request`) that of a completed job takes
-        the next ones in the same step; other outcomes pass over them.
+        With arguments of CompleteAndPop (`queue`, `worker`, `count`, `wait`, `request`) the operation of a completed
+        job leases the next jobs in the same step. Other outcomes ignore these arguments.
         """
         raise NotImplementedError
 
     @property
     def word(self) -> str:
-        """What became of it in one word, for logs and metrics: the class in lower case."""
+        """The outcome in one word, for logs and metrics: the class's name in lower case."""
         return type(self).__name__.lower()
 
 
 @dataclass(frozen=True, slots=True)
 class Completed(Outcome):
-    """It gave a result, which is text as it is stored."""
+    """The job returned a result, here as stored text."""
 
     result_text: str = ""
 
@@ -66,7 +68,7 @@ class Completed(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Retried(Outcome):
-    """It raised, and is tried again after a delay, if any retries remain, which the engine knows."""
+    """The job raised and is tried again after a delay, if the engine finds that retries are left."""
 
     delay_ms: int
     group: str
@@ -79,7 +81,7 @@ class Retried(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Failed(Outcome):
-    """It has failed, and is not tried again. `error` is what it raised."""
+    """The job has failed for good. `error` is its exception."""
 
     group: str
     message: str
@@ -91,7 +93,7 @@ class Failed(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Released(Outcome):
-    """It goes on later, uncounted: with other data perhaps, or when others have ended."""
+    """The job runs again later without using up a retry, perhaps with other data or after other jobs."""
 
     delay_ms: int = 0
     data: str | None = None
@@ -103,7 +105,7 @@ class Released(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Unknown(Outcome):
-    """Nobody here knows its job type: it is given back, for a worker that does."""
+    """The app does not know the job type. The job is released for a worker that does."""
 
     klass: str
     did_you_mean: str = ""
@@ -112,7 +114,7 @@ class Unknown(Outcome):
 
     @property
     def sentence(self) -> str:
-        """What is wrong, and what to do."""
+        """The problem, and what to do."""
         there = f"Did you mean {self.did_you_mean!r}?" if self.did_you_mean else _listed(self.known)
         back = f"The job was given back, and comes again in {self.delay_ms / 1000:.0f} seconds."
         return f"Nobody here performs {self.klass!r}. {there} {back}"
@@ -128,12 +130,12 @@ def _listed(known: Iterable[str]) -> str:
 
 
 def _group(text: str) -> str:
-    """A text as a group may be called."""
-    return _cut(_ODD.sub("?", text), GROUP_BYTES) or "Fail"
+    """Make a valid group name of a text."""
+    return _cut(_CONTROL.sub("?", text), GROUP_BYTES) or "Fail"
 
 
 def _message(text: str) -> str:
-    """A message as it may be stored; of a long one the end, where a traceback says what happened."""
+    """Cut a message to the stored length. Its end is kept, because a traceback names the error there."""
     encoded = text.encode(errors="backslashreplace")
     return encoded[-MESSAGE_BYTES:].decode(errors="ignore")
 

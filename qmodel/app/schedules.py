@@ -1,37 +1,45 @@
-"""Schedules of job types: the operation that lets one recur.
+"""Schedules of job types: the operation that lets a job type recur.
 
-A run of a recurring job has a queue, a priority, retries and tags, and nothing else that may be said of a job. Where a
-job type has more, what recurs is a job type of its own, `schedule:<klass>`, whose jobs put those that are meant. Their
-ids are made of the run's, so that there is one for each run, however often it is tried. Where the next run depends on
-the end of this one (`after`, `overlap="skip"`), it waits for what it put.
+A run of a recurring job has a queue, a priority, retries and tags, and no other options. If a job type has more
+options, a relay job type `schedule:<klass>` recurs instead, and its jobs put the actual jobs. Their ids are made from
+the run's id, so there is one for each run, however often the run is tried. If the next run depends on the end of this
+one (`after`, `overlap="skip"`), the relay job waits for the job that it put.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from qmodel.app import options as opts
-from qmodel.app.context import Context
 from qmodel.app.errors import DeclarationError
-from qmodel.client.fields import new_recurring
-from qmodel.contract.arguments import MOST
+from qmodel.client.build import new_recurring
 from qmodel.contract.operations import Recur
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import DataError, error_of
 
-if TYPE_CHECKING:
-    from qmodel.app.application import App
-    from qmodel.app.jobtype import JobType
-    from qmodel.client.sync import RecurringJob
+
+class Recurs(Protocol):
+    """The part of a job type that its schedule uses."""
+
+    klass: str
+    queue: str
+    given: dict[str, Any]
+    makers: dict[str, opts.Made]
+
+    def call_text(self, arguments: Mapping[str, Any]) -> str:
+        """The data of a call with these arguments by name."""
+
+    def relay(self, waits: bool) -> str:
+        """The job type whose jobs put those of this one."""
 
 
-def recur(kind: JobType[Any, Any, Any, Any], jid: str | None, arguments: Mapping[str, Any], times: Any) -> Recur:
-    """The operation that lets a job type recur with some arguments. Raises DeclarationError for what cannot work."""
+def recur(kind: Recurs, jid: str | None, arguments: Mapping[str, Any], times: Any) -> Recur:
+    """Build the operation that lets a job type recur with some arguments. Raises DeclarationError."""
     try:
-        data = kind.data_text(kind.binding.given((), arguments), {})
+        data = kind.call_text(arguments)
     except (TypeError, DataError) as error:
         raise DeclarationError(f"The schedule of {kind.klass} cannot be: {error}.", "Give arguments={...}.") from None
     own = {name: value for name, value in kind.given.items() if name in opts.RECURS and name != "queue"}
@@ -41,7 +49,7 @@ def recur(kind: JobType[Any, Any, Any, Any], jid: str | None, arguments: Mapping
     return _recur(kind, klass, data, {"jid": jid or schedule_id(kind.klass), **times, **own})
 
 
-def _recur(kind: JobType[Any, Any, Any, Any], klass: str, data: str, options: Mapping[str, Any]) -> Recur:
+def _recur(kind: Recurs, klass: str, data: str, options: Mapping[str, Any]) -> Recur:
     from qmodel.model.engine import step
     from qmodel.model.state.store import Store
 
@@ -61,52 +69,29 @@ def _recur(kind: JobType[Any, Any, Any, Any], klass: str, data: str, options: Ma
     return op
 
 
-def _relay(kind: JobType[Any, Any, Any, Any], times: Mapping[str, Any]) -> str:
-    """The job type whose jobs put those of another one, declared if it is not there."""
+def _relay(kind: Recurs, times: Mapping[str, Any]) -> str:
+    """Give the klass of the relay job type, which recurs in place of a job type. Raises DeclarationError."""
     waits = times.get("after") is not None or times.get("overlap") == "skip"
     if waits and ("unique" in kind.given or "unique" in kind.makers):
         raise DeclarationError(
             f"The schedule of {kind.klass} cannot wait for its jobs, which are unique: another one may stand for them.",
             "Leave out unique, or after and overlap: a unique job does not overlap.",
         )
-
-    def put(context: Context, **arguments: Any) -> None:
-        if context.waited:
-            return
-        made = kind.made((), arguments)
-        if waits:
-            context.wait_for(made, on_failure="ignore")
-        context.spawn(made)
-
-    name = PREFIX + kind.klass + (WAITS if waits else "")
-    if name not in kind.app.jobs:
-        kind.app.job(name=name, queue=kind.queue, serializer=kind.serializer)(put)
-    return name
+    return kind.relay(waits)
 
 
 PREFIX, WAITS = "schedule:", ":waits"
 
 
 def kind_of(klass: str) -> str:
-    """The job type of which jobs are made by those of another one, or itself."""
+    """Find the actual job type of a relay job type; any other klass is returned as it is."""
     return klass.removeprefix(PREFIX).removesuffix(WAITS)
-
-
-def left_over(app: App) -> Iterator[RecurringJob]:
-    """The schedules that job types of an app once declared and no longer do. Nobody ends them for that: an older
-    program may still be at work.
-    """
-    for queue in app.queues:
-        for known in app.client.queues[queue].recurring(0, MOST):
-            klass = kind_of(known.klass)
-            if klass in app.jobs and known.jid == schedule_id(klass) and known.jid not in app.schedules:
-                yield known
 
 
 _VISIBLE = re.compile(r"[!-~]{1,100}")
 
 
 def schedule_id(klass: str) -> str:
-    """The id of the schedule of a job type: the same whenever a program is started."""
+    """Give the id of a job type's schedule. It is the same each time the program starts."""
     word = klass if _VISIBLE.fullmatch(klass) else hashlib.sha256(klass.encode()).hexdigest()[:32]
     return f"schedule.{word}"

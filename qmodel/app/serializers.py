@@ -1,8 +1,8 @@
-"""How data and results become text, and text becomes data: JSON, unless an app brings something else.
+"""Serializers: data and results to text and back. The default is JSON; an app may have its own.
 
-A serializer has `dumps(value) -> str` and `loads(text) -> value`, where a value is what JSON has: values of other types
-have been converted before, and are converted after it (`values.py`). So one that encrypts, or writes something shorter
-than JSON, is a dozen lines. Nothing here, and nothing that may be chosen here, runs code that stands in the data.
+A serializer has `dumps(value) -> str` and `loads(text) -> value`. A value consists of JSON's types: values of other
+types are converted before and after (`values.py`). So a serializer that encrypts, or writes a more compact form, takes
+a dozen lines. No serializer here runs code from the data.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import json
 import zlib
 from typing import Any, Final, Protocol
 
-from qmodel.client.fields import encode
+from qmodel.client.convert import encode
 from qmodel.errors import DataError
 
 MARK: Final = "$zlib"
-"""The name under which compressed data stand: still a JSON object, which any program can pass on."""
+"""The key of compressed data. They are still a JSON object, which any program can pass on."""
 
 LARGEST: Final = 64 << 20
-"""How long compressed data may be when they are decompressed: a few bytes could be gigabytes."""
+"""The longest decompressed data, in bytes: a few compressed bytes could be gigabytes."""
 
 
 class Serializer(Protocol):
-    """What makes text of JSON's values, and the reverse."""
+    """Converts values of JSON's types to text, and back."""
 
     def dumps(self, value: object) -> str: ...
 
@@ -32,13 +32,13 @@ class Serializer(Protocol):
 
 
 class Json:
-    """JSON, the default; what is longer than `compress` characters is compressed. Compressed data are always read."""
+    """JSON, the default. Texts longer than `compress` characters are compressed. Compressed data can always be read."""
 
     def __init__(self, compress: int | None = None) -> None:
         self.compress = compress
 
     def dumps(self, value: object) -> str:
-        """The text that is stored."""
+        """Encode a value as the stored text."""
         text = encode(value)
         if self.compress is None or len(text) <= self.compress:
             return text
@@ -46,7 +46,7 @@ class Json:
         return f'{{"{MARK}":"{packed}"}}'
 
     def loads(self, text: str) -> Any:
-        """The value of a text; of none, None."""
+        """Decode a value from text; the empty text gives None."""
         if not text:
             return None
         try:
@@ -56,7 +56,7 @@ class Json:
 
 
 def unpacked(value: Any) -> Any:
-    """A value as it was before it was compressed, if it was."""
+    """Decompress a value if it is compressed."""
     if type(value) is not dict or len(value) != 1 or MARK not in value:
         return value
     try:

@@ -1,14 +1,14 @@
-"""From the arguments of a call to the data of a job, and back: an object of the arguments by name.
+"""The arguments of a call as the data of a job, and back: an object of the arguments by name.
 
     send_email.put("a@b", subject="x")     ->  {"to": "a@b", "subject": "x"}
     def add(*numbers): add.put(1, 2)       ->  {"numbers": [1, 2]}
     def note(**fields): note.put(a=1)      ->  {"a": 1}
 
-Only what was given is stored: defaults are those of the code that performs the job. A mistake is found by Python
-itself: for each function one is compiled that has the same parameters and gives the dictionary, so that the error is
-that of a call, and it costs no more than one.
+Only given arguments are stored; defaults are those of the code that performs the job. Python itself checks a call: for
+each function, a function with the same parameters is compiled, which returns the dictionary. So an error is that of a
+call, and the check costs no more than a call.
 
-A parameter that is annotated `Context` is no argument: it gets the job at hand.
+A parameter annotated `Context` is not an argument: it gets the context of the current attempt.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from collections.abc import Callable, Container, Mapping
 from inspect import Parameter
 from typing import Any, Final
 
-from qmodel.app.errors import BadArguments, DeclarationError, hint
+from qmodel.app.errors import BadArguments, DeclarationError
 from qmodel.app.values import Converter, converter
+from qmodel.errors import hint
 
 HEADERS: Final = "$headers"
-"""The name under which what is no argument travels with a job: the trace that it belongs to, say. No argument can have
-it."""
+"""The key of headers in a job's data: they travel with a job besides its arguments, for example a trace id. No argument
+can have this name."""
 
 _UNSET: Final = object()
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -48,7 +49,7 @@ class Binding:
         self.signature = signature.replace(parameters=shown, return_annotation=signature.empty)
         self._required = {p.name for p in self.parameters if p.default is p.empty and p.kind in _NAMED}
         self._names = {p.name for p in self.parameters}
-        # What `**others` takes has names of its own.
+        # Arguments for `**others` have other names.
         self.names = [p.name for p in self.parameters if p.kind is not p.VAR_KEYWORD]
         kinds = {p.kind for p in self._all}
         self._simple = kinds <= set(_NAMED)
@@ -64,20 +65,20 @@ class Binding:
 
     @property
     def hints(self) -> dict[str, Any]:
-        """The annotations as objects; as they were written where one of them cannot be had."""
+        """The annotations as objects; as source text where one cannot be resolved."""
         if self._hints is None:
             self._hints = _hints(self._function)
         return self._hints
 
     def try_to_resolve(self) -> None:
-        """Find out now what converts arguments and the result, unless a name of the module is still to come."""
+        """Make the converters now, unless an annotation names something that the module defines later."""
         self.resolve()
         if any(isinstance(hint, str) for hint in self.hints.values()):
             self._converters = None
 
     def resolve(self) -> None:
-        """Find out what converts arguments and the result, where that was not done yet: at the first use, when all
-        names of the module are there. Raises DeclarationError.
+        """Make the converters of arguments and result. At the first use all names of the module are defined. Raises
+        DeclarationError.
         """
         self._hints = None
         found = {}
@@ -90,14 +91,14 @@ class Binding:
 
     @property
     def converters(self) -> dict[str, Converter]:
-        """What converts arguments, by name."""
+        """The converters of arguments by name."""
         if self._converters is None:
             self.resolve()
         return self._converters or {}
 
     @property
     def result(self) -> Converter | None:
-        """What converts the result."""
+        """The converter of the result."""
         if self._converters is None:
             self.resolve()
         return self._result
@@ -105,12 +106,12 @@ class Binding:
     # ---- the call
 
     def given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a call by name. Raises TypeError, as the call would."""
+        """Give the arguments of a call by name. Raises TypeError, as the call would."""
         found: dict[str, Any] = self._bind(*args, **kwargs)
         return found
 
     def plain(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Arguments by name as JSON has them."""
+        """Convert arguments by name to JSON's types."""
         converters = self.converters
         if not converters:
             return given
@@ -124,16 +125,16 @@ class Binding:
         return data
 
     def complete(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Arguments by name, with the defaults of those that were not given."""
+        """Add the defaults of missing arguments."""
         several: dict[str, Any] = {p.name: [] for p in self.parameters if p.kind is p.VAR_POSITIONAL}
         return several | {p.name: p.default for p in self.parameters if p.default is not p.empty} | given
 
     # ---- and back
 
     def arguments(self, data: Any) -> dict[str, Any]:
-        """The arguments that data of a job mean, by name, converted. Raises BadArguments.
+        """Decode the arguments by name from a job's data. Raises BadArguments.
 
-        Data are an object of them by name, a list of them in order, or nothing.
+        The data are an object of arguments by name, a list of arguments in order, or None.
         """
         given = self.by_name(data)
         self.check(given)
@@ -146,7 +147,7 @@ class Binding:
         return given
 
     def by_name(self, data: Any) -> dict[str, Any]:
-        """The arguments that data mean, by name, as they are stored. Raises BadArguments."""
+        """Read the arguments by name from data, without conversion. Raises BadArguments."""
         if data is None:
             return {}
         if isinstance(data, dict):
@@ -159,7 +160,7 @@ class Binding:
             raise BadArguments(str(error)) from None
 
     def check(self, given: Mapping[str, Any]) -> None:
-        """Refuse arguments that are missing, or too many."""
+        """Refuse missing and unknown arguments. Raises BadArguments."""
         missing = self._required - given.keys()
         missing |= {
             p.name for p in self.parameters if p.kind is p.POSITIONAL_ONLY and p.default is p.empty
@@ -172,7 +173,7 @@ class Binding:
             raise BadArguments(f"{self.klass} takes no {word!r}. {hint(word, self._names, 'It takes')}")
 
     def call(self, given: dict[str, Any], context: object) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments of the function, from those by name that `arguments` gave."""
+        """Make the positional and named arguments of the function from the result of `arguments`."""
         if self._simple:
             return [], {**given, **dict.fromkeys(self.contexts, context)} if self.contexts else given
         left = {**given, **dict.fromkeys(self.contexts, context)}
@@ -187,7 +188,7 @@ class Binding:
 
 
 def is_context(hint: Any) -> bool:
-    """Whether an annotation means the job at hand; also one that can only be had by type checkers."""
+    """Whether an annotation means the context, also one that only type checkers can resolve."""
     from qmodel.app.context import Context
 
     hint = getattr(hint, "__forward_arg__", hint)
@@ -199,7 +200,7 @@ def is_context(hint: Any) -> bool:
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of a function, each by itself: one that cannot be had stays text."""
+    """Resolve the annotations of a function one by one. One that cannot be resolved stays text."""
     try:
         return typing.get_type_hints(function, include_extras=True)
     except Exception:
@@ -215,7 +216,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a function, also where an annotation names what is still to come."""
+    """Give the signature of a function, also if an annotation names something defined later."""
     if sys.version_info >= (3, 14):
         from annotationlib import Format
 
@@ -233,14 +234,14 @@ def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _each(made: Converter, kind: Any) -> Converter:
-    """What converts a parameter of several values, from what converts one."""
+    """Make the converter of a `*args` parameter from the converter of one value."""
     if kind is not Parameter.VAR_POSITIONAL:
         return made
     return Converter(lambda several: list(map(made.dump, several)), lambda several: list(map(made.load, several)))
 
 
 def _compiled(klass: str, parameters: list[Parameter]) -> Callable[..., dict[str, Any]]:
-    """A function with these parameters that gives the arguments of its call by name, without those left out."""
+    """Compile a function with these parameters that returns the given arguments of its call by name."""
     taken = {p.name for p in parameters}
     found, unset, check = (_free(name, taken) for name in ("found", "unset", "check"))
     left_out = _Written(unset)
@@ -258,12 +259,12 @@ def _compiled(klass: str, parameters: list[Parameter]) -> Callable[..., dict[str
     names: dict[str, Any] = {unset: _UNSET, check: lambda others: _check_apart(by_place, others)}
     exec("\n".join([*lines, f" return {found}"]), names)
     bind: Callable[..., dict[str, Any]] = names["bind"]
-    bind.__qualname__ = klass  # what the interpreter calls it in its errors
+    bind.__qualname__ = klass  # the name in the interpreter's errors
     return bind
 
 
 def _free(name: str, taken: Container[str]) -> str:
-    """A name like one that no parameter has."""
+    """Extend a name until no parameter has it."""
     while name in taken:
         name += "_"
     return name
@@ -273,7 +274,7 @@ _SEVERAL = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 class _Written:
-    """A default, as the compiled function writes it."""
+    """A default value in the source of the compiled function."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -283,13 +284,13 @@ class _Written:
 
 
 def _check_apart(by_place: set[str], others: Mapping[str, Any]) -> None:
-    """Refuse an argument of `**others` that is called as one that can only be given by its place."""
+    """Refuse an argument of `**others` with the name of a positional-only parameter."""
     if both := by_place & others.keys():
         raise TypeError(f"{min(both)!r} can be given by its place only, for a job's data have names only")
 
 
 def check_function(klass: str, function: Any) -> None:
-    """Refuse what gives its values bit by bit: nobody would ask it for them."""
+    """Refuse generator functions: their values would never be read."""
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise DeclarationError(
             f"{klass} is a generator function, which does nothing when it is called.",

@@ -1,37 +1,46 @@
-"""Jobs of a job type: those of the client, whose result is what the function gives."""
+"""Jobs of a job type: the client's jobs, with results of the function's type."""
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from qmodel.client.fields import Duration
+from qmodel.app.base import BaseApp
+from qmodel.client.convert import Duration
 from qmodel.client.sync import Job
 from qmodel.contract import operations as ops
 from qmodel.errors import DataError
 
-if TYPE_CHECKING:
-    from qmodel.app.jobtype import JobType
-
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class ResultReader(Protocol[R_co]):
+    """The part of a job type that its jobs use."""
+
+    @property
+    def app(self) -> BaseApp: ...
+
+    def result_of(self, text: str) -> R_co:
+        """Decode a result from stored text. Raises DataError."""
 
 
 class TypedJob(Job, Generic[R]):
-    """A job of a job type: `wait` gives what the function gave, as its annotation says."""
+    """A job of a job type. `wait` gives the function's result, converted by its annotation."""
 
-    def __init__(self, kind: JobType[Any, R, Any, Any], jid: str, given: ops.Put | None = None) -> None:
+    def __init__(self, kind: ResultReader[R], jid: str, given: ops.Put | None = None) -> None:
         super().__init__(kind.app.client, jid, given=given)
         self._kind = kind
 
     def wait(self, timeout: Duration = math.inf) -> R:
-        """Sleep until it has ended, and give what its function gave. Raises what `Job.wait` raises."""
-        with suppress(DataError):  # the text may be none of JSON: its job type knows
+        """Sleep until the job has ended, and give the function's result. Raises the errors of `Job.wait`."""
+        with suppress(DataError):  # the result may not be JSON; the job type decodes it
             super().wait(timeout)
         return self._kind.result_of(self._load().result)
 
     @property
     def result(self) -> R | None:
-        """What its function gave; None for a job without a result."""
+        """The function's result; None for a job without a result."""
         text = self._load().result
         return self._kind.result_of(text) if text else None

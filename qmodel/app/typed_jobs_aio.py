@@ -1,37 +1,35 @@
-"""The same as typed_jobs.py for event loops."""
+"""Jobs of a job type, for event loops."""
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from qmodel.app.typed_jobs import ResultReader
 from qmodel.client.aio import AsyncJob
-from qmodel.client.fields import Duration
+from qmodel.client.convert import Duration
 from qmodel.contract import operations as ops
 from qmodel.errors import DataError
-
-if TYPE_CHECKING:
-    from qmodel.app.jobtype import JobType
 
 R = TypeVar("R")
 
 
 class AsyncTypedJob(AsyncJob, Generic[R]):
-    """The same for an event loop."""
+    """A job of a job type, for an event loop."""
 
-    def __init__(self, kind: JobType[Any, R, Any, Any], jid: str, given: ops.Put | None = None) -> None:
+    def __init__(self, kind: ResultReader[R], jid: str, given: ops.Put | None = None) -> None:
         super().__init__(kind.app.aclient, jid, given=given)
         self._kind = kind
 
     async def wait(self, timeout: Duration = math.inf) -> R:
-        """Sleep until it has ended, and give what its function gave. Raises what `AsyncJob.wait` raises."""
+        """Sleep until the job has ended, and give the function's result. Raises the errors of `AsyncJob.wait`."""
         with suppress(DataError):
             await super().wait(timeout)
         return self._kind.result_of(self._load().result)
 
     @property
     def result(self) -> R | None:
-        """What its function gave; None for a job without a result."""
+        """The function's result; None for a job without a result."""
         text = self._load().result
         return self._kind.result_of(text) if text else None

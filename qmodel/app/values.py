@@ -1,11 +1,11 @@
-"""Arguments and results that JSON does not have: converted by what their annotations say.
+"""Conversion of arguments and results of types that JSON does not have, by their annotations.
 
-What JSON has (text, numbers, lists, dictionaries with text as keys, and any of these in each other) is left as it is,
-at no cost. Everything else is left to a library that is made for it: pydantic where one of its models is meant, else
-msgspec, which knows dataclasses, attrs, its own structs, dates and times, UUIDs, Decimals, enums, sets, tuples, bytes.
+JSON's types (text, numbers, lists, dictionaries with text as keys, and any nesting of these) are passed on unchanged,
+at no cost. All other types are converted by a library: pydantic for its own models, else msgspec, which knows
+dataclasses, attrs, its own structs, dates and times, UUIDs, Decimals, enums, sets, tuples and bytes.
 
-An annotation that cannot be had while the program runs (its import stands under TYPE_CHECKING) says nothing: then the
-value must be one that JSON has.
+An annotation that cannot be resolved at run time (its import stands under TYPE_CHECKING) is ignored: then the value
+must be of JSON's types.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from qmodel.app.errors import DeclarationError
-from qmodel.client.fields import encode
+from qmodel.client.convert import encode
 
 
 class Converter(NamedTuple):
-    """From a value to what JSON has, and back."""
+    """Converts a value to JSON's types, and back."""
 
     dump: Callable[[Any], Any]
     load: Callable[[Any], Any]
@@ -35,9 +35,9 @@ _DICTS: Final = frozenset({dict, _ABC.Mapping, _ABC.MutableMapping})
 
 
 def converter(annotation: Any, where: str) -> Converter | None:
-    """What converts values of an annotation; None where JSON has them.
+    """Make the converter for an annotation; None if its values are of JSON's types.
 
-    `where` names the place for the message. Raises DeclarationError where a library is needed that is not there.
+    `where` names the place for the message. Raises DeclarationError if a library is needed and not installed.
     """
     if is_plain(annotation):
         return None
@@ -47,7 +47,7 @@ def converter(annotation: Any, where: str) -> Converter | None:
 
 
 def is_plain(annotation: Any) -> bool:
-    """Whether JSON has all values of an annotation."""
+    """Whether all values of an annotation are of JSON's types."""
     if isinstance(annotation, typing.TypeVar | str | typing.ForwardRef):
         return True
     try:
@@ -72,13 +72,13 @@ def is_plain(annotation: Any) -> bool:
 
 
 def _bare(annotation: Any) -> Any:
-    """What stands inside Required and NotRequired."""
+    """Remove Required and NotRequired from an annotation."""
     wrapped = typing.get_origin(annotation) in (typing.Required, typing.NotRequired)
     return typing.get_args(annotation)[0] if wrapped else annotation
 
 
 def _parts(annotation: Any) -> list[Any]:
-    """An annotation and all that stands inside it."""
+    """List an annotation and all annotations inside it."""
     found = [annotation, *getattr(annotation, "__metadata__", ())]
     for part in typing.get_args(annotation):
         found += _parts(part) if not isinstance(part, list) else []
@@ -98,7 +98,7 @@ def _by_pydantic(annotation: Any) -> Converter:
     def dump(value: Any) -> Any:
         return adapter.dump_python(value, mode="json")
 
-    # As JSON, for what is strict with Python's values is not with JSON's: a date may be text there.
+    # Through JSON, because strict models accept more there: a date may be text.
     return Converter(dump, lambda value: adapter.validate_json(encode(value)))
 
 
@@ -127,7 +127,7 @@ def _by_msgspec(annotation: Any, where: str) -> Converter:
 
 
 def _unknown(info: Any) -> str:
-    """The first type inside a description of msgspec's that it would not know how to make, or empty."""
+    """Find the first type in msgspec's description of a type that msgspec cannot convert; empty if there is none."""
     ahead: list[Any] = [info]
     seen: set[int] = set()
     while ahead:

@@ -96,7 +96,7 @@ def _given(kind: JobType[..., Any, ..., Any], words: Sequence[str]) -> tuple[lis
 
 def _refuse_name(kind: JobType[..., Any, ..., Any], name: str, place: str) -> None:
     """Raise UsageError for an unknown `name=...`, unless it can be a text for a positional parameter."""
-    from qmodel.app.errors import did_you_mean
+    from qmodel.errors import did_you_mean
 
     wanted = kind.binding.hints.get(place)
     takes_text = bool(place) and (wanted in (None, Any, str) or str in get_args(wanted))
@@ -147,8 +147,10 @@ def _nothing() -> Iterator[None]:
 @contextmanager
 def _performing(kind: JobType[..., Any, ..., Any], queue: str | None) -> Iterator[None]:
     """Run a worker in a thread of this process."""
+    from qmodel.app import App
     from qmodel.worker import Worker
 
+    assert isinstance(kind.app, App)
     worker = Worker(kind.app, (queue or kind.queue,))
     thread = threading.Thread(target=worker.run, daemon=True)
     thread.start()

@@ -205,7 +205,7 @@ def _checked(kind: Kind, value: Any, name: str) -> Any:
 
 
 def _setting(option: str, text: str) -> int:
-    from qmodel.client.fields import is_duration
+    from qmodel.client.settings import is_duration
 
     try:
         return parse_duration(text) if is_duration(option) else int(text)

@@ -22,7 +22,7 @@ def command(jids: tuple[str, ...], timeout: int | None) -> None:
     error says why, and the exit code is 1; with --json every job is an object, {"jid", "result"} or
     {"jid", "error", "sentence"}.
     """
-    from qmodel.client.fields import encode
+    from qmodel.client.convert import encode
 
     at = session()
     found = at.client.wait(jids, math.inf if timeout is None else timeout / 1000)

@@ -1,4 +1,4 @@
-"""Requests, asynchronously: sets of jobs of which only so many run at a time."""
+"""Requests for an event loop: sets of jobs with a limit on how many run at a time."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ import os
 import time
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from qmodel.client.fields import LONGEST_SLEEP, Duration, HasJid, Listing, new_job, seconds_of
+from qmodel.client.aio_executor import AsyncExecutor
+from qmodel.client.build import new_job
+from qmodel.client.convert import Duration, HasJid, seconds_of
+from qmodel.client.defaults import LONGEST_SLEEP
+from qmodel.client.values import Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import RequestNotEnded, RequestNotFound
 
-if TYPE_CHECKING:
-    from qmodel.client.aio import AsyncClient
-
 
 class AsyncRequest:
     """One request.
 
-    As a context manager it is opened at the beginning of the block and closed at its end; it is canceled when an
-    exception leaves the block.
+    As a context manager it is opened at the start of the block and closed at its end. An exception that leaves the
+    block cancels it.
 
         async with client.request("album-7", "images", limit=3) as request:
             for file in files:
@@ -32,7 +33,7 @@ class AsyncRequest:
         print((await request.wait()).done)
     """
 
-    def __init__(self, client: AsyncClient, id: str, opening: ops.RequestOpen | None = None) -> None:
+    def __init__(self, client: AsyncExecutor, id: str, opening: ops.RequestOpen | None = None) -> None:
         self.client = client
         self.id = id
         self._opening = opening
@@ -42,7 +43,7 @@ class AsyncRequest:
         return f"<{type(self).__name__} {self.id}>"
 
     async def get(self) -> replies.Request:
-        """How far it has come. Raises RequestNotFound."""
+        """Read the state of the request. Raises RequestNotFound."""
         known: replies.Request | None = await self.client.execute(ops.RequestGet(self.id))
         if known is None:
             raise RequestNotFound(Refusal("REQUEST_NOT_FOUND", (self.id,)))
@@ -61,10 +62,10 @@ class AsyncRequest:
         tags: Iterable[str] | None = None,
         depends: Iterable[HasJid | str] | HasJid | str | None = None,
     ) -> str:
-        """Add a sub-request, with the arguments of `Queue.put`; give its jid, `<id>:<name>`.
+        """Add a sub-request, with options of `Queue.put`; give its jid, `<id>:<name>`.
 
-        `name`: by default a new random one. One that was added before is passed over: so a program that is begun again
-        may add them all again. Refused with RequestNotFound, RequestState, JobExists.
+        `name`: by default a new random one. A name that was added before is skipped, so a restarted program may add all
+        of them again. Refused with RequestNotFound, RequestState, JobExists.
         """
         op = new_job(
             self._queue or (await self.get()).queue,
@@ -81,33 +82,33 @@ class AsyncRequest:
         return op.jid
 
     async def add_many(self, jobs: Iterable[ops.Put]) -> int:
-        """Add sub-requests, made by `Queue.new`, a thousand in a step; give how many are new."""
+        """Add sub-requests, made by `Queue.new`, a thousand in a step; give the number of new ones."""
         puts, new = tuple(jobs), 0
         for start in range(0, len(puts), MOST):
             new += int(await self.client.execute(ops.RequestAdd(self.id, puts[start : start + MOST])))
         return new
 
     async def close(self) -> str:
-        """Let it end with its last sub-request; give its state. Refused with RequestNotFound."""
+        """Close the request: it ends with its last sub-request. Give its state. Refused with RequestNotFound."""
         state: str = await self.client.execute(ops.RequestClose(self.id))
         return state
 
     async def tune(self, *, limit: int | None = None, priority: int | None = None) -> None:
-        """Change how many of its sub-requests run at a time, or its priority. Refused with RequestState."""
+        """Change the limit of running sub-requests, or the priority. Refused with RequestState."""
         await self.client.execute(ops.RequestTune(self.id, priority, limit))
 
     async def cancel(self) -> None:
-        """Call it off: what nobody runs is deleted, and what is running is revoked. Refused with RequestNotFound."""
+        """Cancel the request: running sub-requests are revoked, others are deleted. Refused with RequestNotFound."""
         while await self.client.execute(ops.RequestCancel(self.id)):
             pass
 
     async def forget(self) -> None:
-        """Forget it, once it has ended; its jobs stay. Refused with RequestNotFound, RequestState."""
+        """Delete the record of an ended request; its jobs stay. Refused with RequestNotFound, RequestState."""
         while await self.client.execute(ops.RequestForget(self.id)):
             pass
 
     async def wait(self, timeout: Duration = math.inf) -> replies.Request:
-        """Sleep until it has ended, whoever ends it and whenever that was; give how it ended.
+        """Sleep until the request has ended, and give its final state. It may have ended before.
 
         Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound.
         """
@@ -118,7 +119,7 @@ class AsyncRequest:
             if known.ended_at:
                 return known
             woken = True
-            while woken:  # when nothing happened for long, look at the request itself
+            while woken:  # after a long time without events, read the request itself
                 left = until - time.monotonic()
                 if left <= 0:
                     raise RequestNotEnded(self.id, seconds_of(timeout))
@@ -148,17 +149,17 @@ class AsyncRequest:
 class AsyncRequests:
     """The requests, by id: `client.requests["album-7"]`."""
 
-    def __init__(self, client: AsyncClient) -> None:
+    def __init__(self, client: AsyncExecutor) -> None:
         self._client = client
 
     def __getitem__(self, id: str) -> AsyncRequest:
-        """A request by id, whether or not it is there."""
+        """Refer to a request by id, whether or not it exists."""
         return AsyncRequest(self._client, id)
 
     async def open(self, id: str, queue: str, *, limit: int, priority: int = 0) -> AsyncRequest:
-        """Open a request: sub-requests of a queue, at most `limit` of which run at a time.
+        """Open a request: sub-requests of a queue with at most `limit` running at a time.
 
-        One that is there already, opened alike, is opened no more. Refused with RequestConflict.
+        If it is open already with the same arguments, nothing changes. Refused with RequestConflict.
         """
         op = ops.RequestOpen(id, queue, limit, priority)
         await self._client.execute(op)
@@ -170,11 +171,11 @@ class AsyncRequests:
         return AsyncRequest(self._client, id)
 
     async def get(self, id: str) -> replies.Request | None:
-        """How far a request has come, or None when there is none."""
+        """Read the state of a request; None if there is none."""
         known: replies.Request | None = await self._client.execute(ops.RequestGet(id))
         return known
 
     async def page(self, state: str = "open", offset: int = 0, count: int = 25) -> Listing[AsyncRequest]:
-        """List the requests that are open, closed, canceling, done or canceled, longest so first."""
+        """List the requests in a state (open, closed, canceling, done, canceled), longest in it first."""
         found: Any = await self._client.execute(ops.Requests(state, offset, count))
         return Listing([self[id] for id in found.jids], found.total)

@@ -1,77 +1,70 @@
-"""Waiting for results in an event loop. `qmodel/client/outcomes.py` says how it works.
-
-This is the hand-written one; `qmodel/client/sync_results.py` is made from it, as `qmodel/client/sync.py` is made from
-`qmodel/client/aio.py`.
-"""
+"""Waiting for results in an event loop. `qmodel/client/outcomes.py` explains how it works."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from qmodel.client.fields import LONGEST_SLEEP
-from qmodel.client.outcomes import AsyncBell, Ended, Waiter, Watch, check
+from qmodel.client.aio_executor import AsyncExecutor
+from qmodel.client.defaults import LONGEST_SLEEP
+from qmodel.client.outcomes import AsyncSignal, Ended, Waiter, Watch, check
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
 
-if TYPE_CHECKING:
-    from qmodel.client.aio import AsyncClient
-
-LOOK = 100
-"""Jobs that are looked at in one operation: each comes with its data and its result."""
+FETCHED = 100
+"""How many jobs one operation fetches: each comes with its data and its result."""
 
 
 class AsyncResults:
-    """Those who wait for results by one client."""
+    """The waiters for results of one client."""
 
-    def __init__(self, client: AsyncClient) -> None:
+    def __init__(self, client: AsyncExecutor) -> None:
         self._client = client
         self._watch, self._process = Watch(), os.getpid()
 
     async def wait(self, jids: Sequence[str], timeout: float) -> dict[str, Ended]:
-        """Sleep until all jobs have ended, or time is up; give those that have."""
+        """Sleep until all jobs have ended, or `timeout` seconds have passed; give the ended ones."""
         check(jids)
-        if self._process != os.getpid():  # after a fork nobody is there who led
+        if self._process != os.getpid():  # the leader stayed in the parent process
             self._watch, self._process = Watch(), os.getpid()
         until = time.monotonic() + timeout
-        bell = AsyncBell()
-        waiter = Waiter(jids, bell.ring)
+        signal = AsyncSignal()
+        waiter = Waiter(jids, signal.set)
         known = self._watch.enter(waiter)
         try:
             if not known:
                 self._watch.begin(await self._client.newest())
-            await self._look(list(waiter.missing))
+            await self._fetch(list(waiter.missing))
             while waiter.missing and (left := until - time.monotonic()) > 0:
-                bell.clear()
+                signal.clear()
                 if self._watch.lead(waiter):
                     await self._follow(waiter, until)
                 elif waiter.missing:
-                    await bell.wait(left)
+                    await signal.wait(left)
         finally:
             self._watch.leave(waiter)
         return waiter.ended
 
     async def _follow(self, waiter: Waiter, until: float) -> None:
-        """Read the events for all who wait, until the leader has what it waits for or its time is up."""
+        """Read the events for all waiters, until the leader's jobs have ended or its time is up."""
         while waiter.missing and (left := until - time.monotonic()) > 0:
             after = self._watch.after or 0
             if await self._client.backend.wait_events(after, min(left, LONGEST_SLEEP)):
                 await self._read(after)
             else:
                 self._watch.restart(await self._client.newest())
-                await self._look(self._watch.waited_for())
+                await self._fetch(self._watch.waited_for())
 
     async def _read(self, after: int) -> None:
-        """Read the events after a sequence number, and look at the jobs that they tell of."""
+        """Read the events after a sequence number, and fetch the jobs that they name."""
         while page := await self._client.execute(ops.Events(after, MOST)):
-            await self._look(self._watch.take(after, page))
+            await self._fetch(self._watch.take(after, page))
             after = page[-1].seq
             if len(page) < MOST:
                 return
 
-    async def _look(self, jids: Sequence[str]) -> None:
-        for start in range(0, len(jids), LOOK):
-            some = jids[start : start + LOOK]
-            self._watch.tell(some, await self._client.execute(ops.Multiget(tuple(some))))
+    async def _fetch(self, jids: Sequence[str]) -> None:
+        for start in range(0, len(jids), FETCHED):
+            some = jids[start : start + FETCHED]
+            self._watch.notify(some, await self._client.execute(ops.Multiget(tuple(some))))

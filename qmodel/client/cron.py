@@ -1,17 +1,17 @@
-"""The moments of cron expressions, in time zones, for those who tell them to the engine.
+"""The moments of cron expressions in time zones, which clients send to the engine.
 
-The engine keeps a list of moments and knows no calendar (`qmodel/model/state/schedules.py`). Here a client works out
-which moments come after the last one that the engine knows. What it tells is accepted from that moment only; so it
-matters neither how many clients do so, nor what their clocks say.
+The engine keeps a list of moments and knows no calendar (`qmodel/model/state/schedules.py`). A client computes the
+moments after the last one that the engine knows. The engine accepts them only if that last one is still the same, so
+the number of clients and their clocks do not matter.
 
-An expression has five fields, or six with the seconds first, as Debian's cron reads them (`cronsim`): names of days
-and months, `*/5`, `L`, `#`. The day of the month *and* that of the week must fit where one of them begins with a star,
-else one *or* the other. Where clocks are put forward, a moment that does not exist is made up for at the first one that
-does; where they are put back, one that comes twice is taken once. Both hold for expressions that name minutes and
-hours; one that has a star there, or names seconds, simply goes on.
+An expression has five fields, or six with the seconds first, as Debian's cron reads them (`cronsim`): names of days and
+months, `*/5`, `L`, `#`. If the day of the month or the day of the week begins with a star, both must fit; otherwise one
+of them must. When clocks go forward, a moment that does not exist is replaced by the first one that does; when they go
+back, a moment that comes twice is used once. Both hold for expressions with fixed minutes and hours; an expression with
+a star there, or with seconds, simply continues.
 
-Moments are told a month ahead, a hundred at most: what a parliament changes about a time zone is known by then. So a
-schedule goes on for a month, or for a hundred runs, while no client is alive to tell more.
+Moments are sent for one month ahead, a hundred at most: changes of a time zone by law are known by then. So a schedule
+goes on for a month, or for a hundred runs, while no client is alive to send more.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cronsim import CronSim
 
 AHEAD_MS = 31 * 86_400_000
-"""How far ahead moments are told; the next one is told however far it is."""
+"""How far ahead moments are sent. The next one is sent however far away it is."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -45,7 +45,7 @@ class CronNotInstalled(QmodelError):
 
 
 def spec(expression: str, zone: str) -> str:
-    """An expression and its time zone as one text, which the engine keeps. Raises ValueError where one of them is none.
+    """Join an expression and its time zone to the text that the engine keeps. Raises ValueError if one is invalid.
 
     >>> spec("0 9 * * 1-5", "Europe/Berlin")
     '0 9 * * 1-5 Europe/Berlin'
@@ -55,13 +55,13 @@ def spec(expression: str, zone: str) -> str:
 
 
 def apart(cron: str) -> tuple[str, str]:
-    """The expression and the time zone of such a text."""
+    """Split such a text into expression and time zone."""
     expression, _, zone = cron.rpartition(" ")
     return expression, zone
 
 
 def next_moments(cron: str, after: int, most: int = TIMES_MOST) -> tuple[int, ...]:
-    """The moments (milliseconds since the epoch) after one, a month of them; at least one, if there are any.
+    """Compute the moments of one month after a moment, in milliseconds since the epoch; at least one if there is any.
 
     >>> next_moments("0 0 1 1 * UTC", 0)
     (31536000000,)
@@ -70,21 +70,24 @@ def next_moments(cron: str, after: int, most: int = TIMES_MOST) -> tuple[int, ..
     for moment in islice(_moments(*apart(cron), after), most):
         if found and moment > max(after, found[0]) + AHEAD_MS:
             break
-        if not found or moment > found[-1]:  # several that do not exist may be made up for at once
+        if not found or moment > found[-1]:  # several missing moments may have the same replacement
             found.append(moment)
     return tuple(found)
 
 
 def advance(schedule: Schedule, now: int) -> RecurAdvance:
-    """What tells the engine the next moments of a schedule. `now` (milliseconds) is of use only where some were missed
-    that are not to be made: there is no need to tell those.
+    """Make the operation that sends the next moments of a schedule to the engine.
+
+    `now` (milliseconds) only serves to leave out missed moments whose runs will not be made.
     """
     start = max(schedule.last_at, _unwanted_until(schedule, now))
     return RecurAdvance(schedule.jid, schedule.last_at, next_moments(schedule.cron, start))
 
 
 def advances(schedules: Iterable[Schedule], now: int) -> Iterator[RecurAdvance]:
-    """The same of several; one whose expression or zone cannot be read is passed over, with a warning."""
+    """Make these operations for several schedules. One with an unreadable expression or zone is skipped with a
+    warning.
+    """
     for schedule in schedules:
         try:
             yield advance(schedule, now)
@@ -93,7 +96,7 @@ def advances(schedules: Iterable[Schedule], now: int) -> Iterator[RecurAdvance]:
 
 
 def _unwanted_until(schedule: Schedule, now: int) -> int:
-    """The moment up to which missed runs are not to be made."""
+    """Find the moment up to which missed runs will not be made."""
     if schedule.missed == "none":
         return now - schedule.catchup_ms - 1
     kept = 1 if schedule.missed == "one" else schedule.backlog
@@ -104,7 +107,7 @@ def _unwanted_until(schedule: Schedule, now: int) -> int:
 
 
 def _moments(expression: str, zone: str, after: int, back: bool = False) -> Iterator[int]:
-    """All moments after one, or before it, nearest first."""
+    """Yield all moments after one, or before it, nearest first."""
     for moment in _reader(expression, zone, after, back):
         yield round((moment - EPOCH).total_seconds() * 1000)
 

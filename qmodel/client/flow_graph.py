@@ -1,97 +1,17 @@
-"""The graph of a flow, as it is at a moment, and pictures of it: for mermaid, and as SVG.
-
-It is walked from one job: up to those that it waited for, and down to those that still wait. A job remembers for whom
-it waited if one of its edges has a policy or a name, as all have that `qmodel.client.flows` makes. So from the last job
-of a flow all of it is seen.
-"""
+"""Pictures of a flow: as text for mermaid, and as SVG."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable
 
-from qmodel.contract import replies
-from qmodel.contract.arguments import MOST, Edge
-
-COLOURS = {
-    "scheduled": "#dbe4ff", "depends": "#e9ecef", "waiting": "#fff3bf", "throttled": "#ffe8cc", "running": "#a5d8ff",
-    "stalled": "#ffc9c9", "complete": "#b2f2bb", "failed": "#ffa8a8", "gone": "#ffffff",
-}  # fmt: skip
-"""What the box of a job is filled with, by its state; the state is written in it as well."""
-
-DASHES = {"block": "", "fail": "", "ignore": "5 4", "cancel": "2 3"}
-"""How the line of an edge is drawn, by its policy."""
+from qmodel.client.flow_jobs import COLOURS, DASHES, FlowJobs, label
 
 
-class Node(NamedTuple):
-    """A job of a flow, as it is; `gone` is the state of one that does not exist."""
-
-    jid: str
-    klass: str
-    state: str
-
-
-class Graph:
-    """The jobs of a flow, and the edges between them."""
-
-    def __init__(self, jid: str, most: int = MOST) -> None:
-        self.nodes: dict[str, Node] = {}
-        self.edges: dict[tuple[str, str], Edge] = {}
-        self.is_whole = True
-        self._most = most
-        self._wanted: dict[str, None] = {jid: None}
-
-    def wanted(self) -> tuple[str, ...]:
-        """The ids of the next jobs to be looked at; none when the walk is done, or long enough."""
-        room = self._most - len(self.nodes)
-        if self._wanted and room <= 0:
-            self.is_whole = False
-            return ()
-        return tuple(self._wanted)[: min(MOST, room)]
-
-    def add(self, wanted: Iterable[str], found: Iterable[replies.Job]) -> None:
-        """Take in jobs that were looked at; those that were not found are gone."""
-        there = {job.jid: job for job in found}
-        for jid in wanted:
-            del self._wanted[jid]
-            job = there.get(jid)
-            self.nodes[jid] = Node(jid, job.klass, job.state) if job is not None else Node(jid, "", "gone")
-            if job is not None:
-                self._link(job)
-
-    def _link(self, job: replies.Job) -> None:
-        before = dict.fromkeys(job.dependencies, Edge("")) | {edge.jid: edge for edge in job.after}
-        for jid, edge in before.items():
-            self.edges[jid, job.jid] = edge._replace(jid=jid)
-        for jid in job.dependents:
-            self.edges.setdefault((job.jid, jid), Edge(job.jid))
-        for jid in (*before, *job.dependents):
-            if jid not in self.nodes:
-                self._wanted[jid] = None
-
-    def layers(self) -> list[list[str]]:
-        """The jobs by the longest way that leads to each; within a layer as they were found."""
-        depth = self._depths()
-        found: list[list[str]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
-        for jid, level in depth.items():
-            found[level].append(jid)
-        return found
-
-    def known(self) -> dict[tuple[str, str], Edge]:
-        """The edges between jobs that were looked at."""
-        return {pair: edge for pair, edge in self.edges.items() if pair[0] in self.nodes and pair[1] in self.nodes}
-
-    def _depths(self) -> dict[str, int]:
-        before: dict[str, list[str]] = {jid: [] for jid in self.nodes}
-        for one, other in self.known():
-            before[other].append(one)
-        depth: dict[str, int] = {}
-        for jid in self.nodes:
-            _measure(jid, before, depth)
-        return depth
+class Graph(FlowJobs):
+    """The jobs of a flow and the edges between them, with pictures."""
 
     def mermaid(self) -> str:
-        """The picture as text for mermaid, which GitHub and others draw."""
+        """Draw the flow as text for mermaid, which GitHub and other tools render."""
         names = {jid: f"j{at}" for at, jid in enumerate(self.nodes)}
         lines = ["flowchart LR"]
         for jid, node in self.nodes.items():
@@ -106,32 +26,15 @@ class Graph:
         return "\n".join(lines) + "\n"
 
     def svg(self, link: Callable[[str], str] | None = None) -> str:
-        """The picture as SVG: boxes from left to right, an arrow from each job to those that wait for it. `link` gives
-        where the box of a job leads to.
+        """Draw the flow as SVG: boxes from left to right, an arrow from each job to the jobs that wait for it.
+
+        `link` gives the address that the box of a job links to.
         """
         from qmodel.client.flow_graph_svg import draw
 
         return draw(self, link)
 
 
-def _measure(start: str, before: dict[str, list[str]], depth: dict[str, int]) -> None:
-    """Find the length of the longest way to a job, and to those before it. A flow has no cycle."""
-    ahead = [start]
-    while ahead:
-        jid = ahead[-1]
-        left = [one for one in before[jid] if one not in depth]
-        if left:
-            ahead += left
-        else:
-            depth[jid] = max((depth[one] + 1 for one in before[jid]), default=0)
-            ahead.pop()
-
-
-def label(edge: Edge) -> str:
-    """What is written on an edge: its name, and its policy where it has one."""
-    return " ".join(one for one in (edge.name, f"({edge.on_failure})" if edge.on_failure != "block" else "") if one)
-
-
 def _mermaid(text: str) -> str:
-    """Text within quotes of mermaid, which knows the entities of HTML, with a # where that has an &."""
+    """Escape text for quotes of mermaid, which writes HTML's entities with # in place of &."""
     return "".join(one if one.isalnum() or one in " -_.:()" else f"#{ord(one)};" for one in text)

@@ -1,8 +1,8 @@
 """The graph of a flow as SVG.
 
-Boxes stand in layers, from left to right. An edge that passes over layers has a lane in each of them, so that no arrow
-runs behind a box; what belongs together is brought together by ordering each layer by what leads to it. Every part has
-a class, so that a page may give it colours of its own.
+Boxes stand in layers from left to right. An edge that crosses layers has a lane in each of them, so that no arrow runs
+behind a box. Each layer is ordered by the positions of the boxes that lead to it, which brings connected jobs together.
+Every part has a class, so that a page can set its own colours.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from html import escape
 from itertools import pairwise
 from typing import NamedTuple
 
-from qmodel.client.flow_graph import COLOURS, DASHES, Graph, Node, label
+from qmodel.client.flow_jobs import COLOURS, DASHES, FlowJobs, Node, label
 from qmodel.contract.arguments import Edge
 
 WIDTH, HEIGHT, GAP, ROOM, LANE = 168, 54, 84, 22, 8
-"""Of a box; between boxes, across and down; and how high a lane is. In units of the picture."""
+"""Width and height of a box, gaps between boxes across and down, and height of a lane, in units of the picture."""
 
 CHARACTERS = 20
-"""That fit into a box."""
+"""How many characters fit into a box."""
 
 LABELS = 4
-"""The most edges that come to a box for which their names are written: there is no room for more."""
+"""Labels of edges are drawn for boxes with at most so many incoming edges: there is no room for more."""
 
 LINE = "#495057"
 
 
 class Slot(NamedTuple):
-    """A place in a layer: a job's box, or the lane of an edge."""
+    """A position in a layer: a job's box, or the lane of an edge."""
 
     layer: int
     one: str
@@ -36,9 +36,9 @@ class Slot(NamedTuple):
 
 
 class _Layout:
-    """Where everything stands."""
+    """The positions of all boxes and lanes."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: FlowJobs) -> None:
         layers = graph.layers()
         depth = {jid: level for level, layer in enumerate(layers) for jid in layer}
         self.ways: dict[tuple[str, str], list[Slot]] = {}
@@ -64,7 +64,7 @@ def _height(slot: Slot) -> int:
 
 
 def _order(slots: list[list[Slot]], ways: dict[tuple[str, str], list[Slot]]) -> None:
-    """Order each layer by the middle of what leads to each of its slots."""
+    """Order each layer by the average position of what leads to each slot."""
     before: dict[Slot, list[Slot]] = {}
     for way in ways.values():
         for one, other in pairwise(way):
@@ -75,8 +75,8 @@ def _order(slots: list[list[Slot]], ways: dict[tuple[str, str], list[Slot]]) -> 
         place |= {slot: at for at, slot in enumerate(layer)}
 
 
-def draw(graph: Graph, link: Callable[[str], str] | None = None) -> str:
-    """The whole picture; each box leads to what `link` gives for its job."""
+def draw(graph: FlowJobs, link: Callable[[str], str] | None = None) -> str:
+    """Draw the whole picture. Each box links to the address that `link` gives for its job."""
     at = _Layout(graph)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="flow" viewBox="0 0 {at.width} {at.height}" width="{at.width}"'
@@ -103,7 +103,7 @@ def _linked(box: str, where: str) -> str:
 
 
 def _corner(at: _Layout, slot: Slot) -> tuple[int, int]:
-    """The left upper corner of a box, or where a lane begins."""
+    """Give the upper left corner of a box, or the start of a lane."""
     return GAP // 2 + slot.layer * (WIDTH + GAP), at.middles[slot] - _height(slot) // 2
 
 
@@ -119,7 +119,7 @@ def _box(node: Node, x: int, y: int) -> str:
 
 
 def _arrow(at: _Layout, pair: tuple[str, str], down: int, edge: Edge, said: str) -> str:
-    """An arrow from box to box, along its lanes, to a point so far down; and what is written on it."""
+    """Draw an arrow from box to box along its lanes, ending at height `down`, and its label."""
     way = at.ways[pair]
     x, y = _corner(at, way[0])[0] + WIDTH, at.middles[way[0]]
     path = f"M{x} {y}"

@@ -1,8 +1,9 @@
-"""Flows: jobs that wait for each other, put together from jobs that `Queue.new` makes, and put by `client.put_flow`.
+"""Flows: jobs that wait for each other. They are built from jobs that `Queue.new` makes, and `client.put_flow` puts
+them.
 
-A chain runs its parts one after the other, the first one first; a group runs them side by side; a chord runs one more
-job after a group. Parts may be flows themselves. Each job can read the results of those before it by their places, "0",
-"1" and so on (`job.results`); in a `dag` every job has a name, and these are the names.
+A chain runs its parts one after the other; a group runs them side by side; a chord runs one more job after a group.
+Parts may be flows themselves. Each job can read the results of the jobs before it (`job.results`) by their positions,
+"0", "1" and so on; in a `dag` every job has a name, and results are read by these names.
 
 >>> import qmodel
 >>> client = qmodel.connect()
@@ -25,7 +26,7 @@ from qmodel.errors import FlowError
 
 
 class Flow(NamedTuple):
-    """Jobs that wait for each other; the ids of those that begin it, and of those that end it."""
+    """Jobs that wait for each other, with the ids of the first jobs and of the last jobs."""
 
     jobs: tuple[Put, ...]
     first: tuple[str, ...]
@@ -36,10 +37,10 @@ Part = Put | Flow
 
 
 def chain(*parts: Part, on_failure: str = "block") -> Flow:
-    """Run parts one after the other: each begins when all jobs that end the one before it are complete.
+    """Run parts one after the other: each begins when all last jobs of the part before it are complete.
 
-    `on_failure`: what the failure of a job does to those that wait for it: block, fail, ignore or cancel.
-    Refused with FlowError when there are none, or a job occurs twice.
+    `on_failure`: what the failure of a job does to the jobs that wait for it: block, fail, ignore or cancel.
+    Raises FlowError if there are no parts, or a job occurs twice.
     """
     flows = [_flow(part) for part in parts]
     jobs = list(flows[0].jobs) if flows else []
@@ -51,7 +52,7 @@ def chain(*parts: Part, on_failure: str = "block") -> Flow:
 
 
 def group(*parts: Part) -> Flow:
-    """Run parts side by side. Refused with FlowError when there are none, or a job occurs twice."""
+    """Run parts side by side. Raises FlowError if there are no parts, or a job occurs twice."""
     flows = [_flow(part) for part in parts]
     jobs = _distinct([job for flow in flows for job in flow.jobs])
     first = tuple(jid for flow in flows for jid in flow.first)
@@ -59,18 +60,19 @@ def group(*parts: Part) -> Flow:
 
 
 def chord(parts: Part | Sequence[Part], callback: Part, *, on_failure: str = "block") -> Flow:
-    """Run parts side by side, and a callback after them, which can read their results.
+    """Run parts side by side, then a callback, which can read their results.
 
-    With `on_failure="ignore"` it runs however they end; `results().all` tells how.
+    With `on_failure="ignore"` the callback runs however the parts end; `results().all` says how they ended.
     """
     return chain(parts if isinstance(parts, Put | Flow) else group(*parts), callback, on_failure=on_failure)
 
 
 def dag(nodes: Mapping[str, Put | tuple[Put, Iterable[str | Edge]]], *, on_failure: str = "block") -> Flow:
-    """Run named jobs, each after those that it names: `{"a": job, "b": (job, ["a"])}`.
+    """Run named jobs, each after the jobs that it names: `{"a": job, "b": (job, ["a"])}`.
 
-    What is named may be an Edge whose `jid` is a name of the flow, with a policy and a name of its own; without one the
-    result is called as its job is. Refused with FlowError: none, unknown names, cycles, jobs that occur twice.
+    A dependency may also be an Edge with a policy and a result name; its `jid` is a name of the flow. Without a result
+    name the result is read by the job's name. Raises FlowError for no jobs, unknown names, cycles, and jobs that occur
+    twice.
     """
     puts = {name: node if isinstance(node, Put) else node[0] for name, node in nodes.items()}
     wanted = {name: () if isinstance(node, Put) else tuple(node[1]) for name, node in nodes.items()}
@@ -98,7 +100,7 @@ def _after(job: Put, edges: tuple[str, ...]) -> Put:
 
 
 def _distinct(jobs: Sequence[Put]) -> tuple[Put, ...]:
-    """The same jobs, or refuse none, and one that occurs twice."""
+    """Check jobs: there must be some, and none may occur twice. Raises FlowError."""
     if not jobs:
         raise FlowError("A flow needs a job.", "Leave it out where there is nothing to do.")
     seen: set[str] = set()
@@ -110,7 +112,7 @@ def _distinct(jobs: Sequence[Put]) -> tuple[Put, ...]:
 
 
 def _check_names(before: Mapping[str, Sequence[str]]) -> None:
-    """Refuse names that are none of the flow's, and cycles, with the path."""
+    """Refuse unknown names, and cycles, with the path."""
     for name, others in before.items():
         for other in others:
             if other not in before:
@@ -125,7 +127,7 @@ def _check_names(before: Mapping[str, Sequence[str]]) -> None:
 
 
 def _cycle(before: Mapping[str, Sequence[str]], start: str, done: set[str]) -> list[str]:
-    """A cycle to which a name leads, or nothing; `done` are names that lead to none."""
+    """Find a cycle that can be reached from a name; empty if there is none. `done` are names that reach no cycle."""
     way: dict[str, None] = {}
     ahead = [iter([start])]
     while ahead:
@@ -146,7 +148,9 @@ def _cycle(before: Mapping[str, Sequence[str]], start: str, done: set[str]) -> l
 
 
 def named(jobs: Iterable[Put], flow: str) -> tuple[Put, ...]:
-    """The same jobs with ids made of the flow's: `<flow>-1`, `<flow>-2` and so on, also where they name each other."""
+    """Give jobs ids made from the flow's, `<flow>-1`, `<flow>-2` and so on, and rewrite the dependencies
+    between them.
+    """
     given = _distinct(tuple(jobs))
     ids = {job.jid: f"{flow}-{number}" for number, job in enumerate(given, 1)}
     return tuple(
@@ -162,7 +166,7 @@ def _called(depends: Iterable[str], ids: Mapping[str, str]) -> Iterable[str]:
 
 
 def in_parts(jobs: Iterable[Put]) -> list[tuple[Put, ...]]:
-    """The jobs in parts of up to 1000, so that none waits for one of a later part."""
+    """Divide jobs into parts of up to 1000, so that no job waits for one of a later part."""
     given = {job.jid: job for job in _distinct(tuple(jobs))}
     before = {jid: [jid for jid in _jids(job) if jid in given] for jid, job in given.items()}
     _check_names(before)

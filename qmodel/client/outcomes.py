@@ -1,15 +1,15 @@
-"""How jobs ended, for those who wait for it: what both clients share.
+"""Waiting for the results of jobs: the part that both clients share.
 
-All who wait by one client share one *watch*. One of them, whoever comes first, leads: it sleeps until there are events,
-reads them, and looks at those jobs that somebody waits for and of which an event says that they may have ended. When it
-leaves, another one leads. So a thousand who wait cost one sleeping connection, and no thread.
+All waiters of one client share one `Watch`. One of them, the first, is the leader. It sleeps until there are events,
+reads them, and fetches the jobs that somebody waits for and that may have ended according to an event. When the leader
+has its results, another waiter becomes the leader. So a thousand waiters cost one sleeping connection and no thread.
 
-No end is missed. Who comes enters the watch first, with its place in the events known by then; then it looks at its
-jobs; then it sleeps. What ends before the look is seen by the look; what ends after it is told by an event after that
-place. Where events are gone before they were read, or nothing was told for a while, all jobs are looked at again.
+No end is missed. A waiter first enters the watch, and the position in the events is known from then on; then it fetches
+its jobs; then it sleeps. An end before the fetch is seen by the fetch; an end after it has an event after that
+position. If events were dropped before they were read, or no event came for a while, all jobs are fetched again.
 
-The state decides, and not the event: a job that was canceled and put again at once has not ended. The event only says
-what became of a job that is gone.
+The state decides, not the event: a job that was canceled and put again at once has not ended. The event only says how
+a job ended that is gone.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ from qmodel.errors import (
 )
 
 ENDS: Final = frozenset({"completed", "failed", "canceled", "retired"})
-"""The events after which a job may have ended."""
+"""Events after which a job may have ended."""
 
 GROUPS: Final[tuple[tuple[str, type[JobFailed]], ...]] = (("revoked-", JobRevoked), ("expired-", JobExpired))
-"""The failure groups, before the name of the queue, that have exceptions of their own."""
+"""Failure groups with an exception class of their own; the group's name is this prefix and the queue's name."""
 
 _JID: Final = Id()
 
 
 class Ended(NamedTuple):
-    """A job that has ended: as it was when that was seen, or, where it is gone, the event that told so."""
+    """A job that has ended: the job as it was fetched, or None if it is gone, and the event that reported the end."""
 
     jid: str
     known: replies.Job | None
-    told: str
+    event: str
 
 
 def check(jids: Iterable[str]) -> None:
-    """Refuse what is no id: nobody else is to stumble over it when looking."""
+    """Refuse an invalid id now, because it would break the fetch for other waiters too."""
     if not all(map(_JID.accepts, jids)):
         raise error_of(Refusal("BAD_ARGUMENT", ("get", "jid")))
 
 
 def result_of(jid: str, ended: Ended | None, timeout: float) -> Any:
-    """The result of a job, or the exception that says why there is none; None for one that has not ended in time."""
+    """Give the result of a job, or the exception that explains why there is none. `ended` is None after a timeout."""
     if ended is None:
         return NotEnded(jid, timeout)
     if ended.known is None:
@@ -74,9 +74,9 @@ def result_of(jid: str, ended: Ended | None, timeout: float) -> Any:
 
 
 def _gone(ended: Ended) -> QmodelError:
-    if ended.told == "canceled":
+    if ended.event == "canceled":
         return JobCanceled(ended.jid)
-    if ended.told:
+    if ended.event:
         return ResultNotKept(ended.jid)
     return JobNotFound(Refusal("JOB_NOT_FOUND", (ended.jid,)))
 
@@ -87,56 +87,56 @@ def _failed(job: replies.Job) -> JobFailed:
     return next(kinds, JobFailed)(job.jid, job.failure.group, job.failure.message)
 
 
-class Bell:
-    """What wakes a thread."""
+class Signal:
+    """Wakes a sleeping thread."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
-        self.ring, self.clear = self._event.set, self._event.clear
+        self.set, self.clear = self._event.set, self._event.clear
 
     def wait(self, timeout: float) -> None:
-        """Sleep until it rings, or time is up."""
+        """Sleep until the signal is set, or `timeout` seconds have passed."""
         self._event.wait(min(timeout, threading.TIMEOUT_MAX))
 
 
-class AsyncBell:
-    """What wakes a task."""
+class AsyncSignal:
+    """Wakes a sleeping task."""
 
     def __init__(self) -> None:
-        import asyncio  # 15 ms that only an event loop has paid already
+        import asyncio  # costs 15 ms, which an event loop has paid already
 
         self._event = asyncio.Event()
         self._wait_for = asyncio.wait_for
-        self.ring, self.clear = self._event.set, self._event.clear
+        self.set, self.clear = self._event.set, self._event.clear
 
     async def wait(self, timeout: float) -> None:
-        """Sleep until it rings, or time is up."""
+        """Sleep until the signal is set, or `timeout` seconds have passed."""
         with contextlib.suppress(TimeoutError):
             await self._wait_for(self._event.wait(), min(timeout, threading.TIMEOUT_MAX))
 
 
 class Waiter:
-    """One who waits for some jobs, and how those ended of which it is known."""
+    """A waiter: the jobs that it still waits for, and those that have ended."""
 
-    def __init__(self, jids: Iterable[str], ring: Callable[[], object]) -> None:
+    def __init__(self, jids: Iterable[str], wake: Callable[[], object]) -> None:
         self.missing = dict.fromkeys(jids)
         self.ended: dict[str, Ended] = {}
-        self.ring = ring
+        self.wake = wake
 
 
 class Watch:
-    """Who waits for which jobs, who leads, and how far the events were read. Any thread may call it."""
+    """The waiters by job, the leader, and the position in the events. Any thread may call it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiters: dict[Waiter, None] = {}
         self._by_jid: dict[str, dict[Waiter, None]] = {}
-        self._told: dict[str, str] = {}
+        self._last_event: dict[str, str] = {}
         self._leader: Waiter | None = None
         self.after: int | None = None
 
     def enter(self, waiter: Waiter) -> bool:
-        """Let someone wait; say whether the place in the events is known already."""
+        """Add a waiter; say whether the position in the events is known already."""
         with self._lock:
             if not self._waiters:
                 self.after = None
@@ -146,48 +146,48 @@ class Watch:
             return self.after is not None
 
     def begin(self, newest: int) -> None:
-        """Take the newest event as the place, unless there is one."""
+        """Start at the newest event, unless the position is known."""
         with self._lock:
             if self.after is None:
                 self.after = newest
 
     def restart(self, newest: int) -> None:
-        """Go back to the newest event where that is before the place: the server has lost what came between."""
+        """Go back to the newest event if it is before the position: the server has lost the events between."""
         with self._lock:
             if self.after is None or newest < self.after:
                 self.after = newest
 
     def lead(self, waiter: Waiter) -> bool:
-        """Let someone lead; say whether it does, for there is one leader at a time."""
+        """Make a waiter the leader if there is none; say whether it leads now."""
         with self._lock:
             self._leader = self._leader or waiter
             return self._leader is waiter
 
     def leave(self, waiter: Waiter) -> None:
-        """Let someone wait no more, and wake another one where nobody leads."""
+        """Remove a waiter. If there is no leader then, wake another waiter to lead."""
         with self._lock:
             del self._waiters[waiter]
             for jid in waiter.missing:
-                self._strike(jid, waiter)
+                self._remove(jid, waiter)
             if self._leader is waiter:
                 self._leader = None
             if self._leader is None and self._waiters:
-                next(iter(self._waiters)).ring()
+                next(iter(self._waiters)).wake()
 
-    def _strike(self, jid: str, waiter: Waiter) -> None:
+    def _remove(self, jid: str, waiter: Waiter) -> None:
         waiting = self._by_jid[jid]
         del waiting[waiter]
         if not waiting:
             del self._by_jid[jid]
-            self._told.pop(jid, None)
+            self._last_event.pop(jid, None)
 
     def waited_for(self) -> list[str]:
-        """The ids of all jobs that somebody waits for."""
+        """List the ids of all jobs that somebody waits for."""
         with self._lock:
             return list(self._by_jid)
 
     def take(self, after: int, page: Sequence[Event]) -> list[str]:
-        """Read a page of events; give the ids of the jobs to look at."""
+        """Read a page of events; give the ids of the jobs to fetch."""
         with self._lock:
             if self.after == after and page:
                 self.after = page[-1].seq
@@ -195,24 +195,24 @@ class Watch:
             for event in page:
                 if event.event in ENDS and (jid := str(event.facts[0])) in self._by_jid:
                     ended[jid] = None
-                    self._told[jid] = event.event
+                    self._last_event[jid] = event.event
             if page and page[0].seq != after + 1:
                 return list(self._by_jid)
             return list(ended)
 
-    def tell(self, jids: Sequence[str], found: Iterable[replies.Job]) -> None:
-        """Tell those who wait for jobs of those that have ended, of which this is what there is."""
+    def notify(self, jids: Sequence[str], found: Iterable[replies.Job]) -> None:
+        """Notify waiters of ended jobs; `found` are the fetched jobs that still exist."""
         known = {job.jid: job for job in found}
         with self._lock:
             for jid in jids:
                 job = known.get(jid)
                 if job is None or job.state in ("complete", "failed"):
-                    self._end(Ended(jid, job, self._told.get(jid, "")))
+                    self._end(Ended(jid, job, self._last_event.get(jid, "")))
 
     def _end(self, ended: Ended) -> None:
         for waiter in list(self._by_jid.get(ended.jid, ())):
-            self._strike(ended.jid, waiter)
+            self._remove(ended.jid, waiter)
             del waiter.missing[ended.jid]
             waiter.ended[ended.jid] = ended
             if not waiter.missing:
-                waiter.ring()
+                waiter.wake()

@@ -1,7 +1,6 @@
-"""The client: the catalogue as Python objects.
+"""The synchronous client: the catalogue as Python objects.
 
-Made from `qmodel/client/aio.py` by `tests/client/derive_sync.py`, which takes the
-`await`s out. Edit that file, not this one.
+Generated from `qmodel/client/aio.py` by `./dev docs` (tools/sync_client.py). Edit that file, not this one.
 """
 
 from __future__ import annotations
@@ -12,51 +11,40 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self, overload
+from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
-from qmodel.backends import Backend, open_backend
+from qmodel.backends import Backend
 from qmodel.client import flows, remote
-from qmodel.client.fields import (
-    BY_HAND,
-    KEEP,
-    LONGEST_SLEEP,
-    NOTHING,
-    PART,
+from qmodel.client.build import new_job, new_message, new_recurring, new_subscription
+from qmodel.client.convert import (
     Day,
-    DependencyResults,
     Duration,
     HasJid,
-    JobFields,
-    Listing,
-    Options,
-    RecurringFields,
-    SubscriptionFields,
-    default_worker,
     edges_of,
     encode,
     encode_result,
     encode_unless_kept,
-    failure_of,
-    from_setting,
     instant,
     jid_of,
     jids_of,
     milliseconds,
-    new_job,
-    new_message,
-    new_recurring,
-    new_subscription,
-    note_lost,
     seconds_of,
-    shuffled,
-    to_setting,
-    with_request,
 )
+from qmodel.client.defaults import BY_HAND, KEEP, LONGEST_SLEEP, SEARCH_PAGE
+from qmodel.client.failure import failure_of, note_lost
+from qmodel.client.fields import JobFields
 from qmodel.client.flow_graph import Graph
 from qmodel.client.flows import Flow
+from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, SubscribeOptions
 from qmodel.client.outcomes import result_of
+from qmodel.client.queue_order import shuffled
+from qmodel.client.recurring_fields import RecurringFields
+from qmodel.client.settings import ConfigItems, from_setting, to_setting
+from qmodel.client.subscription_fields import SubscriptionFields
+from qmodel.client.sync_executor import Executor
 from qmodel.client.sync_requests import Request, Requests
 from qmodel.client.sync_results import Results
+from qmodel.client.values import DependencyResults, Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
@@ -75,12 +63,11 @@ from qmodel.errors import (
 )
 
 
-class Client:
+class Client(Executor):
     """A connection to the jobs of one namespace.
 
-    `backend` is a URL (`memory://`, `memory://name`, `redis://localhost:6379/0`) or an open
-    backend. `worker` is the name under which this client takes jobs; by default each thread has its
-    own, `<hostname>-<pid>-<thread>`.
+    `backend` is a URL (`memory://`, `memory://name`, `redis://localhost:6379/0`) or an open backend. `worker` is the
+    name under which this client takes jobs; by default each thread has its own, `<hostname>-<pid>-<thread>`.
 
         with Client("memory://") as client:
             client.queues["emails"].put("Send", {"to": 1})
@@ -88,13 +75,12 @@ class Client:
                 with job:
                     print(job.data)
 
-    A refused operation raises a RefusedError of its own class (`qmodel.errors`), and changed
-    nothing. Durations are seconds or timedeltas, times are aware datetimes in UTC.
+    A refused operation changes nothing and raises a subclass of RefusedError (`qmodel.errors`). Durations are seconds
+    or timedeltas, times are aware datetimes in UTC.
     """
 
     def __init__(self, backend: str | Backend = "memory://", *, worker: str | None = None) -> None:
-        self.backend = open_backend(backend) if isinstance(backend, str) else backend
-        self._worker = worker
+        super().__init__(backend, worker=worker)
         self._turn = 0
         self.queues = Queues(self)
         self.jobs = Jobs(self)
@@ -111,55 +97,29 @@ class Client:
         self.metadata = Klasses(self)
         self._results = Results(self)
 
-    @property
-    def worker(self) -> str:
-        """The name under which this client takes jobs in this thread."""
-        return self._worker or default_worker()
-
-    def execute(self, op: ops.Operation, *, now: int | None = None) -> Any:
-        """Execute any operation of the catalogue; give its reply (`qmodel.contract.replies`), or raise its
-        refusal.
-
-        It gets a fresh request id if it takes one and has none, so that a resend after a lost reply
-        is recognised. `now` is the moment in milliseconds; by default the backend's clock says it.
-        """
-        reply = self.backend.execute(with_request(op), now)
-        if type(reply) is Refusal:
-            raise error_of(reply)
-        return reply
-
-    def execute_many(self, operations: Iterable[ops.Operation]) -> list[Any]:
-        """Execute operations in order, in one round trip where there is one.
-
-        Each is a step of its own: a refused one does not stop the others, and its place in the list
-        holds its RefusedError.
-        """
-        sent = self.backend.execute_many([with_request(op) for op in operations])
-        return [error_of(reply) if type(reply) is Refusal else reply for reply in sent]
-
     def publish(self, subject: str, data: object = None, *, text: str | None = None, delay: Duration = 0) -> int:
         """Publish a message; give its number.
 
-        Each subscription that wants its subject gets a job `<subscription>:<number>` for it, ready after
-        `delay`, with these data and `job.subject`. It is kept for those who subscribe later. Refused with
-        BadSubject.
+        Each subscription with a matching pattern gets a job `<subscription>:<number>`, ready after `delay`, with the
+        message's data and `job.subject`. The message is kept for later subscribers. Refused with BadSubject.
         """
         return int(self.execute(new_message(subject, data, text=text, delay=delay)))
 
     def messages(self, after: int = 0, count: int = 25) -> list[replies.Message]:
-        """Give the messages that are kept, after a number, oldest first."""
+        """List the kept messages after a number, oldest first."""
         return list(self.execute(ops.Messages(after, count)))
 
     def trim(self, count: int = MOST) -> int:
-        """Drop the oldest messages that are kept, up to `count`, 1000 at most; give how many. Subscriptions that are
-        behind get them before.
+        """Delete up to `count` (at most 1000) of the oldest kept messages; give the number deleted.
+
+        Subscriptions that are behind get them first.
         """
         return int(self.execute(ops.Trim(count)))
 
     def put_many(self, jobs: Iterable[ops.Put]) -> list[Job]:
-        """Put up to 1000 jobs, made by `Queue.new`, in one step: all of them or none.
+        """Put up to 1000 jobs, made by `Queue.new`, in one step: all or none.
 
-        They may go to different queues, and depend on each other in any order.
+        They may go to different queues, and may depend on each other in any order.
         """
         new = tuple(jobs)
         if not new:
@@ -168,16 +128,16 @@ class Client:
         return [self._put(op, jid) for op, jid in zip(new, stand, strict=True)]
 
     def put_new(self, jobs: Iterable[ops.Put]) -> int:
-        """Put those of up to 1000 jobs, made by `Queue.new`, whose ids are free, in one step; give how many.
+        """Put up to 1000 jobs, made by `Queue.new`, in one step, and skip those with existing ids; give the number put.
 
-        Jobs that are there are passed over, whatever has become of them. So what is loaded in bulk, under ids that come
-        from what it is, may be sent as often as its sender likes, for as long as its jobs are kept.
+        Existing jobs are skipped in any state. So a bulk load with ids derived from its content may be sent any number
+        of times, as long as its jobs are kept.
         """
         new = tuple(jobs)
         return int(self.execute(ops.PutNew(new))) if new else 0
 
     def _put(self, op: ops.Put, jid: str) -> Job:
-        """The job that stands for one that was put: itself, or another one."""
+        """Make the object for a put: the new job, or the job that stands for it."""
         if jid == op.jid:
             return Job(self, jid, given=op)
         job = Job(self, jid)
@@ -185,11 +145,11 @@ class Client:
         return job
 
     def put_flow(self, jobs: Flow | Iterable[ops.Put], flow: str | None = None) -> list[Job]:
-        """Put jobs that wait for each other, made by `qmodel.client.flows` or `Queue.new`, in any order and number.
+        """Put any number of jobs that wait for each other, made by `qmodel.client.flows` or `Queue.new`, in any order.
 
-        Up to 1000 are put in one step, all of them or none; more in several, none before those for which it waits.
-        With the id of a `flow` the jobs get ids made of that, `<flow>-1` and so on, and the same flow may be put again,
-        to go on where it broke off: nothing is doubled as long as complete jobs are kept (options jobs-history and
+        Up to 1000 are put in one step, all or none. More are put in several steps, each job after its dependencies.
+        With a `flow` id the jobs get ids made from it, `<flow>-1` and so on. Then the same flow may be put again after
+        an interruption: no job is put twice as long as complete jobs are kept (options jobs-history and
         jobs-history-count).
 
         Refused with FlowError, DependencyNotFound, DependencyCycle or DependencyLimit.
@@ -201,9 +161,9 @@ class Client:
         return [Job(self, op.jid, given=op) for op in given]
 
     def flow(self, job: HasJid | str, most: int = MOST) -> Graph:
-        """Look at the flow of a job, as it is now: up to `most` jobs, and the edges between them.
+        """Fetch the current flow of a job: up to `most` jobs, and the edges between them.
 
-        See `qmodel.client.flow_graph` for how far that goes, and `svg()` and `mermaid()` for pictures.
+        `qmodel.client.flow_jobs` says how far the walk goes; `svg()` and `mermaid()` draw it.
         """
         graph = Graph(jid_of(job), most)
         while wanted := graph.wanted():
@@ -249,18 +209,18 @@ class Client:
     ) -> Job | list[Job] | None:
         """Lease the next job of the first queue that has one, or up to `count` jobs, in one step.
 
-        `ordered` looks at the queues in the order given, `round-robin` begins one further each
-        time, and `weighted` draws the order by `weights`: of queues with the weights 3 and 1 the
-        first comes first three times out of four. A queue without a weight has 1. See `Queue.pop`.
+        `ordered` tries the queues in the given order. `round-robin` starts one queue further each time. `weighted`
+        draws the order by `weights`: of two queues with weights 3 and 1, the first is tried first three times out of
+        four. A queue without a weight has 1. See `Queue.pop`.
 
-        Who asks again with the `request` id of an answer that was lost, and for the same queues, is given the same
-        jobs again, as long as all of them are leased to the worker by that.
+        If a reply was lost, a pop with the same `request` id and queues gets the same jobs again, as long as the worker
+        still has all these leases.
         """
         names = [queues] if isinstance(queues, str) else list(queues)
 
         def ordered() -> list[str]:
             if order == "weighted":
-                return shuffled(names, weights or NOTHING)
+                return shuffled(names, weights or {})
             if order == "ordered" or not names:
                 return names
             turn = self._turn % len(names)
@@ -275,9 +235,9 @@ class Client:
     def _pop(
         self, ordered: Callable[[], list[str]], count: int, worker: str | None, timeout: float | None, request: str
     ) -> list[Job]:
-        """Pop, and while there is nothing, sleep until something may be there.
+        """Pop; while there is no job, sleep until there may be one.
 
-        What becomes ready while it is asked until when to sleep has to be seen before the sleep: so it pops once more.
+        A job may become ready while the wake-up time is read, so the client pops once more before it sleeps.
         """
         worker = worker or self.worker
         deadline = time.monotonic() + (timeout or 0)
@@ -301,20 +261,15 @@ class Client:
         return self._jobs(found)
 
     def _next_at(self, queues: Sequence[str]) -> int:
-        """The next moment at which a job of some queues becomes ready by itself, or 0."""
+        """Find the next moment at which a scheduled job of some queues becomes ready, or 0."""
         counts = self.execute_many([ops.Queue(name) for name in queues])
         return min((one.next_at for one in counts if getattr(one, "next_at", 0)), default=0)
 
     def _until(self, at: int, tries: int) -> float:
-        """The seconds until a moment, and a little more each time that it turned out too early."""
+        """Give the seconds until a moment, and a little more after each try that was too early."""
         if not at:
             return LONGEST_SLEEP
         return max(at - self._now(), 0) / 1000 + 0.001 * 2.0 ** min(tries, 10)
-
-    def _now(self) -> int:
-        """The time by the backend's clock where it shows one, else by this machine's, in milliseconds."""
-        clock = getattr(self.backend, "now", None)
-        return clock() if clock else time.time_ns() // 1_000_000
 
     @overload
     def peek(self, queue: str, count: None = None) -> Job | None: ...
@@ -323,14 +278,14 @@ class Client:
     def peek(self, queue: str, count: int) -> list[Job]: ...
 
     def peek(self, queue: str, count: int | None = None) -> Job | list[Job] | None:
-        """Show the job that a pop would give next, or up to `count` of them, ignoring pauses."""
+        """Show the next job that a pop would lease, or up to `count` jobs. Pauses are ignored."""
         found = self._jobs(self.execute(ops.Peek(queue, 1 if count is None else count)))
         if count is not None:
             return found
         return found[0] if found else None
 
     def complete_many(self, jobs: Iterable[Job | tuple[Job, Any]]) -> None:
-        """Complete up to 1000 leased jobs in one step, all or none; alone or as (job, result)."""
+        """Complete up to 1000 leased jobs in one step, all or none. Each is a job or a pair (job, result)."""
         pairs = [job if isinstance(job, tuple) else (job, None) for job in jobs]
         if not pairs:
             return
@@ -339,23 +294,10 @@ class Client:
         for (job, _), op, state in zip(pairs, done, states, strict=True):
             job._ended(state, result=op.result)
 
-    def events(self, after: int = 0) -> Iterator[Event]:
-        """Go through the events after a sequence number, oldest first, up to the newest.
-
-        Sequences have no gaps: a jump means that older events are no longer kept (option
-        max-events). To go on later, pass the sequence of the last event seen.
-        """
-        while page := self.execute(ops.Events(after, MOST)):
-            for event in page:
-                after = event.seq
-                yield event
-            if len(page) < MOST:
-                return
-
     def journal(self, after: int = 0, page: int = MOST) -> Iterator[replies.Recorded]:
-        """Go through the entries of the journal after a number, oldest first, up to the newest, so many at a time.
+        """Iterate over the journal's entries after a number, oldest first, up to the newest; `page` per round trip.
 
-        There are entries while the option `journal` is 1. Numbers have no gaps: a jump means that older entries are
+        The journal records while the option `journal` is 1. Numbers have no gaps: a jump means that older entries are
         no longer kept (option max-journal). To go on later, pass the number of the last entry seen.
         """
         while found := self.execute(ops.Journal(after, page)):
@@ -365,30 +307,26 @@ class Client:
             if len(found) < page:
                 return
 
-    def newest(self) -> int:
-        """The sequence of the newest event; who follows from there sees only what comes."""
-        return int(self.execute(ops.Newest()))
-
     def advance_schedules(self, ahead: Duration = 3600) -> int:
-        """Tell the next moments of the recurring jobs whose cron expression needs them within `ahead`;
-        gives for how many it did.
+        """Send the engine the next moments of recurring jobs with cron expressions that run out within `ahead`; give
+        their number.
 
-        Somebody has to, now and then: any client, any number of them, for the moments after one are
-        taken once. Somebody else's expression that cannot be read is passed over with a warning.
+        Some client has to do this now and then. Any number of clients may: the engine takes the moments after one only
+        once. An expression that this client cannot read is skipped with a warning.
         """
         from qmodel.client.cron import advances
 
         found = self.execute(ops.RecurringUnset(milliseconds(ahead), MOST))
-        told = list(advances(found, self._now()))
-        known = self.execute_many(told)
-        return sum(last_at != op.after for op, last_at in zip(told, known, strict=True))
+        sent = list(advances(found, self._now()))
+        known = self.execute_many(sent)
+        return sum(last_at != op.after for op, last_at in zip(sent, known, strict=True))
 
     def follow(self, after: int = 0, *, timeout: Duration = math.inf) -> Iterator[Event]:
-        """Go through the events after a sequence number, oldest first, and wait for those to come.
+        """Iterate over the events after a sequence number, oldest first, and wait for new ones.
 
-        It ends when none has come for `timeout` seconds (or timedelta); by default it never does. To
-        go on later, pass the sequence of the last event seen. Follow with a client of its own where
-        the events come faster than they are looked at.
+        It ends when no event has come for `timeout` (seconds or timedelta); by default it never ends. To go on later,
+        pass the sequence number of the last event seen. If events come faster than they are handled, use a separate
+        client for this.
         """
         patience = seconds_of(timeout)
         until = time.monotonic() + patience
@@ -403,11 +341,11 @@ class Client:
             self.backend.wait_events(after, min(left, LONGEST_SLEEP))
 
     def wait(self, jobs: Iterable[HasJid | str], timeout: Duration = math.inf) -> list[Any]:
-        """Sleep until all of some jobs have ended, or `timeout` (seconds or timedelta) is up; give their results in the
-        order asked for.
+        """Sleep until all given jobs have ended, or `timeout` (seconds or timedelta) has passed; give their results in
+        the given order.
 
-        In the place of a job without a result stands the exception that `Job.wait` would raise. All who wait by
-        one client share one connection, so that thousands may.
+        For a job without a result the list holds the exception that `Job.wait` would raise. All waiters of one
+        client share one connection, so there may be thousands.
         """
         jids = jids_of(jobs)
         seconds = seconds_of(timeout)
@@ -415,7 +353,7 @@ class Client:
         return [result_of(jid, ended.get(jid), seconds) for jid in jids]
 
     def _bulk(self, op: ops.CancelMany | ops.Clean | ops.RetryMany) -> replies.Bulk:
-        """Go through all that an operation on many jobs is to look at, a step for each 1000."""
+        """Repeat an operation on many jobs until all have been examined, 1000 per step."""
         done = passed = 0
         while True:
             part: replies.Bulk = self.execute(op)
@@ -425,32 +363,16 @@ class Client:
             op = replace(op, cursor=part.cursor)
 
     def request(self, id: str, queue: str, *, limit: int, priority: int = 0) -> Request:
-        """A request that a `with` block opens and closes: jobs of a queue, at most `limit` of which run at a time."""
+        """Make a request that a `with` block opens and closes: jobs of a queue with at most `limit` running at
+        a time.
+        """
         return Request(self, id, ops.RequestOpen(id, queue, limit, priority))
-
-    def close(self) -> None:
-        """Give back the connection."""
-        self.backend.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {type(self.backend).__name__}>"
 
     def _jobs(self, found: Iterable[replies.Job]) -> list[Job]:
         return [Job(self, job.jid, job) for job in found]
 
     def _listing(self, op: ops.Operation) -> Listing[Job]:
-        """The jobs of a page of ids; one that vanished in between is left out."""
+        """Fetch the jobs of a page of ids. Jobs deleted meanwhile are left out."""
         page = self.execute(op)
         return Listing(self.jobs.get_many(page.jids), page.total)
 
@@ -462,7 +384,7 @@ class Queues:
         self._client = client
 
     def __getitem__(self, name: str) -> Queue:
-        """A queue by name, whether or not anything was ever put there."""
+        """Refer to a queue by name, whether or not it has ever had a job."""
         return Queue(self._client, name)
 
     def __iter__(self) -> Iterator[Queue]:
@@ -477,19 +399,18 @@ class Queues:
         return list(self._client.execute(ops.Queues(offset, count)))
 
     def pause(self, *queues: str, reason: str = BY_HAND, duration: Duration = 0) -> int:
-        """Stop handing out jobs of queues, at once; give how many were not paused before.
+        """Pause queues at once: their jobs are not leased. Give how many were not paused before.
 
-        Each reason has a pause of its own, and a queue goes on when none is left. One with a
-        duration ends by itself.
+        Each reason has its own pause. A queue is paused until none is left. A pause with a duration ends by itself.
         """
         return int(self._client.execute(ops.Pause(queues, reason, milliseconds(duration))))
 
     def unpause(self, *queues: str, reason: str | None = None) -> int:
-        """End the pauses of queues, or only those for a reason; give how many go on by that."""
+        """End the pauses of queues, or only those with a reason; give how many are no longer paused."""
         return int(self._client.execute(ops.Unpause(queues, reason)))
 
     def forget(self, *queues: str) -> int:
-        """Take empty queues off the list, with their pauses; give how many were on it.
+        """Remove empty queues and their pauses from the list; give how many were on it.
 
         Refused with QueueNotEmpty.
         """
@@ -508,210 +429,39 @@ class Queue:
 
     @property
     def throttle(self) -> Throttle:
-        """The throttle that all its jobs pass without naming it."""
+        """The throttle of the queue. All its jobs pass it without naming it."""
         return Throttle(self.client, "queue/" + self.name)
 
-    def new(
-        self,
-        klass: str,
-        data: object = None,
-        *,
-        text: str | None = None,
-        priority: int | None = None,
-        delay: Duration = 0,
-        retries: int | None = None,
-        tags: Iterable[str] | None = None,
-        depends: Iterable[HasJid | str] | HasJid | str | None = None,
-        jid: str | None = None,
-        lifo: bool = False,
-        lease: Duration | None = None,
-        timeout: Duration | None = None,
-        ttl: Duration | None = None,
-        ordered: str | None = None,
-        throttles: Iterable[str] | str = (),
-        cost: int | None = None,
-        dead_queue: str | None = None,
-        keep_complete: Duration | None = None,
-        keep_failed: Duration | None = None,
-        unique: str | None = None,
-        unique_mode: str | None = None,
-        unique_for: Duration | None = None,
-        unique_max: Duration | None = None,
-    ) -> ops.Put:
-        """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known at once."""
-        return new_job(
-            self.name,
-            klass,
-            data,
-            text=text,
-            priority=priority,
-            delay=delay,
-            retries=retries,
-            tags=tags,
-            depends=depends,
-            jid=jid,
-            lifo=lifo,
-            lease=lease,
-            timeout=timeout,
-            ttl=ttl,
-            ordered=ordered,
-            throttles=throttles,
-            cost=cost,
-            dead_queue=dead_queue,
-            keep_complete=keep_complete,
-            keep_failed=keep_failed,
-            unique=unique,
-            unique_mode=unique_mode,
-            unique_for=unique_for,
-            unique_max=unique_max,
-        )
+    def new(self, klass: str, data: object = None, **options: Unpack[PutOptions]) -> ops.Put:
+        """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known before the put."""
+        return new_job(self.name, klass, data, **options)
 
-    def put(
-        self,
-        klass: str,
-        data: object = None,
-        *,
-        text: str | None = None,
-        priority: int | None = None,
-        delay: Duration = 0,
-        retries: int | None = None,
-        tags: Iterable[str] | None = None,
-        depends: Iterable[HasJid | str] | HasJid | str | None = None,
-        jid: str | None = None,
-        lifo: bool = False,
-        lease: Duration | None = None,
-        timeout: Duration | None = None,
-        ttl: Duration | None = None,
-        ordered: str | None = None,
-        throttles: Iterable[str] | str = (),
-        cost: int | None = None,
-        dead_queue: str | None = None,
-        keep_complete: Duration | None = None,
-        keep_failed: Duration | None = None,
-        unique: str | None = None,
-        unique_mode: str | None = None,
-        unique_for: Duration | None = None,
-        unique_max: Duration | None = None,
-    ) -> Job:
-        """Put a job here: a new one, or with the `jid` of an existing one, that one, which moves
-        here.
+    def put(self, klass: str, data: object = None, **options: Unpack[PutOptions]) -> Job:
+        """Put a job into this queue: a new one, or with the `jid` of an existing job, that job, which moves here.
 
-        `klass` names the code that performs it. `data` is stored as JSON; `text` is stored as it is
-        instead. `priority`: lower runs sooner, 0 by default. `delay`: seconds or timedelta until it
-        is ready. `retries`: how often it may be tried again, 5 by default. `depends`: jobs, or
-        their ids, that must be complete before it; an `Edge` says what the failure of one does, and
-        may name its result. `jid`: by default a new random one. What is not
-        given keeps its value on an existing job.
+        `klass` names the code that performs the job, and `data` is stored as JSON. The other arguments are the options
+        of `qmodel.client.options.PutOptions`. On an existing job `priority`, `retries`, `tags` and `depends` keep their
+        values if they are not given; all other options are set anew by each put.
 
-        How this stage is to be run is said anew by each put. `lifo`: it stands before the others of its
-        priority, newest first. `lease`: how long a lease on it lasts, instead of the queue's heartbeat.
-        `timeout`: how long it may run at most from its claim, however often its lease is renewed.
-        `ttl`: how long from now it may begin; after that it fails instead. `ordered`: of the jobs with
-        this key one after the other starts, whatever their queues; each holds the key from when it is
-        ready until it ends. `throttles`: the names of up to 8 throttles that it passes whenever it is
-        claimed. `cost`: the tokens that it takes from their buckets, 1 by default. `dead_queue`: where
-        a dead letter of it is put when it fails in the end. `keep_complete`, `keep_failed`: how long it is
-        kept at most once it is complete, or has failed; 0: it is deleted at once.
-
-        `unique`: a key (`qmodel.fingerprint` makes one of klass and data). Where another job stands for this
-        one under that key, nothing is put, and the job given is that other one, with `deduplicated` True. It
-        does so until it has ended, or for `unique_for`. `unique_mode`: `pending`, that; `window`, for
-        `unique_for` from its put whatever becomes of it; `debounce`, while it has not begun its data become
-        these and its delay starts again, until `unique_max` from its put; `again`, the same without a delay,
-        and when it has begun this job is put and kept until it has ended. See docs/semantics.md.
-
-        Refused with DependencyNotFound, DependencyCycle, DependencyLimit or OverCapacity.
+        Refused with DependencyNotFound, DependencyCycle, DependencyLimit or OverCapacity. Raises TypeError for an
+        unknown option.
         """
-        op = self.new(
-            klass,
-            data,
-            text=text,
-            priority=priority,
-            delay=delay,
-            retries=retries,
-            tags=tags,
-            depends=depends,
-            jid=jid,
-            lifo=lifo,
-            lease=lease,
-            timeout=timeout,
-            ttl=ttl,
-            ordered=ordered,
-            throttles=throttles,
-            cost=cost,
-            dead_queue=dead_queue,
-            keep_complete=keep_complete,
-            keep_failed=keep_failed,
-            unique=unique,
-            unique_mode=unique_mode,
-            unique_for=unique_for,
-            unique_max=unique_max,
-        )
+        op = self.new(klass, data, **options)
         return self.client._put(op, self.client.execute(op))
 
-    def recur(
-        self,
-        klass: str,
-        data: object = None,
-        *,
-        interval: Duration | None = None,
-        cron: str | None = None,
-        tz: str = "UTC",
-        after: Duration | None = None,
-        jid: str | None = None,
-        text: str | None = None,
-        offset: Duration = 0,
-        start: Day | None = None,
-        end: Day | None = None,
-        limit: int = 0,
-        priority: int = 0,
-        retries: int = 5,
-        tags: Iterable[str] = (),
-        backlog: int = 0,
-        missed: Literal["all", "one", "none"] = "all",
-        catchup: Duration = 60,
-        overlap: Literal["allow", "skip"] = "allow",
-        restart: bool = False,
-    ) -> RecurringJob:
-        """Let a job recur here: runs of it are put every `interval`, the first one after `offset`; or at
-        the moments of a `cron` expression in a time zone; or each so long `after` the end of the one before.
+    def recur(self, klass: str, data: object = None, **options: Unpack[RecurOptions]) -> RecurringJob:
+        """Let a job recur in this queue: put a run of it every `interval`, at the moments of a `cron` expression, or
+        each time `after` the end of the run before. Exactly one of the three is given.
 
-        The runs are jobs `<jid>-1`, `<jid>-2` and so on, due at exact multiples of the interval; `data`,
-        `priority`, `retries` and `tags` are theirs, as for `put`. None is due before `start` or after
-        `end`, and no more than `limit` are made.
+        The runs are jobs `<jid>-1`, `<jid>-2` and so on, with `klass` and `data`. The other arguments are the options
+        of `qmodel.client.options.RecurOptions`.
 
-        `missed`: of several that are due all are made, the last `one`, or `none` that is later than
-        `catchup`; `backlog`: at most how many of them, 0 for all. `overlap="skip"`: none is due while one
-        is unfinished.
-
-        With the `jid` of a recurring job that exists everything of it is replaced but the number of its
-        last run. If its times are the same it goes on as it was, unless `restart` is set: so a program
-        can say at its start what recurs. Refused with ScheduleOver if it would have no run. Raises
-        ValueError for what is no cron expression or time zone.
+        With the `jid` of an existing recurring job everything of it is replaced but the number of its last run. If its
+        times are the same it goes on as it was, unless `restart` is set: so a program can declare its recurring jobs
+        each time it starts. Refused with ScheduleOver if no run would ever be due. Raises ValueError for an invalid
+        cron expression or time zone, and TypeError for an unknown option.
         """
-        op = new_recurring(
-            self.name,
-            klass,
-            data,
-            interval=interval,
-            cron=cron,
-            tz=tz,
-            after=after,
-            jid=jid,
-            text=text,
-            offset=offset,
-            start=start,
-            end=end,
-            limit=limit,
-            priority=priority,
-            retries=retries,
-            tags=tags,
-            backlog=backlog,
-            missed=missed,
-            catchup=catchup,
-            overlap=overlap,
-            restart=restart,
-        )
+        op = new_recurring(self.name, klass, data, **options)
         self.client.execute(op)
         made = self.client.recurring[op.jid]
         return made if made.kind != "cron" or made.raw.due_at else made.advance()
@@ -723,11 +473,11 @@ class Queue:
         return Listing((RecurringJob(self.client, one) for one in found if one is not None), page.total)
 
     def fire(self, count: int = MOST) -> int:
-        """Make up to `count` runs that are due, as a pop would, and take none; gives how many."""
+        """Put up to `count` due runs of recurring jobs, as a pop would, without leasing one; give the number."""
         return int(self.client.execute(ops.Fire(self.name, count)))
 
     def put_many(self, jobs: Iterable[ops.Put | tuple[str, object]]) -> list[Job]:
-        """Put up to 1000 jobs in one step, all or none: each made by `new`, or as (klass, data)."""
+        """Put up to 1000 jobs in one step, all or none. Each is made by `new`, or a pair (klass, data)."""
         new = [self.new(*job) if isinstance(job, tuple) else job for job in jobs]
         return self.client.put_many(new)
 
@@ -740,13 +490,11 @@ class Queue:
     def pop(
         self, count: int | None = None, *, worker: str | None = None, timeout: float | None = None
     ) -> Job | list[Job] | None:
-        """Lease the next job to this worker, or up to `count` jobs; None, or an empty list, when
-        there is none.
+        """Lease the next job to this worker, or up to `count` jobs; None, or an empty list, if there is none.
 
-        Without `timeout` it answers at once; with one it sleeps up to so many seconds, and is woken
-        when a job becomes ready (`math.inf`: for ever). The job is this worker's until its lease
-        ends (option heartbeat, 60 seconds), and must be finished or given a heartbeat before that.
-        As a context manager it finishes itself:
+        Without `timeout` it returns at once. With one it sleeps up to so many seconds (`math.inf`: for ever) and wakes
+        up when a job becomes ready. The job belongs to this worker until its lease ends (option heartbeat, 60 seconds);
+        finish it or renew the lease before that. As a context manager the job finishes itself:
 
             while job := queue.pop(timeout=60):
                 with job:
@@ -763,37 +511,37 @@ class Queue:
     def peek(self, count: int) -> list[Job]: ...
 
     def peek(self, count: int | None = None) -> Job | list[Job] | None:
-        """Show the job that a pop would give next, or up to `count` of them, ignoring a pause."""
+        """Show the next job that a pop would lease, or up to `count` jobs. Pauses are ignored."""
         if count is None:
             return self.client.peek(self.name)
         return self.client.peek(self.name, count)
 
     @property
     def counts(self) -> replies.QueueCounts:
-        """How many jobs are in each state, and when the next becomes ready by itself."""
+        """The number of jobs in each state, and when the next scheduled job becomes ready."""
         counts: replies.QueueCounts = self.client.execute(ops.Queue(self.name))
         return counts
 
     def length(self) -> int:
-        """How many jobs it has, in any state but complete and failed."""
+        """Count its jobs in all states but complete and failed."""
         return int(self.client.execute(ops.Length(self.name)))
 
     def pause(self, reason: str = BY_HAND, *, duration: Duration = 0) -> bool:
-        """Stop handing out its jobs, at once; say whether it was not paused before."""
+        """Pause the queue at once: its jobs are not leased. Say whether it was not paused before."""
         return bool(self.client.queues.pause(self.name, reason=reason, duration=duration))
 
     def unpause(self, reason: str | None = None) -> bool:
-        """End its pauses, or only that for a reason; say whether it goes on by that."""
+        """End its pauses, or only the one with a reason; say whether it is no longer paused."""
         return bool(self.client.queues.unpause(self.name, reason=reason))
 
     def forget(self) -> bool:
-        """Take it off the list; say whether it was there. Refused with QueueNotEmpty."""
+        """Remove the empty queue from the list; say whether it was there. Refused with QueueNotEmpty."""
         return bool(self.client.queues.forget(self.name))
 
     def drain(self, count: int | None = None) -> replies.Drained:
-        """Cancel its jobs that have not begun, or up to `count` (1000) of them in one step.
+        """Cancel its jobs that have not begun; with a `count` (at most 1000) only so many, in one step.
 
-        Jobs on which jobs of other queues depend stay.
+        Jobs with dependents in other queues stay.
         """
         if count is not None:
             drained: replies.Drained = self.client.execute(ops.Drain(self.name, count))
@@ -804,11 +552,11 @@ class Queue:
         return replies.Drained(canceled, step.left)
 
     def obliterate(self, *, force: bool = False) -> int:
-        """Delete it with its jobs in any state, its recurring jobs, its pauses and its throttle; give
-        how many jobs are gone.
+        """Delete the queue with its jobs in any state, recurring jobs, pauses and throttle; give the number of jobs
+        deleted.
 
-        Refused with QueueBusy while jobs run or are stalled, unless `force` takes them from their
-        workers; with HasDependents while a job of another queue depends on one of its.
+        Refused with QueueBusy while jobs run or are stalled, unless `force` takes them from their workers; and with
+        HasDependents while a job of another queue depends on one of its jobs.
         """
         gone = 0
         op = ops.Obliterate(self.name, force)
@@ -820,12 +568,12 @@ class Queue:
             op = replace(op, cursor=part.cursor)
 
     def stats(self, day: Day | None = None) -> replies.Stats:
-        """Its wait and run times, failures and retries of a UTC day, by default today."""
+        """Read its wait times, run times, failures and retries of one UTC day, by default today."""
         stats: replies.Stats = self.client.execute(ops.Stats(self.name, instant(day)))
         return stats
 
     def metrics(self, count: int = 60, at: Day | None = None) -> tuple[replies.Minute, ...]:
-        """What became of its jobs in each of the last `count` minutes, or those up to a moment; the oldest first."""
+        """Count how its jobs ended in each of the last `count` minutes, or of the minutes up to `at`; oldest first."""
         minutes: tuple[replies.Minute, ...] = self.client.execute(ops.Metrics(self.name, instant(at), count))
         return minutes
 
@@ -834,7 +582,7 @@ class Queue:
         return self.client.failed.retry(self.name, group=group)
 
     def waiting(self, offset: int = 0, count: int = 25) -> Listing[Job]:
-        """List its waiting jobs: those in order, then those due since the last pop."""
+        """List its waiting jobs in order, then the jobs that became due since the last pop."""
         return self.client._listing(ops.Waiting(self.name, offset, count))
 
     def scheduled(self, offset: int = 0, count: int = 25) -> Listing[Job]:
@@ -842,11 +590,11 @@ class Queue:
         return self.client._listing(ops.Scheduled(self.name, offset, count))
 
     def throttled(self, offset: int = 0, count: int = 25) -> Listing[Job]:
-        """The jobs that are ready and wait for a throttle to open, longest ready first."""
+        """List its jobs that are ready but wait for a throttle, longest ready first."""
         return self.client._listing(ops.Throttled(self.name, offset, count))
 
     def depending(self, offset: int = 0, count: int = 25) -> Listing[Job]:
-        """List its jobs that wait for others, longest waiting first."""
+        """List its jobs that wait for dependencies, longest waiting first."""
         return self.client._listing(ops.Depending(self.name, offset, count))
 
     def running(self, offset: int = 0, count: int = 25) -> Listing[Job]:
@@ -854,18 +602,17 @@ class Queue:
         return self.client._listing(ops.Running(self.name, offset, count))
 
     def stalled(self, offset: int = 0, count: int = 25) -> Listing[Job]:
-        """List its jobs whose lease lapsed or was taken, longest first."""
+        """List its jobs with a lease that lapsed or was taken away, longest first."""
         return self.client._listing(ops.Stalled(self.name, offset, count))
 
 
 class Job(JobFields):
     """One job.
 
-    Its fields tell what was true when it was fetched; `refresh` fetches it anew. As a context
-    manager it finishes itself: it is completed at the end of the block, failed when an exception
-    leaves the block (into a group named after the exception's class, with the traceback as the
-    message), and given back when the block is told to stop (KeyboardInterrupt, SystemExit,
-    cancellation). The exception goes on. A job that was finished inside the block is left as it is.
+    Its fields are as they were when it was fetched; `refresh` fetches it again. As a context manager the job finishes
+    itself. At the end of the block it is completed. If an exception leaves the block, it fails, in a group named after
+    the exception's class and with the traceback as message; on KeyboardInterrupt, SystemExit and cancellation it is
+    released instead. The exception is not suppressed. A job that was finished inside the block stays as it is.
     """
 
     def __init__(
@@ -880,7 +627,7 @@ class Job(JobFields):
         self.client = client
 
     def refresh(self) -> Self:
-        """Fetch the job anew. Raises JobNotFound when it is gone."""
+        """Fetch the job again. Raises JobNotFound if it no longer exists."""
         known = self.client.execute(ops.Get(self.jid))
         if known is None:
             raise error_of(Refusal("JOB_NOT_FOUND", (self.jid,)))
@@ -888,7 +635,7 @@ class Job(JobFields):
         return self
 
     def _lease(self) -> int:
-        """The token under which this object knows the job."""
+        """Give the lease token that this object knows."""
         if self._known is None:
             self.refresh()
         return self.token
@@ -904,11 +651,10 @@ class Job(JobFields):
         delay: Duration = 0,
         depends: Iterable[HasJid | str] | HasJid | str = (),
     ) -> str:
-        """Complete it, and release the jobs that waited for it; or send it on to a `next` queue.
+        """Complete the job, and make the jobs that waited for it ready; or move it to a `next` queue.
 
-        `result` and the new `data` are stored as JSON. `delay` and `depends` are of use with `next`
-        only. Gives the state that the job is in. Refused with LockLost when another worker has it
-        now.
+        `result` and new `data` are stored as JSON. `delay` and `depends` go with `next` only. Gives the job's state.
+        Refused with LockLost if another worker has it now.
         """
         op = ops.Complete(
             self.jid,
@@ -960,7 +706,7 @@ class Job(JobFields):
         delay: Duration = 0,
         depends: Iterable[HasJid | str] | HasJid | str = (),
     ) -> Job | list[Job] | None:
-        """Complete it as `complete` does, and lease the next job of a queue, by default its own."""
+        """Complete the job as `complete` does, and lease the next job of a queue, by default of its own queue."""
         token = self._lease()
         op = ops.CompleteAndPop(
             self.jid,
@@ -983,16 +729,16 @@ class Job(JobFields):
         return found[0] if found else None
 
     def fail(self, group: str, message: str = "", *, data: object = KEEP) -> None:
-        """Fail it: it waits in a failure group for a person or a policy. Refused with LockLost."""
+        """Fail the job. It stays in a failure group until it is retried or deleted. Refused with LockLost."""
         op = ops.Fail(self.jid, self._lease(), group, message, encode_unless_kept(data))
         self.client.execute(op)
         self._ended("failed")
 
     def retry(self, delay: Duration = 0, *, group: str | None = None, message: str = "") -> int:
-        """Give it back to be tried again, now or after a delay; it counts.
+        """Return the job to be tried again, now or after a delay. This uses up one retry.
 
-        Gives the retries that remain, or -1 when there were none left: then the job has failed, in
-        `group` or else in `failed-retries-<queue>`. Refused with LockLost.
+        Gives the number of retries left, or -1 if there were none: then the job has failed, in `group` or else in
+        `failed-retries-<queue>`. Refused with LockLost.
         """
         op = ops.Retry(self.jid, self._lease(), milliseconds(delay), group, message)
         remaining = int(self.client.execute(op))
@@ -1007,9 +753,9 @@ class Job(JobFields):
         data: object = KEEP,
         depends: Iterable[HasJid | str] | HasJid | str = (),
     ) -> str:
-        """Give it back, now or for later, uncounted; gives its state.
+        """Return the job to its queue, now or after a delay, without using up a retry; give its state.
 
-        With `depends` it waits for those jobs first, its children say: put them before. See `put`.
+        With `depends` it first waits for these jobs, for example its children. Put them before. See `put`.
 
         Refused with LockLost, DependencyNotFound, DependencyCycle or DependencyLimit.
         """
@@ -1043,11 +789,11 @@ class Job(JobFields):
     # ---- waiting
 
     def wait(self, timeout: Duration = math.inf) -> Any:
-        """Sleep until it has ended, and give its result, decoded from JSON; None without one.
+        """Sleep until the job has ended, and give its result, decoded from JSON; None if it has none.
 
-        A job that is tried again, or was sent on to another queue, has not ended. Raises JobFailed, with `group` and
-        `message` (JobRevoked and JobExpired are kinds of it); JobCanceled; ResultNotKept where complete jobs are
-        deleted at once; JobNotFound for a job that was gone before; NotEnded, a TimeoutError, after `timeout` seconds.
+        A job that is tried again, or was moved to another queue, has not ended. Raises JobFailed with `group` and
+        `message` (JobRevoked and JobExpired are subclasses); JobCanceled; ResultNotKept if complete jobs are deleted at
+        once; JobNotFound for a job that did not exist before; NotEnded, a TimeoutError, after `timeout` seconds.
         """
         seconds = seconds_of(timeout)
         found = self.client._results.wait((self.jid,), seconds)
@@ -1062,8 +808,8 @@ class Job(JobFields):
     # ---- leasing
 
     def heartbeat(self, *, data: object = KEEP) -> bool:
-        """Renew the lease from now, and optionally replace the data; gives whether the job was
-        revoked: then stop working on it. Refused with LockLost.
+        """Renew the lease from now, and optionally replace the data. Gives True if the job was revoked: then stop
+        working on it. Refused with LockLost.
         """
         op = ops.Heartbeat(self.jid, self._lease(), encode_unless_kept(data))
         lease: replies.Lease = self.client.execute(op)
@@ -1071,65 +817,64 @@ class Job(JobFields):
         return lease.revoked
 
     def revoke(self) -> str:
-        """Call the job off; gives its state after that.
+        """Revoke the job; give its state after that.
 
-        When nobody runs it, it fails at once, in `revoked-<queue>`. Its worker, if it has one, learns
-        of it by the next heartbeat; however the lease then ends, the job fails.
+        If no worker runs it, it fails at once, in `revoked-<queue>`. Otherwise the worker learns of it with the next
+        heartbeat, and the job fails however the lease ends.
         """
         states: tuple[str, ...] = self.client.execute(ops.Revoke((self.jid,)))
         self._now_is(state=states[0])
         return states[0]
 
     def replay(self) -> Job:
-        """Put the job anew of which this is a dead letter, with what the letter has, and delete the
-        letter; gives that job.
+        """Put the original job of this dead letter again with the letter's data and options, and delete the letter;
+        give the original job.
 
-        Refused with NotADeadLetter, WrongState when that job is there and has not failed, or
-        HasDependents.
+        Refused with NotADeadLetter; with WrongState if the original job exists and has not failed; or HasDependents.
         """
         return Job(self.client, self.client.execute(ops.Replay(self.jid)))
 
     def timeout(self) -> None:
-        """Take the lease away at once: the job is stalled, and the next to be handed out.
+        """Take the lease away at once: the job is stalled, and the next pop leases it first.
 
-        Refused with WrongState when it is not running.
+        Refused with WrongState unless it is running.
         """
         self.client.execute(ops.Timeout((self.jid,)))
         self._now_is(state="stalled")
 
     def progress(self, text: str) -> None:
-        """Say how far it has come, in up to 1024 bytes. Refused with LockLost."""
+        """Report progress as text of up to 1024 bytes. Refused with LockLost."""
         self.client.execute(ops.Progress(self.jid, self._lease(), text))
         self._now_is(progress=text)
 
     # ---- changing
 
     def why(self) -> list[Reason]:
-        """Why it does not run: each reason has a `code`, its facts by name (`named`), and a `sentence`.
+        """Explain why the job does not run. Each reason has a `code`, its facts by name (`named`), and a `sentence`.
 
-        No reason means that the next pop of its queue gives it.
+        No reason means that the next pop of its queue leases it.
         """
         return list(self.client.execute(ops.Why(self.jid)))
 
     def log(self, message: str) -> None:
-        """Add a line of up to 1024 bytes to its history."""
+        """Add a line of up to 1024 bytes to the job's history."""
         self.client.execute(ops.Log(self.jid, message))
 
     def update(self, data: object = None, *, text: str | None = None) -> None:
-        """Replace its data, stored as JSON; or as `text`, stored as it is."""
+        """Replace the data: `data` is stored as JSON, `text` as it is."""
         stored = encode(data) if text is None else text
         self.client.execute(ops.Update(self.jid, stored))
         self._now_is(data=stored)
 
     def prioritize(self, priority: int) -> None:
-        """Change its priority; lower runs sooner."""
+        """Change the priority. Lower runs sooner."""
         self.client.execute(ops.Priority(self.jid, priority))
         self._now_is(priority=priority)
 
     def delay(self, delay: Duration) -> str:
-        """Make it ready so many seconds from now; gives its state.
+        """Make the job ready after a delay from now; give its state.
 
-        Refused with WrongState unless it is scheduled, waiting, or waits for others.
+        Refused with WrongState unless it is scheduled, waiting, or waits for dependencies.
         """
         op = ops.Delay(self.jid, milliseconds(delay))
         state: str = self.client.execute(op)
@@ -1137,19 +882,21 @@ class Job(JobFields):
         return state
 
     def promote(self) -> None:
-        """Make it ready now. Refused with WrongState unless it is scheduled."""
+        """Make the job ready now. Refused with WrongState unless it is scheduled."""
         self._now_is(state=self.client.execute(ops.Promote(self.jid)))
 
-    def move(self, queue: str, *, priority: int | None = None, delay: Duration = 0) -> Job:
-        """Put it anew, into another queue, with its klass and data; its worker loses it."""
-        return self.client.queues[queue].put(self.klass, text=self.text, priority=priority, delay=delay, jid=self.jid)
+    def move(self, queue: str, **options: Unpack[MoveOptions]) -> Job:
+        """Put the job anew into another queue, with its klass and data. A worker that holds the job loses it.
+
+        The options are those of `put`: `priority` and `delay`, say.
+        """
+        return self.client.queues[queue].put(self.klass, text=self.text, jid=self.jid, **options)
 
     def cancel(self, *, cascade: bool = False) -> tuple[str, ...]:
-        """Delete it, unless it is complete; a worker that holds it loses it. Gives the ids of the
-        jobs deleted.
+        """Delete the job unless it is complete. A worker that holds it loses it. Gives the ids of the jobs deleted.
 
-        With `cascade` the jobs that depend on it go too; without, it is refused with HasDependents
-        if there are any.
+        With `cascade` its dependents are deleted too; without it, the operation is refused with HasDependents if there
+        are any.
         """
         self._finished = True
         return self.client.jobs.cancel(self, cascade=cascade)
@@ -1157,18 +904,18 @@ class Job(JobFields):
     # ---- dependencies, tags, tracking
 
     def depends_on(self, *jobs: HasJid | str) -> tuple[str, ...]:
-        """Let it wait for more jobs, or by other edges; gives the ids of all that it waits for (the first 1000).
+        """Add dependencies, or change their edges; give the ids of all dependencies (the first 1000).
 
-        Refused with WrongState unless it waits for others already.
+        Refused with WrongState unless the job waits for dependencies already.
         """
         jids: tuple[str, ...] = self.client.execute(ops.DependsOn(self.jid, edges_of(jobs)))
         self._now_is(dependencies=jids)
         return jids
 
     def depends_off(self, *jobs: HasJid | str, all: bool = False) -> tuple[str, ...]:
-        """Let it no longer wait for some jobs, or for `all`; gives the ids of those that are left.
+        """Remove some dependencies, or `all`; give the ids of the remaining ones.
 
-        Refused with WrongState unless it waits for others.
+        Refused with WrongState unless the job waits for dependencies.
         """
         op = ops.DependsOff(self.jid, jids_of(jobs), all)
         jids: tuple[str, ...] = self.client.execute(op)
@@ -1176,32 +923,32 @@ class Job(JobFields):
         return jids
 
     def results(self) -> DependencyResults:
-        """The results of its dependencies that were given names (see `Edge`), also of those that are kept no longer.
+        """Read the results of its named dependencies (see `Edge`), also if they no longer exist.
 
         They stay with this job until it is complete. Refused with JobNotFound.
         """
         return DependencyResults(self.client.execute(ops.Results(self.jid)))
 
     def tag(self, *tags: str) -> tuple[str, ...]:
-        """Add tags; gives all its tags."""
+        """Add tags; give all tags of the job."""
         added: tuple[str, ...] = self.client.execute(ops.TagAdd(self.jid, tags))
         self._now_is(tags=added)
         return added
 
     def untag(self, *tags: str) -> tuple[str, ...]:
-        """Remove tags; gives the tags that are left."""
+        """Remove tags; give the remaining ones."""
         left: tuple[str, ...] = self.client.execute(ops.TagRemove(self.jid, tags))
         self._now_is(tags=left)
         return left
 
     def track(self) -> bool:
-        """Track it; says whether it was not tracked before. Tracking outlives the job."""
+        """Track the job; say whether it was not tracked before. Tracking outlives the job."""
         new = bool(self.client.execute(ops.Track(self.jid)))
         self._now_is(tracked=True)
         return new
 
     def untrack(self) -> bool:
-        """Stop tracking it; says whether it was tracked before."""
+        """Stop tracking the job; say whether it was tracked before."""
         was = bool(self.client.execute(ops.Untrack(self.jid)))
         self._now_is(tracked=False)
         return was
@@ -1223,7 +970,7 @@ class Jobs:
         return Job(self._client, jid, known) if known is not None else None
 
     def get_many(self, jids: Iterable[HasJid | str]) -> list[Job]:
-        """Fetch jobs in the order asked for, 1000 in a step; those that are gone are left out."""
+        """Fetch jobs in the given order, 1000 per step. Jobs that do not exist are left out."""
         wanted = jids_of(jids)
         found: list[Job] = []
         for start in range(0, len(wanted), MOST):
@@ -1241,15 +988,14 @@ class Jobs:
         worker: str | None = None,
         group: str | None = None,
     ) -> Iterator[Job]:
-        """Go through the jobs that are all of this, list by list; what does not move in the meantime is
-        found once.
+        """Iterate over the jobs that match all criteria. A job that does not change its list meanwhile is found once.
 
-        A queue, a tag, a group, a worker, or the state complete or failed has to be given: else it is
-        refused with TooWide.
+        Give at least a queue, a tag, a group, a worker, or the state complete or failed; otherwise it is refused with
+        TooWide.
         """
         cursor = ""
         while True:
-            op = ops.Search(queue, state, klass, tag, worker, group, cursor, PART)
+            op = ops.Search(queue, state, klass, tag, worker, group, cursor, SEARCH_PAGE)
             found: replies.Found = self._client.execute(op)
             for known in found.jobs:
                 yield Job(self._client, known.jid, known)
@@ -1268,9 +1014,9 @@ class Jobs:
         group: str | None = None,
         preview: bool = False,
     ) -> replies.Bulk:
-        """Cancel the jobs that `search` finds, but complete ones, and those on which others depend.
+        """Cancel the jobs that `search` finds, except complete jobs and jobs with dependents.
 
-        `passed` tells how many of these stay. With `preview` nothing changes, and `done` is how many fit.
+        `passed` counts the jobs that stay. With `preview` nothing changes, and `done` counts the matching jobs.
         """
         op = ops.CancelMany(queue, state, klass, tag, worker, group, preview=preview)
         return self._client._bulk(op)
@@ -1286,36 +1032,35 @@ class Jobs:
         group: str | None = None,
         preview: bool = False,
     ) -> replies.Bulk:
-        """Delete complete or failed jobs that ended at least so long ago.
+        """Delete complete or failed jobs that ended at least `older` ago.
 
-        Failed jobs on which others depend stay, and are counted as `passed`. With `preview` nothing
-        changes, and `done` is how many fit.
+        Failed jobs with dependents stay, and `passed` counts them. With `preview` nothing changes, and `done` counts
+        the matching jobs.
         """
         op = ops.Clean(state, milliseconds(older), queue, klass, tag, group, preview=preview)
         return self._client._bulk(op)
 
     def cancel(self, *jobs: HasJid | str, cascade: bool = False) -> tuple[str, ...]:
-        """Delete up to 1000 unfinished jobs in one step, all of them or none; gives the ids of
-        those deleted.
+        """Delete up to 1000 unfinished jobs in one step, all or none; give the ids of the jobs deleted.
 
-        Unknown and complete jobs are passed over. A job on which another depends is deleted only
-        with that other, named too or found by `cascade`; else it is refused with HasDependents.
+        Unknown and complete jobs are skipped. A job with dependents is deleted only together with them: name them too,
+        or use `cascade`. Otherwise it is refused with HasDependents.
         """
         canceled: tuple[str, ...] = self._client.execute(ops.Cancel(jids_of(jobs), cascade))
         return canceled
 
     def timeout(self, *jobs: HasJid | str) -> tuple[str, ...]:
-        """Take leases away, all or none: the jobs are stalled, and the next to be handed out."""
+        """Take leases away, all or none: the jobs are stalled, and the next pop leases them first."""
         taken: tuple[str, ...] = self._client.execute(ops.Timeout(jids_of(jobs)))
         return taken
 
     def revoke(self, *jobs: HasJid | str) -> tuple[str, ...]:
-        """Call up to 1000 jobs off in one step; gives the state of each after that. See `Job.revoke`."""
+        """Revoke up to 1000 jobs in one step; give the state of each after that. See `Job.revoke`."""
         states: tuple[str, ...] = self._client.execute(ops.Revoke(jids_of(jobs)))
         return states
 
     def completed(self, offset: int = 0, count: int = 25) -> Listing[Job]:
-        """List the complete jobs that are kept, latest first."""
+        """List the kept complete jobs, latest first."""
         return self._client._listing(ops.Completed(offset, count))
 
 
@@ -1326,7 +1071,7 @@ class Failed:
         self._client = client
 
     def groups(self, offset: int = 0, count: int = 25) -> dict[str, int]:
-        """The failure groups by name, with how many jobs each holds."""
+        """List the failure groups by name, with the number of jobs of each."""
         return dict(self._client.execute(ops.FailedGroups(offset, count)))
 
     def jobs(self, group: str, offset: int = 0, count: int = 25) -> Listing[Job]:
@@ -1355,82 +1100,81 @@ class Failed:
 
 
 class Metadata:
-    """What all jobs of a klass share: texts by key."""
+    """The metadata of a klass: texts by key, shared by all its jobs."""
 
     def __init__(self, client: Client, klass: str) -> None:
         self._client = client
         self.klass = klass
 
     def all(self) -> dict[str, str]:
-        """All keys with their texts, by key."""
+        """Read all texts by key."""
         return dict(self._client.execute(ops.MetadataGet(self.klass)))
 
     def set(self, key: str, value: str) -> bool:
-        """Note a text; say whether the key is new. Refused with LimitReached at 1000 keys."""
+        """Store a text; say whether the key is new. Refused with LimitReached at 1000 keys."""
         return bool(self._client.execute(ops.MetadataSet(self.klass, key, value)))
 
     def increment(self, key: str, by: int = 1) -> int:
-        """Add to a whole number, 0 where nothing is noted; give the sum. Refused with NotWhole."""
+        """Add to a whole number, which is 0 if the key is new; give the sum. Refused with NotWhole."""
         return int(self._client.execute(ops.MetadataIncrement(self.klass, key, by)))
 
     def unset(self, key: str) -> bool:
-        """Forget a text; say whether there was one."""
+        """Delete a text; say whether there was one."""
         return bool(self._client.execute(ops.MetadataUnset(self.klass, key)))
 
 
 class Klasses:
-    """What jobs of a klass share, by klass: `client.metadata[klass]`."""
+    """The metadata by klass: `client.metadata[klass]`."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def __getitem__(self, klass: str) -> Metadata:
-        """The metadata of a klass, whether or not there are any."""
+        """Refer to the metadata of a klass, whether or not there are any."""
         return Metadata(self._client, klass)
 
 
 class Workers:
-    """The workers that have taken jobs, by name."""
+    """The workers that have leased jobs, by name."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def __getitem__(self, name: str) -> replies.WorkerJobs:
-        """The ids of the jobs that a worker holds: with a valid lease, and with a lapsed one."""
+        """List the ids of a worker's jobs, with valid leases and with lapsed ones."""
         held: replies.WorkerJobs = self._client.execute(ops.Worker(name))
         return held
 
     def counts(self, offset: int = 0, count: int = 25) -> list[replies.WorkerCounts]:
-        """List the workers, latest seen first, with how many jobs each holds."""
+        """List the workers, latest seen first, with the number of jobs that each holds."""
         return list(self._client.execute(ops.Workers(offset, count)))
 
     def deregister(self, *names: str) -> int:
-        """Take workers off the list; their leases stay valid. Gives how many were on it."""
+        """Remove workers from the list; their leases stay valid. Gives how many were on it."""
         return int(self._client.execute(ops.Deregister(names)))
 
     def quiet(self, name: str, *others: str) -> None:
-        """Let workers take no more jobs until they are told to `resume`; what is at hand goes on.
+        """Tell workers to take no more jobs until `resume`. Their running jobs go on.
 
-        It is `qmodel worker` that listens to this, within about two seconds (`signals` tells whether it has
-        heard), and no loop of your own. Raises WorkerNotSeen for one that is not on the list; then
-        none is told.
+        `qmodel worker` obeys within about two seconds (`signals` says whether it has); your own loops around `pop` do
+        not. Raises WorkerNotSeen if a worker is not on the list; then no worker gets the signal.
         """
         self._signal("quiet", (name, *others))
 
     def resume(self, name: str, *others: str) -> None:
-        """Let quiet workers take jobs again. Otherwise as `quiet`."""
+        """Tell quiet workers to take jobs again. Otherwise as `quiet`."""
         self._signal("resume", (name, *others))
 
     def stop(self, name: str, *others: str, now: bool = False) -> None:
-        """Let workers end when the jobs at hand have ended, or their grace is over, as by SIGTERM; or
-        `now`, giving these back. Otherwise as `quiet`.
+        """Tell workers to stop as with SIGTERM: when their running jobs have ended, or their grace period is over. With
+        `now` they release these jobs at once. Otherwise as `quiet`.
 
-        What started the process decides whether another one begins.
+        The worker's supervisor decides whether a new process starts.
         """
         self._signal("stop now" if now else "stop", (name, *others))
 
     def signals(self) -> dict[str, remote.Signalled]:
-        """What each worker was told last by `quiet`, `resume` and `stop`, and what it said to that."""
+        """Read the last signal to each worker (`quiet`, `resume`, `stop`), and the worker's answer."""
         signals, states = self._client.execute_many(remote.asked())
         return remote.paired(dict(signals), dict(states))
 
@@ -1446,7 +1190,7 @@ class Workers:
                 raise reply
 
     def _listed(self) -> set[str]:
-        """The names of all that are on the list."""
+        """Read the names of all workers on the list."""
         names: set[str] = set()
         for offset in count(0, MOST):
             found = self.counts(offset, MOST)
@@ -1457,14 +1201,14 @@ class Workers:
 
 
 class RecurringJob(RecurringFields):
-    """A recurring job. Its fields are as they were when it was read; its methods keep them current."""
+    """A recurring job. Its fields are as they were when it was fetched; its methods keep them current."""
 
     def __init__(self, client: Client, raw: replies.Schedule) -> None:
         super().__init__(raw)
         self.client = client
 
     def refresh(self) -> Self:
-        """Read it anew. Raises ScheduleNotFound."""
+        """Fetch the recurring job again. Raises ScheduleNotFound."""
         known: replies.Schedule | None = self.client.execute(ops.RecurGet(self.jid))
         if known is None:
             raise ScheduleNotFound(Refusal("SCHEDULE_NOT_FOUND", (self.jid,)))
@@ -1482,10 +1226,10 @@ class RecurringJob(RecurringFields):
         retries: int | None = None,
         backlog: int | None = None,
     ) -> None:
-        """Change what is given, for the runs to come.
+        """Change the given fields for future runs.
 
-        With a new interval the next run is due one such interval after the last one, but not before
-        now; one that is due already stays so. Refused with ScheduleNotFound.
+        With a new interval the next run is due one such interval after the last one, but not before now; a run that is
+        due already stays due. Refused with ScheduleNotFound.
         """
         ms = None if interval is None else milliseconds(interval)
         stored = encode_unless_kept(data)
@@ -1493,47 +1237,47 @@ class RecurringJob(RecurringFields):
         self.refresh()
 
     def tag(self, *tags: str) -> None:
-        """Give the runs to come more tags. Refused with ScheduleNotFound."""
+        """Add tags to future runs. Refused with ScheduleNotFound."""
         self.client.execute(ops.RecurTag(self.jid, tags))
         self.refresh()
 
     def untag(self, *tags: str) -> None:
-        """Give the runs to come fewer tags. Refused with ScheduleNotFound."""
+        """Remove tags from future runs. Refused with ScheduleNotFound."""
         self.client.execute(ops.RecurUntag(self.jid, tags))
         self.refresh()
 
     def pause(self) -> bool:
-        """Let none of its runs be due, until it is let go on; says whether it went on before. Refused
-        with ScheduleNotFound.
+        """Pause the recurring job: no run is due until `unpause`. Say whether it was not paused before. Refused with
+        ScheduleNotFound.
         """
         changed = bool(self.client.execute(ops.RecurPause(self.jid)))
         self.refresh()
         return changed
 
     def unpause(self) -> bool:
-        """Let it go on; what was due meanwhile is passed over. Says whether it was paused. Refused with
-        ScheduleNotFound, also where it would have no run any more.
+        """End the pause; runs that were due meanwhile are skipped. Say whether it was paused. Refused with
+        ScheduleNotFound, also if no run would ever be due again.
         """
         changed = bool(self.client.execute(ops.RecurUnpause(self.jid)))
         self.refresh()
         return changed
 
     def run_now(self) -> Job:
-        """Make one run at once, which moves nothing; it counts. Refused with ScheduleNotFound."""
+        """Put one run now, without changing the schedule. It counts for `limit`. Refused with ScheduleNotFound."""
         while not (jid := self.client.execute(ops.RecurNow(self.jid))):
-            continue  # a thousand ids are taken; it goes on with the next thousand
+            continue  # a thousand ids are taken; try the next thousand
         return self.client.jobs[jid]
 
     def advance(self) -> Self:
-        """Tell the next moments of its cron expression, as `Client.advance_schedules` does for all."""
+        """Send the engine the next moments of its cron expression, as `Client.advance_schedules` does for all."""
         from qmodel.client.cron import advance
 
         if self.kind == "cron" and not self.client.execute(advance(self.raw, self.client._now())):
-            return self  # it is over: as it was when it was read
+            return self  # it has no more runs, so the fields stay as they were
         return self.refresh()
 
     def unrecur(self) -> bool:
-        """Let it recur no more; the runs that were made stay. Says whether it was there."""
+        """End the recurring job; its runs stay. Say whether it existed."""
         return bool(self.client.execute(ops.Unrecur(self.jid)))
 
 
@@ -1556,12 +1300,12 @@ class Recurring:
         return RecurringJob(self._client, known) if known is not None else None
 
     def unrecur(self, jid: str) -> bool:
-        """Let a job recur no more; says whether it did."""
+        """End a recurring job; say whether it existed."""
         return bool(self._client.execute(ops.Unrecur(jid)))
 
 
 class Throttle:
-    """A limit that jobs share which name it: `client.throttles["stripe"].set(concurrency=5)`."""
+    """A limit shared by all jobs that name it: `client.throttles["stripe"].set(concurrency=5)`."""
 
     def __init__(self, client: Client, name: str) -> None:
         self.client = client
@@ -1580,23 +1324,22 @@ class Throttle:
         refill: int | None = None,
         every: Duration | None = None,
     ) -> None:
-        """Set all its limits at once; those that are not given are none.
+        """Set all limits of the throttle at once. Limits that are not given are removed.
 
-        `concurrency`: how many jobs run at once. `rate`, `per`: how many are claimed in any window of
-        that length (seconds or timedelta). `capacity`, `refill`, `every`: a bucket of tokens, which is
-        full at first; `refill` tokens come back in every such time, steadily, and a claim takes the
-        job's cost. Raises BadArgument where one is missing that goes with another.
+        `concurrency`: how many jobs run at once. `rate`, `per`: how many jobs are claimed in any window of that length
+        (seconds or timedelta). `capacity`, `refill`, `every`: a token bucket, full at first; `refill` tokens come back
+        in each such time, steadily, and a claim takes the job's cost. Raises BadArgument if one of a group is missing.
         """
         times = None if per is None else milliseconds(per), None if every is None else milliseconds(every)
         op = ops.ThrottleSet(self.name, concurrency, rate, times[0], capacity, refill, times[1])
         self.client.execute(op)
 
     def unset(self) -> bool:
-        """Take all its limits away: jobs that were parked go on. Says whether it had any."""
+        """Remove all limits: parked jobs become ready. Say whether there were any."""
         return bool(self.client.execute(ops.ThrottleUnset(self.name)))
 
     def show(self) -> replies.Throttle:
-        """Its limits, and how they are used."""
+        """Read the limits and their current use."""
         found: replies.Throttle = self.client.execute(ops.ThrottleGet(self.name))
         return found
 
@@ -1611,41 +1354,43 @@ class Throttles:
         return Throttle(self._client, name)
 
     def all(self, offset: int = 0, count: int = 25) -> list[replies.Throttle]:
-        """Those that have limits, by name."""
+        """List the throttles that have limits, by name."""
         return list(self._client.execute(ops.Throttles(offset, count)))
 
 
 class Uniques:
-    """The keys under which a job stands for others."""
+    """The uniqueness keys: under each, one job stands for others."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def get(self, key: str) -> replies.Unique | None:
-        """Who holds a key, since when and until when; None when nobody does."""
+        """Read which job holds a key, since when and until when; None if no job does."""
         held: replies.Unique | None = self._client.execute(ops.UniqueGet(key))
         return held
 
     def release(self, key: str) -> bool:
-        """Let nobody hold a key, and let the job go on that is kept for after its holder; says whether it was held."""
+        """Release a key, and make the job ready that was kept back until its holder ends. Say whether the key
+        was held.
+        """
         return bool(self._client.execute(ops.UniqueRelease(key)))
 
 
 class Subscription(SubscriptionFields):
-    """A subscription. Its fields are as they were when it was read."""
+    """A subscription. Its fields are as they were when it was fetched."""
 
     def __init__(self, client: Client, raw: replies.Subscription) -> None:
         super().__init__(raw)
         self.client = client
 
     def catch_up(self) -> None:
-        """Give it all messages that it has not got, up to 1000 a step. Refused with SubscriptionNotFound."""
+        """Deliver all kept messages that it has not got, up to 1000 per step. Refused with SubscriptionNotFound."""
         while self.client.execute(ops.CatchUp(self.name)):
             pass
         self.raw = (self.client.subscriptions[self.name]).raw
 
     def unsubscribe(self) -> bool:
-        """End it; its jobs stay. Says whether it was there."""
+        """End the subscription; its jobs stay. Say whether it existed."""
         return self.client.subscriptions.remove(self.name)
 
 
@@ -1678,46 +1423,16 @@ class Subscriptions:
         patterns: Iterable[str] | str,
         queue: str,
         klass: str,
-        *,
-        priority: int = 0,
-        delay: Duration = 0,
-        retries: int = 5,
-        tags: Iterable[str] = (),
-        lifo: bool = False,
-        lease: Duration | None = None,
-        timeout: Duration | None = None,
-        ttl: Duration | None = None,
-        dead_queue: str | None = None,
-        ordered: str | None = None,
-        after: int | None = None,
-        since: Day | None = None,
+        **options: Unpack[SubscribeOptions],
     ) -> Subscription:
-        """Let each message that fits a pattern become a job of a queue; or change a subscription.
+        """Add a subscription: each message that fits a pattern becomes a job of a queue. Change it if it exists.
 
-        In a pattern a segment `*` stands for any one, and `>` at the end for one or more. What the
-        jobs are like is said as for `put`. A new subscription gets what is published from now on; with
-        `after` or `since` also the messages that are kept after that number (0 for all), or not before
-        that moment. One that exists goes on where it is: so a program can subscribe at each start.
-        Refused with BadPattern and LimitReached.
+        In a pattern the segment `*` stands for any one segment, and `>` at the end for one or more. The other arguments
+        are the options of `qmodel.client.options.SubscribeOptions`. A new subscription gets the messages published from
+        now on; with `after` or `since` also kept ones. An existing subscription goes on where it is: so a program can
+        subscribe each time it starts. Refused with BadPattern and LimitReached.
         """
-        op = new_subscription(
-            name,
-            patterns,
-            queue,
-            klass,
-            priority=priority,
-            delay=delay,
-            retries=retries,
-            tags=tags,
-            lifo=lifo,
-            lease=lease,
-            timeout=timeout,
-            ttl=ttl,
-            dead_queue=dead_queue,
-            ordered=ordered,
-            after=after,
-            since=since,
-        )
+        op = new_subscription(name, patterns, queue, klass, **options)
         left = self._client.execute(op)
         subscription = self[name]
         if left:
@@ -1725,7 +1440,7 @@ class Subscriptions:
         return subscription
 
     def remove(self, name: str) -> bool:
-        """End a subscription; its jobs stay. Says whether it was there."""
+        """End a subscription; its jobs stay. Say whether it existed."""
         return bool(self._client.execute(ops.Unsubscribe(name)))
 
 
@@ -1736,16 +1451,16 @@ class Tags:
         self._client = client
 
     def top(self, offset: int = 0, count: int = 25) -> dict[str, int]:
-        """The tags that at least two jobs have, most used first, with how many."""
+        """List the tags of at least two jobs with their counts, most used first."""
         return dict(self._client.execute(ops.TopTags(offset, count)))
 
     def jobs(self, tag: str, offset: int = 0, count: int = 25) -> Listing[Job]:
-        """List the jobs that have a tag, in the order in which they got it."""
+        """List the jobs with a tag, in the order of tagging."""
         return self._client._listing(ops.Tagged(tag, offset, count))
 
 
 class TrackedJobs(NamedTuple):
-    """The tracked jobs that exist, in order of tracking, and the ids of those that are gone."""
+    """The existing tracked jobs in order of tracking, and the ids of tracked jobs that no longer exist."""
 
     jobs: list[Job]
     expired: tuple[str, ...]
@@ -1758,22 +1473,21 @@ class Tracked:
         self._client = client
 
     def jobs(self, offset: int = 0, count: int = 25) -> TrackedJobs:
-        """Show the tracked jobs, and the ids of tracked jobs that are gone."""
+        """List the tracked jobs, and the ids of tracked jobs that no longer exist."""
         reply: replies.TrackedJobs = self._client.execute(ops.Tracked(offset, count))
         return TrackedJobs(self._client._jobs(reply.jobs), reply.expired)
 
     def add(self, job: HasJid | str) -> bool:
-        """Track a job; says whether it was not tracked before."""
+        """Track a job; say whether it was not tracked before."""
         return bool(self._client.execute(ops.Track(jid_of(job))))
 
     def remove(self, job: HasJid | str) -> bool:
-        """Stop tracking a job, existing or not; says whether it was tracked before."""
+        """Stop tracking a job, existing or not; say whether it was tracked before."""
         return bool(self._client.execute(ops.Untrack(jid_of(job))))
 
 
-class Config(Options):
-    """The options of the namespace. Durations are seconds, and may be set as timedeltas; the rest
-    are whole numbers.
+class Config(ConfigItems):
+    """The options of the namespace. Durations are seconds and may be set as timedeltas; other values are whole numbers.
 
     Refused with UnknownOption and BadValue.
     """
@@ -1782,24 +1496,24 @@ class Config(Options):
         self._client = client
 
     def __getitem__(self, option: str) -> float:
-        """The value of an option."""
+        """Read the value of an option."""
         return from_setting(option, self._client.execute(ops.ConfigGet(option)))
 
     def all(self) -> dict[str, float]:
-        """Every option with its value."""
+        """Read every option with its value."""
         return {s.option: from_setting(s.option, s.value) for s in self.settings()}
 
     def settings(self) -> list[replies.Setting]:
-        """Every option with its value in its own unit, and whether somebody set it."""
+        """Read every option with its value in its own unit, and whether it was set."""
         return list(self._client.execute(ops.Config()))
 
     def set(self, option: str, value: Duration) -> float:
-        """Set an option; gives its value."""
+        """Set an option; give its value."""
         op = ops.ConfigSet(option, to_setting(option, value))
         return from_setting(option, self._client.execute(op))
 
     def unset(self, option: str) -> float:
-        """Set an option back to its default; gives that."""
+        """Reset an option to its default; give that."""
         return from_setting(option, self._client.execute(ops.ConfigUnset(option)))
 
 

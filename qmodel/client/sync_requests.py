@@ -1,7 +1,6 @@
-"""Requests: sets of jobs of which only so many run at a time.
+"""Requests: sets of jobs with a limit on how many run at a time.
 
-Made from `qmodel/client/aio_requests.py` by `tests/client/derive_sync.py`, which takes the
-`await`s out. Edit that file, not this one.
+Generated from `qmodel/client/aio_requests.py` by `./dev docs` (tools/sync_client.py). Edit that file, not this one.
 """
 
 from __future__ import annotations
@@ -11,24 +10,25 @@ import os
 import time
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from qmodel.client.fields import LONGEST_SLEEP, Duration, HasJid, Listing, new_job, seconds_of
+from qmodel.client.build import new_job
+from qmodel.client.convert import Duration, HasJid, seconds_of
+from qmodel.client.defaults import LONGEST_SLEEP
+from qmodel.client.sync_executor import Executor
+from qmodel.client.values import Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import RequestNotEnded, RequestNotFound
 
-if TYPE_CHECKING:
-    from qmodel.client.sync import Client
-
 
 class Request:
     """One request.
 
-    As a context manager it is opened at the beginning of the block and closed at its end; it is canceled when an
-    exception leaves the block.
+    As a context manager it is opened at the start of the block and closed at its end. An exception that leaves the
+    block cancels it.
 
         with client.request("album-7", "images", limit=3) as request:
             for file in files:
@@ -36,7 +36,7 @@ class Request:
         print((request.wait()).done)
     """
 
-    def __init__(self, client: Client, id: str, opening: ops.RequestOpen | None = None) -> None:
+    def __init__(self, client: Executor, id: str, opening: ops.RequestOpen | None = None) -> None:
         self.client = client
         self.id = id
         self._opening = opening
@@ -46,7 +46,7 @@ class Request:
         return f"<{type(self).__name__} {self.id}>"
 
     def get(self) -> replies.Request:
-        """How far it has come. Raises RequestNotFound."""
+        """Read the state of the request. Raises RequestNotFound."""
         known: replies.Request | None = self.client.execute(ops.RequestGet(self.id))
         if known is None:
             raise RequestNotFound(Refusal("REQUEST_NOT_FOUND", (self.id,)))
@@ -65,10 +65,10 @@ class Request:
         tags: Iterable[str] | None = None,
         depends: Iterable[HasJid | str] | HasJid | str | None = None,
     ) -> str:
-        """Add a sub-request, with the arguments of `Queue.put`; give its jid, `<id>:<name>`.
+        """Add a sub-request, with options of `Queue.put`; give its jid, `<id>:<name>`.
 
-        `name`: by default a new random one. One that was added before is passed over: so a program that is begun again
-        may add them all again. Refused with RequestNotFound, RequestState, JobExists.
+        `name`: by default a new random one. A name that was added before is skipped, so a restarted program may add all
+        of them again. Refused with RequestNotFound, RequestState, JobExists.
         """
         op = new_job(
             self._queue or (self.get()).queue,
@@ -85,33 +85,33 @@ class Request:
         return op.jid
 
     def add_many(self, jobs: Iterable[ops.Put]) -> int:
-        """Add sub-requests, made by `Queue.new`, a thousand in a step; give how many are new."""
+        """Add sub-requests, made by `Queue.new`, a thousand in a step; give the number of new ones."""
         puts, new = tuple(jobs), 0
         for start in range(0, len(puts), MOST):
             new += int(self.client.execute(ops.RequestAdd(self.id, puts[start : start + MOST])))
         return new
 
     def close(self) -> str:
-        """Let it end with its last sub-request; give its state. Refused with RequestNotFound."""
+        """Close the request: it ends with its last sub-request. Give its state. Refused with RequestNotFound."""
         state: str = self.client.execute(ops.RequestClose(self.id))
         return state
 
     def tune(self, *, limit: int | None = None, priority: int | None = None) -> None:
-        """Change how many of its sub-requests run at a time, or its priority. Refused with RequestState."""
+        """Change the limit of running sub-requests, or the priority. Refused with RequestState."""
         self.client.execute(ops.RequestTune(self.id, priority, limit))
 
     def cancel(self) -> None:
-        """Call it off: what nobody runs is deleted, and what is running is revoked. Refused with RequestNotFound."""
+        """Cancel the request: running sub-requests are revoked, others are deleted. Refused with RequestNotFound."""
         while self.client.execute(ops.RequestCancel(self.id)):
             pass
 
     def forget(self) -> None:
-        """Forget it, once it has ended; its jobs stay. Refused with RequestNotFound, RequestState."""
+        """Delete the record of an ended request; its jobs stay. Refused with RequestNotFound, RequestState."""
         while self.client.execute(ops.RequestForget(self.id)):
             pass
 
     def wait(self, timeout: Duration = math.inf) -> replies.Request:
-        """Sleep until it has ended, whoever ends it and whenever that was; give how it ended.
+        """Sleep until the request has ended, and give its final state. It may have ended before.
 
         Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound.
         """
@@ -122,7 +122,7 @@ class Request:
             if known.ended_at:
                 return known
             woken = True
-            while woken:  # when nothing happened for long, look at the request itself
+            while woken:  # after a long time without events, read the request itself
                 left = until - time.monotonic()
                 if left <= 0:
                     raise RequestNotEnded(self.id, seconds_of(timeout))
@@ -152,17 +152,17 @@ class Request:
 class Requests:
     """The requests, by id: `client.requests["album-7"]`."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Executor) -> None:
         self._client = client
 
     def __getitem__(self, id: str) -> Request:
-        """A request by id, whether or not it is there."""
+        """Refer to a request by id, whether or not it exists."""
         return Request(self._client, id)
 
     def open(self, id: str, queue: str, *, limit: int, priority: int = 0) -> Request:
-        """Open a request: sub-requests of a queue, at most `limit` of which run at a time.
+        """Open a request: sub-requests of a queue with at most `limit` running at a time.
 
-        One that is there already, opened alike, is opened no more. Refused with RequestConflict.
+        If it is open already with the same arguments, nothing changes. Refused with RequestConflict.
         """
         op = ops.RequestOpen(id, queue, limit, priority)
         self._client.execute(op)
@@ -174,11 +174,11 @@ class Requests:
         return Request(self._client, id)
 
     def get(self, id: str) -> replies.Request | None:
-        """How far a request has come, or None when there is none."""
+        """Read the state of a request; None if there is none."""
         known: replies.Request | None = self._client.execute(ops.RequestGet(id))
         return known
 
     def page(self, state: str = "open", offset: int = 0, count: int = 25) -> Listing[Request]:
-        """List the requests that are open, closed, canceling, done or canceled, longest so first."""
+        """List the requests in a state (open, closed, canceling, done, canceled), longest in it first."""
         found: Any = self._client.execute(ops.Requests(state, offset, count))
         return Listing([self[id] for id in found.jids], found.total)

@@ -1,7 +1,6 @@
-"""Waiting for results in a thread. `qmodel/client/outcomes.py` says how it works.
+"""Waiting for results in a thread. `qmodel/client/outcomes.py` explains how it works.
 
-Made from `qmodel/client/aio_results.py` by `tests/client/derive_sync.py`, which takes the
-`await`s out. Edit that file, not this one.
+Generated from `qmodel/client/aio_results.py` by `./dev docs` (tools/sync_client.py). Edit that file, not this one.
 """
 
 from __future__ import annotations
@@ -9,69 +8,66 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from qmodel.client.fields import LONGEST_SLEEP
-from qmodel.client.outcomes import Bell, Ended, Waiter, Watch, check
+from qmodel.client.defaults import LONGEST_SLEEP
+from qmodel.client.outcomes import Ended, Signal, Waiter, Watch, check
+from qmodel.client.sync_executor import Executor
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
 
-if TYPE_CHECKING:
-    from qmodel.client.sync import Client
-
-LOOK = 100
-"""Jobs that are looked at in one operation: each comes with its data and its result."""
+FETCHED = 100
+"""How many jobs one operation fetches: each comes with its data and its result."""
 
 
 class Results:
-    """Those who wait for results by one client."""
+    """The waiters for results of one client."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Executor) -> None:
         self._client = client
         self._watch, self._process = Watch(), os.getpid()
 
     def wait(self, jids: Sequence[str], timeout: float) -> dict[str, Ended]:
-        """Sleep until all jobs have ended, or time is up; give those that have."""
+        """Sleep until all jobs have ended, or `timeout` seconds have passed; give the ended ones."""
         check(jids)
-        if self._process != os.getpid():  # after a fork nobody is there who led
+        if self._process != os.getpid():  # the leader stayed in the parent process
             self._watch, self._process = Watch(), os.getpid()
         until = time.monotonic() + timeout
-        bell = Bell()
-        waiter = Waiter(jids, bell.ring)
+        signal = Signal()
+        waiter = Waiter(jids, signal.set)
         known = self._watch.enter(waiter)
         try:
             if not known:
                 self._watch.begin(self._client.newest())
-            self._look(list(waiter.missing))
+            self._fetch(list(waiter.missing))
             while waiter.missing and (left := until - time.monotonic()) > 0:
-                bell.clear()
+                signal.clear()
                 if self._watch.lead(waiter):
                     self._follow(waiter, until)
                 elif waiter.missing:
-                    bell.wait(left)
+                    signal.wait(left)
         finally:
             self._watch.leave(waiter)
         return waiter.ended
 
     def _follow(self, waiter: Waiter, until: float) -> None:
-        """Read the events for all who wait, until the leader has what it waits for or its time is up."""
+        """Read the events for all waiters, until the leader's jobs have ended or its time is up."""
         while waiter.missing and (left := until - time.monotonic()) > 0:
             after = self._watch.after or 0
             if self._client.backend.wait_events(after, min(left, LONGEST_SLEEP)):
                 self._read(after)
             else:
                 self._watch.restart(self._client.newest())
-                self._look(self._watch.waited_for())
+                self._fetch(self._watch.waited_for())
 
     def _read(self, after: int) -> None:
-        """Read the events after a sequence number, and look at the jobs that they tell of."""
+        """Read the events after a sequence number, and fetch the jobs that they name."""
         while page := self._client.execute(ops.Events(after, MOST)):
-            self._look(self._watch.take(after, page))
+            self._fetch(self._watch.take(after, page))
             after = page[-1].seq
             if len(page) < MOST:
                 return
 
-    def _look(self, jids: Sequence[str]) -> None:
-        for start in range(0, len(jids), LOOK):
-            some = jids[start : start + LOOK]
-            self._watch.tell(some, self._client.execute(ops.Multiget(tuple(some))))
+    def _fetch(self, jids: Sequence[str]) -> None:
+        for start in range(0, len(jids), FETCHED):
+            some = jids[start : start + FETCHED]
+            self._watch.notify(some, self._client.execute(ops.Multiget(tuple(some))))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qmodel.app import App
-from qmodel.app.errors import LoadError, did_you_mean
+from qmodel.app.errors import LoadError
 from qmodel.app.load import load
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Check, Finding, first
+from qmodel.errors import did_you_mean
 from qmodel.present.numbers import counted
 
 QUEUES, JOBS = 100, 10

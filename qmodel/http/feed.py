@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from qmodel.client.fields import LONGEST_SLEEP
+from qmodel.client.defaults import LONGEST_SLEEP
 
 if TYPE_CHECKING:
     from qmodel.client.aio import AsyncClient

@@ -32,7 +32,7 @@ PART: Final = 1000
 
 
 def _state_classes() -> Iterator[type]:
-    """List the classes of which a snapshot consists."""
+    """List the classes that a snapshot consists of."""
     for found in pkgutil.iter_modules(state.__path__):
         module = importlib.import_module(f"qmodel.model.state.{found.name}")
         yield from (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__)

@@ -24,9 +24,9 @@ from qmodel.app import (
     aperform,
     perform,
 )
-from qmodel.app.errors import hint
 from qmodel.client.sync import Job
 from qmodel.contract.replies import Job as Raw
+from qmodel.errors import hint
 from qmodel.testing.attempts import Ending, EndKind, Function, Functions, NobodyPerforms
 from qmodel.testing.steps import Attempt
 
@@ -80,18 +80,19 @@ class AppAttempt:
     """An attempt of a job of an App."""
 
     def __init__(self, kind: JobType[..., Any, ..., Any], raw: Raw, leave: Callable[[], Awaitable[None]]) -> None:
-        self._kind, self._raw, self._leave = kind, raw, leave
+        assert isinstance(kind.app, App)
+        self._app, self._kind, self._raw, self._leave = kind.app, kind, raw, leave
 
     def run(self) -> Ending:
         """Perform it, in a new event loop if it needs one."""
-        app = self._kind.app
+        app = self._app
         if self._kind.asynchronous or app.has_asynchronous_middleware:
             return _in_a_loop(self._arun_and_leave)
         return self._ending(perform(app, self._raw, Context(app, self._raw)))
 
     async def arun(self) -> Ending:
         """Perform it in the running event loop."""
-        app = self._kind.app
+        app = self._app
         return self._ending(await aperform(app, self._raw, Context(app, self._raw)))
 
     async def _arun_and_leave(self) -> Ending:

@@ -8,11 +8,10 @@ from inspect import Parameter
 from typing import Any
 
 from qmodel.app import JobType, Puts
-from qmodel.app.errors import hint
 from qmodel.app.signature import HEADERS
-from qmodel.client.fields import encode
+from qmodel.client.convert import encode
 from qmodel.client.sync import Job
-from qmodel.errors import DataError
+from qmodel.errors import DataError, hint
 
 AnyJobType = JobType[..., Any, ..., Any]
 Args = Mapping[str, Any] | Sequence[Any]

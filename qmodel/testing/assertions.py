@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterable
 from datetime import datetime
 
-from qmodel.client.fields import KEEP, Duration
+from qmodel.client.convert import Duration
+from qmodel.client.defaults import KEEP
 from qmodel.client.sync import Client, Job
 from qmodel.present.numbers import counted
 from qmodel.testing.apps import Apps

@@ -10,7 +10,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
-from qmodel.client.fields import encode_result, failure_of
+from qmodel.client.convert import encode_result
+from qmodel.client.failure import failure_of
 from qmodel.client.sync import Job
 from qmodel.contract.operations import Complete, Fail, Operation
 from qmodel.errors import QmodelError

@@ -13,7 +13,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from qmodel.client.fields import EPOCH, Duration, milliseconds
+from qmodel.client.convert import EPOCH, Duration, milliseconds
 from qmodel.testing.steps import Steps, adrive, drive
 
 

@@ -22,7 +22,8 @@ from typing import Any, Literal, ParamSpec, Self, TypeVar, overload
 
 from qmodel.app import App, Puts
 from qmodel.client.aio import AsyncClient
-from qmodel.client.fields import Duration, milliseconds, new_job
+from qmodel.client.build import new_job
+from qmodel.client.convert import Duration, milliseconds
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.testing.apps import Apps, result_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from qmodel.client.fields import Duration, instant, milliseconds
+from qmodel.client.convert import Duration, instant, milliseconds
 from qmodel.client.sync import Client, Job
 from qmodel.present.numbers import counted
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from qmodel.client.aio import AsyncClient
-from qmodel.client.fields import BY_HAND
+from qmodel.client.defaults import BY_HAND
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.present import bulk

@@ -1,4 +1,4 @@
-"""What the journal shows of an operation: the call as a line for `qmodel run`, and what came of it, both as JSON.
+"""Journal entries as JSON: the call as a line for `qmodel run`, and its outcome.
 
 A reply stands as arrays: a record is the array of its fields, in the order of qmodel/contract/replies.py. It is written
 by the thousand, and compared as text.
@@ -20,7 +20,7 @@ _text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def call(now: int, op: Operation) -> str:
-    """An operation at a moment.
+    """Write an operation and its time.
 
     >>> from qmodel.contract.operations import Get
     >>> call(5, Get("a"))
@@ -30,7 +30,7 @@ def call(now: int, op: Operation) -> str:
 
 
 def outcome(found: Any) -> str:
-    """A reply, or a Refusal.
+    """Write a reply or a Refusal.
 
     >>> outcome(("a", None)), outcome(Refusal("JOB_NOT_FOUND", ("a",)))
     ('{"reply":["a",null]}', '{"refused":["JOB_NOT_FOUND","a"]}')
@@ -43,7 +43,7 @@ def outcome(found: Any) -> str:
 
 
 def arguments(op: Operation) -> dict[str, Any]:
-    """The arguments of an operation that are not left out, as JSON has them."""
+    """Convert the given arguments of an operation to JSON's types."""
     found = {}
     for argument in op.spec.arguments if op.named else _FEWER[op.spec.name]:
         value = getattr(op, argument.name)
@@ -61,7 +61,7 @@ def _plain(value: Any) -> Any:
 
 
 def read(text: str) -> tuple[int, Operation]:
-    """The moment and the operation that `call` wrote; raises ValueError for what it did not."""
+    """Read the time and the operation that `call` wrote. Raises ValueError for any other text."""
     try:
         return made(json.loads(text))
     except (KeyError, TypeError, AttributeError) as error:
@@ -69,7 +69,7 @@ def read(text: str) -> tuple[int, Operation]:
 
 
 def made(found: dict[str, Any]) -> tuple[int, Operation]:
-    """The same of what JSON has read, which is used up; raises KeyError, TypeError or AttributeError."""
+    """Read them from parsed JSON, which is consumed. Raises KeyError, TypeError or AttributeError."""
     cls, lists = _MADE[found.pop("op")]
     now = found.pop("now")
     if lists:
@@ -94,7 +94,7 @@ Lists = tuple[tuple[str, Spec | None], ...]
 
 
 def _lists(spec: Spec) -> Lists:
-    """The arguments of an operation that are lists; of operations: of which kind."""
+    """Find the list arguments of an operation; for lists of operations, their class."""
     lists = [a for a in spec.arguments if isinstance(a.kind, ListOf | Operations)]
     return tuple((a.name, _BY_CLASS[a.kind.of] if isinstance(a.kind, Operations) else None) for a in lists)
 
@@ -103,7 +103,7 @@ _MADE: dict[str, tuple[type[Operation], Lists]] = {name: (spec.cls, _lists(spec)
 
 
 def found(op: Operation, text: str) -> Any:
-    """The reply or the Refusal that `outcome` wrote of an operation."""
+    """Read the reply or the Refusal that `outcome` wrote for an operation."""
     said = json.loads(text)
     if "refused" in said:
         return Refusal(said["refused"][0], tuple(said["refused"][1:]))

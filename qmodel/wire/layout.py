@@ -1,4 +1,4 @@
-"""Where the arguments of an operation stand on the wire."""
+"""The positions of an operation's arguments on the wire."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ def _is_positional(argument: Argument) -> bool:
 
 
 def positional(spec: Spec) -> list[Argument]:
-    """The arguments that stand at fixed places on the wire."""
+    """The arguments at fixed positions on the wire."""
     return [a for a in spec.arguments if _is_positional(a)]
 
 
 def named(spec: Spec) -> list[Argument]:
-    """The arguments that are written with their names on the wire."""
+    """The arguments that are sent with their names."""
     return [a for a in spec.arguments if not _is_positional(a) and a.name != "request"]

@@ -1,4 +1,4 @@
-"""Replies as JSON has them: the same from the command line and over HTTP."""
+"""Replies as values of JSON's types, for the command line and HTTP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qmodel.contract.refusals import Refusal
 
 
 def plain(reply: Any) -> Any:
-    """A reply as JSON has it: records as objects with the names of qmodel.contract.replies, facts by name.
+    """Convert a reply to JSON's types: records become objects with the names of qmodel.contract.replies, facts by name.
 
     >>> plain(replies.Drained(1, 2))
     {'canceled': 1, 'left': 2}

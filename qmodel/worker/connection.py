@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from qmodel.client.fields import with_request
+from qmodel.client.request_ids import with_request
 from qmodel.client.sync import Client
 from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from qmodel.client.fields import shuffled
+from qmodel.client.queue_order import shuffled
 from qmodel.contract.operations import Operation, Pop, PopAny
 
 Order = Literal["ordered", "round-robin", "weighted"]

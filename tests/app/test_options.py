@@ -1,26 +1,68 @@
-"""The options of job types are those of the client: none is forgotten when one is added there."""
+"""Options are declared once, converted in one table, and refused by name where they are unknown."""
 
 from __future__ import annotations
 
-import inspect
+import pytest
 
-from qmodel.app import options
-from qmodel.client.fields import new_job
-from qmodel.client.sync import Queue
+import qmodel
+from qmodel.app import options as of_types
+from qmodel.client import build
+from qmodel.client.options import PutOptions, RecurOptions, SubscribeOptions
+from qmodel.contract.operations import Put, Recur, Subscribe
 
-NOT_OPTIONS = {"self", "klass", "data", "text"}
+PUT = set(PutOptions.__annotations__)
+RECUR = set(RecurOptions.__annotations__)
+BESIDE = {"queue", "jid", "klass", "data", "request"}
+"""Arguments of the catalogue that come from others of the client's than options, or from the client itself."""
+
+
+def arguments(operation: type[Put | Recur | Subscribe]) -> set[str]:
+    return {argument.name for argument in operation.spec.arguments}
+
+
+def test_every_option_has_a_conversion_to_an_argument() -> None:
+    assert PUT - {"jid", "text"} == build.PUT.keys()
+    assert RECUR - {"jid", "text", "interval", "cron", "tz", "after"} == build.RECUR.keys()
+    assert set(SubscribeOptions.__annotations__) == build.SUBSCRIBE.keys()
+
+
+def test_every_argument_of_the_catalogue_has_an_option() -> None:
+    assert {name for name, _ in build.PUT.values()} == arguments(Put) - BESIDE
+    assert {name for name, _ in build.RECUR.values()} | {"interval_ms", "kind", "cron", "due_at"} == (
+        arguments(Recur) - BESIDE
+    )
+    assert {name for name, _ in build.SUBSCRIBE.values()} == (
+        arguments(Subscribe) - BESIDE - {"subscription", "patterns", "count"}
+    )
 
 
 def test_the_options_of_a_job_are_those_of_put() -> None:
-    known = set(inspect.signature(new_job).parameters)
-    assert set(inspect.signature(Queue.put).parameters) - {"self"} | {"queue"} == known
-    assert known - NOT_OPTIONS == options.PUT
+    assert PUT - {"text"} | {"queue"} == of_types.CALL
 
 
 def test_the_times_of_a_schedule_are_those_of_recur() -> None:
-    known = set(inspect.signature(Queue.recur).parameters)
-    assert known - NOT_OPTIONS - {"jid", "interval"} - options.RECURS | {"every"} == options.SCHEDULE
+    assert RECUR - {"jid", "text", "interval"} - of_types.RECURS | {"every"} == of_types.SCHEDULE
 
 
 def test_an_option_that_put_does_not_have_would_be_noticed() -> None:
-    assert "colour" not in options.DECLARED
+    assert "colour" not in of_types.DECLARED
+
+
+def test_an_unknown_option_is_refused_with_the_one_that_may_be_meant() -> None:
+    queue = qmodel.connect().queues["q"]
+    meant = r"got an unexpected keyword argument 'retires'\. Did you mean 'retries'\?"
+
+    with pytest.raises(TypeError, match=r"put\(\) " + meant):
+        queue.put("k", retires=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"recur\(\) " + meant):
+        queue.recur("k", interval=1, retires=3)  # type: ignore[call-arg]
+
+
+def test_an_unknown_option_of_a_subscription_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"add\(\) got an unexpected keyword argument 'colour'. It takes after, .*ttl"):
+        qmodel.connect().subscriptions.add("s", "a.*", "q", "k", colour=1)  # type: ignore[call-arg]
+
+
+def test_none_stands_for_an_option_that_is_not_given() -> None:
+    given = dict.fromkeys(build.PUT)
+    assert build.new_job("q", "k", **given, jid="j") == build.new_job("q", "k", jid="j")  # type: ignore[misc]

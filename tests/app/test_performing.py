@@ -566,7 +566,7 @@ def test_wrong_hooks_are_refused() -> None:
 
     with pytest.raises(DeclarationError, match="Did you mean 'before'"):
         app.on("befor")(print)
-    with pytest.raises(DeclarationError, match="nobody waits for hooks"):
+    with pytest.raises(DeclarationError, match="hooks are not awaited"):
         app.on("before")(waits)
     with pytest.raises(DeclarationError, match="yield once"):
         app.middleware(waits)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from datetime import timedelta
 from typing import Any, assert_type
 
 from qmodel import App, Context
 from qmodel.app import AsyncTypedJob, TypedJob
+from qmodel.client.sync import Client, Job, RecurringJob
 from qmodel.contract.operations import Put
 from qmodel.testing import Harness
 
@@ -88,6 +90,24 @@ def use() -> None:
     with_context("x")  # expect: call-arg arg-type
     resize.put(3)  # expect: arg-type
     app.job(quueue="x")  # expect: call-overload
+
+
+def use_client(client: Client) -> None:
+    queue = client.queues["q"]
+    job = assert_type(queue.put("k", {"a": 1}, delay=60, tags=["a"], unique="x", unique_mode="window"), Job)
+    assert_type(queue.new("k", text="a", depends=[job, "b"]), Put)
+    assert_type(queue.recur("k", interval=60, missed="one"), RecurringJob)
+    assert_type(job.move("r", priority=3, delay=timedelta(minutes=1)), Job)
+    client.subscriptions.add("s", "a.*", "q", "k", lifo=True, since=0)
+
+    queue.put("k", dellay=3)  # expect: call-arg
+    queue.put("k", delay="soon")  # expect: arg-type
+    queue.put("k", unique_mode="never")  # expect: arg-type
+    queue.new("k", interval=3)  # expect: call-arg
+    queue.recur("k", interval=60, limit="3")  # expect: arg-type
+    queue.recur("k", every=60)  # expect: call-arg
+    job.move("r", jid="other")  # expect: call-arg
+    client.subscriptions.add("s", "a.*", "q", "k", unique="x")  # expect: call-arg
 
 
 async def use_async() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import qmodel
-from qmodel.client.fields import Listing
+from qmodel.client.values import Listing
 from tests.servers import NOTHING_FOUND, SERVE, Candidate, Server, chosen_servers, running, serving
 
 OURS = ("qmodel.client.aio", "qmodel.client.aio_requests")

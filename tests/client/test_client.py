@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import qmodel
-from qmodel.client import cron, fields, sync, sync_requests
-from qmodel.client.fields import KEEP, milliseconds
+from qmodel.client import build, cron, sync, sync_executor, sync_requests
+from qmodel.client.convert import milliseconds
+from qmodel.client.defaults import KEEP
 from qmodel.contract import operations
 from qmodel.errors import (
     BadArgument,
@@ -750,7 +751,7 @@ def test_every_operation_gets_a_request_id_of_its_own(monkeypatch: pytest.Monkey
 
 
 def test_every_operation_of_the_catalogue_is_in_the_client() -> None:
-    source = "".join(map(inspect.getsource, (sync, cron, fields, sync_requests)))
+    source = "".join(map(inspect.getsource, (sync, sync_executor, cron, build, sync_requests)))
     missing = [
         cls.__name__ for cls in (spec.cls for spec in operations.CATALOGUE.values()) if f"{cls.__name__}(" not in source
     ]

@@ -1,4 +1,4 @@
-"""qmodel/client/sync.py is qmodel/client/aio.py without its `await`s, and was not edited by hand; so is results.py."""
+"""The synchronous client is the asynchronous one without its `await`s, and nobody edited it by hand."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
-from tests.client.derive_sync import PACKAGE, PAIRS, derived
+from tools.sync_client import FOLDER, ROOT, TITLES, target, unformatted
 
-made_files = pytest.mark.parametrize(("source", "target"), PAIRS.items())
+generated = pytest.mark.parametrize("source", TITLES)
 
 
 class Sorted(ast.NodeTransformer):
@@ -34,20 +34,22 @@ def shape(source: str) -> str:
     return ast.dump(Sorted().visit(ast.parse(source)))
 
 
-@made_files
-def test_the_client_is_the_asynchronous_one_without_its_awaits(source: str, target: str) -> None:
-    assert shape((PACKAGE / target).read_text()) == shape(derived(source)), "run: python tests/client/derive_sync.py"
+@generated
+def test_the_client_is_the_asynchronous_one_without_its_awaits(source: str) -> None:
+    made = (ROOT / FOLDER / target(source)).read_text()
+
+    assert shape(made) == shape(unformatted(source)), "run: ./dev docs"
 
 
 def test_a_client_edited_by_hand_would_be_noticed() -> None:
-    made = derived("aio.py")
+    made = unformatted("aio.py")
 
     assert shape(made) != shape(made.replace("found[0]", "found[1]", 1))
 
 
-@made_files
-def test_nothing_asynchronous_is_left_in_it(source: str, target: str) -> None:
-    nodes = ast.walk(ast.parse((PACKAGE / target).read_text()))
+@generated
+def test_nothing_asynchronous_is_left_in_it(source: str) -> None:
+    nodes = ast.walk(ast.parse((ROOT / FOLDER / target(source)).read_text()))
 
     assert not [
         node

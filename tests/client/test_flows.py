@@ -9,7 +9,7 @@ import pytest
 
 from qmodel import Client, Edge, FlowError
 from qmodel.client import flows
-from qmodel.client.flow_graph import COLOURS
+from qmodel.client.flow_jobs import COLOURS
 from qmodel.contract import operations as ops
 
 

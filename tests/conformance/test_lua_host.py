@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 import redis
 
-from qmodel.backends.embedded.host import LuaHost, LuaTimeout, ReplyError, active_lines
+from qmodel.backends.embedded.bytecode import active_lines
+from qmodel.backends.embedded.host import LuaHost, LuaTimeout, ReplyError
 from qmodel.backends.embedded.keyspace import Keyspace
 from tests.servers import Server
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from qmodel.backends import bundle
 from qmodel.backends.embedded.host import LuaHost
-from qmodel.backends.redis.backend import unencodable
+from qmodel.backends.redis.common import unencodable
 from qmodel.conformance.kit import vectors
 from qmodel.conformance.subjects.base import Step
 from tools.mutation import python

@@ -39,6 +39,7 @@ def sources(root: Path) -> set[str]:
         "qmodel/py.typed",
         *(str(path.relative_to(root)) for path in (root / "qmodel").glob("*.py")),
         *(f"qmodel/{path.relative_to(root)}" for path in (root / "backends").rglob("*.py")),
+        *(f"qmodel/{path.relative_to(root)}" for path in (root / "backends").rglob("*.lua")),
         *(f"qmodel/{path.relative_to(root)}" for path in (root / "lua").rglob("*.lua")),
         *(str(path.relative_to(root)) for path in (root / "qmodel" / "conformance").rglob("*.txt")),
         *(str(path.relative_to(root)) for path in (root / "qmodel" / "web").rglob("*.[!p]*") if path.is_file()),

@@ -254,8 +254,8 @@ import time
 _time, _time_ns = time.time, time.time_ns
 time.time = lambda: _time() + {shift}
 time.time_ns = lambda: _time_ns() + {shift} * 1_000_000_000
-import qmodel.client.fields
-qmodel.client.fields.LONGEST_SLEEP = 1000.0  # so that it never looks by itself
+import qmodel.client.defaults
+qmodel.client.defaults.LONGEST_SLEEP = 1000.0  # so that none happens to look
 """
 
 

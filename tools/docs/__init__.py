@@ -11,9 +11,10 @@ states from `qmodel/contract/lifecycle.py`, and the replies that vectors expect 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from tools import lua_catalogue
+from tools import lua_catalogue, sync_client
 from tools.architecture.picture import svg as architecture_picture
 from tools.docs import kit, overview, violation
 from tools.docs.architecture import markdown as architecture_page
@@ -25,6 +26,10 @@ from tools.docs.states import markdown as states_page
 from tools.docs.wire import markdown as wire_page
 
 MADE: dict[str, Callable[[], str]] = {
+    **{
+        f"{sync_client.FOLDER}/{sync_client.target(source)}": partial(sync_client.text, source)
+        for source in sync_client.TITLES
+    },
     "lua/contract/catalogue.lua": lua_catalogue.catalogue,
     "lua/wire/verbs.lua": lua_catalogue.verbs,
     "docs/catalogue.md": catalogue_page,

@@ -88,7 +88,7 @@ class Verdict:
 def check(
     history: Sequence[Call], seconds: float = 60.0, steps: int | None = None, start: Store | None = None
 ) -> Verdict:
-    """Decide whether a history is linearizable; give the verdict of the first namespace of which that is not found.
+    """Decide whether a history is linearizable; give the verdict of the first namespace that is not.
 
     The search is given up after so many seconds of the processor, or steps of the model, in each namespace. `start` is
     the state before the first operation, empty if it is not given.

@@ -1116,7 +1116,7 @@ class Generator:
         )
 
     def _left_behind(self) -> list[str]:
-        """The names of subscriptions that are gone, of which there are jobs yet."""
+        """The names of deleted subscriptions that still have jobs."""
         named = {jid.rpartition(":")[0] for jid, job in self._store.jobs.items() if "subject" in job.options}
         return sorted(named - self._store.subscriptions.keys())
 

@@ -18,7 +18,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from qmodel.client.fields import encode
+from qmodel.client.convert import encode
 from qmodel.contract.operations import CATALOGUE, Argument, Put
 from qmodel.pipeline.arrow import pa
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from qmodel.client.fields import Duration
+from qmodel.client.convert import Duration
 from qmodel.client.sync import Client
 from qmodel.contract import replies
 from qmodel.pipeline.arrow import pa

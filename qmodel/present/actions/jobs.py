@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from qmodel.client.fields import new_job
+from qmodel.client.build import new_job
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.model.state.options import OF_PUT

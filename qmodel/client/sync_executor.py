@@ -1,0 +1,93 @@
+"""The part of the synchronous client that executes operations and reads events.
+
+Generated from `qmodel/client/aio_executor.py` by `./dev docs` (tools/sync_client.py). Edit that file, not this one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, Self
+
+from qmodel.backends import Backend, open_backend
+from qmodel.client.request_ids import with_request
+from qmodel.client.worker_name import default_worker
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import MOST
+from qmodel.contract.events import Event
+from qmodel.contract.refusals import Refusal
+from qmodel.errors import error_of
+
+
+class Executor:
+    """An open backend, and the name under which its user takes jobs."""
+
+    def __init__(self, backend: str | Backend = "memory://", *, worker: str | None = None) -> None:
+        self.backend = open_backend(backend) if isinstance(backend, str) else backend
+        self._worker = worker
+
+    @property
+    def worker(self) -> str:
+        """The worker name of this client in this thread."""
+        return self._worker or default_worker()
+
+    def execute(self, op: ops.Operation, *, now: int | None = None) -> Any:
+        """Execute any operation of the catalogue; give its reply (`qmodel.contract.replies`), or raise its refusal.
+
+        An operation that takes a request id and has none gets a fresh one, so that the engine recognises a resend after
+        a lost reply. `now` is the time in milliseconds; by default the backend's clock gives it.
+        """
+        reply = self.backend.execute(with_request(op), now)
+        if type(reply) is Refusal:
+            raise error_of(reply)
+        return reply
+
+    def execute_many(self, operations: Iterable[ops.Operation]) -> list[Any]:
+        """Execute operations in order, with a server in one round trip.
+
+        Each operation is a step of its own: a refused one does not stop the others, and the list holds its RefusedError
+        at its position.
+        """
+        sent = self.backend.execute_many([with_request(op) for op in operations])
+        return [error_of(reply) if type(reply) is Refusal else reply for reply in sent]
+
+    def events(self, after: int = 0) -> Iterator[Event]:
+        """Iterate over the events after a sequence number, oldest first, up to the newest.
+
+        Sequence numbers have no gaps: a jump means that older events are no longer kept (option max-events). To go on
+        later, pass the sequence number of the last event seen.
+        """
+        while page := self.execute(ops.Events(after, MOST)):
+            for event in page:
+                after = event.seq
+                yield event
+            if len(page) < MOST:
+                return
+
+    def newest(self) -> int:
+        """Give the sequence number of the newest event. `follow` from there gives only later events."""
+        return int(self.execute(ops.Newest()))
+
+    def _now(self) -> int:
+        """Give the time in milliseconds by the backend's clock if it has one, else by this machine's."""
+        clock = getattr(self.backend, "now", None)
+        return clock() if clock else time.time_ns() // 1_000_000
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {type(self.backend).__name__}>"
