@@ -61,7 +61,7 @@ def command() -> None:
 def new(file: Path, observe: bool, archive: str | None, namespace: str | None) -> None:
     """Write a first grid: of example jobs, or of observed ones."""
     if file.exists():
-        raise QmodelError(f"There is a file {file}, already. Give another name.")
+        raise QmodelError(f"{file} exists already, and is not overwritten. Give another name.")
     streams, workers = [STREAM.format(**_invented(*one)) for one in INVENTED], [3, 4, 5, 6]
     beside = file.with_suffix(".observed.json")
     if observe or archive:

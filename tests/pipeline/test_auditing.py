@@ -277,6 +277,6 @@ def test_the_command_refuses_what_is_no_state(named: str, tmp_path: Path) -> Non
     file.write_text("nothing of the kind")
     done = audit("--url", named, "--from", str(file))
     assert done.exit_code == 1
-    assert "is no state" in done.output
+    assert "is not a state that --save or --take wrote" in done.output
     assert "in use" in audit("--url", named).output
-    assert "Nothing is recorded" in audit("--url", "memory://").output
+    assert "The journal is empty" in audit("--url", "memory://").output

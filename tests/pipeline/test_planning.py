@@ -217,7 +217,7 @@ def _run(*arguments: str, url: str = "memory://planning-cli") -> Any:
 def test_from_nothing_to_a_table_and_a_picture(tmp_path: Path) -> None:
     file, out, picture = tmp_path / "grid.toml", tmp_path / "plan.csv", tmp_path / "plan.svg"
     assert f"Next: qmodel plan run {file}" in _run("new", str(file)).output
-    assert "is not written over" in _run("new", str(file)).output
+    assert "is not overwritten" in _run("new", str(file)).output
     text = file.read_text(encoding="utf-8").replace("jobs = 3000", "jobs = 200\nwarmup = 50")
     file.write_text(text.replace("runs = 8", "runs = 2"), encoding="utf-8")
     done = _run("run", str(file), "--processes", "1", "--out", str(out), "--picture", str(picture))
@@ -250,7 +250,7 @@ def test_from_what_happened_to_a_table(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_said_in_a_line(tmp_path: Path) -> None:
     file = tmp_path / "grid.toml"
-    assert f"`qmodel plan new {file}` writes one" in _run("run", str(file)).output
+    assert f"`qmodel plan new {file}` writes a first one" in _run("run", str(file)).output
     file.write_text("jobs = = 3", encoding="utf-8")
     assert "is not TOML" in _run("run", str(file)).output
     file.write_text(TEXT, encoding="utf-8")

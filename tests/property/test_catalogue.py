@@ -21,6 +21,7 @@ from qmodel.contract.refusals import REASONS, Refusal
 from qmodel.model import engine
 from qmodel.model.ops import administer
 from qmodel.model.state.store import Store, events_after
+from qmodel.model.state.throttles import OWN
 from tests.property.support import bulk, fails, plant, walk
 
 COUNT = 1200
@@ -234,6 +235,12 @@ def _with_requests() -> Iterator[list[Step]]:
         yield steps(op)
 
 
+def _obliterating_a_throttled_queue() -> list[Step]:
+    """A queue with a throttle of its own, which goes with it."""
+    own = ops.ThrottleSet(OWN + "q", concurrency=1)
+    return [Step(0, op) for op in (ops.Put("q", "a", "k", ""), own, ops.Obliterate("q"))]
+
+
 def _following_at_once() -> Iterator[list[Step]]:
     """Sub-requests that depend on a failed job, and follow it in the step in which they come."""
     for whole in (False, True):
@@ -270,6 +277,7 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
             *_of_messages(),
             *_with_requests(),
             *_following_at_once(),
+            _obliterating_a_throttled_queue(),
             *_with_runs_elsewhere(),
         )
         for history in (*bulk(COUNT), *ENDS, *rare):
@@ -342,7 +350,7 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
         by = {
             "promoted": "promote" if operation == "promote" else "due", "advanced": "complete",
             "completed": "complete", "canceled": "drain" if operation == "drain" else "cancel",
-            "unfailed": "unfail", "retired": "retention", "retried": "retry", "put": "put",
+            "unfailed": "retry_many", "retired": "retention", "retried": "retry", "put": "put",
             "delayed": "delay", "released": "release", "popped": "pop",
             "failed": FAILS.get(operation, "retry"),
             "throttled": _who(event), "unthrottled": _who(event),
