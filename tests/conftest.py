@@ -1,4 +1,8 @@
-"""Fixtures for all tests."""
+"""Fixtures for all tests, and which tests a run leaves out.
+
+Tests of the tester (the marker `tester`) show how strong the suite is: historical faults, mutants, coverage, the
+shrinker. They are left out while the tester is the one that they passed with last; see tests/tester.py.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests import tester
 from tests.servers import NOTHING_FOUND, Candidate, Server, chosen_servers, running
+
+FIRST = ("test_scenarios.py", "test_historical_faults.py", "test_coverage.py", "test_reference.py", "test_dialects.py")
+"""Files with a long first step. They start first, so that no process waits for one at the end."""
 
 pytest_plugins = ["pytester", "qmodel.testing.plugin"]
 
@@ -48,3 +56,18 @@ def url(place: Server) -> str:
     """The URL of a namespace there that nobody else has."""
     name = uuid.uuid4().hex
     return f"memory://{name}" if place.name == "memory" else f"{place.url}?prefix={name}:"
+
+
+# ---- the order of the tests
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Start with the long files; leave out the tests of a verified tester, unless a file of theirs was named."""
+    items.sort(key=lambda item: item.path.name not in FIRST)
+    for item in items:
+        if item.path.name in FIRST:
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+    if any(".py" in argument for argument in config.invocation_params.args) or tester.is_due():
+        return
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("tester")])
+    items[:] = [item for item in items if not item.get_closest_marker("tester")]

@@ -9,6 +9,8 @@ from tests.servers import Server
 from tools import coverage
 from tools.mutation.suite import generated
 
+pytestmark = pytest.mark.tester
+
 DIALECT = "only a dialect asks for it, whose own tests run it"
 
 UNREACHED = {

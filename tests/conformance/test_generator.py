@@ -16,6 +16,8 @@ from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.refusals import Refusal
 
+pytestmark = pytest.mark.tester
+
 LEAD_THERE = {"put", "request_open"}
 """What others need happens first, and so succeeds more often than it would if it were only tried."""
 

@@ -18,6 +18,8 @@ from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import wire
 from tools.mutation import model, python, replay, suite
 
+pytestmark = pytest.mark.tester
+
 
 class Fault(NamedTuple):
     """A fault: which one it was, what it does, and the patch that plants it."""

@@ -17,6 +17,8 @@ from qmodel.model import engine
 from qmodel.model.state.store import Store
 from tests.conformance.simulated import history, is_linearizable, spoiled
 
+pytestmark = pytest.mark.tester
+
 PUT = ops.Put("q", "a", "k", "")
 
 

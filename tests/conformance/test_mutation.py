@@ -24,6 +24,8 @@ from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import FILE, Triage, path
 from tools.mutation.uses import uses
 
+pytestmark = pytest.mark.tester
+
 
 @pytest.fixture(scope="module")
 def short() -> list[Named]:

@@ -26,6 +26,8 @@ from tests.conformance.faults import FAULTS, Wrong
 from tests.conformance.planted import Mortal, Planted, end
 from tests.servers import ROOT, server_commands
 
+pytestmark = pytest.mark.tester
+
 
 def test_two_processes_find_what_one_finds() -> None:
     campaign = Campaign("parts", Planted(0), steps=30)

@@ -18,6 +18,8 @@ from qmodel.contract import operations as ops
 from qmodel.model.state.store import emit
 from tests.conformance.faults import FAULTS, Fault, Wrong, WrongVerb
 
+pytestmark = pytest.mark.tester
+
 
 def test_the_model_does_not_differ_from_itself() -> None:
     summary = campaign.run(60, "itself", ModelSubject())

@@ -18,6 +18,8 @@ from qmodel.model import engine
 from qmodel.model.state.store import Store, events_after
 from tests.conformance.faults import FAULTS, Wrong
 
+pytestmark = pytest.mark.tester
+
 
 def outcomes(history: list[Step]) -> list[object]:
     store = Store()

@@ -9,6 +9,8 @@ import json
 import types
 from typing import Any
 
+import pytest
+
 from qmodel.backends import bundle
 from qmodel.backends.embedded.host import LuaHost
 from qmodel.backends.redis.common import unencodable
@@ -16,6 +18,8 @@ from qmodel.conformance.kit import vectors
 from qmodel.conformance.subjects.base import Step
 from tools.mutation import python
 from tools.mutation.mutants import Mutant
+
+pytestmark = pytest.mark.tester
 
 PREFIX = "ql:"
 

@@ -16,6 +16,8 @@ from qmodel.conformance.kit.requirements import REQUIREMENTS
 from qmodel.conformance.kit.session import Session
 from tests.servers import Server
 
+pytestmark = pytest.mark.tester
+
 FILE = Path(__file__).with_name("wrong_driver.py")
 _spec = importlib.util.spec_from_file_location("wrong_driver", FILE)
 assert _spec is not None and _spec.loader is not None

@@ -1,0 +1,39 @@
+"""The tester: what the suite is made of, and whether its own tests passed with it as it is.
+
+The tests of the tester (the marker `tester`) take minutes and depend on the tester, hardly on the product. So a run
+leaves them out while the digest in `tests/tester.sha256` is the tester's. `./dev test --all` runs them, and records the
+digest when all tests passed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+RECORD = Path(__file__).with_name("tester.sha256")
+TESTER = ("qmodel/conformance/**/*.py", "tools/mutation/*.py", "tools/coverage.py", "tests/conformance/*.py")
+
+
+def digest() -> str:
+    """Digest the files of the tester."""
+    found = hashlib.sha256()
+    for path in sorted(path for pattern in TESTER for path in ROOT.glob(pattern)):
+        found.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()
+
+
+def is_due() -> bool:
+    """Whether the tests of the tester are to run: in a run of everything, and when the tester has changed."""
+    recorded = RECORD.read_text(encoding="utf-8").strip() if RECORD.exists() else ""
+    return runs_everything() or recorded != digest()
+
+
+def runs_everything() -> bool:
+    """Whether this is a run of `./dev test --all`."""
+    return "QMODEL_TEST_ALL" in os.environ
+
+
+if __name__ == "__main__" and runs_everything():
+    RECORD.write_text(digest() + "\n", encoding="utf-8")
