@@ -42,7 +42,11 @@ def sources(root: Path) -> set[str]:
         *(f"qmodel/{path.relative_to(root)}" for path in (root / "backends").rglob("*.lua")),
         *(f"qmodel/{path.relative_to(root)}" for path in (root / "lua").rglob("*.lua")),
         *(str(path.relative_to(root)) for path in (root / "qmodel" / "conformance").rglob("*.txt")),
-        *(str(path.relative_to(root)) for path in (root / "qmodel" / "web").rglob("*.[!p]*") if path.is_file()),
+        *(
+            str(path.relative_to(root))
+            for path in (root / "qmodel" / "web").rglob("*.[!p]*")
+            if path.is_file() and "__pycache__" not in path.parts
+        ),
     }
 
 

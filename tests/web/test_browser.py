@@ -164,7 +164,7 @@ def test_a_queue_is_paused_and_goes_on(opened: Open, client: Client) -> None:
     [pause] = client.queues["bills"].counts.pauses
     assert pause.reason == "night shift"
     page.get_by_role("button", name="Unpause", exact=True).click()
-    expect(page.get_by_role("status")).to_have_text("Queue bills goes on.")
+    expect(page.get_by_role("status")).to_have_text("Queue bills is unpaused.")
     assert not client.queues["bills"].counts.paused
 
 
