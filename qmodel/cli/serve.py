@@ -16,6 +16,7 @@ from qmodel.cli.session import DEFAULT_URL, common, session
 @click.option(
     "--data", default="", metavar="DIR", help="Keep the jobs in this folder; every answered operation is durable."
 )
+@click.option("--salvage", is_flag=True, help="If files of --data are damaged, start with what is readable.")
 @click.option("--password", default="", envvar="QMODEL_SERVE_PASSWORD", show_envvar=True, help="Ask clients for it.")
 @click.option(
     "--databases", type=click.IntRange(1), default=16, show_default=True, help="The number of databases for SELECT."

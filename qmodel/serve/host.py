@@ -35,6 +35,7 @@ class Options:
     socket: str = ""
     url: str = "memory://"
     data: str = ""
+    salvage: bool = False
     password: str = ""
     databases: int = 16
     connections: int = 10_000

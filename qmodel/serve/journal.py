@@ -1,13 +1,41 @@
 """The journal: every change, written to disk before its reply is sent.
 
-It is one SQLite database in write-ahead mode, and its commits wait for the disk. All changes of one turn of the event
-loop are one commit, made before any of their replies is sent. So after a crash every acknowledged operation is there,
-and none in part.
+**Theory of operation.** Two things are promised. After a crash every acknowledged operation is there, and none in part.
+When files are damaged, by a disk, a tool or a hand, the server either has every acknowledged operation or refuses to
+start; it never starts with less, unless `--salvage` asks for it.
 
-An entry is a line of JSON that can be replayed: `[what, db, prefix, sequence, ...]`. The sequence is that of the last
+The folder holds one *generation* of three files, and a manifest that names it:
+
+    manifest        the generation, and the size, the number of parts and the SHA-256 of its snapshot
+    snapshot-<n>    the whole state when the generation began; each part has a checksum (`snapshot_file`)
+    log-<n>         the changes since then, a line each, with checksums that form a chain (`log_file`)
+    mark-<n>        how far the log is acknowledged: its length, number of entries and last checksum
+
+*Commit.* All changes of one turn of the event loop are one commit. It is appended to the log, the server waits for the
+disk, writes the mark, and sends the replies. So the mark never tells of more than the log holds, and a killed server
+leaves a mark that tells of every acknowledged operation. The mark does not wait for the disk: that would double the
+cost of a commit, and after a power failure an old mark is still true.
+
+*Snapshot.* From time to time, and at a clean stop, a new generation begins: snapshot, log and mark are written under
+new names, then the manifest is replaced by a rename, then the old files are deleted. A crash before the rename leaves
+the old generation, a crash after it the new one; both have the same state. All four files are demanded at every start,
+also after a clean stop: there is no state in which a missing file means an empty one.
+
+*Torn tail.* A crash during an append leaves the beginning of a commit, or a commit with holes, at the end of the log.
+Its replies were not sent. So bytes after the last whole commit are cut off, with a line in the server's log, if they
+lie behind the mark and hold at most one commit. Anything else is damage: bytes that the mark has acknowledged, or
+several commits after a bad one, because no commit is begun before the last one is on the disk.
+
+*What cannot be told.* After a power failure that lost the mark, damage to nothing but the very last commit looks like a
+torn one. A whole folder that is replaced by an older copy of itself looks like the older state.
+
+*Salvage.* The damaged files are copied to a folder of their own. Namespaces whose parts of the snapshot are whole are
+restored, the log is replayed up to the damage, and a new generation begins. Readable jobs of the other namespaces are
+written to `jobs.jsonl` there.
+
+An entry is a JSON array that can be replayed: `[what, db, prefix, sequence, ...]`. The sequence is that of the last
 event after the change. If the replay gives another one, the model has changed since the entry was written, and the
-server refuses to start. From time to time the whole state is written as a snapshot, in the same commit that deletes the
-entries before it.
+server refuses to start.
 
     operation   [..., name, now, request, argument ...]     wake    [..., queue]
     dialect     [..., name, argument ...]                   clear   [what, db or null, prefix or null]
@@ -15,56 +43,43 @@ entries before it.
 
 from __future__ import annotations
 
-import fcntl
 import json
+import logging
 import os
-import sqlite3
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from qmodel.errors import ConnectError
-from qmodel.serve import snapshot_bytes
+from qmodel.serve import files, log_file, salvage, snapshot_file
+from qmodel.serve.files import DamagedError, JournalError
 from qmodel.serve.namespaces import Space, Spaces
+from qmodel.serve.reading import Reading, acknowledged
 from qmodel.version import __version__
 
-FILE: Final = "journal.sqlite3"
-FORMAT: Final = 1
-APPLICATION: Final = 0x716D6F64
-"""The SQLite application id of the file: `qmod`."""
+LOG = logging.getLogger("qmodel.serve")
 
 EVERY: Final = 100_000
 """Entries between snapshots; if there are more jobs than this, as many entries as jobs. So the cost of snapshots is a
 small constant for each operation."""
 
-_TABLES: Final = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT);
-CREATE TABLE entries (id INTEGER PRIMARY KEY, crc INTEGER, entry TEXT);
-CREATE TABLE snapshot (id INTEGER PRIMARY KEY, db INTEGER, prefix TEXT, number INTEGER, crc INTEGER, part BLOB);
-"""
-
 Entry = list[Any]
 
-
-class JournalError(ConnectError):
-    """The journal cannot be used, or can no longer be written."""
+__all__ = ["EVERY", "DamagedError", "Journal", "JournalError"]
 
 
 class Journal:
-    """The journal in a folder. It makes the folder if needed, and locks it while it is open."""
+    """The journal in a folder. It makes the folder if needed, and locks it while it is open.
+
+    Call `recover` or `salvage` first: they read the files, and open the log for writing.
+    """
 
     def __init__(self, folder: str, every: int = EVERY) -> None:
         self.folder = Path(folder)
         self.every = every
         self._pending: list[str] = []
-        self._entries = 0
-        self._lock = _lock(self.folder)
-        try:
-            self._db = self._open()
-        except BaseException:
-            os.close(self._lock)
-            raise
+        self._writer: log_file.Writer | None = None
+        self._generation = 0
+        self._lock = files.lock(self.folder)
 
     @property
     def dirty(self) -> bool:
@@ -94,158 +109,137 @@ class Journal:
     def commit(self) -> None:
         """Write the pending entries, and wait for the disk. After a JournalError their replies must not be sent."""
         pending, self._pending = self._pending, []
-        rows = [(zlib.crc32(entry.encode()), entry) for entry in pending]
+        assert self._writer is not None
         try:
-            self._db.execute("BEGIN")
-            self._db.executemany("INSERT INTO entries (crc, entry) VALUES (?, ?)", rows)
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
+            self._writer.commit(pending)
+        except OSError as error:
             raise JournalError(
-                f"The journal in {self.folder} cannot be written: {error}.",
+                f"The journal in {self.folder} cannot be written: {error.strerror}.",
                 "Check the disk and start again: no acknowledged operation is lost.",
             ) from error
-        self._entries += len(rows)
 
     def is_long(self, spaces: Spaces) -> bool:
         """Whether it is time for a snapshot."""
-        return self._entries >= self.every and self._entries >= sum(len(space.store.jobs) for space in spaces)
+        entries = self._writer.at.entries if self._writer else 0
+        return entries >= self.every and entries >= sum(len(space.store.jobs) for space in spaces)
 
     def snapshot(self, spaces: Spaces) -> None:
-        """Write the whole state, and delete the entries before it."""
+        """Write the whole state, and begin a new generation."""
         if self._pending:
             self.commit()
         try:
-            self._db.execute("BEGIN")
-            self._db.execute("DELETE FROM snapshot")
-            self._db.executemany(
-                "INSERT INTO snapshot (db, prefix, number, crc, part) VALUES (?, ?, ?, ?, ?)", _rows(spaces)
-            )
-            self._db.execute("DELETE FROM entries")
-            self._db.execute("INSERT OR REPLACE INTO facts VALUES ('version', ?)", (__version__,))
-            self._db.execute("COMMIT")
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.Error as error:
+            self._begin(spaces)
+        except OSError as error:
             raise JournalError(
-                f"No snapshot can be written in {self.folder}: {error}.", "Check the disk and start again."
+                f"No snapshot can be written in {self.folder}: {error.strerror}.", "Check the disk and start again."
             ) from error
-        self._entries = 0
 
     def close(self) -> None:
-        """Close the database, and unlock the folder."""
-        self._db.close()
+        """Close the log, and unlock the folder."""
+        if self._writer is not None:
+            self._writer.close()
         os.close(self._lock)
+
+    def _begin(self, spaces: Spaces) -> None:
+        generation = max([self._generation, *files.generations(self.folder)]) + 1
+        manifest = snapshot_file.write(self._path("snapshot", generation), spaces, generation)
+        begun = log_file.begin(self._path("log", generation), generation, manifest.sha256)
+        writer = log_file.Writer(self._path("log", generation), self._path("mark", generation), begun)
+        files.sync_folder(self.folder)
+        files.write_manifest(self.folder, manifest)
+        old, self._writer, self._generation = self._writer, writer, generation
+        if old is not None:
+            old.close()
+        files.remove_others(self.folder, generation)
+
+    def _path(self, kind: str, generation: int) -> Path:
+        return files.path(self.folder, kind, generation)
 
     # ---- reading
 
     def recover(self, spaces: Spaces, replay: Callable[[Entry], int]) -> int:
-        """Restore the state from the snapshot and the entries; give the number of entries.
+        """Restore the state from the snapshot and the log; give the number of entries.
 
-        `replay` applies an entry, and gives the sequence after it. Raises JournalError when anything is damaged, or
-        when the replay gives another sequence.
+        `replay` applies an entry, and gives the sequence after it. Raises DamagedError when anything is damaged, and
+        JournalError when the replay gives another sequence.
         """
+        if self._is_fresh():
+            self.snapshot(spaces)
+            return 0
+        found = self._read(spaces, replay)
+        if found.damage:
+            raise DamagedError(
+                f"The journal in {self.folder} is damaged: {'; '.join(found.damage)}. {found.readable}",
+                "Restore the folder from a backup, or start once with --salvage, which starts with what is readable "
+                "and keeps the damaged files.",
+            )
+        self._continue(found)
+        return found.entries
+
+    def salvage(self, spaces: Spaces, replay: Callable[[Entry], int]) -> None:
+        """Restore what is readable, keep copies of the files, and begin a new generation. `spaces` are empty."""
+        aside = salvage.keep(self.folder)
+        found = self._read(spaces, replay)
+        lines = salvage.write_jobs(aside / "jobs.jsonl", found.partial)
+        LOG.warning(
+            "The journal in %s was damaged: %s. %s The damaged files are in %s, and %d jobs of namespaces that were "
+            "not restored in its jobs.jsonl.",
+            self.folder, "; ".join(found.damage), found.readable, aside, lines,
+        )  # fmt: skip
+        self.snapshot(spaces)
+
+    def _read(self, spaces: Spaces, replay: Callable[[Entry], int]) -> Reading:
+        found = Reading(self.folder)
         try:
-            for db, prefix, number, crc, part in self._db.execute(
-                "SELECT db, prefix, number, crc, part FROM snapshot ORDER BY id"
-            ):
-                if zlib.crc32(part) != crc:
-                    raise ValueError("a part of the snapshot does not match its checksum")
-                snapshot_bytes.restore(spaces.of(db, prefix).store, number, part)
-            for found in self._read():
-                self._replay(found, replay)
-        except (sqlite3.Error, ValueError) as error:
-            raise self._damaged(str(error)) from error
-        return self._entries
-
-    def _read(self) -> Iterator[Entry]:
-        for number, crc, text in self._db.execute("SELECT id, crc, entry FROM entries ORDER BY id"):
-            self._entries += 1
-            if number != self._entries:
-                raise ValueError(f"entry {number} was found instead of entry {self._entries}")
-            if zlib.crc32(text.encode()) != crc:
-                raise ValueError(f"entry {number} does not match its checksum")
-            yield json.loads(text)
-
-    def _replay(self, entry: Entry, replay: Callable[[Entry], int]) -> None:
-        seq = replay(entry)
-        if entry[0] != "clear" and seq != entry[3]:
-            written = self._db.execute("SELECT value FROM facts WHERE name = 'version'").fetchone()[0]
+            found.restore(spaces)
+            found.replay(lambda entry: self._replay(found, entry, replay))
+        except OSError as error:
             raise JournalError(
-                f"Replaying entry {self._entries} of the journal in {self.folder} gave event {seq}, not {entry[3]}: "
+                f"The journal in {self.folder} cannot be read: {error.strerror}.",
+                "Check the disk, and whose folder it is.",
+            ) from error
+        return found
+
+    def _replay(self, found: Reading, entry: Entry, replay: Callable[[Entry], int]) -> None:
+        try:
+            seq = replay(entry)
+            outcome = "" if entry[0] == "clear" or seq == entry[3] else f"gave event {seq}, not {entry[3]}"
+        except (ValueError, LookupError) as error:
+            outcome = f"failed ({error})"
+        if outcome:
+            written = found.manifest.version if found.manifest else "another version"
+            raise JournalError(
+                f"Replaying entry {found.entries + 1} of the journal in {self.folder} {outcome}: "
                 f"it was written by qmodel {written}, and this is {__version__}.",
                 "Start the version that wrote it, and stop it cleanly: then only a snapshot is left to read.",
             )
 
-    def _open(self) -> sqlite3.Connection:
-        path = self.folder / FILE
-        try:
-            db = sqlite3.connect(path, timeout=1, isolation_level=None)
-            db.execute("PRAGMA locking_mode = EXCLUSIVE")
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")
-            self._check(db)
-        except sqlite3.Error as error:
-            raise self._damaged(str(error)) from error
-        return db
+    def _continue(self, found: Reading) -> None:
+        """Open the log for writing after its last commit, without a torn tail."""
+        if found.torn:
+            LOG.warning("%d bytes of a commit that was never acknowledged were cut off %s", found.torn, found.log)
+        self._generation = found.generation
+        log, mark = (self._path(kind, found.generation) for kind in ("log", "mark"))
+        self._writer = log_file.Writer(log, mark, found.end)
+        files.remove_others(self.folder, found.generation)
 
-    def _check(self, db: sqlite3.Connection) -> None:
-        """Initialise a new file; refuse a file that is damaged, not a journal, or of a newer format."""
-        application = db.execute("PRAGMA application_id").fetchone()[0]
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        empty = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-        if empty and not application:
-            db.executescript(
-                f"BEGIN; {_TABLES} INSERT INTO facts VALUES ('version', '{__version__}');"
-                f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
-            )
-        elif application != APPLICATION:
-            raise JournalError(f"{self.folder / FILE} is not a journal of qmodel.", "Choose another folder for --data.")
-        elif version > FORMAT:
+    def _is_fresh(self) -> bool:
+        """Whether the folder has no journal yet, or one whose first generation was never completed."""
+        if (self.folder / files.MANIFEST).exists():
+            return False
+        if (self.folder / files.OLD).exists():
             raise JournalError(
-                f"The journal in {self.folder} has format {version}; qmodel {__version__} reads only format {FORMAT}.",
-                "Upgrade qmodel, or choose another folder for --data.",
+                f"The journal in {self.folder} has the format of an earlier build of qmodel.",
+                "Let its jobs run empty with that build, or choose another folder for --data.",
             )
-        elif (said := db.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
-            raise self._damaged(said)
+        return all(generation == 1 and self._is_unused() for generation in files.generations(self.folder))
 
-    def _damaged(self, why: str) -> JournalError:
-        if "locked" in why:
-            return JournalError(
-                f"Another program has the journal in {self.folder} open.", "Close that program, and start again."
-            )
-        return JournalError(
-            f"The journal in {self.folder} is damaged: {why.rstrip('.')}.",
-            "Restore the folder from a backup, or move it away to start with an empty one.",
-        )
+    def _is_unused(self) -> bool:
+        """Whether the first generation was left by a crash before it was used: there are no parts and no entries."""
+        snapshot, log, mark = (self._path(kind, 1) for kind in files.KINDS)
+        sizes = [one.stat().st_size if one.exists() else 0 for one in (snapshot, log, mark)]
+        return sizes[0] < 100 and sizes[1] < 300 and (sizes[2] == 0 or acknowledged(self.folder, 1) == 0)
 
 
 def _text(entry: Entry) -> str:
     return json.dumps(entry, separators=(",", ":"))
-
-
-def _rows(spaces: Spaces) -> Iterator[tuple[int, str, int, int, bytes]]:
-    for space in spaces:
-        for number, part in enumerate(snapshot_bytes.parts(space.store)):
-            yield space.db, space.prefix, number, zlib.crc32(part), part
-
-
-def _lock(folder: Path) -> int:
-    """Lock a folder, for as long as this process lives or until the lock is closed."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        held = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise JournalError(
-            f"Nothing can be kept in {folder}: {error.strerror}.", "Choose another folder for --data."
-        ) from None
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        owner = os.pread(held, 20, 0).decode(errors="replace").strip()
-        os.close(held)
-        raise JournalError(
-            f"Another server (process {owner}) has the folder {folder}.",
-            "Stop it, or choose another folder for --data.",
-        ) from None
-    os.ftruncate(held, 0)
-    os.pwrite(held, str(os.getpid()).encode(), 0)
-    return held

@@ -16,7 +16,7 @@ from qmodel.errors import LocalError
 from qmodel.serve.dispatch import open_session
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host, Options
-from qmodel.serve.journal import Journal
+from qmodel.serve.journal import DamagedError, Journal
 from qmodel.serve.proxy import ProxyExecutor
 
 LOG = logging.getLogger("qmodel.serve")
@@ -38,14 +38,26 @@ def open_host(options: Options) -> Host:
 def _with_journal(options: Options) -> Host:
     journal = Journal(options.data, options.snapshot_every)
     try:
-        executor = ModelExecutor()
-        if journal.recover(executor.spaces, executor.replay):
-            journal.snapshot(executor.spaces)
+        executor = _recovered(journal, options.salvage)
         executor.log = journal
     except BaseException:
         journal.close()
         raise
     return Host(options, executor, journal)
+
+
+def _recovered(journal: Journal, salvage: bool) -> ModelExecutor:
+    """Restore the state; if files are damaged and `salvage` is given, as much of it as is readable."""
+    executor = ModelExecutor()
+    try:
+        if journal.recover(executor.spaces, executor.replay):
+            journal.snapshot(executor.spaces)
+    except DamagedError:
+        if not salvage:
+            raise
+        executor = ModelExecutor()
+        journal.salvage(executor.spaces, executor.replay)
+    return executor
 
 
 @asynccontextmanager

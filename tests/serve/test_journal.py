@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
+import os
 import random
 import resource
 import shutil
-import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from qmodel.model import restore, snapshot
 from qmodel.model.state.store import Store
 from qmodel.serve import snapshot_bytes
 from qmodel.serve.functions import ModelExecutor
-from qmodel.serve.journal import FILE, Journal, JournalError
+from qmodel.serve.journal import DamagedError, Journal, JournalError
 from qmodel.serve.namespaces import Spaces
 from qmodel.wire import codec
 from tests.serve.support import eventually, run_to_its_end, serving
@@ -42,7 +44,11 @@ def calls(seed: int, steps: int) -> Iterator[tuple[str, list[str]]]:
 
 def opened(folder: Path, every: int = 1000) -> tuple[Journal, ModelExecutor]:
     journal, executor = Journal(str(folder), every), ModelExecutor()
-    journal.recover(executor.spaces, executor.replay)
+    try:
+        journal.recover(executor.spaces, executor.replay)
+    except BaseException:
+        journal.close()
+        raise
     executor.log = journal
     return journal, executor
 
@@ -126,71 +132,275 @@ def test_what_was_not_committed_is_gone_as_a_whole(tmp_path: Path) -> None:
 
 
 def written(folder: Path) -> Path:
-    """Make a folder with a journal of some operations."""
+    """Make a folder with a snapshot, and a log of some commits, as a killed server leaves it."""
     journal, executor = opened(folder)
-    for name, words in calls(3, 60):
-        executor.call(0, CATALOGUE[name], PREFIX, words, 0)
-    journal.commit()
+    for number, (name, words) in enumerate(calls(3, 60)):
+        executor.call(number % 2, CATALOGUE[name], PREFIX, words, 0)
+        if number == 20:
+            journal.snapshot(executor.spaces)
+        elif number % 6 == 5 and journal.dirty:
+            journal.commit()
+    if journal.dirty:
+        journal.commit()
     journal.close()
-    return folder / FILE
+    return folder
 
 
-def change(path: Path, statement: str) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute(statement)
-    db.close()
+def read_anew(folder: Path) -> ModelExecutor:
+    journal, found = opened(folder)
+    journal.close()
+    return found
 
 
-@pytest.mark.parametrize(
-    ("statement", "sentence"),
-    [
-        ("PRAGMA user_version = 9", "has format 9"),
-        ("PRAGMA application_id = 5", "is not a journal of qmodel"),
-        (
-            "UPDATE entries SET entry = replace(entry, 'operation', 'operatiom') WHERE id = 7",
-            "does not match its checksum",
-        ),
-        ("DROP TABLE snapshot", "is damaged: no such table"),
-        ("DELETE FROM entries WHERE id = 1", "is damaged: entry 2 was found instead of entry 1"),
-    ],
-)
-def test_what_cannot_be_read_is_refused_with_a_sentence(tmp_path: Path, statement: str, sentence: str) -> None:
-    change(written(tmp_path), statement)
-    with pytest.raises(JournalError, match=sentence):
+def rewritten(folder: Path, **changed: Any) -> None:
+    """Write the manifest with other values, and a checksum that fits."""
+    manifest = json.loads((folder / "manifest").read_bytes().splitlines()[0]) | changed
+    body = json.dumps(manifest).encode()
+    (folder / "manifest").write_bytes(body + b"\n" + hashlib.sha256(body).hexdigest().encode() + b"\n")
+
+
+def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+    rewritten(written(tmp_path), format=9)
+    with pytest.raises(JournalError, match="has format 9"):
         opened(tmp_path)
 
 
-def test_pages_that_were_overwritten_are_noticed(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    raw = bytearray(path.read_bytes())
-    raw[4096:12288] = b"\xff" * 8192
-    path.write_bytes(raw)
-    with pytest.raises(JournalError, match="is damaged"):
+def test_the_format_of_an_earlier_build_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "journal.sqlite3").write_bytes(b"SQLite format 3")
+    with pytest.raises(JournalError, match="the format of an earlier build"):
         opened(tmp_path)
 
 
-def test_entries_that_come_out_differently_are_refused(tmp_path: Path) -> None:
-    import json
-    import zlib
-
-    path = written(tmp_path)
-    with sqlite3.connect(path) as db:
-        text = db.execute("SELECT entry FROM entries ORDER BY id DESC LIMIT 1").fetchone()[0]
-        entry = json.loads(text)
-        entry[3] += 1
-        text = json.dumps(entry)
-        last = "(SELECT max(id) FROM entries)"
-        db.execute(f"UPDATE entries SET entry = ?, crc = ? WHERE id = {last}", (text, zlib.crc32(text.encode())))
-    db.close()
+def test_entries_that_come_out_differently_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path)
+    right = ModelExecutor.replay
+    monkeypatch.setattr(ModelExecutor, "replay", lambda executor, entry: right(executor, entry) + 1)
     with pytest.raises(JournalError, match="gave event"):
         opened(tmp_path)
 
 
-def test_a_journal_that_somebody_reads_is_not_called_damaged(tmp_path: Path) -> None:
-    with contextlib.closing(sqlite3.connect(written(tmp_path))) as db:
-        db.execute("BEGIN IMMEDIATE")
-        with pytest.raises(JournalError, match="Another program has the journal"):
-            opened(tmp_path)
+# ---- damage: either everything acknowledged is there, or the start is refused
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Spaces]:
+    """A folder as a killed server leaves it, and its state."""
+    folder = written(tmp_path_factory.mktemp("kept"))
+    return folder, read_anew(shutil.copytree(folder, folder.with_name("read"))).spaces
+
+
+FILES = ("manifest", "snapshot-2", "log-2", "mark-2")
+
+
+def survives(kept: tuple[Path, Spaces], folder: Path, name: str, raw: bytes | None) -> bool:
+    """Replace a file, and start: say whether it starts; what it starts with must be everything."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(kept[0], folder)
+    (folder / name).unlink() if raw is None else (folder / name).write_bytes(raw)
+    before = {one.name: one.read_bytes() for one in folder.iterdir()}
+    try:
+        found = read_anew(folder)
+    except DamagedError as error:
+        assert name.rpartition("-")[0] in str(error) and "--salvage" in str(error) and "Readable are" in str(error)
+        after = {one.name: one.read_bytes() for one in folder.iterdir()}
+        assert {**before, "lock": b""} == {**after, "lock": b""}, "a refused start changes nothing"
+        return False
+    assert same(kept[1], found.spaces), "acknowledged work was lost silently"
+    return True
+
+
+def test_the_files_are_these(kept: tuple[Path, Spaces], tmp_path: Path) -> None:
+    assert {one.name for one in kept[0].iterdir()} == {*FILES, "lock"}
+    assert all(survives(kept, tmp_path / "x", name, (kept[0] / name).read_bytes()) for name in FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("bit", [1, 32, 128])
+def test_a_flipped_bit_is_noticed_wherever_it_is(
+    kept: tuple[Path, Spaces], tmp_path: Path, name: str, bit: int
+) -> None:
+    raw = (kept[0] / name).read_bytes()
+    step = max(1, len(raw) // 150)
+    started = []
+    for at in {*range(0, len(raw), step), *range(max(0, len(raw) - 40), len(raw))}:
+        broken = bytearray(raw)
+        broken[at] ^= bit
+        started.append(survives(kept, tmp_path / "x", name, bytes(broken)))
+    assert all(started) if name.startswith("mark") else not any(started), "only the mark is there twice"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_cut_is_noticed_wherever_it_is_cut(kept: tuple[Path, Spaces], tmp_path: Path, name: str) -> None:
+    raw = (kept[0] / name).read_bytes()
+    step = max(1, len(raw) // 150)
+    cuts = {*range(0, len(raw), step), *range(max(0, len(raw) - 40), len(raw))}
+    started = {at for at in cuts if survives(kept, tmp_path / "x", name, raw[:at])}
+    assert started == ({at for at in cuts if at >= 512} if name.startswith("mark") else set())
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_removed_or_emptied_is_noticed(kept: tuple[Path, Spaces], tmp_path: Path, name: str) -> None:
+    assert not survives(kept, tmp_path / "x", name, None)
+    assert not survives(kept, tmp_path / "x", name, b"")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_pieces_in_another_order_or_twice_lose_nothing(kept: tuple[Path, Spaces], tmp_path: Path, name: str) -> None:
+    raw = (kept[0] / name).read_bytes()
+    lines = raw.splitlines(keepends=True)
+    pieces = [raw[at : at + 64] for at in range(0, len(raw), 64)]
+    for parts in (lines, pieces):
+        for at in range(0, len(parts) - 1, max(1, len(parts) // 40)):
+            survives(kept, tmp_path / "x", name, b"".join([*parts[:at], parts[at + 1], parts[at], *parts[at + 2 :]]))
+            survives(kept, tmp_path / "x", name, b"".join([*parts[: at + 1], *parts[at:]]))
+            survives(kept, tmp_path / "x", name, b"".join([*parts[:at], *parts[at + 1 :]]))
+    survives(kept, tmp_path / "x", name, raw + raw)
+
+
+def test_files_of_another_folder_or_of_another_time_are_noticed(kept: tuple[Path, Spaces], tmp_path: Path) -> None:
+    journal, executor = opened(shutil.copytree(kept[0], tmp_path / "later"))
+    for jid in ("x", "y"):
+        executor.call(0, CATALOGUE["put"], PREFIX, ["5", "", "q", jid, "k", ""], 0)
+        journal.commit()
+    journal.close()
+    for name in ("log-2", "mark-2"):
+        mixed = shutil.copytree(tmp_path / "later", tmp_path / f"mixed-{name}")
+        (mixed / name).write_bytes((kept[0] / name).read_bytes())
+        if name == "log-2":
+            with pytest.raises(DamagedError, match="bytes were acknowledged"):
+                read_anew(mixed)
+        else:
+            assert same(executor.spaces, read_anew(mixed).spaces)
+    journal, executor = opened(shutil.copytree(kept[0], tmp_path / "next"))
+    journal.snapshot(executor.spaces)
+    journal.close()
+    (tmp_path / "next" / "manifest").write_bytes((kept[0] / "manifest").read_bytes())
+    with pytest.raises(DamagedError, match="snapshot-2 is missing"):
+        read_anew(tmp_path / "next")
+
+
+def test_a_torn_tail_is_cut_off_and_logged_wherever_it_is_torn(
+    kept: tuple[Path, Spaces], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A crash during a commit leaves any part of it, also one with holes; its replies were not sent."""
+    log, mark = kept[0] / "log-2", (kept[0] / "mark-2").read_bytes()
+    journal, executor = opened(shutil.copytree(kept[0], tmp_path / "later"))
+    for jid in ("x", "y", "z"):
+        executor.call(0, CATALOGUE["put"], PREFIX, ["5", "", "q", jid, "k", ""], 0)
+    journal.commit()
+    journal.close()
+    raw, length = (tmp_path / "later" / "log-2").read_bytes(), log.stat().st_size
+    holes = raw[: length + 30] + b"\0" * 50 + raw[length + 80 :]
+    for torn in [raw[:at] for at in range(length + 1, len(raw), 7)] + [holes]:
+        caplog.clear()
+        folder = shutil.copytree(kept[0], tmp_path / "x")
+        (folder / "log-2").write_bytes(torn)
+        (folder / "mark-2").write_bytes(mark)
+        assert same(kept[1], read_anew(folder).spaces)
+        assert "never acknowledged" in caplog.text
+        assert (folder / "log-2").read_bytes() == log.read_bytes()
+        shutil.rmtree(folder)
+
+
+def test_damage_behind_an_old_mark_is_noticed_if_a_later_commit_is_whole(
+    kept: tuple[Path, Spaces], tmp_path: Path
+) -> None:
+    """A power failure may leave an old mark: it does not wait for the disk."""
+    journal, executor = opened(shutil.copytree(kept[0], tmp_path / "x"))
+    for jid in ("x", "y", "z"):
+        executor.call(0, CATALOGUE["put"], PREFIX, ["5", "", "q", jid, "k", ""], 0)
+        journal.commit()
+    journal.close()
+    (tmp_path / "x" / "mark-2").write_bytes((kept[0] / "mark-2").read_bytes())
+    assert same(executor.spaces, read_anew(shutil.copytree(tmp_path / "x", tmp_path / "y")).spaces)
+    raw = bytearray((tmp_path / "x" / "log-2").read_bytes())
+    raw[(kept[0] / "log-2").stat().st_size + 20] ^= 1
+    (tmp_path / "x" / "log-2").write_bytes(raw)
+    with pytest.raises(DamagedError, match="log-2 does not match its checksum after byte"):
+        read_anew(tmp_path / "x")
+
+
+def crashing(after: int) -> Callable[[int], None]:
+    """Make an fsync that works some times, and then fails in a way that nobody handles."""
+    left, real = iter(range(after)), os.fsync
+    return lambda file: real(file) if next(left, None) is not None else 1 // 0  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("crash", range(9))
+def test_a_crash_during_a_snapshot_leaves_one_generation(
+    kept: tuple[Path, Spaces], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crash: int
+) -> None:
+    """Stop at each wait for the disk of a snapshot, also of the first one of a new folder."""
+    for begun in (kept[0], None):
+        folder = tmp_path / f"x-{begun is None}"
+        shutil.copytree(kept[0], folder) if begun else folder.mkdir()
+        with monkeypatch.context() as patched, contextlib.suppress(ZeroDivisionError):
+            patched.setattr("os.fsync", crashing(crash + (2 if begun else 0)))
+            journal, executor = opened(folder)
+            journal.snapshot(executor.spaces)
+        again = shutil.copytree(folder, tmp_path / f"again-{begun is None}")
+        assert same(kept[1] if begun else Spaces(lambda *_: None), read_anew(again).spaces)
+
+
+# ---- salvage
+
+
+def salvaged(folder: Path) -> ModelExecutor:
+    journal, executor = Journal(str(folder)), ModelExecutor()
+    journal.salvage(executor.spaces, executor.replay)
+    journal.close()
+    assert same(executor.spaces, read_anew(folder).spaces)
+    return executor
+
+
+@pytest.mark.parametrize("name", ["manifest", "mark-2"])
+def test_without_manifest_or_mark_a_salvage_loses_nothing(kept: tuple[Path, Spaces], tmp_path: Path, name: str) -> None:
+    folder = shutil.copytree(kept[0], tmp_path / "x")
+    (folder / name).unlink()
+    assert same(kept[1], salvaged(folder).spaces)
+    (aside,) = folder.glob("damaged-*")
+    assert {one.name for one in aside.iterdir()} == {*FILES, "jobs.jsonl"} - {name}
+
+
+def test_a_salvage_replays_the_log_up_to_the_damage(kept: tuple[Path, Spaces], tmp_path: Path) -> None:
+    folder = shutil.copytree(kept[0], tmp_path / "x")
+    raw = bytearray((folder / "log-2").read_bytes())
+    raw[-30] ^= 1
+    (folder / "log-2").write_bytes(raw)
+    found = salvaged(folder)
+    assert 0 < sum(one.store.seq for one in found.spaces) < sum(one.store.seq for one in kept[1])
+    (aside,) = folder.glob("damaged-*")
+    assert (aside / "log-2").read_bytes() == raw
+
+
+def test_a_salvage_keeps_the_namespaces_that_are_whole_and_the_jobs_of_others(tmp_path: Path) -> None:
+    journal, executor = opened(tmp_path)
+    for db in (0, 1):
+        for number in range(1500):
+            executor.call(db, CATALOGUE["put"], PREFIX, ["5", "", "q", f"j{number}", "k", "{}"], 0)
+    journal.snapshot(executor.spaces)
+    journal.close()
+    raw = bytearray((tmp_path / "snapshot-2").read_bytes())
+    raw[-200] ^= 1
+    (tmp_path / "snapshot-2").write_bytes(raw)
+    with pytest.raises(DamagedError, match=r"part 3 of 3 of the namespace 'ql:' of database 1"):
+        read_anew(tmp_path)
+    assert [len(one.store.jobs) for one in salvaged(tmp_path).spaces] == [1500]
+    (aside,) = tmp_path.glob("damaged-*")
+    lines = (aside / "jobs.jsonl").read_text().splitlines()
+    assert len(lines) == 1000 and json.loads(lines[0])["jid"] == "j0"
+
+
+def test_a_damaged_folder_is_refused_and_salvaged_on_the_command_line(tmp_path: Path) -> None:
+    written(tmp_path)
+    os.truncate(tmp_path / "log-2", 300)
+    code, said = run_to_its_end("--data", str(tmp_path))
+    assert code == 69 and "log-2 ends at byte 300" in said and "--salvage" in said
+    with serving("--data", str(tmp_path), "--salvage") as server:
+        assert "The damaged files are in" in server.errors
+        Path(f"{server.folder}/errors").write_text("")
+        with server.client() as client:
+            assert client.ping()
 
 
 def test_a_folder_is_for_one_server(tmp_path: Path) -> None:
@@ -281,8 +491,8 @@ def test_after_kill_9_every_acknowledged_operation_is_there(seed: int, tmp_path:
             check(server, clients)
         assert any(one.completed for one in clients)
         server.stop()
-        with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as db:
-            assert db.execute("SELECT count(*) FROM entries").fetchone() == (0,), "a clean stop leaves a snapshot"
+        (log,) = tmp_path.glob("log-*")
+        assert len(log.read_bytes().splitlines()) == 1, "a clean stop leaves a snapshot"
         server.start()
         check(server, clients)
 
