@@ -19,6 +19,19 @@ from qmodel.cli.session import DEFAULT_URL, common, session
 @click.option("--salvage", is_flag=True, help="If files of --data are damaged, start with what is readable.")
 @click.option("--password", default="", envvar="QMODEL_SERVE_PASSWORD", show_envvar=True, help="Ask clients for it.")
 @click.option(
+    "--user", "users", multiple=True, metavar="NAME:PASSWORD", help="A user for AUTH; may be given several times."
+)
+@click.option("--users-file", default="", metavar="FILE", help="Users, one NAME:PASSWORD on each line.")
+@click.option(
+    "--protected-mode/--no-protected-mode",
+    "protected",
+    default=True,
+    help="Without a password, refuse other machines.  [default: on]",
+)
+@click.option("--tls-cert", default="", metavar="FILE", help="Speak TLS, with this certificate (PEM).")
+@click.option("--tls-key", default="", metavar="FILE", help="The key of the certificate, if it is in another file.")
+@click.option("--tls-ca", default="", metavar="FILE", help="Ask clients for a certificate of this authority.")
+@click.option(
     "--databases", type=click.IntRange(1), default=16, show_default=True, help="The number of databases for SELECT."
 )
 @click.option("--connections", default=10_000, show_default=True, help="The most connections at a time.")
@@ -42,6 +55,7 @@ def command(**given: Any) -> None:
         qmodel serve --data /var/lib/qmodel       durable, on disk
         qmodel serve --port 0                     on a free port, which is printed
         qmodel serve --socket /tmp/q.sock         on a unix socket
+        qmodel serve --host 0.0.0.0 --tls-cert c.pem --tls-key k.pem --users-file users
         qmodel serve --url embedded://            the Lua library in this process
         qmodel serve --judge --fault lost@5%      to test a binding: see docs/serve.md
     \b
@@ -55,6 +69,7 @@ def command(**given: Any) -> None:
     from qmodel.serve.faults import rule
     from qmodel.serve.host import Options
     from qmodel.serve.server import serve
+    from qmodel.serve.tls import Tls
 
     try:
         for text in given["faults"]:
@@ -62,10 +77,9 @@ def command(**given: Any) -> None:
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--fault") from None
     given["address"] = given.pop("host")
+    given["tls"] = Tls(*(given.pop(f"tls_{name}") for name in Tls._fields))
     at = session()  # QMODEL_URL is for clients, and may name this server
     options = Options(url=at.url if at.url_from == "--url" else DEFAULT_URL, **given)
-    if not (options.password or options.socket or options.is_local):
-        click.echo(f"Anybody who can reach {options.address} may do everything: give --password.", err=True)
     host = asyncio.run(serve(options, lambda where: click.echo(f"qmodel serves {options.url} at {where}")))
     if host.record is not None:
         click.echo(f"{host.record.write()} vectors are in {options.record}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
 from typing import Protocol
+
+from qmodel.serve.globs import matching
 
 
 class Listener(Protocol):
@@ -31,7 +31,7 @@ class Channels:
             session.push("message", channel, message)
             delivered += 1
         for pattern, sessions in list(self.patterns.items()):
-            if matching(pattern).fullmatch(channel):
+            if matching(pattern).matches(channel):
                 for session in list(sessions):
                     session.push("pmessage", pattern, channel, message)
                     delivered += 1
@@ -51,30 +51,3 @@ def remove(subscribers: dict[str, dict[Listener, None]], name: str, session: Lis
     sessions.pop(session, None)
     if not sessions:
         subscribers.pop(name, None)
-
-
-@lru_cache(1024)
-def matching(pattern: str) -> re.Pattern[str]:
-    """Translate a pattern of Redis to a regular expression: * ? [abc] [^a] [a-z], and a backslash before a literal.
-
-    >>> bool(matching("ql:[a-c]?*").fullmatch("ql:bxyz"))
-    True
-    """
-    out, at = "", 0
-    while at < len(pattern):
-        char = pattern[at]
-        at += 1
-        if char == "\\" and at < len(pattern):
-            out += re.escape(pattern[at])
-            at += 1
-        elif char == "[" and "]" in pattern[at + 1 :]:
-            end = pattern.index("]", at + 1)
-            inside = pattern[at:end].replace("\\", "").replace("[", "\\[")
-            out += f"[^{inside[1:]}]" if inside.startswith("^") and len(inside) > 1 else f"[{inside}]"
-            at = end + 1
-        else:
-            out += {"*": ".*", "?": "."}.get(char, re.escape(char))
-    try:
-        return re.compile(re.sub(r"(?:\.\*)+", ".*", out), re.S)
-    except re.error:
-        return re.compile(re.escape(pattern))

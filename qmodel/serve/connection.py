@@ -29,10 +29,10 @@ def echo(session: Session, words: list[str]) -> Any:
 
 @command("AUTH", -2, "noscript loading stale fast no_auth")
 def auth(session: Session, words: list[str]) -> Any:
-    """Authenticate: AUTH [default] password."""
+    """Authenticate: AUTH [user] password; without a user as `default`."""
     if len(words) > 3:
         return Fault("ERR syntax error")
-    if not session.host.options.password:
+    if not session.host.users:
         return Fault("ERR AUTH <password> called without any password configured for the default user")
     user, password = ("default", words[1]) if len(words) == 2 else (words[1], words[2])
     return OK if session.host.admit(session, user, password) else _WRONG
@@ -91,7 +91,7 @@ def reset(session: Session, words: list[str]) -> Any:
     """Reset the connection to its initial state."""
     session.host.channels.leave(session)
     session.db, session.version, session.name, session.queued, session.spoiled = 0, 2, "", None, False
-    session.authenticated = not session.host.options.password
+    session.authenticated = not session.host.users
     return Status("RESET")
 
 

@@ -19,6 +19,9 @@ TABLES: Final = (connection, debug, info, library, pubsub, scripts, transactions
 _WHILE_SUBSCRIBED: Final = {"SUBSCRIBE", "PSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "PING", "QUIT", "RESET"}
 """The commands that a session of protocol version 2 may send while it is subscribed to channels."""
 
+_OF_HTTP: Final = frozenset(("POST", "HOST:"))
+"""First words of lines that a browser sends before a body that a page chose. Redis ends such a connection as well."""
+
 
 def open_session(host: Host) -> Session:
     """Make the session of a new connection."""
@@ -28,6 +31,9 @@ def open_session(host: Host) -> Session:
 def perform(session: Session, words: list[str]) -> None:
     """Execute a command, or reply why it is not executed."""
     host = session.host
+    if words[0].upper() in _OF_HTTP:
+        session.refuse_web_page()
+        return
     host.performed += 1
     found = COMMANDS.get(words[0]) or COMMANDS.get(words[0].upper())
     error = _error(session, words, found)

@@ -7,13 +7,14 @@ commands, and `Connection` lists what the host needs of a session.
 from __future__ import annotations
 
 import asyncio
-import hmac
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from qmodel.contract.operations import Operation, Spec
+from qmodel.serve import users
 from qmodel.serve.channels import Channels, Listener
 from qmodel.serve.faults import Faults
 from qmodel.serve.functions import ModelExecutor
@@ -24,6 +25,9 @@ from qmodel.serve.namespaces import Space
 from qmodel.serve.proxy import ProxyExecutor
 from qmodel.serve.record import Record
 from qmodel.serve.resp import Limits, Parser
+from qmodel.serve.tls import Tls
+
+LOG = logging.getLogger("qmodel.serve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,10 @@ class Options:
     data: str = ""
     salvage: bool = False
     password: str = ""
+    users: tuple[str, ...] = ()
+    users_file: str = ""
+    protected: bool = True
+    tls: Tls = field(default_factory=Tls)
     databases: int = 16
     connections: int = 10_000
     snapshot_every: int = EVERY
@@ -84,6 +92,8 @@ class Host:
         self.options = options
         self.executor = executor
         self.journal = journal
+        self.users = users.read(options.password, options.users, options.users_file)
+        self.is_protected = options.protected and not self.users and not options.is_local and not options.socket
         self.failure: JournalError | None = None
         self.stopping = asyncio.Event()
         self.port = options.port
@@ -125,9 +135,10 @@ class Host:
 
     def admit(self, session: Connection, user: str, password: str) -> bool:
         """Check a password; say whether it is right."""
-        wanted = self.options.password
-        given = password.encode("utf-8", "surrogateescape")
-        if user != "default" or (wanted and not hmac.compare_digest(given, wanted.encode())):
+        if self.users and not users.fits(self.users, user, password):
+            LOG.info("A wrong password for the user %r was sent by %s.", user[:64], session.peer)
+            return False
+        if not self.users and user != "default":
             return False
         session.authenticated = True
         session.parser.limits = self.options.limits

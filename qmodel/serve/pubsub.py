@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from qmodel.serve.channels import matching, remove
+from qmodel.serve.channels import remove
 from qmodel.serve.commands import command, subcommand
+from qmodel.serve.globs import CHANNEL, PATTERN, matching
 from qmodel.serve.resp import Fault, Push
 from qmodel.serve.session import NOTHING, Session
+
+_LONG_CHANNEL: Final = Fault(f"ERR a channel has at most {CHANNEL} characters")
+_LONG_PATTERN: Final = Fault(f"ERR a pattern has at most {PATTERN} characters")
 
 
 def _subscribe(session: Session, words: list[str], what: str, names: set[str], subscribers: Any) -> Any:
@@ -32,12 +36,16 @@ def _unsubscribe(session: Session, words: list[str], what: str, names: set[str],
 @command("SUBSCRIBE", -2, "pubsub noscript loading stale")
 def subscribe(session: Session, words: list[str]) -> Any:
     """Subscribe to channels."""
+    if any(len(word) > CHANNEL for word in words[1:]):
+        return _LONG_CHANNEL
     return _subscribe(session, words, "subscribe", session.channels, session.host.channels.channels)
 
 
 @command("PSUBSCRIBE", -2, "pubsub noscript loading stale")
 def psubscribe(session: Session, words: list[str]) -> Any:
     """Subscribe to all channels that match patterns."""
+    if any(len(word) > PATTERN for word in words[1:]):
+        return _LONG_PATTERN
     return _subscribe(session, words, "psubscribe", session.patterns, session.host.channels.patterns)
 
 
@@ -56,6 +64,8 @@ def punsubscribe(session: Session, words: list[str]) -> Any:
 @command("PUBLISH", 3, "pubsub loading stale fast")
 def publish(session: Session, words: list[str]) -> Any:
     """Send a message to all subscribers of a channel."""
+    if len(words[1]) > CHANNEL:
+        return _LONG_CHANNEL
     return session.host.channels.publish(words[1], words[2])
 
 
@@ -70,5 +80,7 @@ def pubsub(session: Session, words: list[str]) -> Any:
         return len(channels.patterns)
     if found == "NUMSUB":
         return [part for name in words[2:] for part in (name, len(channels.channels.get(name, ())))]
-    pattern = matching(words[2] if len(words) > 2 else "*")
-    return [name for name in channels.channels if pattern.fullmatch(name)]
+    pattern = words[2] if len(words) > 2 else "*"
+    if len(pattern) > PATTERN:
+        return _LONG_PATTERN
+    return [name for name in channels.channels if matching(pattern).matches(name)]

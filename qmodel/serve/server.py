@@ -65,6 +65,7 @@ async def serving(host: Host) -> AsyncIterator[str]:
     """Listen, and give the URL for clients. At the end send the collected replies and close every connection."""
     loop = asyncio.get_running_loop()
     options = host.options
+    secured = options.tls.context()
     try:
         if options.socket:
             _check_free(options.socket)
@@ -72,11 +73,11 @@ async def serving(host: Host) -> AsyncIterator[str]:
             where = f"unix://{options.socket}"
         else:
             listening = await loop.create_server(
-                lambda: open_session(host), options.address, options.port, backlog=1024
+                lambda: open_session(host), options.address, options.port, backlog=1024, ssl=secured
             )
             host.port = listening.sockets[0].getsockname()[1]
             shown = f"[{options.address}]" if ":" in options.address else options.address
-            where = f"redis://{shown}:{host.port}"
+            where = f"{'rediss' if secured else 'redis'}://{shown}:{host.port}"
     except OSError as error:
         at = options.socket or f"{options.address}:{options.port}"
         raise LocalError(

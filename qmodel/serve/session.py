@@ -8,6 +8,7 @@ server stops executing its commands and stops reading from its connection.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -27,11 +28,33 @@ MOST_UNREAD: Final = 32 << 20
 MOST_UNANSWERED: Final = 1 << 20
 """Bytes of commands that are read while an earlier command waits."""
 
+PROTECTED: Final = (
+    "DENIED qmodel serve is in protected mode: it has no password, so only this machine may connect. Start it with "
+    "--password or --user; with --host 127.0.0.1, if other machines need no access; or with --no-protected-mode, if "
+    "everybody in the network may do everything."
+)
+"""The reply to a connection from another machine, if there is no password."""
+
 LATER: Final = object()
 """In place of a reply: the reply comes later, through `resume`."""
 
 NOTHING: Final = object()
 """In place of a reply: the command has already written its replies, or has none."""
+
+
+def is_local(peer: Any) -> bool:
+    """Say whether an address of a peer is of this machine; those of unix sockets are.
+
+    >>> is_local(("127.0.0.1", 5)), is_local(("::1", 5, 0, 0)), is_local(("::ffff:127.0.0.1", 5)), is_local("")
+    (True, True, True, True)
+    >>> is_local(("192.0.2.7", 5)), is_local(("fe80::1%eth0", 5))
+    (False, False)
+    """
+    if not isinstance(peer, tuple):
+        return True
+    address = ipaddress.ip_address(peer[0])
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
 
 
 class Session(asyncio.Protocol):
@@ -46,7 +69,7 @@ class Session(asyncio.Protocol):
         self.name = ""
         self.library = ""
         self.peer = ""
-        self.authenticated = not host.options.password
+        self.authenticated = not host.users
         self.queued: list[list[str]] | None = None
         self.spoiled = self.in_exec = False
         self.channels: set[str] = set()
@@ -70,6 +93,8 @@ class Session(asyncio.Protocol):
         self.peer = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "unix"
         if not self.host.enter(self):
             self.end("ERR max number of clients reached")
+        elif self.host.is_protected and not is_local(peer):
+            self.end(PROTECTED)
 
     def data_received(self, data: bytes) -> None:
         """Parse the received bytes, and execute the complete commands."""
@@ -78,6 +103,15 @@ class Session(asyncio.Protocol):
         self._unanswered += len(data)
         self.pending += self.parser.feed(data)
         self.run()
+
+    def refuse_web_page(self) -> None:
+        """Close the connection without a reply: a browser sent it, on behalf of a page of any site."""
+        LOG.warning(
+            "Possible attack: %s sent POST or Host: as a command, as a web page would. Its connection is closed.",
+            self.peer,
+        )
+        self.pending.clear()
+        self.end()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Cancel all work of the connection, and remove it."""
