@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import zlib
 from typing import Any, Final, Protocol
 
-from qmodel.client.convert import encode
+from qmodel.client.convert import decode, encode
 from qmodel.errors import DataError
 
 MARK: Final = "$zlib"
@@ -50,7 +49,7 @@ class Json:
         if not text:
             return None
         try:
-            return unpacked(json.loads(text))
+            return unpacked(decode(text))
         except ValueError as error:
             raise DataError(f"These data are not JSON: {error}.") from error
 
@@ -66,4 +65,4 @@ def unpacked(value: Any) -> Any:
         raise ValueError(f"they say that they are compressed, and are not ({error})") from error
     if not reader.eof:
         raise ValueError(f"decompressed they are longer than {LARGEST} bytes, or cut off")
-    return json.loads(text)
+    return decode(text)

@@ -122,7 +122,7 @@ def _value(kind: JobType[..., Any, ..., Any], name: str, text: str) -> Any:
         return text
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = text
     if type(value) not in NUMBERS.get(wanted, (type(value),)):
         raise click.UsageError(f"{name} of {kind.klass} is {getattr(wanted, '__name__', wanted)}, and not {text!r}.")

@@ -295,5 +295,5 @@ def _follow(at: Session, op: Any) -> None:
 def _warn_of_text(op: Any) -> None:
     try:
         json.loads(op.data or "null")
-    except ValueError:
+    except (ValueError, RecursionError):
         click.echo("Note: the data is not JSON; a Python worker reads it as job.text.", err=True)

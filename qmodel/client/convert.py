@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from qmodel.client.defaults import KEEP
 from qmodel.contract.arguments import Edge
@@ -92,9 +92,19 @@ def encode(value: object) -> str:
             text.encode()
     except UnicodeEncodeError:  # a lone surrogate, as in the name of a file that is not UTF-8
         return json.dumps(value, allow_nan=False, separators=(",", ":"))
+    except RecursionError:
+        raise DataError("This cannot be stored as JSON: it is nested too deeply.") from None
     except (TypeError, ValueError) as error:
         raise DataError(f"This cannot be stored as JSON: {error}. Convert it first.") from error
     return text
+
+
+def decode(text: str | bytes) -> Any:
+    """Decode JSON. Raises ValueError, also for a value that is nested more deeply than Python can read."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def encode_unless_kept(value: object) -> str | None:

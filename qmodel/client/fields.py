@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from qmodel.client.convert import duration_of, moment, utc
+from qmodel.client.convert import decode, duration_of, moment, utc
 from qmodel.client.values import Failure, Stage
 from qmodel.contract import replies
 from qmodel.contract.operations import Put
@@ -301,7 +300,7 @@ class Fields:
 
     def _decode(self, text: str, what: str, raw: str) -> Any:
         try:
-            return json.loads(text) if text else None
+            return decode(text) if text else None
         except ValueError as error:
             message = f"The {what} of job {self.jid} is not JSON ({error}). Read job.{raw} for the text."
             raise DataError(message) from error

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from qmodel.client.convert import moment
+from qmodel.client.convert import decode, moment
 from qmodel.contract import replies
 from qmodel.errors import DataError
 
@@ -40,7 +39,7 @@ class RecurringFields:
     def data(self) -> Any:
         """The data of its runs, decoded from JSON."""
         try:
-            return json.loads(self.raw.data) if self.raw.data else None
+            return decode(self.raw.data) if self.raw.data else None
         except ValueError as error:
             raise DataError(f"The data of {self.jid} are not JSON: {error}. See `text`.") from error
 

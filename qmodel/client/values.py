@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
+from qmodel.client.convert import decode
 from qmodel.contract import replies
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class DependencyResults(dict[str, Any]):
 def _result(text: str) -> Any:
     """Decode a result from JSON; text that is not JSON is returned as it is."""
     try:
-        return json.loads(text) if text else None
+        return decode(text) if text else None
     except ValueError:
         return text
 

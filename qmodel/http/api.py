@@ -28,7 +28,7 @@ from qmodel.errors import ConnectError, DataError, QmodelError, RefusedError
 from qmodel.http import parse
 from qmodel.http.clients import async_client, kept
 from qmodel.http.feed import Feed
-from qmodel.http.guard import READING, Denied, Guard
+from qmodel.http.guard import READING, Denied, Guard, printable
 from qmodel.http.problems import AGAIN, MEDIA_TYPE, Problem
 from qmodel.http.shutdown import Closing
 
@@ -140,7 +140,7 @@ class Api:
         loud = (request.method not in READING and status < 300) or status in (401, 403)
         who = f"{request.client.host if request.client else '?'} {self.guard.user(request)}".rstrip()
         level = logging.INFO if loud else logging.DEBUG
-        log.log(level, "%s: %s %s, %d", who, request.method, request.url.path, status)
+        log.log(level, "%s: %s %s, %d", who, printable(request.method), printable(request.url.path), status)
 
 
 class Call:

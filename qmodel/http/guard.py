@@ -96,12 +96,12 @@ class Guard:
             raise Denied(403, "READ_ONLY", "This server only shows things.", "Start it with --writable to change any.")
 
     def user(self, request: HTTPConnection) -> str:
-        """Give the name of the authenticated user, if there is one; after `check`."""
+        """Give the name of the user, if there is one, as fits a log; it is authenticated only after `check`."""
         scheme, _, rest = request.headers.get("authorization", "").partition(" ")
         if self._expected is None or scheme.lower() != "basic":
             return ""
         pair = _credentials(f"basic {rest}", by_user=True) or b""
-        return pair.partition(b":")[0].decode(errors="replace")
+        return printable(pair.partition(b":")[0].decode(errors="replace"))
 
     def token(self, request: HTTPConnection) -> str:
         """Make the token that the forms of a page carry, as the field `csrf` or the header `X-CSRF-Token`."""
@@ -205,6 +205,16 @@ def host_of(url: str) -> str:
         return urlsplit(url).hostname or ""
     except ValueError:
         return ""
+
+
+def printable(text: str, most: int = 200) -> str:
+    """Escape all control characters and other characters without a shape, so that a text cannot forge log lines.
+
+    >>> printable("ada\\n10.0.0.1 root: POST /"), printable("Zoë\\x1b[2J")
+    ('ada\\\\n10.0.0.1 root: POST /', 'Zoë\\\\x1b[2J')
+    """
+    shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text[:most])
+    return shown + "…" if len(text) > most else shown
 
 
 def _place(url: str, like: str = "") -> tuple[str, int | None] | None:

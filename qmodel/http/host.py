@@ -6,6 +6,7 @@ for a few seconds.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import signal
 import socket
@@ -15,11 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from qmodel.errors import LocalError
 from qmodel.http.shutdown import Closing
 
 GRACE_SECONDS = 5
+
+HEADER_SECONDS = 10.0
+"""Seconds in which the headers of a request must arrive, from the beginning of the connection or of the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,43 @@ class Address:
                 f"Cannot listen at {self.host}:{self.port}: {error.strerror or error}.",
                 "Give another --port, or 0 for any that is free.",
             ) from error
+
+
+class HeaderTimeout(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
+    """A connection that is closed when the headers of a request do not arrive in time.
+
+    uvicorn limits only the time between requests. A client that sends a byte now and then could hold connections for
+    ever, without a password.
+    """
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Read bytes; begin to wait when they are the beginning of headers, and end when these are complete."""
+        super().data_received(data)
+        cycle: Any = getattr(self, "cycle", None)
+        if cycle is not None and not cycle.response_complete:
+            self._end_wait()
+        elif self._timer is None:
+            self._wait(self.transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the timer."""
+        self._end_wait()
+        super().connection_lost(exc)
+
+    def _wait(self, transport: asyncio.Transport) -> None:
+        self._timer = asyncio.get_running_loop().call_later(HEADER_SECONDS, transport.close)
+
+    def _end_wait(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class _Server(uvicorn.Server):
@@ -73,6 +115,7 @@ def serve(app: Any, address: Address, ready: Callable[[str], None], closing: Clo
     host, port = bound.getsockname()[:2]
     config = uvicorn.Config(
         app,
+        http=HeaderTimeout,
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -55,9 +55,11 @@ def preview(text: str, most: int = 160) -> str:
 
 
 def pretty(text: str) -> str:
-    """Indent a JSON object or array; give any other text as it is."""
+    """Indent a JSON object or array; give any other text as it is, and also JSON that Python cannot write as text."""
     try:
         value = json.loads(text)
-    except ValueError:
+        shown = json.dumps(value, ensure_ascii=False, indent=2) if isinstance(value, dict | list) else text
+        shown.encode()
+    except (ValueError, RecursionError):  # not JSON, nested too deeply, or with half of a surrogate pair
         return text
-    return json.dumps(value, ensure_ascii=False, indent=2) if isinstance(value, dict | list) else text
+    return shown

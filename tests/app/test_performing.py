@@ -46,6 +46,44 @@ def raising(error: BaseException) -> Callable[[], None]:
     return job
 
 
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+def test_data_that_cannot_be_decoded_fail_at_once(app: App) -> None:
+    """A retry reads the same text."""
+    app.job(name="job", retries=5)(lambda x: x)
+    app.client.queues["default"].put("job", text=f'{{"x":{DEEP}}}')
+    outcome = perform_next(app)
+    assert isinstance(outcome, Failed) and outcome.group == "BadArguments"
+    assert "nested too deeply" in outcome.message
+
+
+def test_a_result_that_cannot_be_encoded_fails_at_once(app: App) -> None:
+    def deep() -> Any:
+        found: Any = []
+        for _ in range(100_000):
+            found = [found]
+        return found
+
+    outcome = outcome_of(app, deep, retries=5)
+    assert isinstance(outcome, Failed) and outcome.group == "BadResult"
+
+
+HALF = "half of a pair: \ud800"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda: HALF, raising(ValueError(HALF)), raising(Fail(HALF)), raising(Fail("group", HALF)), raising(Retry(HALF))],
+    ids=["result", "exception", "group", "message", "retry"],
+)
+def test_half_of_a_surrogate_pair_ends_like_any_other_text(app: App, function: Callable[[], Any]) -> None:
+    outcome = outcome_of(app, function)
+    assert isinstance(outcome, Completed | Failed | Retried)
+    job = next(app.client.jobs.search("default"))
+    assert job.state in ("complete", "failed", "scheduled")
+
+
 def test_an_exception_is_tried_again_after_the_backoff(app: App) -> None:
     outcome = outcome_of(app, raising(ValueError("no")), backoff=[30, 60], retries=1)
     assert isinstance(outcome, Retried)

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from starlette.requests import Request
+from starlette.testclient import TestClient
 
-from qmodel.http.guard import Denied, Exposed, Guard, check_binding, checked
+from qmodel.http import create
+from qmodel.http.guard import Denied, Exposed, Guard, check_binding, checked, printable
 
 
 def request(method: str = "GET", **headers: str) -> Request:
@@ -157,3 +159,27 @@ def test_a_token_is_of_one_server_and_one_user() -> None:
     assert ada != Guard("ada:secret").token(request(authorization=basic("ada:secret")))
     one, other = (Guard("ada:secret", secret="shared") for _ in range(2))
     assert one.token(request()) == other.token(request())
+
+
+# ---- what reaches the log
+
+
+FORGED = "eve\n10.0.0.9 ada POST /v1/jobs, 200\x1b[2J\u2028\x00"
+
+
+def test_a_name_of_a_user_cannot_forge_a_line_of_the_log() -> None:
+    said = Guard("ada:secret").user(request(authorization=basic(f"{FORGED}:x")))
+    assert said == r"eve\n10.0.0.9 ada POST /v1/jobs, 200\x1b[2J\u2028\x00"
+    assert Guard("ada:secret").user(request(authorization=basic("Zoë:x"))) == "Zoë"
+    assert len(printable("x" * 10_000)) < 300
+
+
+def test_nothing_of_a_request_reaches_the_log_with_control_characters(caplog: pytest.LogCaptureFixture) -> None:
+    """Before the password is checked, anybody may send anything."""
+    caplog.set_level("DEBUG", "qmodel.http")
+    with TestClient(create("memory://", auth="ada:secret"), base_url="http://localhost") as api:
+        for path in ("/v1/jobs", "/v1/jobs/x%0a10.0.0.9%20ada%20POST,%20200", "/v1/jobs/%1b[2J%e2%80%a8"):
+            assert api.get(path, headers={"authorization": basic(f"{FORGED}:x")}).status_code == 401
+            assert api.get(path).status_code == 401
+    said = [record.getMessage() for record in caplog.records if record.name.startswith("qmodel")]
+    assert len(said) == 6 and all(one.isprintable() for one in said)

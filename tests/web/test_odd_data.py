@@ -1,0 +1,53 @@
+"""Data that Python cannot decode or write are shown as text, and end in typed errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from qmodel import Client, DataError
+from qmodel.present.text import pretty
+from tests.web.conftest import Shop
+
+DEEP = "[" * 100_000 + "]" * 100_000
+FAIRLY = "[" * 600 + "]" * 600
+HALF = '"\\ud800"'
+ODD = {"deep": DEEP, "fairly deep": FAIRLY, "half": HALF, "half in a list": f"[{HALF}]"}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_the_page_of_a_job_shows_the_text(shop: Shop, pages: TestClient, name: str) -> None:
+    shop.client.queues["odd"].put("K", text=ODD[name], jid="odd", tags=["odd"])
+    for path in ("/job?jid=odd", "/job?jid=odd&whole=1", "/queue?name=odd", "/jobs?queue=odd"):
+        assert pages.get(path).status_code == 200, path
+    assert ODD[name].replace('"', "&#34;") in pages.get("/job?jid=odd&whole=1").text.replace("\n", "").replace(" ", "")
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_the_page_of_a_schedule_shows_the_text(shop: Shop, pages: TestClient, name: str) -> None:
+    shop.client.queues["odd"].recur("K", interval=60, text=ODD[name], jid="odd")
+    assert pages.get("/schedule?jid=odd").status_code == 200
+
+
+def test_pretty_is_always_text_that_can_be_sent() -> None:
+    assert pretty('{"a":[1]}') == '{\n  "a": [\n    1\n  ]\n}'
+    for text in ODD.values():
+        assert pretty(text).replace("\n", "").replace(" ", "") == text
+        pretty(text).encode()
+
+
+def test_reading_data_that_are_nested_too_deeply_is_a_typed_error() -> None:
+    with Client("memory://") as client:
+        job = client.queues["q"].put("K", text=DEEP)
+        with pytest.raises(DataError, match="nested too deeply"):
+            _ = job.data
+        assert job.text == DEEP
+        deep: Any = []
+        for _ in range(100_000):
+            deep = [deep]
+        with pytest.raises(DataError, match="nested too deeply"):
+            client.queues["q"].put("K", deep)
+        half = client.queues["q"].put("K", text=HALF)
+        assert half.data == "\ud800" == client.jobs[client.queues["q"].put("K", half.data).jid].data
