@@ -391,6 +391,22 @@ def test_a_salvage_keeps_the_namespaces_that_are_whole_and_the_jobs_of_others(tm
     assert len(lines) == 1000 and json.loads(lines[0])["jid"] == "j0"
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_a_salvage_stands_any_damage(kept: tuple[Path, Spaces], tmp_path: Path, name: str) -> None:
+    """It starts, keeps the damaged file, and never has more than there was; the next start has the same."""
+    raw, events = (kept[0] / name).read_bytes(), sum(one.store.seq for one in kept[1])
+    broken = [None, b"", b"\n", b"\xff" * 2000, raw + raw]
+    for at in range(0, len(raw), max(1, len(raw) // 15)):
+        broken += [raw[:at], raw[:at] + bytes([raw[at] ^ 4]) + raw[at + 1 :], raw[at:] + raw[:at]]
+    for number, one in enumerate(broken):
+        folder = shutil.copytree(kept[0], tmp_path / str(number))
+        (folder / name).unlink() if one is None else (folder / name).write_bytes(one)
+        assert sum(one.store.seq for one in salvaged(folder).spaces) <= events
+        (aside,) = folder.glob("damaged-*")
+        assert one is None or (aside / name).read_bytes() == one
+        shutil.rmtree(folder)
+
+
 def test_a_damaged_folder_is_refused_and_salvaged_on_the_command_line(tmp_path: Path) -> None:
     written(tmp_path)
     os.truncate(tmp_path / "log-2", 300)
