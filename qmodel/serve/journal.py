@@ -178,9 +178,15 @@ class Journal:
 
     def salvage(self, spaces: Spaces, replay: Callable[[Entry], int]) -> None:
         """Restore what is readable, keep copies of the files, and begin a new generation. `spaces` are empty."""
-        aside = salvage.keep(self.folder)
-        found = self._read(spaces, replay)
-        lines = salvage.write_jobs(aside / "jobs.jsonl", found.partial)
+        try:
+            aside = salvage.keep(self.folder)
+            found = self._read(spaces, replay)
+            lines = salvage.write_jobs(aside / "jobs.jsonl", found.partial)
+        except OSError as error:
+            raise JournalError(
+                f"The damaged files in {self.folder} cannot be copied: {error.strerror or error}.",
+                "Make room on the disk, and start again: nothing was changed.",
+            ) from error
         LOG.warning(
             "The journal in %s was damaged: %s. %s The damaged files are in %s, and %d jobs of namespaces that were "
             "not restored in its jobs.jsonl.",

@@ -407,6 +407,34 @@ def test_a_salvage_stands_any_damage(kept: tuple[Path, Spaces], tmp_path: Path, 
         shutil.rmtree(folder)
 
 
+def test_a_salvage_that_cannot_copy_changes_nothing(
+    kept: tuple[Path, Spaces], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shutil.copytree(kept[0], tmp_path / "x")
+    (folder / "mark-2").unlink()
+    before = {one.name: one.read_bytes() for one in folder.iterdir() if one.name != "lock"}
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.copy2", full)
+        journal, executor = Journal(str(folder)), ModelExecutor()
+        with pytest.raises(JournalError, match="cannot be copied: No space left"):
+            journal.salvage(executor.spaces, executor.replay)
+        journal.close()
+    assert before == {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file() and one.name != "lock"}
+    assert same(kept[1], salvaged_again(folder).spaces)
+
+
+def salvaged_again(folder: Path) -> ModelExecutor:
+    """Salvage, beside what a salvage that was interrupted has left."""
+    journal, executor = Journal(str(folder)), ModelExecutor()
+    journal.salvage(executor.spaces, executor.replay)
+    journal.close()
+    return executor
+
+
 def test_a_damaged_folder_is_refused_and_salvaged_on_the_command_line(tmp_path: Path) -> None:
     written(tmp_path)
     os.truncate(tmp_path / "log-2", 300)
