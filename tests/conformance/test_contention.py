@@ -207,7 +207,7 @@ def assert_drawn(verdict: Verdict) -> None:
     (stuck,) = (n for n, (classes, _) in parsed.bars.items() if "stuck" in classes)
     assert stuck == verdict.stuck
     said = parsed.bars[stuck][1]
-    assert "told: " in said and "the model, if it came next: " in said
+    assert "reply: " in said and "the model's reply, if it came next: " in said
     for n, (classes, _) in parsed.bars.items():
         assert ("open" in classes) == (n not in verdict.order)
         assert ("lost" in classes) == (verdict.history[n].returned is None)

@@ -46,7 +46,7 @@ class Call(NamedTuple):
     namespace: str = ""
 
 
-class Line:
+class Unplaced:
     """Calls and returns in order of time, without the operations that are already placed: a linked list.
 
     At one moment calls come before returns: what touches counts as overlapping. A call without a return is no hurdle.

@@ -166,24 +166,26 @@ def processes(url: str, clients: int, among: int, run: Run) -> list[Call]:
 
 def prepare(executor: Executor) -> list[Call]:
     """Set the options of a run in an empty namespace."""
-    return [_told(executor, ops.ConfigSet(option, value), n) for n, (option, value) in enumerate(SETTINGS)]
+    return [_recorded(executor, ops.ConfigSet(option, value), n) for n, (option, value) in enumerate(SETTINGS)]
 
 
 def watch(executor: Executor, jobs: int, now: int) -> list[Call]:
     """Read everything at the end: all events, all jobs, the queues."""
     calls, after = [], 0
     while True:
-        calls.append(_told(executor, ops.Events(after, PAGE), now))
+        calls.append(_recorded(executor, ops.Events(after, PAGE), now))
         events = calls[-1].outcome
         if not isinstance(events, tuple) or not events:
             break
         after = events[-1].seq
-    calls.append(_told(executor, ops.Multiget(tuple(f"j{n}" for n in range(jobs))), now))
-    calls += [_told(executor, op, now) for op in (ops.Queues(), ops.Peek("q", 10), ops.Peek("r", 10), ops.Completed())]
+    calls.append(_recorded(executor, ops.Multiget(tuple(f"j{n}" for n in range(jobs))), now))
+    calls += [
+        _recorded(executor, op, now) for op in (ops.Queues(), ops.Peek("q", 10), ops.Peek("r", 10), ops.Completed())
+    ]
     return calls
 
 
-def _told(executor: Executor, op: Operation, now: int) -> Call:
+def _recorded(executor: Executor, op: Operation, now: int) -> Call:
     called = time.monotonic_ns()
     outcome = executor.execute(op, now)
     returned = None if isinstance(outcome, Lost | Skipped) else time.monotonic_ns()

@@ -45,7 +45,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
-from qmodel.conformance.concurrency.calls import Call, Line, Makers
+from qmodel.conformance.concurrency.calls import Call, Makers, Unplaced
 from qmodel.contract.refusals import Refusal
 from qmodel.model import engine
 from qmodel.model.copies import Fingerprints, copy
@@ -131,7 +131,7 @@ class _Search:
     def __init__(self, history: Sequence[Call], start: Store) -> None:
         self.history = [call for call in history if not (call.returned is None and call.op.spec.reads)]
         self._origin = [n for n, call in enumerate(history) if not (call.returned is None and call.op.spec.reads)]
-        self._line = Line(self.history)
+        self._unplaced = Unplaced(self.history)
         self._makers = Makers(self.history, start.seq)
         self._prints = Fingerprints(call.op for call in self.history)
         numbers = random.Random(0)
@@ -152,13 +152,13 @@ class _Search:
         self._enter(_Node(self._start, -1, 0, b""))
         while self._left and self._path:
             if time.process_time() > until or (steps is not None and verdict.steps > steps):
-                self._note()
+                self._keep_longest()
                 break
             self._advance()
         else:
             verdict.answer = "linearizable" if self._path else "violation"
         if verdict.answer == "linearizable":
-            self._note()
+            self._keep_longest()
         verdict.seconds = time.process_time() - began
         return verdict
 
@@ -213,12 +213,12 @@ class _Search:
         node.choices = self._choices(node)
 
     def _place(self, n: int) -> None:
-        self._line.take(n)
+        self._unplaced.take(n)
         self._placed[n] = True
         self._left -= self.history[n].returned is not None
 
     def _take_back(self, n: int) -> None:
-        self._line.put_back(n)
+        self._unplaced.put_back(n)
         self._placed[n] = False
         self._left += self.history[n].returned is not None
 
@@ -226,7 +226,7 @@ class _Search:
         """Place all that fits and changes nothing, until no more does."""
         tried: set[int] = set()
         while True:
-            new = [n for n in self._line.called() if n not in tried]
+            new = [n for n in self._unplaced.called() if n not in tried]
             if not new:
                 return
             tried.update(new)
@@ -254,7 +254,7 @@ class _Search:
         """
         makers, seq = self._makers, node.store.seq
         found = []
-        for n in self._line.called():
+        for n in self._unplaced.called():
             call = self.history[n]
             if call.op.spec.reads or isinstance(call.outcome, Refusal) or makers.must_wait(n, seq):
                 continue
@@ -264,7 +264,7 @@ class _Search:
 
     def _leave(self, node: _Node) -> None:
         """Turn back from a dead end, and remember it."""
-        self._note()
+        self._keep_longest()
         self._dead.setdefault(node.key, set()).add(self._prints.state(node.store, node.events))
         self._path.pop()
         for n in reversed(node.free):
@@ -283,7 +283,7 @@ class _Search:
             node.store = copy(before.store)
             self._step(node.store, self.history[node.placed])
 
-    def _note(self) -> None:
+    def _keep_longest(self) -> None:
         """Keep the order in which operations were placed so far, if none before was longer."""
         placed = [n for node in self._path for n in (node.placed, *node.free) if n >= 0]
         known = sum(self.history[n].returned is not None for n in placed)
@@ -292,14 +292,14 @@ class _Search:
         self._best = known
         verdict = self._verdict
         verdict.order = [self._origin[n] for n in placed]
-        first = self._line.first_return()
+        first = self._unplaced.first_return()
         verdict.stuck = self._origin[first] if first >= 0 else None
         verdict.instead, verdict.taken = {}, {}
-        for n in self._line.called():
+        for n in self._unplaced.called():
             if self.history[n].returned is not None:
-                self._ask(self._path[-1].store, n)
+                self._keep_reply(self._path[-1].store, n)
 
-    def _ask(self, before: Store, n: int) -> None:
+    def _keep_reply(self, before: Store, n: int) -> None:
         """Keep what the model says to an operation that could come next, and which event stands against it."""
         store = copy(before)
         self._verdict.instead[self._origin[n]] = self._step(store, self.history[n])

@@ -185,9 +185,9 @@ def headline(verdict: Verdict) -> str:
     if verdict.stuck is None:
         return "Each operation can be given a moment of its own."
     call = verdict.history[verdict.stuck]
-    model = told(verdict.instead[verdict.stuck]) + _against(verdict, verdict.stuck)
+    model = reply_text(verdict.instead[verdict.stuck]) + _against(verdict, verdict.stuck)
     return (
-        f"{call.client}: {asked(call.op)} was told {told(call.outcome)}.\n"
+        f"{call.client}: {call_text(call.op)} was told {reply_text(call.outcome)}.\n"
         f"No order of what came before explains that. After the longest one the model says {model}."
     )
 
@@ -213,7 +213,7 @@ def _bar(verdict: Verdict, bar: Bar) -> str:
     y = TOP + LANE * bar.lane + (LANE - BAR) / 2
     width = max(bar.right - bar.left - 3, 6)
     place = verdict.order.index(bar.n) + 1 if bar.n in verdict.order else None
-    label = (f"{place} " if place else "") + asked(call.op)
+    label = (f"{place} " if place else "") + call_text(call.op)
     room = int((width - 10) / 6.4)
     text = label if len(label) <= room else label[: max(room - 1, 0)] + "…"
     number, rest = (text[: len(str(place))], text[len(str(place)) :]) if place else ("", text)
@@ -256,7 +256,7 @@ def _against(verdict: Verdict, n: int) -> str:
     if n not in verdict.taken or verdict.instead[n] != verdict.history[n].outcome:
         return ""
     seq, makers = verdict.taken[n]
-    by = " or ".join(f"{asked(verdict.history[one].op)} of {verdict.history[one].client}" for one in makers[:2])
+    by = " or ".join(f"{call_text(verdict.history[one].op)} of {verdict.history[one].client}" for one in makers[:2])
     return f", but it would make event {seq}, which {by or 'none of all operations'} made"
 
 
@@ -268,10 +268,10 @@ def _table(verdict: Verdict) -> str:
     for n, outcome in sorted(verdict.instead.items(), key=lambda item: item[0] != verdict.stuck):
         call = verdict.history[n]
         style = ' class="wrong"' if n == verdict.stuck else ""
-        said = told(outcome) + _against(verdict, n)
+        said = reply_text(outcome) + _against(verdict, n)
         rows.append(
-            f"<tr{style}><td>{escape(call.client)}</td><td>{escape(asked(call.op))}</td>"
-            f'<td class="said">{escape(told(call.outcome))}</td><td class="said">{escape(said)}</td></tr>'
+            f"<tr{style}><td>{escape(call.client)}</td><td>{escape(call_text(call.op))}</td>"
+            f'<td class="said">{escape(reply_text(call.outcome))}</td><td class="said">{escape(said)}</td></tr>'
         )
     head = "<tr><th>client</th><th>could come next</th><th>was told</th><th>the model says</th></tr>"
     return f"<table>{head}{''.join(rows)}</table>\n"
@@ -280,7 +280,7 @@ def _table(verdict: Verdict) -> str:
 # ---- words
 
 
-def asked(op: Operation) -> str:
+def call_text(op: Operation) -> str:
     """Write an operation in a few words: its name, and the job or queue that it names."""
     given = []
     for argument in op.spec.arguments:
@@ -296,7 +296,7 @@ def _value(value: Any) -> str:
     return str(getattr(value, "jid", value))
 
 
-def told(outcome: Any) -> str:
+def reply_text(outcome: Any) -> str:
     """Write a reply in a few words: jobs by their ids and tokens."""
     if isinstance(outcome, Refusal):
         return f"{outcome.code} {' '.join(outcome.facts)}".strip()
@@ -304,7 +304,7 @@ def told(outcome: Any) -> str:
         lease = f" #{outcome.token} of {outcome.worker}" if outcome.state == "running" else ""
         return f"{outcome.jid} {outcome.state}{lease} in {outcome.queue}"
     if isinstance(outcome, CompletedAndPopped):
-        return f"{outcome.state}, {told(outcome.jobs)}"
+        return f"{outcome.state}, {reply_text(outcome.jobs)}"
     if isinstance(outcome, tuple) and not hasattr(outcome, "_fields"):
-        return "[" + ", ".join(map(told, outcome)) + "]"
+        return "[" + ", ".join(map(reply_text, outcome)) + "]"
     return "nothing" if outcome is None else str(outcome)
