@@ -64,7 +64,7 @@ def overlapping(calls: list[Call]) -> int:
 # ---- what is right
 
 
-def test_what_many_clients_are_told_is_linearizable(url: str) -> None:
+def test_replies_to_many_clients_are_linearizable(url: str) -> None:
     watcher = ByBackend(on(url))
     calls = record(watcher, lambda run: processes(on(url), 8, 8, run), Run(COUNT // 8, "right"))
     watcher.close()
@@ -74,7 +74,7 @@ def test_what_many_clients_are_told_is_linearizable(url: str) -> None:
     assert overlapping(calls) > COUNT / 20
 
 
-def test_lost_replies_are_allowed_for(url: str) -> None:
+def test_histories_with_lost_replies_are_linearizable(url: str) -> None:
     with LossyLine(url, 0.02, "lost") as line:
         openers = [lambda: ByBackend(on(line.url), 20)] * 6
         calls = recorded(url, openers, Run(COUNT // 12, "lost"))
@@ -104,7 +104,7 @@ class Recorded:
         self._redis.close()
 
 
-def test_the_order_that_is_searched_for_and_the_order_recorded_both_explain_a_history(server: Server) -> None:
+def test_the_search_finds_an_order_for_a_history_with_a_recorded_order(server: Server) -> None:
     with server.client() as client:
         client.flushdb()
         client.execute_command("FUNCTION", "LOAD", "REPLACE", replay.library())
@@ -118,7 +118,7 @@ def test_the_order_that_is_searched_for_and_the_order_recorded_both_explain_a_hi
     assert check(calls).answer == "linearizable"
 
 
-def test_drivers_work_at_once(server: Server) -> None:
+def test_concurrent_drivers_are_linearizable(server: Server) -> None:
     command = [sys.executable, str(DRIVER)]
     with namespaces(server.url) as spaces:
         prefix = spaces.fresh()
@@ -150,7 +150,7 @@ FAULTS = (
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_fault_that_only_others_show_is_found_and_drawn(
+def test_a_fault_that_needs_concurrent_clients_is_found_and_drawn(
     kind: type[Any], url: str, server: Server, broken: None, tmp_path: Path
 ) -> None:
     lose = 0.03 if kind is wrong.SendsAgainBlindly else 0.0

@@ -43,7 +43,7 @@ def test_an_operation_succeeds_in_30_to_70_percent_of_its_tries(name: str) -> No
     assert 0.27 <= tally.success <= most, f"{tally.success:.0%}"
 
 
-def test_a_blind_operation_is_noticed() -> None:
+def test_an_operation_that_never_aims_is_noticed() -> None:
     tallies = {name: Tally() for name in CATALOGUE}
     op = next(step.op for history in _histories() for step in history if step.op.spec.name == "complete")
     for _ in range(100):

@@ -190,7 +190,7 @@ def test_a_historical_fault_of_the_lua_is_noticed(fault: Fault, on_lua: replay.R
     operations.append(verdict.kills[0].step + 1)
 
 
-def test_they_are_noticed_early(record_property: pytest.FixtureRequest) -> None:
+def test_historical_faults_are_noticed_early(record_property: pytest.FixtureRequest) -> None:
     if len(operations) < len(MODEL) + len(LUA):
         pytest.skip("not all of them were run here")
     mean = math.exp(sum(map(math.log, operations)) / len(operations))

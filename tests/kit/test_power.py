@@ -72,11 +72,11 @@ def survivors(mutants: list[Mutant], found: list[vectors.Vector]) -> list[Mutant
     return left
 
 
-def test_what_is_right_conforms() -> None:
+def test_the_right_coding_conforms() -> None:
     assert Coding(python.read("wire/codec")).conforms(vectors.load("smoke"))
 
 
-def test_the_probes_notice_most_of_what_a_binding_can_get_wrong() -> None:
+def test_the_probes_notice_most_faults_of_a_binding() -> None:
     """What they do not notice are checks of types, which only callers in Python need, and what changes nothing."""
     some = python.mutants("wire/codec")[::6]
     assert len(survivors(some, vectors.load("smoke"))) < 0.2 * len(some)

@@ -50,7 +50,7 @@ def command(name: str) -> Driver:
 
 
 @pytest.mark.parametrize("name", wrong.FAULTS)
-def test_a_wrong_driver_is_caught_and_what_it_breaks_is_named(name: str, there: Namespaces) -> None:
+def test_a_wrong_driver_is_caught_with_the_requirement_that_it_violates(name: str, there: Namespaces) -> None:
     requirement = wrong.FAULTS[name].requirement
     level = "core" if requirement.startswith("OP-") else "smoke"
     report = tried([command(name)], there, level)
@@ -63,7 +63,7 @@ def test_a_wrong_driver_is_caught_and_what_it_breaks_is_named(name: str, there: 
 
 
 @pytest.mark.parametrize("name", wrong.MIXED)
-def test_what_a_binding_does_wrong_only_with_others_is_found_by_mixing(name: str, there: Namespaces) -> None:
+def test_faults_that_show_only_between_bindings_are_found_by_mixing(name: str, there: Namespaces) -> None:
     alone = tried([command(name)], there, "smoke")
     assert alone.conforms, "\n".join(map(show.failure, alone.failures))
     mixed = tried([command(name), Driver([sys.executable, RIGHT], name="right")], there, "smoke")

@@ -401,7 +401,7 @@ STATE_AFTER = {
 }  # fmt: skip
 
 
-def test_the_events_alone_tell_the_state_of_every_job() -> None:
+def test_the_events_alone_determine_the_state_of_every_job() -> None:
     _happened()  # asserts it after every step
 
 

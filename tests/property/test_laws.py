@@ -317,7 +317,7 @@ def test_a_completion_under_a_request_used_before_is_granted_anew() -> None:
     assert [job.jid for job in done.jobs] == ["b"]
 
 
-def test_nobody_holds_the_token_zero() -> None:
+def test_no_lease_has_the_token_zero() -> None:
     store_ = Store()
     engine.step(store_, 0, ops.Put("q", "a", "k", "", retries=0))
     engine.step(store_, 0, ops.Pop("q", "w"))
@@ -374,7 +374,7 @@ def _listed(store_: Store, now: int, queue: str) -> dict[str, tuple[str, ...]]:
     return {s: engine.step(store_, now, op(queue, 0, 1000)).jids for s, op in lists.items()}
 
 
-def test_lists_counts_and_jobs_tell_the_same_at_any_moment() -> None:
+def test_lists_counts_and_jobs_agree_at_any_moment() -> None:
     for history in bulk():
         moment = last(history)
         for now in (_later(moment, ms) for ms in (0, 1000, 60_000, 10**8)):
@@ -394,10 +394,10 @@ def test_a_state_that_is_not_true_at_now_is_noticed(monkeypatch: pytest.MonkeyPa
     from qmodel.model.state import jobs
 
     monkeypatch.setattr(jobs, "seen_at", lambda now, state, ready_at, expires_at: state)
-    assert fails(test_lists_counts_and_jobs_tell_the_same_at_any_moment)
+    assert fails(test_lists_counts_and_jobs_agree_at_any_moment)
 
 
-def test_what_peek_shows_is_what_pop_gives() -> None:
+def test_peek_shows_the_jobs_that_pop_leases() -> None:
     shown = 0
     for history in bulk():
         moment = last(history)
@@ -643,7 +643,7 @@ def test_a_change_without_an_event_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 # ---- conservation
 
 
-def test_no_job_is_lost_and_none_comes_from_nothing() -> None:
+def test_no_job_is_lost_and_none_appears_without_a_put() -> None:
     for history in bulk():
         known: set[str] = set()
         for moment in walk(history):
@@ -672,4 +672,4 @@ def test_a_job_that_vanishes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
         return reply
 
     plant(monkeypatch, "fail", losing)
-    assert fails(test_no_job_is_lost_and_none_comes_from_nothing)
+    assert fails(test_no_job_is_lost_and_none_appears_without_a_put)

@@ -58,7 +58,7 @@ def _is_blocked(store: Store, jid: str) -> bool:
     return job.state == "depends" and any(_is_blocked(store, other) for other in job.dependencies)
 
 
-def test_workers_that_go_on_finish_every_job() -> None:
+def test_active_workers_finish_every_job() -> None:
     left = 0
     for history in bulk():
         moment = last(history)
@@ -80,4 +80,4 @@ def test_a_job_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> No
         return reply
 
     plant(monkeypatch, "promote", forgetting)
-    assert fails(test_workers_that_go_on_finish_every_job)
+    assert fails(test_active_workers_finish_every_job)

@@ -58,7 +58,7 @@ def test_it_stays_in_blocks_wherever_entries_come() -> None:
 
 
 @pytest.mark.parametrize("there", [0, 1, 3 * BLOCK])
-def test_what_is_not_there_cannot_be_removed(there: int) -> None:
+def test_an_absent_entry_cannot_be_removed(there: int) -> None:
     ordered = Ordered((2 * number, 0, "") for number in range(there))
     for missing in (-1, 1, there, 10**9):
         with pytest.raises(ValueError, match="is not there"):

@@ -69,7 +69,7 @@ def test_one_search_serves_all_jobs_of_an_operation(execute: Execute, looked_at:
     assert len(looked_at) == len(set(looked_at)) <= 400
 
 
-def test_a_cycle_is_told_from_the_first_of_its_jobs_that_is_written(execute: Execute) -> None:
+def test_a_cycle_is_reported_from_its_first_job_in_the_call(execute: Execute) -> None:
     execute(ops.PutMany(chain("old", 3)), 0)
     leading_in = ops.Put("q", "x", "k", "", depends=("old1",))
     waiting_for_it = ops.Put("q", "y", "k", "", depends=("x",))
@@ -103,7 +103,7 @@ def workers_on_the_list(execute: Execute, now: int) -> set[str]:
     return {worker.name for worker in execute(ops.Workers(0, 1000), now)}
 
 
-def test_the_sweep_gets_past_silent_workers_that_hold_leases(execute: Execute) -> None:
+def test_the_sweep_passes_silent_workers_that_hold_leases(execute: Execute) -> None:
     execute(ops.PutMany(tuple(ops.Put("q", f"j{number}", "k", "") for number in range(25))), 0)
     for number in range(25):
         execute(ops.Pop("q", f"holder{number:02}"), number)
@@ -118,7 +118,7 @@ def test_the_sweep_gets_past_silent_workers_that_hold_leases(execute: Execute) -
     assert listed == {"awake", *(f"holder{number:02}" for number in range(25))}
 
 
-def test_one_sweep_strikes_ten_at_most(execute: Execute) -> None:
+def test_one_sweep_deletes_at_most_ten_workers(execute: Execute) -> None:
     for number in range(25):
         execute(ops.Pop("none", f"idle{number:02}"), 0)
     execute(ops.ConfigSet("max-worker-age", 1000), 0)
