@@ -1,4 +1,4 @@
-"""Threads and processes on one server: their answers, in the order recorded inside the calls, are the model's."""
+"""Threads and processes on one server: in the recorded order, their replies equal the model's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many clients at once, order unknown: what they are told is linearizable; wrong ones are found, and drawn."""
+"""Concurrent clients without a recorded order: their histories are linearizable; faults are found and drawn."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DRIVER = Path(__file__).parents[2] / "examples" / "drivers" / "python_driver.py"
 
 @pytest.fixture
 def url(server: Server) -> Iterator[str]:
-    """A server's URL with a namespace that was not used before, and no resends."""
+    """Give a server's URL with a new namespace and without resends."""
     with namespaces(server.url) as spaces:
         yield f"{server.url}?prefix={spaces.fresh()}"
 
@@ -52,7 +52,7 @@ def recorded(url: str, openers: list[Callable[[], Executor]], run: Run) -> list[
 
 
 def overlapping(calls: list[Call]) -> int:
-    """How many operations were called while one of another client was under way."""
+    """Count the operations that were called during an operation of another client."""
     under_way: dict[str, int] = {}
     found = 0
     for call in sorted(calls, key=lambda call: call.called):
@@ -86,7 +86,7 @@ def test_histories_with_lost_replies_are_linearizable(url: str) -> None:
 
 
 class Recorded:
-    """Executes by the library that records the order in the call."""
+    """Executes operations by the library that records the order."""
 
     def __init__(self, url: str, orders: dict[int, tuple[int, Operation, Any]]) -> None:
         self._redis: Any = Redis.from_url(url, protocol=2)
@@ -171,7 +171,7 @@ def test_the_same_run_without_a_fault_is_linearizable(url: str) -> None:
 
 
 class Parsed(HTMLParser):
-    """The bars of a picture: their classes, and the text shown when hovering."""
+    """Parses a picture: the classes of its bars, and the text shown when hovering."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ SEEDS = range(25)
 
 
 class Path:
-    """A store, and the fingerprint of its events on the way."""
+    """Yield a store and the fingerprint of its events after each step."""
 
     def __init__(self, prints: Fingerprints) -> None:
         self.store = Store()
@@ -53,7 +53,7 @@ def test_a_copy_is_equal_and_steps_on_one_do_not_change_the_other(seed: int) -> 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_fields_omitted_from_a_fingerprint_affect_no_other_operation(seed: int) -> None:
-    """Statistics and events are thrown away before each step: nobody but those who ask for them can tell."""
+    """Statistics and events are deleted before each step; only operations that read them notice."""
     store, spoiled, generator = Store(), Store(), Generator(RandomChooser(f"unseen.{seed}"))
     for _ in range(80):
         step = generator.step(store)

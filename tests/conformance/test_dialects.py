@@ -1,4 +1,4 @@
-"""Generated calls of the dialects: the model, the Lua in this process, and on a server, as function and as script."""
+"""Generated calls of the dialects: model, Lua in this process and on a server (as function and script) agree."""
 
 from __future__ import annotations
 

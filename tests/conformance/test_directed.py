@@ -1,4 +1,4 @@
-"""The notation of directed histories says what it seems to say, and names the line that is wrong."""
+"""The notation of directed histories is read as documented, and errors name the line."""
 
 from __future__ import annotations
 

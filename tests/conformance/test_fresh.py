@@ -1,4 +1,4 @@
-"""Fresh seeds: the campaigns can be run again, and what differs is shown, kept, and replayed."""
+"""Fresh seeds: campaigns can be repeated, and differences are shown, kept, and replayed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generator aims well, is fast, and reaches what it must."""
+"""The generator aims well, is fast, and reaches all operations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from qmodel.contract.refusals import Refusal
 pytestmark = pytest.mark.tester
 
 LEAD_THERE = {"put", "request_open"}
-"""What others need happens first, and so succeeds more often than it would if it were only tried."""
+"""Operations that prepare others run first and so succeed more often than their own tries would."""
 
 HARDLY_REFUSED = {"recur", "pause", "metadata_set", "metadata_increment", "publish", "subscribe"}
-"""What only a bad argument refuses, and what always changes something."""
+"""Operations that only a bad argument refuses, and operations that always change something."""
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""The checker of linearizability: histories known to be so or not, and the definition itself, tried on small ones."""
+"""The linearizability checker on known histories, and compared with the definition on small ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PUT = ops.Put("q", "a", "k", "")
 
 
 def told(*steps: tuple[int, Operation]) -> list[Any]:
-    """What the model answers, one operation after the other."""
+    """Give the model's replies to operations in sequence."""
     store = Store()
     return [engine.step(store, now, op) for now, op in steps]
 
@@ -207,14 +207,14 @@ def test_a_search_may_start_from_a_state() -> None:
 
 
 def renumbered(calls: Sequence[Call]) -> list[Call]:
-    """The history of one queue as if it were alone: its tokens counted anew."""
+    """Give the history of one queue alone, with its tokens renumbered."""
     store = Store()
     return [one._replace(outcome=engine.step(store, one.now, one.op)) for one in calls]
 
 
 def test_queues_are_not_checked_separately() -> None:
-    """Each queue is fine by itself, with its tokens counted anew. Both together are not: the tokens say that the pop
-    from r came before the put into r, which had returned before."""
+    """Each queue alone is linearizable, with renumbered tokens. Both together are not: the tokens show that the pop
+    from r came before the put into r, although the put had returned before the pop was called."""
     in_q = [call("a", 0, 1, PUT, "a"), call("a", 2, 3, A, FIRST)]
     put, pop = ops.Put("r", "b", "k", ""), ops.Pop("r", "b")
     *_, right = told((5, PUT), (5, A), (5, put), (5, pop))

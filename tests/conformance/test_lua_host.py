@@ -1,4 +1,4 @@
-"""The Lua host shows a library what a real server shows it, and nothing else.
+"""The Lua host behaves towards a library like a real server.
 
 Each snippet below runs as a function's body in the host and on a server, and both must answer
 alike. On Redis 7.0 the texts of errors must be equal too; Valkey words them differently, so there

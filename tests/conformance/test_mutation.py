@@ -1,4 +1,4 @@
-"""The machinery that plants faults: it plants them, notices them, undoes them, and tells gaps from equivalents."""
+"""Mutation testing: faults are planted, noticed and undone; gaps are distinguished from equivalent mutants."""
 
 # ruff: noqa: E501  mutants stand as the files have them
 
@@ -261,7 +261,7 @@ def test_the_model_does_what_the_vectors_say() -> None:
 
 
 def _has_a_form(step: Step) -> bool:
-    """Whether a step can be written on the wire at all: hostile ones of wrong types are refused before."""
+    """Whether a step can be encoded: steps with arguments of wrong types are refused before."""
     try:
         return bool(codec.encode(step.op, step.now))
     except codec.Unencodable:

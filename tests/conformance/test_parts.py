@@ -1,4 +1,4 @@
-"""Parts of a campaign: whoever runs them, the sum is the same; what is planted is found; what dies is replaced."""
+"""Parts of a campaign: the sum is the same in any process; planted faults are found; dead servers are replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reads the keys of a namespace sees when they contradict themselves."""
+"""The decoder of raw keys notices keys that contradict each other."""
 
 from __future__ import annotations
 

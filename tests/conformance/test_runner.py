@@ -29,7 +29,7 @@ def test_the_model_does_not_differ_from_itself() -> None:
 
 
 def _shortest(summary: campaign.Summary) -> report.Failure:
-    """A shrunk history is one from which nothing can be left out; another one may be shorter still."""
+    """No step can be removed from a shrunk history; another history may still be shorter."""
     return min(summary.failures, key=lambda failure: len(failure.history))
 
 
@@ -125,7 +125,7 @@ def test_the_state_may_be_compared_after_some_steps_only() -> None:
 
 
 class Pipelining(ModelSubject):
-    """Executes whole histories, and may be stepped only where that failed."""
+    """Executes whole histories; single steps are allowed only after a failure."""
 
     pipelines = True
 
@@ -135,7 +135,7 @@ class Pipelining(ModelSubject):
         self.runs = 0
 
     def run(self, history: base.History, every: int = 1) -> list[Seen]:
-        """In one round trip."""
+        """Execute a history in one round trip."""
         self.runs += 1
         if self.breaks:
             raise ConnectionError

@@ -64,7 +64,7 @@ def test_the_subject_agrees_to_every_scenario(name: str, subject: Subject) -> No
 
 
 def test_random_histories_find_no_cell_that_the_matrix_lacks() -> None:
-    """Over random histories of the same kind: what is done or refused in a situation is listed."""
+    """Every outcome in random histories of the same kind is a cell of the matrix."""
     listed = {(c.operation, c.situation, c.outcome.partition(" (")[0]) for c in _scenarios()}
     listed = {(op, where, code if code.startswith("refused") else "done") for op, where, code in listed}
     beyond = {"refused DEPENDENCY_LIMIT", "refused CANCEL_LIMIT"}

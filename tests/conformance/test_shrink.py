@@ -1,4 +1,4 @@
-"""Shrinking comes down to what matters, and stays a failure."""
+"""Shrinking keeps only the steps that the failure needs, and the result still fails."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def outcomes(history: list[Step]) -> list[object]:
 
 
 def completes(history: list[Step]) -> bool:
-    """Whether some job is completed that a put has put."""
+    """Whether some job is put and completed."""
     put = {step.op.jid for step in history if isinstance(step.op, ops.Put)}
     return any(
         isinstance(step.op, ops.Complete) and outcome == "complete" and step.op.jid in put
@@ -193,7 +193,7 @@ def test_the_enumerator_notices_a_generator_that_depends_on_more_than_its_choice
 
 
 def test_a_shrunk_operation_is_as_its_constructor_makes_it() -> None:
-    """What the constructor derives (`named`) must fit the arguments, or the model takes a shortcut that is wrong."""
+    """The derived field `named` must match the arguments; otherwise the model takes a wrong shortcut."""
     history = drawn_until(lambda found: any(isinstance(step.op, ops.RequestPut) for step in found))
     tried: list[Step] = []
 

@@ -1,4 +1,4 @@
-"""A driver as a subprocess: what it answers, and what becomes of one that breaks the protocol."""
+"""A driver as a subprocess: its answers, and the end of a driver that violates the protocol."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def there(server: Server) -> Iterator[Namespaces]:
 
 
 def script(text: str, **seconds: float) -> Driver:
-    """A driver that is a few lines of Python."""
+    """Make a driver from a few lines of Python."""
     return Driver([sys.executable, "-c", f"import os, sys, time\ninput()\n{text}"], name="script", **seconds)
 
 

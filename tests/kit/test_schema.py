@@ -23,7 +23,7 @@ VECTORS = vectors.as_schema()
 
 
 def validator(name: str, whole: dict[str, Any] = DRIVER) -> jsonschema.Draft202012Validator:
-    """What checks a value against one definition, as any validator of JSON Schema does it."""
+    """Make a standard JSON Schema validator for one definition."""
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": whole["$defs"]})
 
 

@@ -1,4 +1,4 @@
-"""A run of the kit: levels, what is expected to fail, who is to blame, and what it says."""
+"""A run of the kit: levels, expected failures, the step at fault, and the report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def there(server: Server) -> Iterator[Namespaces]:
 
 
 def tried(there: Namespaces, fault: str = "", level: str = "smoke", **given: object) -> suite.Report:
-    """What the kit says of the right driver, or of one with a fault."""
+    """Run the kit on the right driver, or on a driver with a fault."""
     driver = Driver([sys.executable, *((WRONG, fault) if fault else (RIGHT,))], name=fault or "right", answer_s=120)
     with driver:
         return suite.run(Session([driver], there), level, **given)  # type: ignore[arg-type]
@@ -120,7 +120,7 @@ def test_soak_draws_until_its_time_limit_and_the_same_histories_for_a_seed(
 # ---- what is expected to fail
 
 NULLS = {one.id for one in vectors.load("smoke") if {"reply": None} in one.outcomes}
-"""Where nothing is replied, and a driver that swallows that is noticed."""
+"""The vectors with a null reply; a driver that changes null into something else fails them."""
 
 LIST = "\n".join(
     [

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 SAID_OTHERWISE = {"SPACE-1", "TIME-3", "MIXED-1", "RESEND-read", "REPLY-jid", "REPLY-state", "REPLY-number",
                   "REPLY-recorded"}  # fmt: skip
-"""Requirements without a probe: checked by hand, by mixing, with nearly every other one, or an auditor's alone."""
+"""Requirements without a probe: checked by hand, by mixing bindings, by nearly every other probe, or by an auditor."""
 
 
 @pytest.mark.parametrize("level", vectors.LEVELS)

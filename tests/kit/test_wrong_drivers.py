@@ -1,4 +1,4 @@
-"""Every wrong driver is caught, and what it breaks is named. `wrong_driver.py` has them."""
+"""The kit catches every wrong driver (`wrong_driver.py`) and names the violated requirement."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def there(server: Server) -> Iterator[Namespaces]:
 
 
 def tried(drivers: list[Driver], there: Namespaces, level: str) -> suite.Report:
-    """What the kit says of drivers."""
+    """Run the kit on drivers."""
     session = Session(drivers, there, "wrong")
     try:
         return suite.run(session, level, most_failures=1)
@@ -44,7 +44,7 @@ def tried(drivers: list[Driver], there: Namespaces, level: str) -> suite.Report:
 
 
 def command(name: str) -> Driver:
-    """A wrong driver. Only one that hangs is not waited for."""
+    """Start a wrong driver; only for a driver that hangs the time limit is short."""
     hangs = {**wrong.FAULTS, **wrong.MIXED}[name].requirement == "DRIVER-3"
     return Driver([sys.executable, str(FILE), name], name=name, answer_s=3 if hangs else 120)
 

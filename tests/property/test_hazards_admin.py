@@ -1,4 +1,4 @@
-"""What other queues got wrong about looking after a queue, each as a claim about this one."""
+"""Faults of other queues in administration; each test claims that qmodel does not have one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qmodel.model.state.store import Store
 
 
 def done(store: Store, now: int, *operations: ops.Operation) -> Any:
-    """Execute operations of which none is refused; give the last reply."""
+    """Execute operations; none may be refused. Give the last reply."""
     reply = None
     for op in operations:
         reply = engine.step(store, now, op)
@@ -21,7 +21,7 @@ def done(store: Store, now: int, *operations: ops.Operation) -> Any:
 
 
 def put(queue: str, *jids: str, **more: Any) -> Iterable[ops.Operation]:
-    """Puts of some jobs."""
+    """Make the puts of some jobs."""
     return (ops.Put(queue, jid, "k", "", **more) for jid in jids)
 
 
@@ -58,7 +58,7 @@ def test_the_work_of_a_pop_from_several_queues_is_bounded() -> None:
 
 
 def test_a_timed_pause_does_not_end_the_pause_of_a_person() -> None:
-    """M6 of Mosquito: the pause of a rate limiter overwrote an operator's, and the queue went on by itself."""
+    """M6 of Mosquito: a rate limiter's pause overwrote the operator's pause, and the queue resumed by itself."""
     store = Store()
     done(store, 1, *put("q", "a"), ops.Pause(("q",)))
     assert done(store, 2, ops.Pause(("q",), "rate", 1000)) == 0
@@ -105,7 +105,7 @@ def test_a_queue_whose_pauses_have_ended_leaves_nothing_behind() -> None:
 
 
 def test_a_search_filters_before_it_cuts_the_page() -> None:
-    """glide-mq looked at the first hundred jobs only, and missed all matches behind them."""
+    """glide-mq searched only the first hundred jobs, and missed all later matches."""
     store = Store()
     done(store, 1, *put("q", *(f"a{n}" for n in range(300))), ops.Put("q", "b", "rare", ""))
     assert [job.jid for job in done(store, 1, ops.Search("q", klass="rare", count=1)).jobs] == ["b"]
@@ -239,7 +239,7 @@ def test_no_run_is_so_long_that_a_sum_of_its_minute_is_inexact() -> None:
 
 
 def test_a_queue_with_running_jobs_is_deleted_only_by_force() -> None:
-    """BullMQ's obliterate deletes keys, and workers of jobs that were active fail later for a reason nobody tells."""
+    """BullMQ's obliterate deletes keys, and workers of active jobs fail later without a stated reason."""
     store = Store()
     done(store, 1, *put("q", "a", "b"), ops.Pop("q", "w"))
     assert engine.step(store, 2, ops.Obliterate("q")) == Refusal("QUEUE_BUSY", ("q", "1"))

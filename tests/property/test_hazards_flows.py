@@ -1,4 +1,4 @@
-"""What other queues got wrong about jobs that wait for jobs, each as a claim about this one."""
+"""Faults of other queues with dependencies between jobs; each test claims that qmodel does not have one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from qmodel.model.state.store import Store
 
 
 def do(store: Store, op: ops.Operation, now: int = 1) -> Any:
-    """Execute an operation that is not refused."""
+    """Execute an operation; it must not be refused."""
     reply = engine.step(store, now, op)
     assert not isinstance(reply, Refusal), (op, reply)
     assert not check(snapshot.of(store))
@@ -31,7 +31,7 @@ def put(store: Store, jid: str, *depends: str, queue: str = "q", **more: Any) ->
 
 
 def take(store: Store, jid: str, now: int = 1) -> int:
-    """Lease a job and give its token; what stands before it is given back."""
+    """Lease a job and give its token; jobs before it are released."""
     queue = store.jobs[jid].queue
     taken = {job.jid: job.token for job in do(store, ops.Pop(queue, "w", 1000), now)}
     token: int = taken.pop(jid)
@@ -41,17 +41,17 @@ def take(store: Store, jid: str, now: int = 1) -> int:
 
 
 def fail(store: Store, jid: str) -> None:
-    """Take a job and fail it."""
+    """Lease a job and fail it."""
     do(store, ops.Fail(jid, take(store, jid), "g", f"{jid} broke"))
 
 
 def complete(store: Store, jid: str, result: str = "") -> None:
-    """Take a job and complete it."""
+    """Lease a job and complete it."""
     do(store, ops.Complete(jid, take(store, jid), result))
 
 
 def state(store: Store, jid: str) -> str:
-    """A job's state; empty when there is no such job."""
+    """Give a job's state; empty if the job does not exist."""
     return store.jobs[jid].state if jid in store.jobs else ""
 
 

@@ -42,7 +42,7 @@ class Throttled(Played):
         return str(self.get(jid).state)
 
     def next_in(self, queue: str = "q") -> int:
-        """In how many milliseconds something of a queue can be claimed by itself."""
+        """Give the milliseconds until a job of a queue can be popped without another operation."""
         return int(self(ops.Queue(queue)).next_at) - self.now
 
 

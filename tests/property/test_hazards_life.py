@@ -21,7 +21,7 @@ from tests.property.test_quirks import DAY, Scene
 
 
 class Played(Scene):
-    """A scene that remembers what was asked in it."""
+    """A scene that records its operations."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,14 +33,14 @@ class Played(Scene):
         return reply
 
     def order(self, count: int = 9) -> list[str]:
-        """What a pop of so many gives, after a look at what it would give."""
+        """Pop up to `count` jobs, after checking that peek shows the same ones."""
         shown = [job.jid for job in self(ops.Peek("q", count))]
         given = [job.jid for job in self.pop(count=count)]
         assert given == shown
         return given
 
     def causes(self) -> list[Any]:
-        """Why leases were lost."""
+        """Give the causes of lost leases."""
         return [event.named["cause"] for event in self.events("lock_lost")]
 
 
@@ -487,7 +487,7 @@ def test_whatever_the_cause_a_dead_letter_is_written_in_the_same_step(scene: Pla
 
 
 def dead(scene: Played, jid: str = "a", **arguments: Any) -> str:
-    """A job that failed; the id of its dead letter."""
+    """Fail a job; give the id of its dead letter."""
     scene(ops.Fail(jid, scene.running(jid, dead_queue="dead", **arguments), "g", "why"))
     return str(scene(ops.Peek("dead", 9))[-1].jid)
 
@@ -563,7 +563,7 @@ def test_a_letter_of_a_plain_job_is_not_written(scene: Played) -> None:
 
 
 def failed_jobs(scene: Played) -> list[str]:
-    """The jobs that are failed, longest first."""
+    """Give the failed jobs, those that failed first at the beginning."""
     groups = [tally.name for tally in scene(ops.FailedGroups())]
     listed = [jid for name in groups for jid in scene(ops.Failed(name)).jids]
     return [jid for jid, _ in sorted(((jid, scene.get(jid).ended_at) for jid in listed), key=lambda pair: pair[1])]

@@ -1,4 +1,4 @@
-"""Jobs that start one after the other: what other queues got wrong about it, each as a claim about this one.
+"""Concurrency keys: faults of other queues; each test claims that qmodel does not have one.
 
 Every scene is played on the model, and then on the Lua in this process, where there is one: both must agree.
 """
@@ -16,12 +16,12 @@ __all__ = ["scene"]
 
 
 def state(scene: Played, *jids: str) -> list[str]:
-    """The states of jobs."""
+    """Give the states of jobs."""
     return [scene.get(jid).state for jid in jids]
 
 
 def running(scene: Played, jid: str, worker: str = "w", queue: str = "q") -> int:
-    """Pop a job, which must be the next one; give its token."""
+    """Pop a job, which must be the next one, and give its token."""
     (job,) = scene.pop(queue, worker)
     assert job.jid == jid
     return int(job.token)

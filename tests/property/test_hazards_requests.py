@@ -1,4 +1,4 @@
-"""Requests and their sub-requests: the flaws of the queue they come from (F1 to F18), each as a claim about this one.
+"""Requests and sub-requests: the faults F1 to F18 of an earlier queue; each test claims that qmodel does not have one.
 
 Every scene is played on the model, and then on the Lua in this process, where there is one: both must agree.
 """
@@ -18,7 +18,7 @@ __all__ = ["scene"]
 
 
 def subs(id: str, count: int, **more: Any) -> tuple[ops.Put, ...]:
-    """Sub-requests `<id>:0` and so on."""
+    """Make the sub-requests `<id>:0` and so on."""
     return tuple(ops.Put("q", f"{id}:{n}", "k", "", **more) for n in range(count))
 
 
@@ -27,7 +27,7 @@ def request(scene: Played, id: str = "R") -> Any:
 
 
 def served(scene: Played, most: int = 100) -> str:
-    """Which requests one worker serves, a letter for each sub-request that it completes."""
+    """Let one worker complete sub-requests; give the letter of each one's request, in order."""
     found = ""
     while len(found) < most and (jobs := scene.pop()):
         found += jobs[0].jid[0]
@@ -84,7 +84,7 @@ def test_a_completion_counts_once_and_only_for_what_was_delivered(scene: Played)
 
 
 def test_a_resend_neither_opens_a_request_nor_puts_a_job_again(scene: Played) -> None:
-    """F3, F4, F5: one step, and known by its id even when its job is gone."""
+    """F3, F4, F5: a resend is one step, and is recognised by its id even after its job was deleted."""
     scene(ops.ConfigSet("jobs-history", 0))
     for _ in range(2):
         assert scene(ops.RequestOpen("R", "q", 2)) == "open"
@@ -185,7 +185,7 @@ def test_a_full_server_accepts_operations_that_drain_a_request() -> None:
 
 
 def test_a_sub_request_that_fails_or_goes_away_is_counted_once(scene: Played) -> None:
-    """F17: failures, cancels, and what becomes of a job of its own."""
+    """F17: failures, cancels, and sub-requests that become jobs outside the request."""
     scene(ops.RequestPut("R", "q", 1, subs("R", 4, retries=0)))
     job = scene.pop()[0]
     scene(ops.Retry(job.jid, job.token))

@@ -1,4 +1,4 @@
-"""What goes wrong with recurring jobs elsewhere, and must not here. Each is named as the claim that holds.
+"""Faults of other systems with recurring jobs; each test claims that qmodel does not have one.
 
 The systems are those of the documents: a periodic run that is made twice or never again, a schedule that drifts, one
 that waits for ever for a run that ended out of sight, one that a deployment resets.
@@ -29,28 +29,28 @@ class Queue:
         self.now = START
 
     def do(self, op: Operation, after: int = 0) -> Any:
-        """Execute an operation so long after the one before; it must not be refused."""
+        """Execute an operation some milliseconds after the previous one; it must not be refused."""
         self.now += after
         found = engine.step(self.store, self.now, op)
         assert not isinstance(found, Refusal), found
         return found
 
     def recur(self, interval_ms: int = HOUR, **more: Any) -> None:
-        """Let r recur."""
+        """Make the recurring job `r`."""
         self.do(ops.Recur("q", "r", "K", "", interval_ms, **more))
 
     def run(self, after: int = 0) -> Any:
-        """Take the one run that is due."""
+        """Lease the one run that is due."""
         (job,) = self.do(ops.Pop("q", "w", 10), after)
         return job
 
     @property
     def next_at(self) -> int:
-        """When the next run is due, or 0."""
+        """Give the moment at which the next run is due, or 0."""
         return int(self.do(ops.RecurGet("r")).next_at)
 
     def told(self, event: str) -> list[tuple[Any, ...]]:
-        """The facts of all events of a kind."""
+        """Give the facts of all events of a kind."""
         return [one.facts for one in self.do(ops.Events(0, 1000)) if one.event == event]
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong where messages are delivered from one shared stream, and cannot happen here.
+"""Faults of systems that deliver messages from one shared stream; each test claims that qmodel does not have one.
 
 Each test is a fault that such a system had: retries that touch other subscribers, messages trimmed before they were
 read, delayed or prioritised ones that never came, state shared between subscriptions, and growth without bound.
@@ -25,7 +25,7 @@ class World:
         self.now = 1_000_000
 
     def do(self, op: Any) -> Any:
-        """Execute an operation that is not refused, and look whether all holds."""
+        """Execute an operation, which must not be refused, and check the invariants."""
         reply = engine.step(self.store, self.now, op)
         assert not isinstance(reply, Refusal), reply
         assert check(snapshot.of(self.store)) == []
@@ -42,11 +42,11 @@ class World:
         return number
 
     def take(self, queue: str) -> list[Any]:
-        """Take all there is in a queue."""
+        """Lease all jobs of a queue."""
         return list(self.do(ops.Pop(queue, "w", 1000)))
 
     def got(self, queue: str) -> list[int]:
-        """The numbers of the messages whose jobs are taken from a queue, in order."""
+        """Lease the jobs of a queue; give the numbers of their messages, in order."""
         return [int(job.jid.rpartition(":")[2]) for job in self.take(queue)]
 
 

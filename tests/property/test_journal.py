@@ -1,4 +1,4 @@
-"""The journal: what it holds is enough to come to the same replies and the same state."""
+"""The journal suffices to reproduce the same replies and the same state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SEEDS = range(40)
 
 
 def recorded(seed: int, steps: int = 60) -> Store:
-    """A history that somebody drew, with a journal of all of it."""
+    """Execute a drawn history with the journal on."""
     store = Store()
     engine.step(store, 0, ops.ConfigSet("journal", 1))
     for now, op in runner.draw(RandomChooser(f"journal {seed}"), steps):
@@ -122,6 +122,6 @@ def test_an_invalid_call_is_refused(text: str) -> None:
 
 
 def test_operations_that_change_something_never_reply_nothing() -> None:
-    """The library does not know how to record nothing."""
+    """The library cannot record an empty reply."""
     changing = [spec for spec in CATALOGUE.values() if not spec.reads]
     assert [spec.name for spec in changing if type(None) in get_args(replies.SHAPES[spec.reply])] == []

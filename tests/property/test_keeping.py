@@ -16,7 +16,7 @@ __all__ = ["scene"]  # the fixture
 
 
 def ended(scene: Played, jid: str, **arguments: Any) -> str:
-    """Put a job, pop it and complete it; what the completion replied."""
+    """Put a job, pop it and complete it; give the reply of the completion."""
     return str(scene(ops.Complete(jid, scene.running(jid, **arguments), "done")))
 
 

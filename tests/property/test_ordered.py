@@ -1,4 +1,4 @@
-"""The sorted list does what a list does that is sorted after every step."""
+"""The sorted list behaves like a list that is sorted after every step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Entry = tuple[int, int, str]
 
 
 def entry(chance: random.Random, number: int, spread: int) -> Entry:
-    """Mostly greater than those before it, by chance anywhere."""
+    """Draw an entry: mostly greater than all before, sometimes at a random place."""
     moment = number if chance.random() < 0.8 else chance.randrange(spread)
     return (moment, number, f"j{number}")
 

@@ -1,4 +1,4 @@
-"""Law 8, for what searches: no operation looks at the same job twice, on either side, and a sweep gets round."""
+"""Law 8 for searches: no operation visits a job twice, in model and library, and a sweep reaches every entry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Execute = Callable[..., Any]
 
 @pytest.fixture(params=BACKENDS)
 def execute(request: pytest.FixtureRequest) -> Execute:
-    """Executes operations at a moment, in a namespace of its own."""
+    """Executes operations at a moment, in its own namespace."""
     return BACKENDS[request.param]().execute
 
 
@@ -29,7 +29,7 @@ def execute(request: pytest.FixtureRequest) -> Execute:
 
 @pytest.fixture
 def looked_at(execute: Execute, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The jobs whose dependencies are looked at, each time that they are."""
+    """Record each job whose dependencies are read, each time."""
     found: list[str] = []
     waits_for, bind = dependencies._waits_for, Keyspace.bind
 
@@ -55,7 +55,7 @@ def looked_at(execute: Execute, monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
 
 
 def chain(letter: str, count: int, *last: str) -> tuple[ops.Put, ...]:
-    """Jobs of which each waits for the next, and the last one for others."""
+    """Make jobs that each depend on the next; the last one depends on others."""
     after = [(f"{letter}{number + 1}",) for number in range(count - 1)] + [last]
     return tuple(ops.Put("q", f"{letter}{n}", "k", "", depends=others) for n, others in enumerate(after))
 
@@ -98,7 +98,7 @@ def test_an_operation_looks_at_four_thousand_jobs_and_a_single_put_at_one_thousa
 
 
 def workers_on_the_list(execute: Execute, now: int) -> set[str]:
-    """The workers that are listed when even the longest silent ones are shown."""
+    """List all workers, with those that are silent longest."""
     execute(ops.ConfigSet("max-worker-age", 10**9), now)
     return {worker.name for worker in execute(ops.Workers(0, 1000), now)}
 
