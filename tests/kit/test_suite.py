@@ -50,7 +50,7 @@ def tried(there: Namespaces, fault: str = "", level: str = "smoke", **given: obj
         (False, 0, "reply: False != 0"),
         (1, "1", "reply: 1 != '1'"),
         (None, [], "reply: None != []"),
-        ({"a": 1}, {"a": 1, "b": 2}, "reply.b: nobody knows that: 2"),
+        ({"a": 1}, {"a": 1, "b": 2}, "reply.b: unknown: 2"),
         ({"a": 1, "b": 2}, {"a": 1}, "reply.b: missing"),
         ([{"a": "x"}], [{"a": "y"}], "reply[0].a: 'x' != 'y'"),
         ([1], [1, 2], "reply: [1] != [1, 2]"),

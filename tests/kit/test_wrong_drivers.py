@@ -44,7 +44,7 @@ def tried(drivers: list[Driver], there: Namespaces, level: str) -> suite.Report:
 
 
 def command(name: str) -> Driver:
-    """Start a wrong driver; only for a driver that hangs the time limit is short."""
+    """Start a wrong driver; the time limit is short if its fault is to hang."""
     hangs = {**wrong.FAULTS, **wrong.MIXED}[name].requirement == "DRIVER-3"
     return Driver([sys.executable, str(FILE), name], name=name, answer_s=3 if hangs else 120)
 
