@@ -180,7 +180,7 @@ def test_the_command_names_the_violated_requirement(server: Server, tmp_path: Pa
     wrong = ("--url", server.url, "--level", "smoke", *files, "--", sys.executable, WRONG, "cuts-at-nul")
     done = run("driver", *wrong)
     assert done.exit_code == 1
-    assert "TEXT-2: Texts hold any character" in done.output
+    assert "TEXT-2: Texts may contain any character" in done.output
     assert "does not conform: TEXT-2" in done.output
     failure = xml.parse(tmp_path / "j.xml").getroot().find("testcase/failure")
     assert failure is not None and failure.attrib["message"].startswith("TEXT-2")
